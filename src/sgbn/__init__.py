@@ -1,0 +1,62 @@
+"""sgbn: one directed network per group from continuous data.
+
+The public names below load on first use, so that ``import sgbn`` takes no time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "CycleError": "sgbn.exceptions",
+    "ConvergenceWarning": "sgbn.exceptions",
+    "DataWarning": "sgbn.exceptions",
+    "GaussianNetwork": "sgbn.gaussian",
+    "HSGBN": "sgbn.structure",
+    "InputError": "sgbn.exceptions",
+    "ORSGBN": "sgbn.structure",
+    "StudyError": "sgbn.exceptions",
+    "alpha_grid": "sgbn.structure",
+    "alpha_max": "sgbn.structure",
+    "certifies_dag": "sgbn.graph",
+    "compare_graphs": "sgbn.graph",
+    "edge_table": "sgbn.io",
+    "fit_weights": "sgbn.structure",
+    "random_dag": "sgbn.graph",
+    "simulate_cohort": "sgbn.datasets",
+    "simulate_sem": "sgbn.datasets",
+}
+
+__all__ = ["__version__", *_HOME]
+
+if TYPE_CHECKING:
+    from sgbn.datasets import simulate_cohort as simulate_cohort
+    from sgbn.datasets import simulate_sem as simulate_sem
+    from sgbn.exceptions import ConvergenceWarning as ConvergenceWarning
+    from sgbn.exceptions import CycleError as CycleError
+    from sgbn.exceptions import DataWarning as DataWarning
+    from sgbn.exceptions import InputError as InputError
+    from sgbn.exceptions import StudyError as StudyError
+    from sgbn.gaussian import GaussianNetwork as GaussianNetwork
+    from sgbn.graph import certifies_dag as certifies_dag
+    from sgbn.graph import compare_graphs as compare_graphs
+    from sgbn.graph import random_dag as random_dag
+    from sgbn.io import edge_table as edge_table
+    from sgbn.structure import HSGBN as HSGBN
+    from sgbn.structure import ORSGBN as ORSGBN
+    from sgbn.structure import alpha_grid as alpha_grid
+    from sgbn.structure import alpha_max as alpha_max
+    from sgbn.structure import fit_weights as fit_weights
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'sgbn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

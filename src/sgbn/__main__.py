@@ -1,0 +1,7 @@
+"""`python -m sgbn`."""
+
+import sys
+
+from sgbn.cli import main
+
+sys.exit(main())

@@ -1,0 +1,40 @@
+"""`sgbn reproduce`: the paper's experiments."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `reproduce` to the subcommands."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run an experiment of the paper and show it beside the paper's figures",
+        description="Runs an experiment of the paper. Every finished task is kept in the output "
+        "folder: started again, the command does only what is missing.",
+    )
+    experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT", required=True)
+    exp1 = experiments.add_parser(
+        "exp1",
+        help="does the order of the columns change the network?",
+        description="Exp-I: OR-SGBN and H-SGBN on randomly permuted columns, on the simulated "
+        "cohort and, where it is found, on the COBRE table (folder named by SGBN_DATA).",
+        epilog="example: sgbn reproduce exp1 --workers 2 --out exp1",
+    )
+    exp1.add_argument("--out", type=Path, default=Path("sgbn-exp1"), help="folder to write to")
+    exp1.add_argument("--permutations", type=int, default=100, help="random orders (100)")
+    exp1.add_argument("--alpha", type=float, default=0.1, help="sparsity (0.1)")
+    exp1.add_argument("--seed", type=int, default=0, help="seed of the permutations (0)")
+    exp1.add_argument("--workers", type=int, default=1, help="processes (1)")
+    exp1.set_defaults(run=run_exp1)
+
+
+def run_exp1(arguments: argparse.Namespace) -> None:
+    """Run Exp-I, print its tables, draw its figure."""
+    from sgbn.experiments import exp1
+
+    settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
+    exp1.run(arguments.out, settings, n_jobs=arguments.workers)
+    print(exp1.report(arguments.out))
+    print(f"Wrote {exp1.draw(arguments.out)}.")

@@ -1,0 +1,61 @@
+"""Linear Gaussian structural equation models with random weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork
+
+Array = NDArray[np.float64]
+
+UNEQUAL_SD = (0.5, 1.5)  # range of the noise's standard deviation where it is unequal
+
+
+def random_weights(
+    graph: ArrayLike, rng: np.random.Generator, low: float = 0.5, high: float = 1.0
+) -> Array:
+    """Weights of either sign, uniform between `low` and `high` in size, on the edges of a graph."""
+    support = np.asarray(graph) != 0
+    size = rng.uniform(low, high, support.shape)
+    sign = rng.choice([-1.0, 1.0], support.shape)
+    weights: Array = support * size * sign
+    return weights
+
+
+def simulate_sem(
+    graph: ArrayLike,
+    n_samples: int,
+    *,
+    low: float = 0.5,
+    high: float = 1.0,
+    noise: str = "equal",
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[Array, GaussianNetwork]:
+    """Sample from a linear Gaussian model with random weights on a DAG (the data of Exp-II).
+
+    Parameters
+    ----------
+    graph : array-like of shape (m, m)
+        ``graph[i, j] != 0`` is the edge i -> j.
+    n_samples : int
+    low, high : float
+        Weights are uniform in size between these, of either sign.
+    noise : {"equal", "unequal"}
+        Standard normal noise, or a standard deviation a variable, uniform on [0.5, 1.5].
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, m)
+    network : GaussianNetwork
+        The truth.
+    """
+    if noise not in ("equal", "unequal"):
+        raise InputError(f"noise is {noise!r}; give 'equal' or 'unequal'.")
+    rng = np.random.default_rng(random_state)
+    coef = random_weights(graph, rng, low, high)
+    sd = rng.uniform(*UNEQUAL_SD, len(coef)) if noise == "unequal" else np.ones(len(coef))
+    network = GaussianNetwork(coef, noise_variance=sd**2)
+    return network.sample(n_samples, rng), network

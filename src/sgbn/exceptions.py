@@ -1,0 +1,43 @@
+"""What sgbn raises and warns: each message says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+
+class InputError(ValueError):
+    """The data or a parameter cannot be used; the message names it and the remedy."""
+
+
+class CycleError(InputError):
+    """A graph that must be acyclic has a directed cycle.
+
+    Attributes
+    ----------
+    cycle : list of str
+        Names of the nodes on the cycle, in order, the first one repeated at the end.
+    """
+
+    def __init__(self, cycle: Sequence[str]) -> None:
+        self.cycle = list(cycle)
+        super().__init__(
+            f"the graph has a directed cycle: {' -> '.join(self.cycle)}. Remove one of these "
+            "edges, or fit ORSGBN, which always returns a DAG."
+        )
+
+    def __reduce__(self) -> tuple[type[CycleError], tuple[list[str]]]:
+        return type(self), (self.cycle,)
+
+
+class StudyError(RuntimeError):
+    """A study folder does not fit the study that is to be run in it."""
+
+
+class ConvergenceWarning(_SklearnConvergenceWarning):
+    """A solver stopped at its iteration limit; the message gives the violation that is left."""
+
+
+class DataWarning(UserWarning):
+    """The data can be used, but something about them needs a look."""

@@ -1,0 +1,335 @@
+r"""The model: a Gaussian Bayesian network.
+
+Every variable is a linear function of its parents plus noise,
+
+.. math:: x_j = \theta_{0j} + \sum_i \Theta_{ij} x_i + \varepsilon_j, \qquad
+          \varepsilon_j \sim N(0, \sigma_j^2),
+
+over a directed acyclic graph. ``coef[i, j]`` is the weight of i -> j, here and everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from sgbn.exceptions import CycleError, InputError
+from sgbn.graph.acyclicity import find_cycle, topological_order
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Array = NDArray[np.float64]
+
+
+class GaussianDistribution(NamedTuple):
+    """A multivariate Gaussian over named variables."""
+
+    names: tuple[str, ...]
+    mean: Array
+    covariance: Array
+
+
+class GaussianNetwork:
+    """A Gaussian Bayesian network: immutable weights, intercepts and noise variances on a DAG.
+
+    Parameters
+    ----------
+    coef : array-like of shape (m, m)
+        ``coef[i, j]`` is the weight of the edge i -> j; zero means no edge.
+    intercept : array-like of shape (m,), optional
+        Zero by default.
+    noise_variance : array-like of shape (m,), optional
+        One by default. Zero is allowed (a variable fixed by `do`), but has no density.
+    names : sequence of str, optional
+        ``x0, x1, ...`` by default.
+
+    Raises
+    ------
+    CycleError
+        If the graph has a directed cycle; the message names the variables on it.
+    InputError
+        If shapes do not fit, a number is not finite, a variance is negative, or a name is twice.
+
+    Examples
+    --------
+    >>> from sgbn import GaussianNetwork
+    >>> net = GaussianNetwork([[0, 0.8], [0, 0]], names=["hippocampus", "insula"])
+    >>> net.edges()[["source", "target", "weight"]].tolist()
+    [('hippocampus', 'insula', 0.8)]
+    >>> float(net.do({"hippocampus": 2.0}).mean[1])
+    1.6
+    """
+
+    def __init__(
+        self,
+        coef: ArrayLike,
+        intercept: ArrayLike | None = None,
+        noise_variance: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.coef = _frozen(coef, "coef")
+        if self.coef.ndim != 2 or self.coef.shape[0] != self.coef.shape[1]:
+            raise InputError(f"coef must be a square matrix; its shape is {self.coef.shape}.")
+        m = len(self.coef)
+        self.intercept = _frozen(np.zeros(m) if intercept is None else intercept, "intercept")
+        self.noise_variance = _frozen(
+            np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
+        )
+        self.names = tuple(map(str, names)) if names is not None else _default_names(m)
+        for label, values in (
+            ("intercept", self.intercept),
+            ("noise_variance", self.noise_variance),
+            ("names", np.asarray(self.names)),
+        ):
+            if values.shape != (m,):
+                raise InputError(
+                    f"{label} has shape {values.shape}, but coef has {m} variables: give one each."
+                )
+        self._check_names_variances_and_cycles()
+
+    def _check_names_variances_and_cycles(self) -> None:
+        if len(set(self.names)) < self.m:
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise InputError(f"the name {twice!r} is given twice: names must differ.")
+        negative = np.flatnonzero(self.noise_variance < 0)
+        if negative.size:
+            raise InputError(f"the noise variance of {self.names[negative[0]]!r} is negative.")
+        cycle = find_cycle(self.coef)
+        if cycle is not None:
+            raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])
+
+    def __repr__(self) -> str:
+        return f"GaussianNetwork({self.m} variables, {self.n_edges} edges)"
+
+    @property
+    def m(self) -> int:
+        """Number of variables."""
+        return len(self.coef)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int(np.count_nonzero(self.coef))
+
+    @cached_property
+    def topological_order(self) -> NDArray[np.intp]:
+        """Indices of the variables, parents before children."""
+        return topological_order(self.coef)
+
+    # Likelihood -------------------------------------------------------------------------------
+
+    def residuals(self, X: ArrayLike) -> Array:
+        """Noise of every variable in every row of X: x_j - theta_0j - sum_i Theta_ij x_i."""
+        X = self._check_rows(X)
+        return X - X @ self.coef - self.intercept
+
+    def log_likelihood(self, X: ArrayLike) -> Array:
+        r"""Log-density of every row of X.
+
+        .. math:: L(x) = -\tfrac12 \sum_i \left[ (x_i - Pa_i^T \theta_i)^2 / \sigma_i^2
+                  + \log(2 \pi \sigma_i^2) \right]
+
+        Paper: Eq. 3.1, with the normaliser put right.
+        """
+        self._check_has_density()
+        squared = self.residuals(X) ** 2 / self.noise_variance
+        total: Array = -0.5 * (squared + np.log(2 * np.pi * self.noise_variance)).sum(axis=1)
+        return total
+
+    def gradient(self, X: ArrayLike) -> tuple[Array, Array]:
+        r"""Gradient of the log-likelihood, summed over the rows of X.
+
+        .. math:: \partial L / \partial \Theta_{ij} = \sum_n x_{ni} r_{nj} / \sigma_j^2, \qquad
+                  \partial L / \partial \theta_{0j} = \sum_n r_{nj} / \sigma_j^2
+
+        with residuals r. A variable is no parent of itself: the diagonal is zero.
+
+        Paper: Eq. 3.2, with the sign put right.
+
+        Returns
+        -------
+        coef_gradient : ndarray of shape (m, m)
+        intercept_gradient : ndarray of shape (m,)
+        """
+        self._check_has_density()
+        X = self._check_rows(X)
+        scaled = self.residuals(X) / self.noise_variance
+        coef_gradient = X.T @ scaled
+        np.fill_diagonal(coef_gradient, 0.0)
+        return coef_gradient, scaled.sum(axis=0)
+
+    # Implied distribution ---------------------------------------------------------------------
+
+    @cached_property
+    def _total_effects(self) -> Array:
+        """(I - Theta)^-1: entry i, j is the change of x_j for a unit change of i's noise."""
+        order = self.topological_order
+        upper = np.eye(self.m) - self.coef[np.ix_(order, order)]
+        inverse = solve_triangular(upper, np.eye(self.m), unit_diagonal=True)
+        total = np.empty_like(inverse)
+        total[np.ix_(order, order)] = inverse
+        return total
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of every variable: (I - Theta')^-1 theta_0."""
+        return _frozen(self.intercept @ self._total_effects, "mean")
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance matrix: (I - Theta')^-1 diag(sigma^2) (I - Theta)^-1."""
+        total = self._total_effects
+        return _frozen(total.T @ (self.noise_variance[:, None] * total), "covariance")
+
+    def conditional(self, evidence: Mapping[str, float]) -> GaussianDistribution:
+        """Distribution of the other variables given observed values of some.
+
+        Parameters
+        ----------
+        evidence : mapping of name to value
+            Values seen, not set: use `do` for interventions.
+        """
+        seen, values = self._indices_and_values(evidence)
+        rest = np.setdiff1d(np.arange(self.m), seen)
+        names = tuple(self.names[i] for i in rest)
+        C = self.covariance
+        if not seen.size:
+            return GaussianDistribution(names, self.mean, C)
+        try:
+            factor = cho_factor(C[np.ix_(seen, seen)])
+        except np.linalg.LinAlgError:
+            raise InputError(
+                f"the evidence on {', '.join(evidence)} has no density: one of these variables is "
+                "constant, or a linear function of the others. Leave it out."
+            ) from None
+        across = C[np.ix_(rest, seen)]
+        mean = self.mean[rest] + across @ cho_solve(factor, values - self.mean[seen])
+        covariance = C[np.ix_(rest, rest)] - across @ cho_solve(factor, across.T)
+        return GaussianDistribution(names, mean, covariance)
+
+    def do(self, interventions: Mapping[str, float]) -> GaussianNetwork:
+        """Network after variables are set to values from outside.
+
+        The edges into a variable that is set are cut, its intercept becomes the value and its
+        noise vanishes; `mean` and `covariance` of the result are those under the intervention.
+
+        Parameters
+        ----------
+        interventions : mapping of name to value
+        """
+        chosen, values = self._indices_and_values(interventions)
+        coef, intercept, noise = (
+            np.array(a) for a in (self.coef, self.intercept, self.noise_variance)
+        )
+        coef[:, chosen] = 0.0
+        intercept[chosen] = values
+        noise[chosen] = 0.0
+        return GaussianNetwork(coef, intercept, noise, self.names)
+
+    def sample(
+        self, n_samples: int, random_state: int | np.random.Generator | None = None
+    ) -> Array:
+        """Draw rows from the network.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, Generator or None
+            The same seed gives the same rows.
+        """
+        rng = np.random.default_rng(random_state)
+        noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
+        rows: Array = (noise + self.intercept) @ self._total_effects
+        return rows
+
+    # Conversion -------------------------------------------------------------------------------
+
+    def edges(self) -> np.recarray[Any, Any]:
+        """Edges as a record array with fields source, target, weight, in column order.
+
+        `sgbn.io.edge_table` makes a DataFrame of it.
+        """
+        i, j = np.nonzero(self.coef)
+        names = np.asarray(self.names)
+        fields = {"source": names[i], "target": names[j], "weight": self.coef[i, j]}
+        edges = np.recarray(len(i), [(field, values.dtype) for field, values in fields.items()])
+        for field, values in fields.items():
+            edges[field] = values
+        return edges
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Graph with `weight` on the edges, `intercept` and `noise_variance` on the nodes."""
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        for name, intercept, variance in zip(
+            self.names, self.intercept.tolist(), self.noise_variance.tolist(), strict=True
+        ):
+            graph.add_node(name, intercept=intercept, noise_variance=variance)
+        graph.add_weighted_edges_from(self.edges().tolist())
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph) -> GaussianNetwork:
+        """Network from a directed graph.
+
+        Edges need a `weight`; nodes may have `intercept` (else 0) and `noise_variance` (else 1).
+        """
+        nodes = list(graph)
+        position = {node: k for k, node in enumerate(nodes)}
+        coef = np.zeros((len(nodes), len(nodes)))
+        for source, target, weight in graph.edges(data="weight"):
+            if weight is None:
+                raise InputError(f"the edge {source} -> {target} has no 'weight' attribute.")
+            coef[position[source], position[target]] = weight
+        intercept = [graph.nodes[node].get("intercept", 0.0) for node in nodes]
+        noise = [graph.nodes[node].get("noise_variance", 1.0) for node in nodes]
+        return cls(coef, intercept, noise, [str(node) for node in nodes])
+
+    # Checks -----------------------------------------------------------------------------------
+
+    def _check_rows(self, X: ArrayLike) -> Array:
+        X = np.asarray(X, dtype=float)
+        if X.ndim != 2 or X.shape[1] != self.m:
+            raise InputError(
+                f"X has shape {X.shape}; the network needs rows of its {self.m} variables "
+                f"({self.names[0]}, ...)."
+            )
+        return X
+
+    def _check_has_density(self) -> None:
+        fixed = np.flatnonzero(self.noise_variance == 0)
+        if fixed.size:
+            raise InputError(
+                f"{self.names[fixed[0]]!r} has no noise (it was set by do()), so that the network "
+                "has no density. Use mean, covariance or sample instead."
+            )
+
+    def _indices_and_values(self, values: Mapping[str, float]) -> tuple[NDArray[np.intp], Array]:
+        unknown = [name for name in values if name not in self.names]
+        if unknown:
+            raise InputError(
+                f"no variable is called {unknown[0]!r}; the names are "
+                f"{', '.join(self.names[:5])}{', ...' if self.m > 5 else ''}."
+            )
+        indices = np.array([self.names.index(name) for name in values], dtype=np.intp)
+        return indices, np.array(list(values.values()), dtype=float)
+
+
+def _default_names(m: int) -> tuple[str, ...]:
+    return tuple(f"x{k}" for k in range(m))
+
+
+def _frozen(values: ArrayLike, label: str) -> Array:
+    """Read-only float copy of finite values."""
+    array = np.array(values, dtype=float)
+    if not np.all(np.isfinite(array)):
+        raise InputError(f"{label} contains NaN or infinity.")
+    array.setflags(write=False)
+    return array

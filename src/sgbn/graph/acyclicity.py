@@ -1,0 +1,164 @@
+"""Cycles, topological orders, reachability, and the paper's order certificate (Section 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from sgbn.jit import jit
+
+
+@jit
+def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
+    """As `levels`, for a list of edges tails[e] -> heads[e] on `m` nodes."""
+    first = np.zeros(m + 1, np.int64)
+    n_parents = np.zeros(m, np.int64)
+    for e in range(tails.size):
+        first[tails[e] + 1] += 1
+        n_parents[heads[e]] += 1
+    for i in range(m):
+        first[i + 1] += first[i]
+    place = first[:-1].copy()
+    children = np.empty(tails.size, np.int64)
+    for e in range(tails.size):
+        children[place[tails[e]]] = heads[e]
+        place[tails[e]] += 1
+    level = np.zeros(m, np.int64)
+    queue = np.empty(m, np.int64)
+    tail = 0
+    for i in range(m):
+        if n_parents[i] == 0:
+            queue[tail] = i
+            tail += 1
+    head = 0
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for c in range(first[i], first[i + 1]):
+            j = children[c]
+            level[j] = max(level[j], level[i] + 1)
+            n_parents[j] -= 1
+            if n_parents[j] == 0:
+                queue[tail] = j
+                tail += 1
+    for j in range(m):
+        if n_parents[j] > 0:
+            level[j] = -1
+    return level
+
+
+def _support(A: ArrayLike) -> NDArray[np.bool_]:
+    return np.asarray(A) != 0
+
+
+def levels(A: ArrayLike) -> NDArray[np.int64]:
+    """Length of the longest directed path into every node, -1 on or behind a cycle.
+
+    For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
+    """
+    support = _support(A)
+    result: NDArray[np.int64] = levels_of_edges(*np.nonzero(support), len(support))
+    return result
+
+
+def is_dag(A: ArrayLike) -> bool:
+    """Whether the graph has no directed cycle (a self-loop is one)."""
+    return bool(np.all(levels(A) >= 0))
+
+
+def topological_order(A: ArrayLike) -> NDArray[np.intp]:
+    """Nodes of a DAG, parents before children, ties by index.
+
+    Raises
+    ------
+    ValueError
+        If the graph has a cycle.
+    """
+    level = levels(A)
+    if np.any(level < 0):
+        raise ValueError("a graph with a directed cycle has no topological order")
+    return np.argsort(level, kind="stable")
+
+
+def find_cycle(A: ArrayLike) -> list[int] | None:
+    """Return one directed cycle as a list of nodes, or None for a DAG.
+
+    The node of the smallest index inside a strongly connected component starts the cycle, and
+    it is a shortest one through that node, so that messages are short and reproducible.
+    """
+    support = _support(A)
+    loops = np.flatnonzero(np.diag(support))
+    if loops.size:
+        return [int(loops[0])]
+    if is_dag(support):
+        return None
+    _, component = connected_components(csr_matrix(support), connection="strong")
+    size = np.bincount(component)
+    start = int(np.flatnonzero(size[component] > 1)[0])
+    return _shortest_cycle(support, start)
+
+
+def _shortest_cycle(support: NDArray[np.bool_], start: int) -> list[int]:
+    previous = {start: start}
+    frontier = [start]
+    while frontier:
+        following = []
+        for i in frontier:
+            for j in np.flatnonzero(support[i]):
+                if j == start:
+                    path = [i]
+                    while path[-1] != start:
+                        path.append(previous[path[-1]])
+                    return path[::-1]
+                if j not in previous:
+                    previous[int(j)] = i
+                    following.append(int(j))
+        frontier = following
+    raise ValueError(f"node {start} is on no directed cycle")
+
+
+def reachable(A: ArrayLike) -> NDArray[np.bool_]:
+    """Path matrix P: ``P[i, j]`` is True when a directed path of one or more edges leads i -> j.
+
+    Reachability on the support, not expm(Theta), whose terms of opposite sign can cancel.
+
+    Paper: Section 2.1, the matrix P.
+    """
+    P = _support(A)
+    for k in range(len(P)):
+        P |= np.outer(P[:, k], P[k])
+    return P
+
+
+def upsilon(o: ArrayLike, Delta: float | None = None) -> NDArray[np.float64]:
+    r"""Smallest :math:`\Upsilon` that the order variables allow, with a zero diagonal.
+
+    .. math:: \Upsilon_{ij} = \max(0, \Delta / m - (o_j - o_i))
+
+    Only :math:`\lambda_{dag} \Delta` matters, so that Delta = m by default: orders in integers.
+
+    Paper: Eq. 4.1a, Eq. 4.1b.
+    """
+    o = np.asarray(o, dtype=float)
+    spacing = 1.0 if Delta is None else Delta / len(o)
+    Upsilon = np.maximum(0.0, spacing - (o[None, :] - o[:, None]))
+    np.fill_diagonal(Upsilon, 0.0)
+    return Upsilon
+
+
+def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) -> bool:
+    """Whether the order variables prove that Theta is a DAG (Proposition 1's certificate).
+
+    True when 0 <= o <= Delta, Theta has a zero diagonal, and Upsilon_ij Theta_ij = 0 for the
+    smallest Upsilon that `o` allows. Some order certifies Theta if and only if it is a DAG.
+
+    Paper: Proposition 1, Eq. 4.1c, Eq. 4.1d.
+    """
+    Theta = np.asarray(Theta, dtype=float)
+    o = np.asarray(o, dtype=float)
+    top = len(o) if Delta is None else Delta
+    in_range = np.all((o >= 0) & (o <= top))
+    complementary = not np.any(upsilon(o, Delta)[Theta != 0] > 0)
+    return bool(in_range and complementary and not np.any(np.diag(Theta)))

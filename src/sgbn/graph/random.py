@@ -1,0 +1,17 @@
+"""Random graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def random_dag(m: int, degree: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Random DAG on `m` nodes in which a node has `degree` neighbours on average.
+
+    Every pair is joined with the same probability, directed along a random order.
+    """
+    probability = min(1.0, degree / max(m - 1, 1))
+    forward = np.triu(rng.random((m, m)) < probability, 1)
+    position = rng.permutation(m)
+    return forward[np.ix_(position, position)]

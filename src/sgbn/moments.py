@@ -1,0 +1,143 @@
+"""Mean, scale and Gram matrix: all that a solver ever sees of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from sgbn.exceptions import InputError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    r"""First and second moments of a sample, in coordinates that solvers work in.
+
+    Solvers see every variable in units of its own `scale`, so that the Gram matrix has a unit
+    diagonal, and in a *canonical order* that depends on the standardised content of the columns
+    only. BLAS gives other last bits for other column orders; this way a permutation of the
+    user's columns permutes the answer to the bit.
+
+    Attributes
+    ----------
+    n : int
+        Number of samples.
+    mean, sd : ndarray of shape (m,)
+        Mean and standard deviation (ddof=0), in the user's column order and units.
+    scale : ndarray of shape (m,)
+        What the columns were divided by: `sd`; with a bias, where nothing is centred, the root
+        mean square.
+    R : ndarray of shape (p, p)
+        Gram matrix :math:`Z^T Z / n` of the scaled columns, in canonical order. p = m, or m + 1
+        where the last variable is the constant bias.
+    columns : ndarray of shape (m,)
+        ``columns[k]`` is the user's column of canonical variable k.
+    """
+
+    n: int
+    mean: Array
+    sd: Array
+    scale: Array
+    R: Array
+    columns: NDArray[np.intp]
+
+    @property
+    def m(self) -> int:
+        """Number of variables, the bias not counted."""
+        return len(self.columns)
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether the last row of `R` is the constant bias."""
+        return len(self.R) > self.m
+
+    @property
+    def correlation(self) -> Array:
+        """Correlation matrix in canonical order, whether or not the columns were centred."""
+        if not self.has_bias:
+            return self.R
+        mean, sd, scale = (a[self.columns] for a in (self.mean, self.sd, self.scale))
+        uncentred = self.R[: self.m, : self.m] * np.outer(scale, scale)
+        return (uncentred - np.outer(mean, mean)) / np.outer(sd, sd)
+
+    def to_user(self, B: Array) -> Array:
+        """Theta in the user's column order from B in canonical order.
+
+        Row ``B[j]`` holds the weights of canonical j's parents; ``Theta[i, j]`` is i -> j.
+        """
+        Theta = np.empty((self.m, self.m))
+        Theta[np.ix_(self.columns, self.columns)] = B[:, : self.m].T
+        return Theta
+
+    def to_canonical(self, Theta: Array) -> Array:
+        """Rows of weights in canonical order from Theta in the user's column order."""
+        return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
+    """Moments of the rows of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+        Finite data; not changed.
+    names : sequence of str
+        Column names, for messages and for ties between equal columns.
+    bias : bool
+        Leave the columns uncentred and add the constant 1 as a last variable, so that the
+        intercept can be penalised like a weight.
+    """
+    n = len(X)
+    mean = X.mean(axis=0)
+    Z = X - mean
+    correction = Z.mean(axis=0)  # the second pass removes the round-off of a large mean
+    mean += correction
+    Z -= correction
+    sd = scale = np.sqrt(np.einsum("ij,ij->j", Z, Z) / n)
+    _check_not_constant(X, sd, names)
+    if bias:
+        Z = X.copy()
+        scale = np.sqrt(np.einsum("ij,ij->j", Z, Z) / n)
+    Z /= scale
+    columns = _canonical_order(Z, names)
+    Z = Z[:, columns]
+    if bias:
+        Z = np.column_stack([Z, np.ones(n)])
+    # One BLAS thread: the number of threads changes the last bits of a product.
+    with _threads().limit(limits=1, user_api="blas"):
+        R = Z.T @ Z
+    R /= n
+    np.fill_diagonal(R, 1.0)
+    return Moments(n, mean, sd, scale, R, columns)
+
+
+def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
+    """Refuse columns whose spread is no more than the round-off of their values."""
+    round_off = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
+    constant = np.flatnonzero(scale <= round_off)
+    if constant.size:
+        listed = ", ".join(repr(names[k]) for k in constant[:5])
+        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+        raise InputError(
+            f"constant column: {listed}{more} has the same value in all {len(X)} samples, so no "
+            "weight can be learned for it. Remove it, or check how it was computed."
+        )
+
+
+def _canonical_order(Z: Array, names: Sequence[str]) -> NDArray[np.intp]:
+    """Sort the columns by their content: the first row, then the next ones, then the names."""
+    order = np.argsort(Z[0], kind="stable")
+    if np.all(np.diff(Z[0, order]) > 0):
+        return order
+    return np.lexsort((np.asarray(names), *Z[::-1]))

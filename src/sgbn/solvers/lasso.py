@@ -1,0 +1,255 @@
+r"""Weighted lasso of every variable on all others, on the Gram matrix.
+
+For each target j, with R the Gram matrix of variables scaled to a unit diagonal,
+
+.. math:: \min_b \tfrac12 b^T R b - R_j^T b + \sum_k w_k |b_k|, \qquad b_j = 0,
+
+which is Eq. 4.2 of the paper for fixed order variables, divided by 2n, one column of Theta at a
+time. Weights of 1 or more are never worth paying, because |x_k' r| <= ||x_k|| ||r|| <= n.
+
+A working set grows by the coordinates that violate the optimality (KKT) conditions. On it,
+cyclic coordinate descent finds the signs, and the normal equations of these signs then give the
+weights to round-off ("polish"): a tolerance alone would let supports differ from run to run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.solvers.result import SolverResult
+
+Array = NDArray[np.float64]
+
+TOL = 1e-10  # KKT violation, on variables of unit scale
+MAX_EPOCHS = 100_000  # cheap passes over a working set; reached only by degenerate problems
+
+
+@jit
+def cholesky_solve(M, rhs):  # type: ignore[no-untyped-def]
+    """Solve M x = rhs in place for a small positive definite M; False if it is singular.
+
+    By hand because the systems are tiny (tens of unknowns): LAPACK's call costs more than it saves.
+    """
+    k = M.shape[0]
+    for i in range(k):
+        for j in range(i + 1):
+            s = M[i, j]
+            for h in range(j):
+                s -= M[i, h] * M[j, h]
+            if i == j:
+                if s <= 1e-12:  # the Gram matrix has a unit diagonal: this is round-off
+                    return False
+                M[i, i] = np.sqrt(s)
+            else:
+                M[i, j] = s / M[j, j]
+    for i in range(k):
+        for h in range(i):
+            rhs[i] -= M[i, h] * rhs[h]
+        rhs[i] /= M[i, i]
+    for i in range(k - 1, -1, -1):
+        for h in range(i + 1, k):
+            rhs[i] -= M[h, i] * rhs[h]
+        rhs[i] /= M[i, i]
+    return True
+
+
+@jit
+def _polish(M, s, w, b, g):  # type: ignore[no-untyped-def]
+    """Solve the normal equations for the signs of `b`; False if they contradict the signs.
+
+    On success `b` and the gradient `g` are replaced.
+    """
+    support = np.flatnonzero(b)
+    k = support.size
+    sub = np.empty((k, k))
+    x = np.empty(k)
+    for i in range(k):
+        for j in range(i + 1):
+            sub[i, j] = M[support[i], support[j]]
+        x[i] = s[support[i]] - w[support[i]] * np.sign(b[support[i]])
+    if not cholesky_solve(sub, x):
+        return False
+    for i in range(k):
+        if x[i] * b[support[i]] <= 0.0:
+            return False
+    for i in range(k):
+        b[support[i]] = x[i]
+    _gradient(M, s, b, g)
+    return True
+
+
+@jit
+def _gradient(M, s, b, g):  # type: ignore[no-untyped-def]
+    """Set g = M b - s."""
+    for k in range(s.size):
+        g[k] = -s[k]
+    for k in range(s.size):
+        if b[k] != 0.0:
+            for h in range(s.size):
+                g[h] += b[k] * M[k, h]
+
+
+@jit
+def _violation(g, w, b, k):  # type: ignore[no-untyped-def]
+    """How far coordinate k is from the KKT conditions."""
+    if b[k] > 0.0:
+        return abs(g[k] + w[k])
+    if b[k] < 0.0:
+        return abs(g[k] - w[k])
+    return max(abs(g[k]) - w[k], 0.0)
+
+
+@jit
+def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
+    """One cyclic pass over `b`, in place with its gradient; whether any sign changed."""
+    sign_changed = False
+    for k in range(b.size):
+        z = b[k] - g[k]  # the diagonal of M is 1
+        new = np.sign(z) * max(abs(z) - w[k], 0.0)
+        step = new - b[k]
+        if step != 0.0:
+            if np.sign(new) != np.sign(b[k]):
+                sign_changed = True
+            b[k] = new
+            for h in range(b.size):
+                g[h] += step * M[k, h]
+    return sign_changed
+
+
+@jit
+def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Lasso on a small Gram matrix, `b` in place; returns the number of epochs."""
+    g = np.empty(b.size)
+    _gradient(M, s, b, g)
+    for n_epochs in range(1, max_epochs + 1):
+        sign_changed = _epoch(M, w, b, g)
+        if not sign_changed:
+            _polish(M, s, w, b, g)
+        worst = 0.0
+        for k in range(b.size):
+            worst = max(worst, _violation(g, w, b, k))
+        if worst <= tol:
+            return n_epochs
+    return max_epochs
+
+
+@jit
+def solve_column(R, j, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Lasso of variable j on all others, from the start `b`, which is replaced.
+
+    Returns the number of epochs, 0 where `b` was optimal already, and the KKT violation.
+    """
+    p = R.shape[0]
+    g = np.empty(p)
+    working = np.empty(p, np.int64)
+    n_epochs = 0
+    while True:
+        _gradient(R, R[j], b, g)
+        size = 0
+        worst = 0.0
+        for k in range(p):
+            if k != j:
+                v = _violation(g, w, b, k)
+                worst = max(worst, v)
+                if b[k] != 0.0 or v > tol:
+                    working[size] = k
+                    size += 1
+        if worst <= tol or n_epochs >= max_epochs:
+            return n_epochs, worst
+        M = np.empty((size, size))
+        s = np.empty(size)
+        sub_w = np.empty(size)
+        sub_b = np.empty(size)
+        for i in range(size):
+            row = R[working[i]]
+            for h in range(size):
+                M[i, h] = row[working[h]]
+            s[i] = R[j, working[i]]
+            sub_w[i] = w[working[i]]
+            sub_b[i] = b[working[i]]
+        n_epochs += _solve_working_set(M, s, sub_w, sub_b, 0.1 * tol, max_epochs - n_epochs)
+        for i in range(size):
+            b[working[i]] = sub_b[i]
+
+
+@jit
+def _solve_columns(R, W, B, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Solve every row of `B` in place; returns the most epochs and the worst violation."""
+    most_epochs = 0
+    worst = 0.0
+    for j in range(B.shape[0]):
+        n_epochs, violation = solve_column(R, j, W[j], B[j], tol, max_epochs)
+        most_epochs = max(most_epochs, n_epochs)
+        worst = max(worst, violation)
+    return most_epochs, worst
+
+
+def lasso_gram(R: Array, W: Array, start: Array | None = None, tol: float = TOL) -> SolverResult:
+    """Weighted lasso of every variable on all others.
+
+    Paper: Eq. 4.2 for fixed order variables.
+
+    Parameters
+    ----------
+    R : ndarray of shape (p, p)
+        Gram matrix with a unit diagonal. Variables beyond the rows of `W` are regressors only.
+    W : ndarray of shape (m, p)
+        ``W[j, k]`` is the price of |weight of k -> j|.
+    start : ndarray of shape (m, p), optional
+        Weights to start from; zero by default.
+    tol : float
+        Largest KKT violation.
+
+    Returns
+    -------
+    SolverResult
+        `x[j]` holds the weights of j's parents; `n_iter` is the most epochs of a column.
+    """
+    B = np.zeros(W.shape) if start is None else start.copy()
+    n_epochs, violation = _solve_columns(R, W, B, tol, MAX_EPOCHS)
+    return SolverResult(B, n_epochs, violation, violation <= tol)
+
+
+@jit
+def refit_column(R, j, b):  # type: ignore[no-untyped-def]
+    """Least squares of j on the variables that are not zero in `b`, in place.
+
+    Returns False, and leaves `b` as it was, where they are collinear.
+    """
+    parents = np.flatnonzero(b)
+    k = parents.size
+    sub = np.empty((k, k))
+    x = np.empty(k)
+    for i in range(k):
+        for h in range(i + 1):
+            sub[i, h] = R[parents[i], parents[h]]
+        x[i] = R[parents[i], j]
+    if not cholesky_solve(sub, x):
+        return False
+    for i in range(k):
+        b[parents[i]] = x[i]
+    return True
+
+
+@jit
+def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
+    """Mean squared residual of j, as a share of its own second moment: 1 - 2 R_j'b + b'Rb."""
+    parents = np.flatnonzero(b)
+    total = 1.0
+    for i in parents:
+        fitted = 0.0
+        for k in parents:
+            fitted += R[i, k] * b[k]
+        total += b[i] * (fitted - 2.0 * R[i, j])
+    return max(total, 0.0)
+
+
+@jit
+def residual_variances(R, B):  # type: ignore[no-untyped-def]
+    """`residual_variance` of every target."""
+    shares = np.empty(B.shape[0])
+    for j in range(B.shape[0]):
+        shares[j] = residual_variance(R, j, B[j])
+    return shares

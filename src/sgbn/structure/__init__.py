@@ -1,0 +1,8 @@
+"""One network from one sample; one method a file."""
+
+from sgbn.structure.given_graph import fit_weights
+from sgbn.structure.h_sgbn import HSGBN
+from sgbn.structure.or_sgbn import ORSGBN
+from sgbn.structure.selection import alpha_grid, alpha_max
+
+__all__ = ["HSGBN", "ORSGBN", "alpha_grid", "alpha_max", "fit_weights"]

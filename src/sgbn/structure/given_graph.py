@@ -1,0 +1,110 @@
+"""Weights, intercepts and noise variances for parents that are already known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import DataWarning, InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.moments import Moments, moments_of
+from sgbn.solvers.lasso import refit_column, residual_variances
+
+Array = NDArray[np.float64]
+
+NOISE_FLOOR = 1e-12  # share of a variable's variance below which its noise is round-off
+
+
+class Weights(NamedTuple):
+    """A network's numbers in the user's column order: standardised weights, and user's units."""
+
+    coef_std: Array
+    coef: Array
+    intercept: Array
+    noise_variance: Array
+
+
+def fit_weights(
+    X: ArrayLike, graph: ArrayLike, names: Sequence[str] | None = None
+) -> GaussianNetwork:
+    """Least-squares network on a given DAG.
+
+    Each variable is regressed on its parents with an intercept. Noise variances divide the
+    residual sum of squares by n - k, k counting the parents and the intercept.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, m)
+    graph : array-like of shape (m, m)
+        ``graph[i, j] != 0`` is the edge i -> j.
+    names : sequence of str, optional
+        The columns of X if it is a DataFrame, else ``x0, x1, ...``.
+
+    Raises
+    ------
+    CycleError
+        If the graph has a directed cycle.
+    """
+    if names is None:
+        names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    values = np.array(X, dtype=float, order="C")
+    support = np.asarray(graph) != 0
+    GaussianNetwork(support, names=names)  # a cycle or a wrong name stops here
+    if values.ndim != 2 or values.shape[1] != len(support):
+        raise InputError(f"X has shape {values.shape}, but the graph has {len(support)} nodes.")
+    if not np.isfinite(values).all():
+        raise InputError("X contains NaN or infinity: remove or impute these cells first.")
+    names = names or [f"x{k}" for k in range(len(support))]
+    moments = moments_of(values, names)
+    B = least_squares(moments, moments.to_canonical(support.astype(float)), names)
+    weights = user_weights(moments, B, names)
+    return GaussianNetwork(weights.coef, weights.intercept, weights.noise_variance, names)
+
+
+def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
+    """Refit the weights that are not zero in `B` (canonical order) by least squares."""
+    refitted = B.copy()
+    refitted[:, moments.m :] = 1.0  # a bias is always refitted
+    bad = [j for j in range(moments.m) if not refit_column(moments.R, j, refitted[j])]
+    if bad:
+        warnings.warn(
+            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: their weights were "
+            "not refitted. Drop one of them, or raise alpha.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return refitted
+
+
+def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
+    """Weights in the user's order and units from rows `B` in canonical order.
+
+    The noise variance is the residual sum of squares divided by n - k, as bnlearn has it.
+    """
+    per_scale = moments.to_user(B)
+    coef = per_scale * moments.scale / moments.scale[:, None]
+    coef_std = coef * moments.sd[:, None] / moments.sd
+    inverse = np.argsort(moments.columns)
+    if moments.has_bias:
+        intercept = B[inverse, -1] * moments.scale
+    else:
+        intercept = moments.mean - moments.mean @ coef
+    n_parents = np.count_nonzero(coef, axis=0)
+    degrees = np.maximum(moments.n - n_parents - 1, 1)
+    residual = residual_variances(moments.R, B)[inverse] * moments.scale**2
+    noise = residual * moments.n / degrees
+    floor = NOISE_FLOOR * moments.sd**2
+    exact = np.flatnonzero(noise < floor)
+    if exact.size:
+        warnings.warn(
+            f"{names[exact[0]]!r} is an exact linear function of its parents ({exact.size} such "
+            "columns); its noise variance is set to a small positive number. Drop it, or raise "
+            "alpha.",
+            DataWarning,
+            stacklevel=3,
+        )
+    return Weights(coef_std, coef, intercept, np.maximum(noise, floor))

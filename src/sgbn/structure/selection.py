@@ -1,0 +1,129 @@
+"""Choosing alpha: by an information criterion or by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
+
+from sgbn.exceptions import InputError
+from sgbn.moments import Moments, moments_of
+from sgbn.runs import parallel
+from sgbn.solvers.lasso import residual_variances
+from sgbn.structure.given_graph import least_squares
+from sgbn.validation import column_names
+
+if TYPE_CHECKING:
+    from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+
+CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
+N_ALPHAS = 20
+SMALLEST_ALPHA = 0.03  # share of alpha_max: below it networks of n < m have no sparsity left
+
+
+class Choice(NamedTuple):
+    """The chosen alpha, the grid, and the criterion on it (smaller is better)."""
+
+    alpha: float
+    alphas: Array
+    criterion: Array
+
+
+def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
+    """Smallest alpha at which the network has no edge.
+
+    The largest absolute correlation of two columns, or covariance if not `standardize`.
+    """
+    values = np.array(X, dtype=float, order="C")
+    moments = moments_of(values, [f"x{k}" for k in range(values.shape[1])])
+    return _alpha_max(moments, standardize)
+
+
+def _alpha_max(moments: Moments, standardize: bool) -> float:
+    gram = np.abs(moments.R)
+    if not standardize:
+        scale = np.append(moments.scale[moments.columns], np.ones(len(gram) - moments.m))
+        gram = gram * np.outer(scale, scale)
+    return float(np.triu(gram, 1).max())
+
+
+def alpha_grid(largest: float, n_alphas: int = N_ALPHAS) -> Array:
+    """Geometric grid from `largest` (see `alpha_max`) down to `SMALLEST_ALPHA` of it."""
+    return np.geomspace(largest, SMALLEST_ALPHA * largest, n_alphas)
+
+
+def select_alpha(estimator: NetworkEstimator, X: Array, moments: Moments) -> Choice:
+    """Alpha of the smallest criterion; of equal ones the largest, which is the sparser network.
+
+    The criterion is ``estimator.alpha``:
+
+    - ``"bic"``, ``"ebic"``: sum over the variables of n log(RSS / n) + k (log n + 2 gamma log m),
+      after a least-squares refit of the k chosen parents; gamma is 0, and 0.5 for EBIC;
+    - ``"cv_error"``: squared error of predicting each variable from its parents in held-out rows,
+      in units of its variance; ``"cv_likelihood"``: minus the held-out log-likelihood.
+    """
+    if estimator.alphas is None:
+        alphas = alpha_grid(_alpha_max(moments, estimator.standardize))
+    else:
+        alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
+        if not alphas.size or not np.all(alphas > 0):
+            raise InputError("alphas must be a list of positive numbers.")
+    if estimator.alpha in ("bic", "ebic"):
+        gamma = 0.5 if estimator.alpha == "ebic" else 0.0
+        learner = _InformationCriterion(estimator, moments, gamma)
+        criterion = np.array(parallel(learner, alphas, estimator.n_jobs))
+    else:
+        splitter = check_cv(_folds(estimator.cv, len(X)))
+        tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
+        losses = parallel(_HeldOutLoss(estimator, X), tasks, estimator.n_jobs)
+        criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
+    return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
+
+
+def _folds(cv: object, n: int) -> object:
+    """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
+    if isinstance(cv, int):
+        return KFold(min(cv, n), shuffle=True, random_state=0)
+    return cv
+
+
+class _InformationCriterion:
+    """BIC or EBIC of the network learned at one alpha."""
+
+    def __init__(self, estimator: NetworkEstimator, moments: Moments, gamma: float) -> None:
+        self.estimator, self.moments = estimator, moments
+        self.price = np.log(moments.n) + 2 * gamma * np.log(moments.m)
+
+    def __call__(self, alpha: float) -> float:
+        names = column_names(self.estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the final fit repeats them
+            B = self.estimator._learn(self.moments, alpha).B
+            B = least_squares(self.moments, B, names)
+        share = np.maximum(residual_variances(self.moments.R, B), np.finfo(float).eps)
+        n_edges = np.count_nonzero(B[:, : self.moments.m])
+        return float(self.moments.n * np.log(share).sum() + self.price * n_edges)
+
+
+class _HeldOutLoss:
+    """Loss on held-out rows of the network learned on the others at one alpha."""
+
+    def __init__(self, estimator: NetworkEstimator, X: Array) -> None:
+        self.estimator, self.X = estimator, X
+        self.variance = X.var(axis=0)
+
+    def __call__(self, task: tuple[float, NDArray[np.intp], NDArray[np.intp]]) -> float:
+        alpha, train, test = task
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the final fit repeats them
+            fitted = clone(self.estimator).set_params(alpha=alpha).fit(self.X[train])
+        if self.estimator.alpha == "cv_likelihood":
+            return -fitted.score(self.X[test])
+        squared = fitted.network_.residuals(self.X[test]) ** 2
+        return float((squared / self.variance).sum(axis=1).mean())
