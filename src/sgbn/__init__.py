@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CycleError": "sgbn.exceptions",
-    "ConvergenceWarning": "sgbn.exceptions",
+    "ConvergenceWarning": "sklearn.exceptions",
     "DataWarning": "sgbn.exceptions",
     "GaussianNetwork": "sgbn.gaussian",
     "HSGBN": "sgbn.structure",
@@ -33,9 +33,10 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning
+
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
-    from sgbn.exceptions import ConvergenceWarning as ConvergenceWarning
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning
     from sgbn.exceptions import InputError as InputError

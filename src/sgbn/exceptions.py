@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
-
 
 class InputError(ValueError):
     """The data or a parameter cannot be used; the message names it and the remedy."""
@@ -33,10 +31,6 @@ class CycleError(InputError):
 
 class StudyError(RuntimeError):
     """A study folder does not fit the study that is to be run in it."""
-
-
-class ConvergenceWarning(_SklearnConvergenceWarning):
-    """A solver stopped at its iteration limit; the message gives the violation that is left."""
 
 
 class DataWarning(UserWarning):

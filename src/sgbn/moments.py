@@ -98,17 +98,19 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         Leave the columns uncentred and add the constant 1 as a last variable, so that the
         intercept can be penalised like a weight.
     """
+    # Row by row, sums of a column do not depend on where it stands; einsum's would (FMA).
+    X = np.ascontiguousarray(X)
     n = len(X)
     mean = X.mean(axis=0)
     Z = X - mean
     correction = Z.mean(axis=0)  # the second pass removes the round-off of a large mean
     mean += correction
     Z -= correction
-    sd = scale = np.sqrt(np.einsum("ij,ij->j", Z, Z) / n)
+    sd = scale = np.sqrt(np.square(Z).mean(axis=0))
     _check_not_constant(X, sd, names)
     if bias:
         Z = X.copy()
-        scale = np.sqrt(np.einsum("ij,ij->j", Z, Z) / n)
+        scale = np.sqrt(np.square(Z).mean(axis=0))
     Z /= scale
     columns = _canonical_order(Z, names)
     Z = Z[:, columns]

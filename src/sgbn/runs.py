@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
+from zipfile import BadZipFile
 
 import joblib
 import numpy as np
@@ -101,7 +102,7 @@ def read_result(path: Path) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -26,17 +26,22 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> NDArray[
     Sets `n_features_in_` and `feature_names_in_` when `reset`, else checks against them.
     """
     _check_table(X)
-    array = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=np.float64,
-        order="C",
-        force_writeable=True,
-        ensure_all_finite=False,
-        ensure_min_samples=2 if reset else 1,
-        ensure_min_features=2 if reset else 1,
-    )
+    try:
+        array = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            order="C",
+            force_writeable=True,
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+            ensure_min_features=2 if reset else 1,
+        )
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise InputError(_first_text(np.asarray(X, dtype=object))) from error
+        raise
     _check_finite(array, column_names(estimator))
     return array
 
@@ -65,6 +70,18 @@ def _check_table(X: Any) -> None:
             f"not numeric: column {listed}. Drop it, or convert it to numbers (a group or site "
             "column is no region)."
         )
+
+
+def _first_text(cells: NDArray[np.object_]) -> str:
+    for (row, column), cell in np.ndenumerate(cells):
+        try:
+            float(cell)
+        except ValueError:
+            return (
+                f"not numeric: column {column}, row {row} (counted from 0) holds {cell!r}. Drop "
+                "the column, or convert it to numbers."
+            )
+    return "X holds text that cannot be converted to numbers."
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -119,7 +136,8 @@ def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
             stacklevel=5,
         )
     elif moments.n > moments.m + 1:  # with fewer samples every column is a combination
-        _, pivots, rank, _ = dpstrf(R, tol=COLLINEAR_EPS)
+        (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
+        _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
         if rank < moments.m:
             extra = sorted(named[p - 1] for p in pivots[rank:])
             listed = ", ".join(map(repr, extra[:5])) + (", ..." if len(extra) > 5 else "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.jit import jit
@@ -59,7 +58,8 @@ def levels(A: ArrayLike) -> NDArray[np.int64]:
     For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
     """
     support = _support(A)
-    result: NDArray[np.int64] = levels_of_edges(*np.nonzero(support), len(support))
+    tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
+    result: NDArray[np.int64] = levels_of_edges(tails, heads, len(support))
     return result
 
 
@@ -94,7 +94,7 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
         return [int(loops[0])]
     if is_dag(support):
         return None
-    _, component = connected_components(csr_matrix(support), connection="strong")
+    _, component = connected_components(support, connection="strong")
     size = np.bincount(component)
     start = int(np.flatnonzero(size[component] > 1)[0])
     return _shortest_cycle(support, start)

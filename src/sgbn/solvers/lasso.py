@@ -107,7 +107,8 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
     sign_changed = False
     for k in range(b.size):
         z = b[k] - g[k]  # the diagonal of M is 1
-        new = np.sign(z) * max(abs(z) - w[k], 0.0)
+        size = abs(z) - w[k]
+        new = np.sign(z) * size if size > 0.0 else 0.0
         step = new - b[k]
         if step != 0.0:
             if np.sign(new) != np.sign(b[k]):

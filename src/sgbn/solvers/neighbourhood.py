@@ -17,14 +17,21 @@ from sgbn.solvers.lasso import MAX_EPOCHS, TOL, refit_column, residual_variance,
 
 Array = NDArray[np.float64]
 
-STEP = 0.85  # from one penalty of the path to the next
-SMALLEST = 0.01  # last penalty, as a share of the largest correlation of the target
-PATIENCE = 8  # penalties without a better BIC after which the path is left
+STEP = 0.9  # from one penalty of the path to the next
+SMALLEST = 1e-3  # last penalty, as a share of the largest correlation of the target
+CROWD = 20  # beyond this and three times the best size so far, neighbours only fit noise
+LARGEST_SHARE = 3  # the same beyond n / 3
+NO_RSS = 1e-15  # of a perfect fit: round-off
+PATIENCE = 20  # penalties without a better BIC after which the path is left
 
 
 @jit
-def _neighbourhood(R, j, n, tol, max_epochs):  # type: ignore[no-untyped-def]
-    """Refitted weights of target j at the best BIC along its path."""
+def _neighbourhood(R, j, n, smallest_rss, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Refitted weights of target j at the best BIC along its path.
+
+    The path is left where even `smallest_rss`, that of all regressors together, could not pay
+    for as many neighbours.
+    """
     p = R.shape[0]
     best = np.zeros(p)
     best_score = 0.0  # of no neighbours at all: n log(1)
@@ -33,19 +40,20 @@ def _neighbourhood(R, j, n, tol, max_epochs):  # type: ignore[no-untyped-def]
     for k in range(p):
         if k != j:
             largest = max(largest, abs(R[j, k]))
-    share = STEP
+    share = 1.0
     waited = 0
     while share > SMALLEST and waited < PATIENCE:
-        solve_column(R, j, np.full(p, share * largest), b, tol, max_epochs)
-        refitted = b.copy()
-        size = np.count_nonzero(b)
-        # With n or more regressors no residual is left to judge by.
-        if size >= n - 1 or not refit_column(R, j, refitted):
-            break
         share *= STEP
-        rss = max(residual_variance(R, j, refitted), 1e-15)
-        score = n * np.log(rss) + size * np.log(n)
         waited += 1
+        solve_column(R, j, np.full(p, share * largest), b, tol, max_epochs)
+        size = np.count_nonzero(b)
+        refitted = b.copy()
+        hopeless = n * np.log(smallest_rss) + size * np.log(n) >= best_score and size > 0
+        crowded = size > CROWD + 3 * np.count_nonzero(best) or LARGEST_SHARE * size > n
+        if hopeless or crowded or not refit_column(R, j, refitted):
+            break
+        rss = max(residual_variance(R, j, refitted), smallest_rss)
+        score = n * np.log(rss) + size * np.log(n)
         if score < best_score:
             best_score = score
             best = refitted
@@ -54,10 +62,10 @@ def _neighbourhood(R, j, n, tol, max_epochs):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _neighbourhoods(R, m, n, tol, max_epochs):  # type: ignore[no-untyped-def]
+def _neighbourhoods(R, m, n, smallest_rss, tol, max_epochs):  # type: ignore[no-untyped-def]
     B = np.empty((m, R.shape[0]))
     for j in range(m):
-        B[j] = _neighbourhood(R, j, n, tol, max_epochs)
+        B[j] = _neighbourhood(R, j, n, smallest_rss[j], tol, max_epochs)
     return B
 
 
@@ -73,5 +81,13 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     n : int
         Number of samples.
     """
-    B: Array = _neighbourhoods(R, m, n, TOL, MAX_EPOCHS)
+    B: Array = _neighbourhoods(R, m, n, _rss_on_all_others(R, n), TOL, MAX_EPOCHS)
     return B
+
+
+def _rss_on_all_others(R: Array, n: int) -> Array:
+    """Residual variance of each variable given all others; next to nothing where R is singular."""
+    if n <= len(R):
+        return np.full(len(R), NO_RSS)
+    precision = np.linalg.pinv(R, hermitian=True)
+    return 1.0 / np.clip(np.diag(precision), 1.0, 1.0 / NO_RSS)

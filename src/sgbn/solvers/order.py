@@ -95,13 +95,13 @@ def _distances_to_deficit(first, to, twin, room, excess, depth):  # type: ignore
 
 
 @jit
-def _push(twin, room, excess, path, length, source, sink):  # type: ignore[no-untyped-def]
+def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-def]
     """Push as much as the path takes; returns the place on it of the first full arc."""
     amount = min(excess[source], -excess[sink])
-    for i in range(length):
-        amount = min(amount, room[path[i]])
-    full = length
-    for i in range(length - 1, -1, -1):
+    for a in path:
+        amount = min(amount, room[a])
+    full = path.size
+    for i in range(path.size - 1, -1, -1):
         room[path[i]] -= amount
         room[twin[path[i]]] += amount
         if room[path[i]] <= TIE:
@@ -124,7 +124,7 @@ def _push_layered(first, to, twin, room, excess, depth):  # type: ignore[no-unty
         while excess[source] > TIE and depth[source] > 0:
             u = nodes[length]
             if excess[u] < -TIE:
-                length = _push(twin, room, excess, path, length, source, u)
+                length = _push(twin, room, excess, path[:length], source, u)
                 continue
             a = pointer[u]
             while a < first[u + 1] and not (depth[to[a]] == depth[u] - 1 and room[a] > TIE):
@@ -229,6 +229,7 @@ def solve_order(
     o = np.zeros(m, np.int64)
     if weights.size == 0:
         return SolverResult(o, 0, 0.0, True)
+    tails, heads = np.ascontiguousarray(tails), np.ascontiguousarray(heads)
     lowest = levels_of_edges(tails, heads, m)
     if np.all(lowest >= 0):  # a DAG: every edge, however small, can be satisfied at no cost
         return SolverResult(lowest, 0, 0.0, True)

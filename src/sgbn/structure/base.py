@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import ConvergenceWarning, InputError
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.moments import Moments, moments_of
+from sgbn.solvers.lasso import TOL
 from sgbn.structure.given_graph import least_squares, user_weights
 from sgbn.structure.selection import CRITERIA, select_alpha
 from sgbn.validation import check_data, column_names, warn_about_moments
@@ -54,6 +56,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     refit: bool
     alphas: ArrayLike | None
     cv: Any
+    max_iter: int
     n_jobs: int | None
 
     @abstractmethod
@@ -92,6 +95,8 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
                 raise InputError(f"alpha is {self.alpha!r}; give a number or one of {CRITERIA}.")
         elif not (np.isfinite(self.alpha) and self.alpha > 0):
             raise InputError(f"alpha is {self.alpha!r}; it must be a positive number.")
+        if self.max_iter < 1:
+            raise InputError(f"max_iter is {self.max_iter}; it must be at least 1.")
         if self.penalize_intercept and self.standardize:
             raise InputError(
                 "penalize_intercept=True has no effect on columns that fit centres itself: give "
@@ -104,6 +109,14 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
                 f"{type(self).__name__} stopped after {learned.n_iter} iterations before the "
                 "order and the weights agreed; the result is a DAG, but not a fixed point. "
                 "Increase max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if learned.violation > TOL:
+            warnings.warn(
+                f"the lasso of some column stopped at a KKT violation of {learned.violation:.1e} "
+                f"(tolerance {TOL:.0e}): columns are nearly collinear. Drop one of them, or raise "
+                "alpha.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

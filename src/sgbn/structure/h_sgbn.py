@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.solvers.reachability import sweep_columns
 from sgbn.structure.base import Learned, NetworkEstimator
-from sgbn.structure.or_sgbn import initial_weights, penalty_units, strongest_penalty
-
-N_PENALTIES = 10
-WEAKEST_PENALTY = 1e-3
+from sgbn.structure.penalties import (
+    initial_weights,
+    penalty_path,
+    penalty_units,
+    strongest_penalty,
+)
 
 
 class HSGBN(NetworkEstimator):
@@ -90,14 +91,11 @@ class HSGBN(NetworkEstimator):
         self.n_jobs = n_jobs
 
     def _learn(self, moments: Moments, alpha: float) -> Learned:
-        if self.max_iter < 1:
-            raise InputError("max_iter must be at least 1.")
         units = penalty_units(moments, self.standardize)
         B = initial_weights(self.init, moments, units, alpha)
         sweep_order = np.argsort(moments.columns)  # the user's columns, left to right
-        strongest = strongest_penalty(units, alpha)
         steps: list[tuple[float, float]] = []
-        for mu in np.geomspace(WEAKEST_PENALTY * strongest, strongest, N_PENALTIES):
+        for mu in penalty_path(strongest_penalty(units, alpha)):
             n_changed = 1
             for _ in range(self.max_iter):
                 n_changed, value, violation = sweep_columns(

@@ -23,15 +23,16 @@ from sgbn.exceptions import InputError
 from sgbn.jit import jit
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import MAX_EPOCHS, TOL, residual_variance, solve_column
-from sgbn.solvers.neighbourhood import neighbourhoods_by_bic
 from sgbn.solvers.order import solve_order
 from sgbn.structure.base import Learned, NetworkEstimator
+from sgbn.structure.penalties import (
+    initial_weights,
+    penalty_path,
+    penalty_units,
+    strongest_penalty,
+)
 
 Array = NDArray[np.float64]
-
-N_PENALTIES = 5  # steps of the homotopy; 20 reach objectives no better than 0.3 %
-WEAKEST_PENALTY = 1e-2  # its first step, as a share of the last
-ABOVE_BOUND = 1.001  # the bound is strict
 
 
 @jit
@@ -100,21 +101,6 @@ def _edges(B, units):  # type: ignore[no-untyped-def]
                 weights[e] = abs(B[j, k]) * units[k] / units[j]
                 e += 1
     return tails, heads, weights
-
-
-def strongest_penalty(units: Array, alpha: float) -> float:
-    r"""Penalty mu above which every result is a DAG.
-
-    With an integral order and Delta = m it is enough that
-    :math:`\lambda_{dag} > 2 \|x_i\| \|x_j\| - \lambda_1` for all pairs, here divided by 2n: where
-    a weight is not zero, :math:`2 |x_j^T r| = \lambda_1 + \lambda_{dag} \Upsilon_{ji}`, but
-    :math:`|x_j^T r| \le \|x_j\| \|r\| \le \|x_j\| \|x_i\|`, because an optimal theta fits no
-    worse than zero. So :math:`\Upsilon_{ji} < 1`, which for whole numbers means 0.
-
-    Paper: Proposition 2, whose own bound is not sufficient.
-    """
-    first, second = np.sort(1.0 / units)[-2:]
-    return ABOVE_BOUND * max(first * second - alpha, first * second * 1e-3)
 
 
 class _Alternation:
@@ -279,40 +265,5 @@ class ORSGBN(NetworkEstimator):
         if self.path == "literal":
             return [strongest]
         if self.path == "homotopy":
-            return np.geomspace(WEAKEST_PENALTY * strongest, strongest, N_PENALTIES)
+            return penalty_path(strongest)
         raise InputError(f"path is {self.path!r}; give 'homotopy' or 'literal'.")
-
-
-def penalty_units(moments: Moments, standardize: bool) -> Array:
-    """Size of one solver unit of each variable in the units that alpha is meant for.
-
-    Solvers see variables divided by their scale. Where alpha is meant for the data as they are,
-    the price of |Theta_kj| becomes alpha / (scale_j scale_k) there.
-    """
-    if standardize:
-        return np.ones(len(moments.R))
-    scale = np.append(moments.scale[moments.columns], np.ones(len(moments.R) - moments.m))
-    return 1.0 / scale
-
-
-def initial_weights(init: str, moments: Moments, units: Array, alpha: float) -> Array:
-    """Weights before any order is known; they may have cycles."""
-    m, R = moments.m, moments.R
-    if init == "lasso":
-        B, o = np.zeros((m, len(R))), np.zeros(m, np.int64)
-        _lasso_step(R, alpha, 0.0, o, 0.0, o, units, B, True)
-        return B
-    if init == "ols":
-        return _regression_on_all_others(R)[:m]
-    if init == "l1mb":
-        return neighbourhoods_by_bic(R, m, moments.n)
-    raise InputError(f"init is {init!r}; give 'lasso', 'ols' or 'l1mb'.")
-
-
-def _regression_on_all_others(R: Array) -> Array:
-    """Least squares of each variable on all others (of least norm where R is singular)."""
-    precision = np.linalg.pinv(R, hermitian=True)
-    diagonal = np.maximum(np.diag(precision), np.finfo(float).eps)
-    B = -precision / diagonal[:, None]
-    np.fill_diagonal(B, 0.0)
-    return B

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
 N_ALPHAS = 20
-SMALLEST_ALPHA = 0.03  # share of alpha_max: below it networks of n < m have no sparsity left
+SMALLEST_ALPHA = 0.01  # of alpha_max
 
 
 class Choice(NamedTuple):

@@ -1,0 +1,27 @@
+"""Data that many tests use."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sgbn.datasets import simulate_sem
+from sgbn.graph import random_dag
+
+
+@pytest.fixture(scope="session")
+def bnlearn():
+    """Frozen answers of R's bnlearn 4.9, made by references/bnlearn.R."""
+    return json.loads((Path(__file__).parent / "references" / "bnlearn.json").read_text())
+
+
+@pytest.fixture
+def simulate():
+    """Function (m, n, seed) -> rows from a random DAG of degree 4, and its network."""
+
+    def make(m, n, seed, degree=4.0, noise="unequal"):
+        rng = np.random.default_rng(seed)
+        return simulate_sem(random_dag(m, degree, rng), n, noise=noise, random_state=rng)
+
+    return make

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from sgbn.graph import compare_graphs
+
+
+def test_counts_by_hand():
+    true = np.zeros((4, 4))
+    true[0, 1] = true[1, 2] = true[2, 3] = 1
+    learned = np.zeros((4, 4))
+    learned[0, 1] = learned[2, 1] = learned[0, 3] = 0.3
+    result = compare_graphs(learned, true)
+    assert (result.false, result.missing, result.reversed, result.errors) == (2, 2, 1, 4)
+    assert result.precision == pytest.approx(1 / 3)
+    assert result.recall == pytest.approx(1 / 3)
+    assert result.skeleton_precision == pytest.approx(2 / 3)
+    assert result.skeleton_recall == pytest.approx(2 / 3)
+
+
+def test_directed_errors_equal_bnlearns_hamming_count(bnlearn):
+    """Reference: the arcs of two DAGs, whose symmetric difference counts every error."""
+    for case in bnlearn["graphs"]:
+        nodes = case["dag"]["nodes"]
+        place = {name: k for k, name in enumerate(nodes)}
+        graphs = []
+        for which in ("dag", "other"):
+            A = np.zeros((len(nodes), len(nodes)))
+            for source, target in case[which]["arcs"]:
+                A[place[source], place[target]] = 1
+            graphs.append(A)
+        result = compare_graphs(graphs[1], graphs[0])
+        skeleton = [A + A.T for A in graphs]
+        # bnlearn's hamming() counts the adjacencies that only one of the graphs has.
+        assert np.triu(skeleton[0] != skeleton[1]).sum() == case["hamming"]
+        assert result.errors - 2 * result.reversed == case["hamming"]
+
+
+def test_nothing_learned_is_no_false_edge():
+    result = compare_graphs(np.zeros((3, 3)), np.triu(np.ones((3, 3)), 1))
+    assert (result.precision, result.recall) == (1.0, 0.0)
+    empty = compare_graphs(np.zeros((3, 3)), np.zeros((3, 3)))
+    assert (empty.recall, empty.skeleton_precision, empty.skeleton_recall) == (1.0, 1.0, 1.0)
+
+
+def test_graphs_of_different_size_cannot_be_compared():
+    with pytest.raises(ValueError, match="different shapes"):
+        compare_graphs(np.zeros((2, 2)), np.zeros((3, 3)))

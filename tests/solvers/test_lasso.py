@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Lasso, LinearRegression
+
+from sgbn.moments import moments_of
+from sgbn.solvers.lasso import (
+    MAX_EPOCHS,
+    TOL,
+    cholesky_solve,
+    lasso_gram,
+    refit_column,
+    residual_variance,
+    residual_variances,
+    solve_column,
+)
+
+
+def gram(X):
+    return moments_of(X, [f"x{k}" for k in range(X.shape[1])])
+
+
+def scaled(X, moments):
+    return ((X - moments.mean) / moments.scale)[:, moments.columns]
+
+
+def kkt_violation(R, W, B):
+    """Independent of the solver's own measure: distance of minus the gradient from w d|b|."""
+    G = B @ R - R[: len(B)]
+    active = np.abs(G + W * np.sign(B))
+    inactive = np.maximum(np.abs(G) - W, 0)
+    violation = np.where(B != 0, active, inactive)
+    violation[:, : len(B)][np.eye(len(B), dtype=bool)] = 0
+    return violation.max()
+
+
+@pytest.mark.parametrize(("m", "n", "alpha"), [(6, 100, 0.05), (15, 60, 0.2), (30, 20, 0.3)])
+def test_equals_scikit_learns_lasso(simulate, m, n, alpha):
+    X, _ = simulate(m, n, 0)
+    moments = gram(X)
+    Z = scaled(X, moments)
+    result = lasso_gram(moments.R, np.full((m, m), alpha))
+    for j in range(m):
+        others = np.delete(np.arange(m), j)
+        expected = Lasso(alpha, fit_intercept=False, tol=1e-14, max_iter=10**6)
+        expected.fit(Z[:, others], Z[:, j])
+        np.testing.assert_allclose(result.x[j, others], expected.coef_, atol=1e-8)
+    assert result.converged
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    m=st.integers(2, 14),
+    n=st.integers(3, 40),
+    share=st.floats(0.001, 1.0),
+    seed=st.integers(0, 10_000),
+)
+def test_optimality_conditions_hold_for_any_prices(m, n, share, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m)) @ rng.standard_normal((m, m))
+    R = gram(X).R
+    W = share * rng.uniform(0.2, 1.5, (m, m))
+    result = lasso_gram(R, W)
+    assert result.converged
+    assert kkt_violation(R, W, result.x) <= 10 * TOL
+    assert np.all(np.diag(result.x) == 0)
+
+
+def test_zero_from_the_largest_correlation_on(simulate):
+    X, _ = simulate(8, 80, 1)
+    R = gram(X).R
+    largest = np.abs(R - np.eye(8)).max()
+    assert not np.any(lasso_gram(R, np.full((8, 8), largest)).x)
+    assert np.any(lasso_gram(R, np.full((8, 8), 0.999 * largest)).x)
+
+
+def test_a_price_of_one_is_never_paid(simulate):
+    X, _ = simulate(8, 80, 2)
+    R = gram(X).R
+    W = np.full((8, 8), 0.01)
+    W[:, ::2] = 1.0
+    assert not np.any(lasso_gram(R, W).x[:, ::2])
+
+
+def test_the_start_does_not_change_the_solution(simulate):
+    X, _ = simulate(12, 100, 3)
+    R = gram(X).R
+    W = np.full((12, 12), 0.1)
+    cold = lasso_gram(R, W)
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((12, 12))
+    np.fill_diagonal(start, 0)
+    kept = start.copy()
+    warm = lasso_gram(R, W, start=start)
+    assert np.array_equal(cold.x != 0, warm.x != 0)
+    np.testing.assert_allclose(cold.x, warm.x, atol=1e-13)
+    assert np.array_equal(start, kept)
+
+
+def test_an_optimal_start_takes_no_epoch(simulate):
+    X, _ = simulate(10, 100, 4)
+    R = gram(X).R
+    w = np.full(10, 0.1)
+    b = np.zeros(10)
+    first, _ = solve_column(R, 3, w, b, TOL, MAX_EPOCHS)
+    second, violation = solve_column(R, 3, w, b, TOL, MAX_EPOCHS)
+    assert first > 0
+    assert (second, violation <= TOL) == (0, True)
+
+
+def test_too_few_epochs_are_reported(simulate):
+    X, _ = simulate(10, 100, 5, degree=8)
+    R = gram(X).R
+    _, violation = solve_column(R, 0, np.full(10, 1e-4), np.zeros(10), TOL, 1)
+    assert violation > TOL
+
+
+def test_singular_systems_are_refused():
+    rhs = np.ones(2)
+    assert not cholesky_solve(np.ones((2, 2)), rhs)
+    M = np.array([[1.0, 0.3], [0.3, 1.0]])
+    rhs = np.array([1.0, 2.0])
+    assert cholesky_solve(M.copy(), rhs)
+    np.testing.assert_allclose(M @ rhs, [1.0, 2.0])
+
+
+def test_refit_is_least_squares_and_residuals_are_its_own(simulate):
+    X, _ = simulate(7, 50, 6)
+    moments = gram(X)
+    Z = scaled(X, moments)
+    b = np.array([1.0, 0, 1, 0, 1, 0, 0])
+    assert refit_column(moments.R, 5, b)
+    expected = LinearRegression().fit(Z[:, [0, 2, 4]], Z[:, 5])
+    np.testing.assert_allclose(b[[0, 2, 4]], expected.coef_, atol=1e-12)
+    residual = Z[:, 5] - Z @ b
+    assert residual_variance(moments.R, 5, b) == pytest.approx((residual**2).mean())
+    assert residual_variances(moments.R, np.zeros((7, 7))).tolist() == [1.0] * 7

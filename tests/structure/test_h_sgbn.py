@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from sgbn import HSGBN
+from sgbn.graph import is_dag, reachable
+
+
+@pytest.mark.parametrize("init", ["lasso", "ols", "l1mb"])
+@pytest.mark.parametrize("n", [15, 100])
+def test_always_a_dag(init, n, simulate):
+    for seed in range(10):
+        X, _ = simulate(15, n, [20, seed])
+        assert is_dag(HSGBN(0.1, init=init).fit(X).coef_)
+
+
+def test_at_the_end_every_column_is_the_lasso_on_all_but_its_descendants(simulate):
+    X, _ = simulate(10, 80, 21)
+    fitted = HSGBN(0.1).fit(X)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    P = reachable(fitted.coef_)
+    for j in range(10):
+        parents = np.flatnonzero(~P[j] & (np.arange(10) != j))
+        if not parents.size:
+            continue
+        lasso = Lasso(0.1, fit_intercept=False, tol=1e-14, max_iter=10**6)
+        expected = lasso.fit(Z[:, parents], Z[:, j]).coef_
+        np.testing.assert_allclose(fitted.coef_std_[parents, j], expected, atol=1e-8)
+
+
+def test_the_order_of_the_columns_matters_which_is_why_it_is_not_recommended(simulate):
+    X, _ = simulate(15, 80, 22)
+    order = np.arange(15)[::-1]
+    first, second = HSGBN(0.1).fit(X).coef_, HSGBN(0.1).fit(X[:, order]).coef_
+    assert not np.array_equal(first != 0, second[np.ix_(order, order)] != 0)
+
+
+def test_units_do_not_matter(simulate):
+    X, _ = simulate(12, 80, 23)
+    first = HSGBN(0.1).fit(X).coef_std_
+    second = HSGBN(0.1).fit(X * np.logspace(-2, 2, 12) + 3.0).coef_std_
+    assert np.array_equal(first != 0, second != 0)
+    np.testing.assert_allclose(first, second, atol=1e-8)
+
+
+def test_at_the_last_penalty_the_objective_never_rises(simulate):
+    X, _ = simulate(20, 60, 24)
+    steps = HSGBN(0.05).fit(X).objective_path_
+    last = steps["objective"][steps["lambda_dag"] == steps["lambda_dag"][-1]]
+    assert np.all(np.diff(last) <= 1e-12)

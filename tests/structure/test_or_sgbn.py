@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Lasso
+
+from sgbn import ORSGBN, InputError, certifies_dag
+from sgbn.datasets import simulate_sem
+from sgbn.graph import is_dag, random_dag, upsilon
+from sgbn.solvers.lasso import TOL
+
+VARIANTS = [
+    ORSGBN(0.1),
+    ORSGBN(0.1, path="literal"),
+    ORSGBN(0.1, init="l1mb"),
+    ORSGBN(0.1, init="ols", path="literal"),
+]
+
+
+def variant_name(learner):
+    return f"{learner.path}-{learner.init}"
+
+
+def assert_same_up_to_order(first, second, back, scale=1.0):
+    coef = second.coef_std_[np.ix_(back, back)]
+    assert np.array_equal(first.coef_std_ != 0, coef != 0)
+    np.testing.assert_allclose(first.coef_std_, coef, atol=1e-8)
+    np.testing.assert_allclose(first.coef_ * scale, second.coef_[np.ix_(back, back)], rtol=1e-8)
+    assert np.array_equal(first.order_, second.order_[back])
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_a_thousand_column_permutations_change_nothing(block, simulate):
+    X, _ = simulate(20, 70, [10, block])
+    learner = VARIANTS[block % 2]
+    original = learner.fit(X)
+    kept = {name: getattr(original, name) for name in ("coef_", "coef_std_", "order_")}
+    rng = np.random.default_rng(block)
+    for _ in range(100):
+        order = rng.permutation(20)
+        back = np.argsort(order)
+        permuted = ORSGBN(**learner.get_params()).fit(X[:, order])
+        assert np.array_equal(kept["coef_"], permuted.coef_[np.ix_(back, back)])
+        assert np.array_equal(kept["coef_std_"], permuted.coef_std_[np.ix_(back, back)])
+        assert np.array_equal(kept["order_"], permuted.order_[back])
+
+
+@pytest.mark.parametrize("learner", VARIANTS, ids=variant_name)
+def test_rescaling_and_permuting_columns_changes_units_only(learner, simulate):
+    X, _ = simulate(25, 60, 11)
+    original = ORSGBN(**learner.get_params()).fit(X)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        order = rng.permutation(25)
+        back = np.argsort(order)
+        scale = 10 ** rng.uniform(-2.5, 2.5, 25)
+        shift = rng.uniform(-10, 10, 25) * scale
+        changed = ORSGBN(**learner.get_params()).fit((X * scale + shift)[:, order])
+        assert_same_up_to_order(original, changed, back, scale / scale[:, None])
+
+
+def test_permuting_columns_changes_nothing_where_all_edges_are_penalised_in_raw_units(simulate):
+    X, _ = simulate(15, 60, 12)
+    X = X * np.linspace(0.5, 3, 15) + 1.0
+    for learner in (
+        ORSGBN(0.2, standardize=False),
+        ORSGBN(0.2, standardize=False, penalize_intercept=True),
+    ):
+        original = learner.fit(X).coef_
+        for seed in range(20):
+            order = np.random.default_rng(seed).permutation(15)
+            back = np.argsort(order)
+            coef = ORSGBN(**learner.get_params()).fit(X[:, order]).coef_
+            assert np.array_equal(original, coef[np.ix_(back, back)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    m=st.integers(2, 20),
+    n=st.integers(3, 80),
+    alpha=st.floats(0.005, 0.9),
+    which=st.integers(0, len(VARIANTS) - 1),
+    standardize=st.booleans(),
+    seed=st.integers(0, 10_000),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_always_a_certified_dag_whose_objective_never_rises(m, n, alpha, which, standardize, seed):
+    rng = np.random.default_rng(seed)
+    X, _ = simulate_sem(random_dag(m, 3, rng), n, noise="unequal", random_state=rng)
+    learner = ORSGBN(**VARIANTS[which].get_params())
+    learner.set_params(alpha=alpha, standardize=standardize).fit(X)
+    assert is_dag(learner.coef_)
+    assert certifies_dag(learner.coef_, learner.order_)
+    steps = learner.objective_path_
+    for penalty in np.unique(steps["lambda_dag"]):
+        values = steps["objective"][steps["lambda_dag"] == penalty]
+        assert np.all(np.diff(values) <= 1e-10 * np.abs(values[:-1]))
+
+
+@pytest.mark.parametrize("learner", VARIANTS, ids=variant_name)
+def test_at_the_end_every_column_is_the_lasso_on_its_predecessors(learner, simulate):
+    """KKT conditions, and an independent solver, for the order that the fit ends with."""
+    X, _ = simulate(12, 80, 13)
+    learner = ORSGBN(**learner.get_params()).fit(X)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    gradient = Z.T @ (Z @ learner.coef_std_ - Z) / len(Z)
+    allowed = upsilon(learner.order_) == 0
+    np.fill_diagonal(allowed, False)
+    coef = learner.coef_std_
+    violation = np.where(
+        coef != 0,
+        np.abs(gradient + 0.1 * np.sign(coef)),
+        np.maximum(np.abs(gradient) - 0.1, 0),
+    )
+    assert violation[allowed].max() <= 10 * TOL
+    for j in range(12):
+        parents = np.flatnonzero(allowed[:, j])
+        if parents.size:
+            lasso = Lasso(0.1, fit_intercept=False, tol=1e-14, max_iter=10**6)
+            expected = lasso.fit(Z[:, parents], Z[:, j]).coef_
+            np.testing.assert_allclose(coef[parents, j], expected, atol=1e-8)
+
+
+def test_two_variables_alone_stay_unjoined_whatever_their_order_or_units():
+    """The stated rule for ties: the lowest level that an optimal order allows."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 2)) * rng.uniform(0.1, 10, 2)
+        for learner in (ORSGBN(0.05), ORSGBN(0.05, path="literal")):
+            assert learner.fit(X).network_.n_edges == 0
+
+
+def test_duplicated_structure_gives_duplicated_networks():
+    """Two copies of a sample side by side in independent rows: equal up to round-off."""
+    rng = np.random.default_rng(1)
+    A = random_dag(6, 3, rng)
+    X, _ = simulate_sem(A, 60, random_state=rng)
+    X -= X.mean(axis=0)
+    Z = np.block([[X, np.zeros_like(X)], [np.zeros_like(X), X]])
+    fitted = ORSGBN(0.05).fit(Z)
+    first, second = fitted.coef_std_[:6, :6], fitted.coef_std_[6:, 6:]
+    assert np.array_equal(first != 0, second != 0)
+    np.testing.assert_allclose(first, second, atol=1e-10)
+    assert not np.any(fitted.coef_[:6, 6:])
+
+
+def test_the_papers_counter_example_to_its_own_bound_is_solved():
+    """Two variables with correlation 0.9: the paper's penalty leaves a cycle, ours does not."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 2))
+    X -= X.mean(axis=0)
+    X /= X.std(axis=0)
+    X[:, 1] -= X[:, 0] * (X[:, 0] @ X[:, 1]) / 100
+    X[:, 1] /= X[:, 1].std()
+    X[:, 1] = 0.9 * X[:, 0] + np.sqrt(1 - 0.81) * X[:, 1]
+    assert np.corrcoef(X.T)[0, 1] == pytest.approx(0.9)
+    assert is_dag(ORSGBN(10 / 200, path="literal").fit(X).coef_)
+
+
+def test_raw_units_change_the_penalty_as_scikit_learns_lasso_does(simulate):
+    X, _ = simulate(6, 100, 14)
+    X = X * [1, 5, 0.2, 3, 1, 2]
+    fitted = ORSGBN(0.3, standardize=False).fit(X)
+    centred = X - X.mean(axis=0)
+    allowed = upsilon(fitted.order_) == 0
+    for j in range(6):
+        parents = np.flatnonzero(allowed[:, j] & (np.arange(6) != j))
+        if parents.size:
+            lasso = Lasso(0.3, tol=1e-14, max_iter=10**6)
+            expected = lasso.fit(centred[:, parents], centred[:, j]).coef_
+            np.testing.assert_allclose(fitted.coef_[parents, j], expected, atol=1e-8)
+
+
+def test_a_penalised_intercept_is_one_more_lasso_weight(simulate):
+    X, _ = simulate(5, 80, 15)
+    X = X / X.std(axis=0) + [0.05, 0.5, -0.3, 0.0, 1.0]
+    fitted = ORSGBN(0.2, standardize=False, penalize_intercept=True).fit(X)
+    allowed = upsilon(fitted.order_) == 0
+    for j in range(5):
+        parents = np.flatnonzero(allowed[:, j] & (np.arange(5) != j))
+        design = np.column_stack([X[:, parents], np.ones(80)])
+        lasso = Lasso(0.2, fit_intercept=False, tol=1e-14, max_iter=10**6)
+        expected = lasso.fit(design, X[:, j]).coef_
+        np.testing.assert_allclose(fitted.coef_[parents, j], expected[:-1], atol=1e-8)
+        assert fitted.intercept_[j] == pytest.approx(expected[-1], abs=1e-8)
+    free = ORSGBN(0.2, standardize=False).fit(X)
+    assert np.abs(fitted.intercept_).sum() < np.abs(free.intercept_).sum()
+
+
+def test_homotopy_reaches_a_lower_objective_than_literal(simulate):
+    better = 0
+    for seed in range(20):
+        X, _ = simulate(25, 200, [16, seed])
+        final = [
+            ORSGBN(0.1, path=path).fit(X).objective_path_["objective"][-1]
+            for path in ("homotopy", "literal")
+        ]
+        better += final[0] < final[1]
+    assert better >= 17
+
+
+def test_more_alpha_gives_fewer_edges_and_none_at_its_maximum(simulate):
+    from sgbn import alpha_max
+
+    X, _ = simulate(15, 100, 17)
+    largest = alpha_max(X)
+    edges = [ORSGBN(a).fit(X).network_.n_edges for a in (0.02, 0.1, 0.3, largest)]
+    assert edges == sorted(edges, reverse=True)
+    assert edges[-1] == 0
+
+
+def test_unknown_path_is_named(simulate):
+    X, _ = simulate(4, 30, 18)
+    with pytest.raises(InputError, match="path is 'direct'; give 'homotopy' or 'literal'"):
+        ORSGBN(path="direct").fit(X)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, LeaveOneOut
+
+from sgbn import HSGBN, ORSGBN, alpha_grid, alpha_max, fit_weights
+
+CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
+
+
+@pytest.mark.parametrize("learner", [ORSGBN, HSGBN])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_criterion_chooses_the_best_of_its_grid(learner, criterion, simulate):
+    X, _ = simulate(10, 150, 0)
+    fitted = learner(criterion).fit(X)
+    assert fitted.alpha_ == fitted.alphas_[np.argmin(fitted.criterion_path_)]
+    assert fitted.alphas_[0] == pytest.approx(alpha_max(X))
+    assert len(fitted.criterion_path_) == len(fitted.alphas_) == 20
+    assert fitted.alphas_[-1] <= fitted.alpha_ < fitted.alphas_[0]
+    again = learner(fitted.alpha_).fit(X)
+    assert np.array_equal(again.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_the_choice_does_not_depend_on_the_number_of_processes(criterion, simulate):
+    X, _ = simulate(8, 60, 1)
+    one, two = (ORSGBN(criterion, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
+    assert np.array_equal(one.criterion_path_, two.criterion_path_)
+    assert np.array_equal(one.coef_, two.coef_)
+
+
+def test_bic_is_that_of_the_refitted_network(simulate):
+    X, _ = simulate(7, 90, 2)
+    fitted = ORSGBN("bic", alphas=[0.2]).fit(X)
+    network = fit_weights(X, fitted.coef_)
+    n = len(X)
+    rss = (network.residuals(X) ** 2).sum(axis=0)
+    share = rss / (n * X.var(axis=0))
+    expected = n * np.log(share).sum() + np.log(n) * network.n_edges
+    assert fitted.criterion_path_[0] == pytest.approx(expected, rel=1e-8)
+    extended = ORSGBN("ebic", alphas=[0.2]).fit(X).criterion_path_[0]
+    assert extended == pytest.approx(expected + np.log(7) * network.n_edges, rel=1e-8)
+
+
+def test_cross_validated_criteria_are_those_of_the_held_out_rows(simulate):
+    X, _ = simulate(6, 50, 3)
+    splitter = KFold(4)
+    chosen = ORSGBN("cv_likelihood", alphas=[0.15], cv=splitter).fit(X)
+    scores = [ORSGBN(0.15).fit(X[train]).score(X[test]) for train, test in splitter.split(X)]
+    assert chosen.criterion_path_[0] == pytest.approx(-np.mean(scores))
+    chosen = ORSGBN("cv_error", alphas=[0.15], cv=splitter).fit(X)
+    errors = []
+    for train, test in splitter.split(X):
+        residuals = ORSGBN(0.15).fit(X[train]).network_.residuals(X[test])
+        errors.append((residuals**2 / X.var(axis=0)).sum(axis=1).mean())
+    assert chosen.criterion_path_[0] == pytest.approx(np.mean(errors))
+
+
+def test_leave_one_out_error_of_the_refitted_network_as_in_huang_et_al(simulate):
+    X, _ = simulate(5, 30, 4)
+    fitted = HSGBN("cv_error", refit=True, cv=LeaveOneOut(), alphas=[0.05, 0.3, 0.9]).fit(X)
+    assert fitted.alpha_ in (0.05, 0.3)
+
+
+def test_sparser_truth_gets_a_larger_alpha():
+    rng = np.random.default_rng(5)
+    independent = rng.standard_normal((200, 8))
+    assert ORSGBN("ebic").fit(independent).network_.n_edges <= 1
+
+
+def test_alpha_max_is_the_largest_correlation_or_covariance(simulate):
+    X, _ = simulate(6, 40, 6)
+    X = X * [1, 2, 3, 1, 2, 3]
+    off = ~np.eye(6, dtype=bool)
+    assert alpha_max(X) == pytest.approx(np.abs(np.corrcoef(X.T)[off]).max())
+    covariance = np.cov(X.T, bias=True)
+    assert alpha_max(X, standardize=False) == pytest.approx(np.abs(covariance[off]).max())
+
+
+def test_the_grid_falls_geometrically():
+    grid = alpha_grid(0.8, 7)
+    assert grid[0] == pytest.approx(0.8)
+    np.testing.assert_allclose(grid[1:] / grid[:-1], grid[1] / grid[0])
+
+
+def test_more_folds_than_rows_are_cut_down():
+    X = np.random.default_rng(7).standard_normal((4, 3))
+    with pytest.warns(UserWarning, match="only 4 samples"):
+        ORSGBN("cv_error", cv=5).fit(X)

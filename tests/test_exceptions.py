@@ -1,0 +1,19 @@
+import pickle
+
+from sgbn import CycleError, InputError
+
+
+def test_a_cycle_error_names_the_cycle_and_the_remedy():
+    error = CycleError(["hippocampus", "insula", "hippocampus"])
+    assert "hippocampus -> insula -> hippocampus" in str(error)
+    assert "Remove one of these edges" in str(error)
+
+
+def test_input_errors_are_value_errors():
+    assert issubclass(InputError, ValueError)
+    assert issubclass(CycleError, InputError)
+
+
+def test_a_cycle_error_survives_the_way_back_from_a_worker_process():
+    error = pickle.loads(pickle.dumps(CycleError(["a", "b", "a"])))  # noqa: S301
+    assert error.cycle == ["a", "b", "a"]

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import InputError
+from sgbn.moments import moments_of
+
+
+def names(X):
+    return [f"region{k}" for k in range(X.shape[1])]
+
+
+def test_the_gram_matrix_is_the_correlation_matrix_of_the_sorted_columns(simulate):
+    X, _ = simulate(7, 50, 0)
+    moments = moments_of(X, names(X))
+    expected = np.corrcoef(X[:, moments.columns].T)
+    np.testing.assert_allclose(moments.R, expected, atol=1e-13)
+    np.testing.assert_allclose(moments.mean, X.mean(axis=0))
+    np.testing.assert_allclose(moments.sd, X.std(axis=0))
+    assert (moments.n, moments.m, moments.has_bias) == (50, 7, False)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_permuting_columns_does_not_change_a_bit_of_the_gram_matrix(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 9)) @ rng.standard_normal((9, 9))
+    order = rng.permutation(9)
+    first, second = moments_of(X, names(X)), moments_of(X[:, order], names(X))
+    assert np.array_equal(first.R, second.R)
+    assert np.array_equal(first.columns, order[second.columns])
+
+
+def test_columns_whose_first_rows_tie_are_sorted_by_later_rows_and_equal_ones_by_name():
+    column = np.array([0.0, 1.0, 2.0, 5.0])
+    other = np.array([0.0, 1.0, 5.0, 2.0])
+    X = np.column_stack([column, other, column])
+    assert moments_of(X, ["b", "z", "a"]).columns.tolist() == [2, 0, 1]
+    assert moments_of(X, ["a", "z", "b"]).columns.tolist() == [0, 2, 1]
+
+
+def test_a_large_mean_costs_no_digits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    np.testing.assert_allclose(
+        moments_of(X + 1e7, names(X)).R, moments_of(X, names(X)).R, atol=1e-8
+    )
+
+
+def test_with_a_bias_nothing_is_centred_and_the_correlation_is_the_same(simulate):
+    X, _ = simulate(5, 60, 1)
+    X = X + np.array([3.0, -1.0, 0.0, 2.0, 0.5])
+    moments = moments_of(X, names(X), bias=True)
+    Z = np.column_stack([X[:, moments.columns], np.ones(60)])
+    Z /= np.sqrt((Z**2).mean(axis=0))
+    np.testing.assert_allclose(moments.R, Z.T @ Z / 60, atol=1e-13)
+    np.testing.assert_allclose(
+        moments.correlation, np.corrcoef(X[:, moments.columns].T), atol=1e-12
+    )
+
+
+def test_weights_go_to_the_users_order_and_back(simulate):
+    X, network = simulate(6, 40, 2)
+    moments = moments_of(X, names(X))
+    np.testing.assert_array_equal(moments.to_user(moments.to_canonical(network.coef)), network.coef)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e9, 0.1])
+def test_a_constant_column_is_refused_by_name(value):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    X[:, 1] = value
+    with pytest.raises(InputError, match=r"constant column: 'region1' .* Remove it"):
+        moments_of(X, names(X))
+
+
+def test_the_callers_array_is_not_changed(simulate):
+    X, _ = simulate(4, 30, 3)
+    copy = X.copy()
+    X.setflags(write=False)
+    moments_of(X, names(X), bias=True)
+    assert np.array_equal(X, copy)

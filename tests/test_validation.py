@@ -1,0 +1,123 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import HSGBN, ORSGBN, DataWarning, InputError
+
+LEARNERS = [ORSGBN, HSGBN]
+
+
+def table(n=40, m=4, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((n, m))
+    values[:, 1] += values[:, 0]
+    return pd.DataFrame(values, columns=["hippocampus", "insula", "cuneus", "thalamus"][:m])
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("cell", "kind"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
+def test_cells_that_are_not_finite_are_named(learner, cell, kind):
+    X = table()
+    X.loc[7, "cuneus"] = cell
+    with pytest.raises(InputError, match=rf"{kind}.*column 'cuneus', row 7 .*1 such cells"):
+        learner().fit(X)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_text_columns_are_named(learner):
+    X = table().assign(site=["Utrecht"] * 40)
+    with pytest.raises(InputError, match=r"not numeric: column 'site'\. Drop it"):
+        learner().fit(X)
+    cells = table().to_numpy(object).copy()
+    cells[3, 2] = "n/a"
+    with pytest.raises(InputError, match=r"column 2, row 3 .* holds 'n/a'"):
+        learner().fit(cells)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_duplicated_names_are_named(learner):
+    X = table()
+    X.columns = ["a", "b", "a", "c"]
+    with pytest.raises(InputError, match=r"'a' is used more than once\. Rename"):
+        learner().fit(X)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((1, 5), "1 sample"),
+        ((5, 1), r"1 feature\(s\)"),
+        ((0, 5), "0 sample"),
+        ((5, 0), "0 feature"),
+    ],
+)
+def test_too_few_rows_or_columns(learner, shape, message):
+    with pytest.raises(ValueError, match=message):
+        learner().fit(np.ones(shape))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_constant_column_is_an_error(learner):
+    with pytest.raises(InputError, match="constant column: 'cuneus'"):
+        learner().fit(table().assign(cuneus=3.0))
+
+
+def fit_and_catch(learner, X):
+    with pytest.warns(DataWarning) as caught:
+        fitted = learner.fit(X)
+    assert np.isfinite(fitted.coef_).all()
+    assert np.isfinite(fitted.score_samples(X)).all()
+    return " / ".join(str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("learner", [ORSGBN(), ORSGBN(refit=True), HSGBN(), ORSGBN(init="ols")])
+def test_a_duplicated_column_warns_and_names_both(learner):
+    X = table()
+    X["copy"] = -2 * X["hippocampus"] + 1
+    message = fit_and_catch(learner, X)
+    assert "'copy'" in message
+    assert "'hippocampus'" in message
+    assert "drop one" in message
+
+
+@pytest.mark.parametrize("learner", [ORSGBN(0.01), ORSGBN(0.01, refit=True), HSGBN(0.01)])
+def test_a_total_beside_its_parts_warns(learner):
+    X = table()
+    X["total"] = X.sum(axis=1)
+    assert "collinear columns" in fit_and_catch(learner, X)
+
+
+def test_more_columns_than_rows_is_no_reason_to_warn_of_collinearity(recwarn):
+    X = np.random.default_rng(0).standard_normal((15, 30))
+    ORSGBN(0.3).fit(X)
+    assert not [w for w in recwarn if issubclass(w.category, DataWarning)]
+
+
+@pytest.mark.parametrize("learner", [ORSGBN(), ORSGBN(standardize=False), HSGBN()])
+def test_scales_far_apart_warn(learner):
+    X = table().assign(thalamus=lambda t: t["thalamus"] * 1e8)
+    message = fit_and_catch(learner, X)
+    assert "'thalamus'" in message
+    assert "Check their units" in message
+
+
+def test_few_samples_warn_but_fit():
+    X = np.random.default_rng(0).standard_normal((3, 5))
+    assert "only 3 samples" in fit_and_catch(ORSGBN(), X)
+
+
+def test_nullable_and_boolean_columns_are_numbers():
+    X = table().astype("Float64").assign(flag=[True, False] * 20)
+    assert ORSGBN().fit(X).coef_.shape == (5, 5)
+    X.loc[0, "insula"] = pd.NA
+    with pytest.raises(InputError, match="NaN: column 'insula', row 0"):
+        ORSGBN().fit(X)
+
+
+def test_other_columns_at_prediction_are_an_error():
+    learner = ORSGBN().fit(table())
+    with pytest.raises(ValueError, match="feature names"):
+        learner.score(table().rename(columns={"insula": "putamen"}))
+    with pytest.raises(ValueError, match="3 features"):
+        learner.score(table().to_numpy()[:, :3])
