@@ -27,6 +27,21 @@ MAX_EPOCHS = 100_000  # cheap passes over a working set; reached only by degener
 
 
 @jit
+def support_of(b):  # type: ignore[no-untyped-def]
+    """Places where `b` is not zero (np.flatnonzero takes seconds to compile)."""
+    size = 0
+    for k in range(b.size):
+        size += b[k] != 0.0
+    support = np.empty(size, np.int64)
+    size = 0
+    for k in range(b.size):
+        if b[k] != 0.0:
+            support[size] = k
+            size += 1
+    return support
+
+
+@jit
 def cholesky_solve(M, rhs):  # type: ignore[no-untyped-def]
     """Solve M x = rhs in place for a small positive definite M; False if it is singular.
 
@@ -61,7 +76,7 @@ def _polish(M, s, w, b, g):  # type: ignore[no-untyped-def]
 
     On success `b` and the gradient `g` are replaced.
     """
-    support = np.flatnonzero(b)
+    support = support_of(b)
     k = support.size
     sub = np.empty((k, k))
     x = np.empty(k)
@@ -219,7 +234,7 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
 
     Returns False, and leaves `b` as it was, where they are collinear.
     """
-    parents = np.flatnonzero(b)
+    parents = support_of(b)
     k = parents.size
     sub = np.empty((k, k))
     x = np.empty(k)
@@ -237,7 +252,7 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
 @jit
 def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
     """Mean squared residual of j, as a share of its own second moment: 1 - 2 R_j'b + b'Rb."""
-    parents = np.flatnonzero(b)
+    parents = support_of(b)
     total = 1.0
     for i in parents:
         fitted = 0.0

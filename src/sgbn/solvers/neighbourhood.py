@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
-from sgbn.solvers.lasso import MAX_EPOCHS, TOL, refit_column, residual_variance, solve_column
+from sgbn.solvers.lasso import (
+    MAX_EPOCHS,
+    TOL,
+    refit_column,
+    residual_variance,
+    solve_column,
+    support_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -26,16 +33,17 @@ PATIENCE = 20  # penalties without a better BIC after which the path is left
 
 
 @jit
-def _neighbourhood(R, j, n, smallest_rss, tol, max_epochs):  # type: ignore[no-untyped-def]
-    """Refitted weights of target j at the best BIC along its path.
+def _neighbourhood(R, j, n, smallest_rss, best, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Set `best` to the refitted weights of target j at the best BIC along its path.
 
     The path is left where even `smallest_rss`, that of all regressors together, could not pay
     for as many neighbours.
     """
     p = R.shape[0]
-    best = np.zeros(p)
+    best[:] = 0.0
     best_score = 0.0  # of no neighbours at all: n log(1)
     b = np.zeros(p)
+    w = np.empty(p)
     largest = 0.0
     for k in range(p):
         if k != j:
@@ -45,27 +53,28 @@ def _neighbourhood(R, j, n, smallest_rss, tol, max_epochs):  # type: ignore[no-u
     while share > SMALLEST and waited < PATIENCE:
         share *= STEP
         waited += 1
-        solve_column(R, j, np.full(p, share * largest), b, tol, max_epochs)
-        size = np.count_nonzero(b)
+        w[:] = share * largest
+        solve_column(R, j, w, b, tol, max_epochs)
+        size = support_of(b).size
         refitted = b.copy()
         hopeless = n * np.log(smallest_rss) + size * np.log(n) >= best_score and size > 0
-        crowded = size > CROWD + 3 * np.count_nonzero(best) or LARGEST_SHARE * size > n
+        crowded = size > CROWD + 3 * support_of(best).size or LARGEST_SHARE * size > n
         if hopeless or crowded or not refit_column(R, j, refitted):
             break
         rss = max(residual_variance(R, j, refitted), smallest_rss)
         score = n * np.log(rss) + size * np.log(n)
         if score < best_score:
             best_score = score
-            best = refitted
             waited = 0
-    return best
+            for k in range(p):
+                best[k] = refitted[k]
 
 
 @jit
 def _neighbourhoods(R, m, n, smallest_rss, tol, max_epochs):  # type: ignore[no-untyped-def]
     B = np.empty((m, R.shape[0]))
     for j in range(m):
-        B[j] = _neighbourhood(R, j, n, smallest_rss[j], tol, max_epochs)
+        _neighbourhood(R, j, n, smallest_rss[j], B[j], tol, max_epochs)
     return B
 
 

@@ -50,10 +50,11 @@ def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
     to = np.empty(first[m], np.int64)
     twin = np.empty(first[m], np.int64)
     room = np.empty(first[m], np.int64)
-    forward = np.full(w.size, -1)
+    forward = np.empty(w.size, np.int64)
     place = first[:-1].copy()
     for e in range(w.size):
         i, j = tails[e], heads[e]
+        forward[e] = -1
         if o[j] - o[i] == 1:
             a, b = place[i], place[j]
             place[i] += 1
