@@ -32,7 +32,6 @@ from sgbn.solvers.order import order_cost, solve_order
 
 N, DEGREE, ALPHA = 1000, 4, 0.1
 RESULTS = Path(__file__).parent / "results"
-LIMITS = {"literal": 6, "homotopy": 20}
 
 
 def cpu(function, seconds=1.0):

@@ -71,9 +71,8 @@ class Moments:
 
         Row ``B[j]`` holds the weights of canonical j's parents; ``Theta[i, j]`` is i -> j.
         """
-        Theta = np.empty((self.m, self.m))
-        Theta[np.ix_(self.columns, self.columns)] = B[:, : self.m].T
-        return Theta
+        place = np.argsort(self.columns)
+        return np.ascontiguousarray(B[place][:, place].T)
 
     def to_canonical(self, Theta: Array) -> Array:
         """Rows of weights in canonical order from Theta in the user's column order."""

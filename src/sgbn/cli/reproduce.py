@@ -36,5 +36,7 @@ def run_exp1(arguments: argparse.Namespace) -> None:
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
     exp1.run(arguments.out, settings, n_jobs=arguments.workers)
-    print(exp1.report(arguments.out))
+    text = exp1.report(arguments.out)
+    (arguments.out / "exp1.md").write_text(text)
+    print(text)
     print(f"Wrote {exp1.draw(arguments.out)}.")

@@ -154,9 +154,10 @@ def report(folder: Path) -> str:
     """Tables of a finished run beside the paper's, as Markdown."""
     study = json.loads((folder / "study.json").read_text())
     invariances, variants = read(folder)
+    settings = study["settings"]
     lines = [
-        f"Exp-I, {study['settings']['permutations']} column permutations, "
-        f"alpha = {study['settings']['alpha']}",
+        f"Exp-I, {settings['permutations']} column permutations, alpha = {settings['alpha']}, "
+        f"seed {settings['seed']}",
         "",
         "| sample | method | edges | distance | correlation | paper's distance "
         "| paper's correlation | mean distance of one permutation | mean edges changed by one |",
@@ -189,6 +190,8 @@ def report(folder: Path) -> str:
                     f"| {name} | {variant} | {penalty} | {_last(result[f'{key}_n_edges'])} "
                     f"| {_last(result[f'{key}_is_dag'])} | {int(result[f'{key}_period'])} |"
                 )
+    found = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
+    lines += ["", f"Command: `{' '.join(study['command'])}`. Versions: {found}."]
     return "\n".join(lines) + "\n"
 
 

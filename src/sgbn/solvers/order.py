@@ -66,33 +66,29 @@ def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _distances_to_deficit(first, to, twin, room, excess, depth):  # type: ignore[no-untyped-def]
-    """Fewest arcs with room from each node to one with a deficit, in place (-1: none).
-
-    Returns whether some excess can move. Searching from the deficits keeps `_push_layered`
-    out of dead ends.
-    """
-    queue = np.empty(depth.size, np.int64)
+def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-untyped-def]
+    """Fewest arcs with room from each node to one with a deficit (m: no way there)."""
+    m = excess.size
+    distance = np.empty(m, np.int64)
+    queue = np.empty(m, np.int64)
     tail = 0
-    for v in range(depth.size):
-        depth[v] = -1
+    for v in range(m):
+        distance[v] = m
         if excess[v] < -TIE:
-            depth[v] = 0
+            distance[v] = 0
             queue[tail] = v
             tail += 1
     head = 0
-    can_move = False
     while head < tail:
         v = queue[head]
         head += 1
         for b in range(first[v], first[v + 1]):
             u = to[b]
-            if depth[u] < 0 and room[twin[b]] > TIE:
-                depth[u] = depth[v] + 1
+            if distance[u] == m and room[twin[b]] > TIE:
+                distance[u] = distance[v] + 1
                 queue[tail] = u
                 tail += 1
-                can_move |= excess[u] > TIE
-    return can_move
+    return distance
 
 
 @jit
@@ -113,33 +109,62 @@ def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-de
 
 
 @jit
-def _push_layered(first, to, twin, room, excess, depth):  # type: ignore[no-untyped-def]
-    """Blocking flow: push from every excess along arcs that lead one step nearer a deficit."""
-    m = depth.size
+def _relabel(u, first, to, room, label, count):  # type: ignore[no-untyped-def]
+    """Raise the label of u, in place, to one more than the lowest that it has room to.
+
+    A label that no node has any more cuts all nodes above it off from the deficits.
+    """
+    m = label.size
+    old = label[u]
+    lowest = m - 1
+    for a in range(first[u], first[u + 1]):
+        if room[a] > TIE:
+            lowest = min(lowest, label[to[a]])
+    label[u] = lowest + 1
+    count[old] -= 1
+    count[label[u]] += 1
+    if count[old] == 0:
+        for v in range(m):
+            if old < label[v] < m:
+                count[label[v]] -= 1
+                label[v] = m
+
+
+@jit
+def _push_to_deficits(first, to, twin, room, excess):  # type: ignore[no-untyped-def]
+    """Maximum flow from excesses to deficits, in place, by shortest augmenting paths.
+
+    Labels are lower bounds of the distance to a deficit; a path follows labels that fall by one,
+    and a node that it cannot leave that way is relabelled.
+    """
+    m = excess.size
+    label = _distances_to_deficit(first, to, twin, room, excess)
+    count = np.zeros(m + 1, np.int64)
+    for u in range(m):
+        count[label[u]] += 1
     pointer = first[:-1].copy()
     path = np.empty(m, np.int64)
     nodes = np.empty(m + 1, np.int64)
     for source in range(m):
         nodes[0] = source
         length = 0
-        while excess[source] > TIE and depth[source] > 0:
+        while excess[source] > TIE and label[source] < m:
             u = nodes[length]
             if excess[u] < -TIE:
                 length = _push(twin, room, excess, path[:length], source, u)
                 continue
             a = pointer[u]
-            while a < first[u + 1] and not (depth[to[a]] == depth[u] - 1 and room[a] > TIE):
+            while a < first[u + 1] and not (label[to[a]] == label[u] - 1 and room[a] > TIE):
                 a += 1
             pointer[u] = a
             if a < first[u + 1]:
                 path[length] = a
                 length += 1
                 nodes[length] = to[a]
-            elif length == 0:
-                break
             else:
-                length -= 1
-                pointer[nodes[length]] += 1
+                _relabel(u, first, to, room, label, count)
+                pointer[u] = first[u]
+                length = max(length - 1, 0)
 
 
 @jit
@@ -190,12 +215,10 @@ def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
     for e in range(w.size):
         excess[heads[e]] += w[e]
         excess[tails[e]] -= w[e]
-    depth = np.empty(m, np.int64)
     n_rises = 0
     while True:
         first, to, twin, room, forward = _tight_network(tails, heads, w, x, o)
-        while _distances_to_deficit(first, to, twin, room, excess, depth):
-            _push_layered(first, to, twin, room, excess, depth)
+        _push_to_deficits(first, to, twin, room, excess)
         for e in range(w.size):
             if forward[e] >= 0:
                 x[e] = w[e] - room[forward[e]]

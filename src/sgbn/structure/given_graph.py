@@ -85,9 +85,11 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
 
     The noise variance is the residual sum of squares divided by n - k, as bnlearn has it.
     """
-    per_scale = moments.to_user(B)
-    coef = per_scale * moments.scale / moments.scale[:, None]
-    coef_std = coef * moments.sd[:, None] / moments.sd
+    coef_std = moments.to_user(B)
+    if moments.has_bias:
+        ratio = moments.scale / moments.sd
+        coef_std = coef_std * ratio / ratio[:, None]
+    coef = coef_std * moments.sd / moments.sd[:, None]
     inverse = np.argsort(moments.columns)
     if moments.has_bias:
         intercept = B[inverse, -1] * moments.scale

@@ -63,8 +63,8 @@ class HSGBN(NetworkEstimator):
     >>> rng = np.random.default_rng(0)
     >>> a = rng.standard_normal((500, 3))
     >>> a[:, 2] += a[:, 0] + a[:, 1]
-    >>> HSGBN(alpha=0.1).fit(a).network_.n_edges
-    3
+    >>> HSGBN(alpha=0.1).fit(a).network_
+    GaussianNetwork(3 variables, 2 edges)
     """
 
     def __init__(
