@@ -6,8 +6,8 @@ from sklearn.linear_model import Lasso, LinearRegression
 
 from sgbn.moments import moments_of
 from sgbn.solvers.lasso import (
-    MAX_EPOCHS,
     TOL,
+    _solve_working_set,
     cholesky_solve,
     lasso_gram,
     refit_column,
@@ -103,8 +103,8 @@ def test_an_optimal_start_takes_no_epoch(simulate):
     R = gram(X).R
     w = np.full(10, 0.1)
     b = np.zeros(10)
-    first, _ = solve_column(R, 3, w, b, TOL, MAX_EPOCHS)
-    second, violation = solve_column(R, 3, w, b, TOL, MAX_EPOCHS)
+    first, _ = solve_column(R, 3, w, b)
+    second, violation = solve_column(R, 3, w, b)
     assert first > 0
     assert (second, violation <= TOL) == (0, True)
 
@@ -112,8 +112,12 @@ def test_an_optimal_start_takes_no_epoch(simulate):
 def test_too_few_epochs_are_reported(simulate):
     X, _ = simulate(10, 100, 5, degree=8)
     R = gram(X).R
-    _, violation = solve_column(R, 0, np.full(10, 1e-4), np.zeros(10), TOL, 1)
-    assert violation > TOL
+    b = np.zeros(10)
+    args = (R, R[0].copy(), np.append(1e6, np.full(9, 1e-4)), b)
+    assert _solve_working_set(*args, TOL, 1) == 1
+    assert np.abs(R @ b - R[0])[1:].max() > 1e-4 + TOL
+    assert 1 < _solve_working_set(*args, TOL, 1000) < 1000
+    assert np.abs(R @ b - R[0])[1:].max() <= 1e-4 + TOL
 
 
 def test_singular_systems_are_refused():

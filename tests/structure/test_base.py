@@ -98,6 +98,14 @@ def test_stopping_early_warns_and_is_still_a_dag(simulate):
     assert is_dag(fitted.coef_)
 
 
+def test_a_lasso_that_did_not_converge_warns_with_its_violation(simulate, monkeypatch):
+    X, _ = simulate(6, 50, 7)
+    learn = ORSGBN._learn
+    monkeypatch.setattr(ORSGBN, "_learn", lambda *a: learn(*a)._replace(violation=1e-3))
+    with pytest.warns(ConvergenceWarning, match=r"KKT violation of 1\.0e-03"):
+        ORSGBN().fit(X)
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_callers_table_is_not_changed(learner, simulate):
     X, _ = simulate(5, 40, 6)

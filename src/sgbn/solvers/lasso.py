@@ -23,7 +23,7 @@ from sgbn.solvers.result import SolverResult
 Array = NDArray[np.float64]
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
-MAX_EPOCHS = 100_000  # cheap passes over a working set; reached only by degenerate problems
+MAX_EPOCHS = 10_000  # cheap passes over a working set; reached only by degenerate problems
 
 
 @jit
@@ -152,7 +152,7 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
 
 
 @jit
-def solve_column(R, j, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
     """Lasso of variable j on all others, from the start `b`, which is replaced.
 
     Returns the number of epochs, 0 where `b` was optimal already, and the KKT violation.
@@ -169,10 +169,10 @@ def solve_column(R, j, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
             if k != j:
                 v = _violation(g, w, b, k)
                 worst = max(worst, v)
-                if b[k] != 0.0 or v > tol:
+                if b[k] != 0.0 or v > TOL:
                     working[size] = k
                     size += 1
-        if worst <= tol or n_epochs >= max_epochs:
+        if worst <= TOL or n_epochs >= MAX_EPOCHS:
             return n_epochs, worst
         M = np.empty((size, size))
         s = np.empty(size)
@@ -185,24 +185,24 @@ def solve_column(R, j, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
             s[i] = R[j, working[i]]
             sub_w[i] = w[working[i]]
             sub_b[i] = b[working[i]]
-        n_epochs += _solve_working_set(M, s, sub_w, sub_b, 0.1 * tol, max_epochs - n_epochs)
+        n_epochs += _solve_working_set(M, s, sub_w, sub_b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
         for i in range(size):
             b[working[i]] = sub_b[i]
 
 
 @jit
-def _solve_columns(R, W, B, tol, max_epochs):  # type: ignore[no-untyped-def]
+def _solve_columns(R, W, B):  # type: ignore[no-untyped-def]
     """Solve every row of `B` in place; returns the most epochs and the worst violation."""
     most_epochs = 0
     worst = 0.0
     for j in range(B.shape[0]):
-        n_epochs, violation = solve_column(R, j, W[j], B[j], tol, max_epochs)
+        n_epochs, violation = solve_column(R, j, W[j], B[j])
         most_epochs = max(most_epochs, n_epochs)
         worst = max(worst, violation)
     return most_epochs, worst
 
 
-def lasso_gram(R: Array, W: Array, start: Array | None = None, tol: float = TOL) -> SolverResult:
+def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
     """Weighted lasso of every variable on all others.
 
     Paper: Eq. 4.2 for fixed order variables.
@@ -215,17 +215,16 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None, tol: float = TOL)
         ``W[j, k]`` is the price of |weight of k -> j|.
     start : ndarray of shape (m, p), optional
         Weights to start from; zero by default.
-    tol : float
-        Largest KKT violation.
 
     Returns
     -------
     SolverResult
-        `x[j]` holds the weights of j's parents; `n_iter` is the most epochs of a column.
+        `x[j]` holds the weights of j's parents; `n_iter` is the most epochs of a column, and
+        `violation`, at most `TOL` where converged, the worst one of the KKT conditions.
     """
     B = np.zeros(W.shape) if start is None else start.copy()
-    n_epochs, violation = _solve_columns(R, W, B, tol, MAX_EPOCHS)
-    return SolverResult(B, n_epochs, violation, violation <= tol)
+    n_epochs, violation = _solve_columns(R, W, B)
+    return SolverResult(B, n_epochs, violation, violation <= TOL)
 
 
 @jit

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.lasso import (
-    MAX_EPOCHS,
-    TOL,
     refit_column,
     residual_variance,
     solve_column,
@@ -33,7 +31,7 @@ PATIENCE = 20  # penalties without a better BIC after which the path is left
 
 
 @jit
-def _neighbourhood(R, j, n, smallest_rss, best, tol, max_epochs):  # type: ignore[no-untyped-def]
+def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
     """Set `best` to the refitted weights of target j at the best BIC along its path.
 
     The path is left where even `smallest_rss`, that of all regressors together, could not pay
@@ -54,7 +52,7 @@ def _neighbourhood(R, j, n, smallest_rss, best, tol, max_epochs):  # type: ignor
         share *= STEP
         waited += 1
         w[:] = share * largest
-        solve_column(R, j, w, b, tol, max_epochs)
+        solve_column(R, j, w, b)
         size = support_of(b).size
         refitted = b.copy()
         hopeless = n * np.log(smallest_rss) + size * np.log(n) >= best_score and size > 0
@@ -71,10 +69,10 @@ def _neighbourhood(R, j, n, smallest_rss, best, tol, max_epochs):  # type: ignor
 
 
 @jit
-def _neighbourhoods(R, m, n, smallest_rss, tol, max_epochs):  # type: ignore[no-untyped-def]
+def _neighbourhoods(R, m, n, smallest_rss):  # type: ignore[no-untyped-def]
     B = np.empty((m, R.shape[0]))
     for j in range(m):
-        _neighbourhood(R, j, n, smallest_rss[j], B[j], tol, max_epochs)
+        _neighbourhood(R, j, n, smallest_rss[j], B[j])
     return B
 
 
@@ -90,7 +88,7 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     n : int
         Number of samples.
     """
-    B: Array = _neighbourhoods(R, m, n, _rss_on_all_others(R, n), TOL, MAX_EPOCHS)
+    B: Array = _neighbourhoods(R, m, n, _rss_on_all_others(R, n))
     return B
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
-from sgbn.solvers.lasso import MAX_EPOCHS, TOL, residual_variance, solve_column
+from sgbn.solvers.lasso import residual_variance, solve_column
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-
 
 
 @jit
-def _sweep(R, B, alpha, mu, units, sweep_order, tol, max_epochs):  # type: ignore[no-untyped-def]
+def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
     m, p = B.shape
     children, count = _children(B)
     reached = np.empty(m, np.bool_)
@@ -83,7 +83,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order, tol, max_epochs):  # type: ignor
     for j in sweep_order:
         _mark_descendants(children, count, j, reached, stack)
         _column_prices(reached, j, alpha, mu, units, w)
-        n_epochs, violation = solve_column(R, j, w, B[j], tol, max_epochs)
+        n_epochs, violation = solve_column(R, j, w, B[j])
         worst = max(worst, violation)
         if n_epochs > 0:
             n_changed += 1
@@ -116,7 +116,7 @@ def sweep_columns(
     violation : float
         Worst KKT violation left.
     """
-    result: tuple[int, float, float] = _sweep(R, B, alpha, mu, units, sweep_order, TOL, MAX_EPOCHS)
+    result: tuple[int, float, float] = _sweep(R, B, alpha, mu, units, sweep_order)
     return result
 
 
