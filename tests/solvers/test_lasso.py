@@ -8,7 +8,6 @@ from sgbn.moments import moments_of
 from sgbn.solvers.lasso import (
     TOL,
     _solve_working_set,
-    cholesky_solve,
     lasso_gram,
     refit_column,
     residual_variance,
@@ -120,13 +119,35 @@ def test_too_few_epochs_are_reported(simulate):
     assert np.abs(R @ b - R[0])[1:].max() <= 1e-4 + TOL
 
 
-def test_singular_systems_are_refused():
-    rhs = np.ones(2)
-    assert not cholesky_solve(np.ones((2, 2)), rhs)
-    M = np.array([[1.0, 0.3], [0.3, 1.0]])
-    rhs = np.array([1.0, 2.0])
-    assert cholesky_solve(M.copy(), rhs)
-    np.testing.assert_allclose(M @ rhs, [1.0, 2.0])
+def test_collinear_regressors_are_not_refitted():
+    R = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    b = np.array([0.2, 0.1, 0.0])
+    assert not refit_column(R, 2, b)
+    assert b.tolist() == [0.2, 0.1, 0.0]
+
+
+@pytest.mark.parametrize(("m", "n", "alpha"), [(40, 10, 1e-4), (60, 30, 1e-3), (25, 200, 1e-5)])
+def test_tiny_prices_and_more_columns_than_rows_are_solved_exactly(simulate, m, n, alpha):
+    """Where coordinate descent crawls, the active-set method takes over."""
+    X, _ = simulate(m, n, 7)
+    R = gram(X).R
+    W = np.full((m, m), alpha)
+    result = lasso_gram(R, W)
+    assert result.converged
+    assert result.n_iter < 500
+    assert kkt_violation(R, W, result.x) <= 10 * TOL
+    assert np.count_nonzero(result.x, axis=1).max() < n
+
+
+def test_copies_of_a_column_share_no_edge_twice(simulate):
+    """Collinear regressors: the solver ends at a vertex, with one of the copies."""
+    X, _ = simulate(8, 50, 8)
+    R = gram(np.column_stack([X, X[:, :3]])).R
+    start = np.random.default_rng(0).standard_normal((11, 11))
+    np.fill_diagonal(start, 0)
+    result = lasso_gram(R, np.full((11, 11), 0.01), start=start)
+    assert result.converged
+    assert kkt_violation(R, np.full((11, 11), 0.01), result.x) <= 10 * TOL
 
 
 def test_refit_is_least_squares_and_residuals_are_its_own(simulate):

@@ -76,10 +76,14 @@ def test_alpha_max_is_the_largest_correlation_or_covariance(simulate):
     assert alpha_max(X, standardize=False) == pytest.approx(np.abs(covariance[off]).max())
 
 
-def test_the_grid_falls_geometrically():
-    grid = alpha_grid(0.8, 7)
-    assert grid[0] == pytest.approx(0.8)
+@pytest.mark.parametrize(("n", "share"), [(50, 0.5 / np.sqrt(50)), (4000, 0.01)])
+def test_the_grid_falls_geometrically_to_where_noise_begins(n, share, simulate):
+    X, _ = simulate(6, n, 8)
+    grid = alpha_grid(X, 7)
+    assert grid[0] == pytest.approx(alpha_max(X))
+    assert grid[-1] == pytest.approx(share * grid[0])
     np.testing.assert_allclose(grid[1:] / grid[:-1], grid[1] / grid[0])
+    np.testing.assert_allclose(ORSGBN("bic").fit(X).alphas_, alpha_grid(X))
 
 
 def test_more_folds_than_rows_are_cut_down():

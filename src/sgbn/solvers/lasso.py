@@ -23,6 +23,8 @@ from sgbn.solvers.result import SolverResult
 Array = NDArray[np.float64]
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
+SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off
+SLOW = 30  # epochs after which coordinate descent is helped along
 MAX_EPOCHS = 10_000  # cheap passes over a working set; reached only by degenerate problems
 
 
@@ -42,57 +44,104 @@ def support_of(b):  # type: ignore[no-untyped-def]
 
 
 @jit
-def cholesky_solve(M, rhs):  # type: ignore[no-untyped-def]
-    """Solve M x = rhs in place for a small positive definite M; False if it is singular.
+def _factor(M):  # type: ignore[no-untyped-def]
+    """Cholesky factor in the lower triangle of `M`, in place; how many rows are independent.
 
     By hand because the systems are tiny (tens of unknowns): LAPACK's call costs more than it saves.
     """
-    k = M.shape[0]
-    for i in range(k):
+    for i in range(M.shape[0]):
         for j in range(i + 1):
-            s = M[i, j]
+            rest = M[i, j]
             for h in range(j):
-                s -= M[i, h] * M[j, h]
-            if i == j:
-                if s <= 1e-12:  # the Gram matrix has a unit diagonal: this is round-off
-                    return False
-                M[i, i] = np.sqrt(s)
+                rest -= M[i, h] * M[j, h]
+            if i > j:
+                M[i, j] = rest / M[j, j]
+            elif rest > SINGULAR:
+                M[i, i] = np.sqrt(rest)
             else:
-                M[i, j] = s / M[j, j]
-    for i in range(k):
-        for h in range(i):
-            rhs[i] -= M[i, h] * rhs[h]
-        rhs[i] /= M[i, i]
-    for i in range(k - 1, -1, -1):
-        for h in range(i + 1, k):
-            rhs[i] -= M[h, i] * rhs[h]
-        rhs[i] /= M[i, i]
-    return True
+                return i
+    return M.shape[0]
 
 
 @jit
-def _polish(M, s, w, b, g):  # type: ignore[no-untyped-def]
-    """Solve the normal equations for the signs of `b`; False if they contradict the signs.
+def _solve_factored(L, size, x):  # type: ignore[no-untyped-def]
+    """Solve L L' y = x for the leading `size` unknowns, in place."""
+    for i in range(size):
+        for h in range(i):
+            x[i] -= L[i, h] * x[h]
+        x[i] /= L[i, i]
+    for i in range(size - 1, -1, -1):
+        for h in range(i + 1, size):
+            x[i] -= L[h, i] * x[h]
+        x[i] /= L[i, i]
 
-    On success `b` and the gradient `g` are replaced.
-    """
-    support = support_of(b)
-    k = support.size
-    sub = np.empty((k, k))
-    x = np.empty(k)
-    for i in range(k):
+
+@jit
+def _submatrix(M, places):  # type: ignore[no-untyped-def]
+    """Lower triangle of the rows and columns `places` of `M`."""
+    sub = np.empty((places.size, places.size))
+    for i in range(places.size):
         for j in range(i + 1):
-            sub[i, j] = M[support[i], support[j]]
-        x[i] = s[support[i]] - w[support[i]] * np.sign(b[support[i]])
-    if not cholesky_solve(sub, x):
-        return False
-    for i in range(k):
-        if x[i] * b[support[i]] <= 0.0:
-            return False
-    for i in range(k):
-        b[support[i]] = x[i]
-    _gradient(M, s, b, g)
-    return True
+            sub[i, j] = M[places[i], places[j]]
+    return sub
+
+
+@jit
+def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-def]
+    """Set `goal` to the solution of the normal equations for the signs of `b`.
+
+    Where the support is collinear, `goal` becomes a direction along which the fit stays and the
+    penalty falls instead; returns whether it is a solution.
+    """
+    L = _submatrix(M, support)
+    rank = _factor(L)
+    if rank == support.size:
+        for i in range(rank):
+            k = support[i]
+            goal[i] = s[k] - w[k] * np.sign(b[k])
+        _solve_factored(L, rank, goal)
+        return True
+    for i in range(support.size):
+        goal[i] = -M[support[i], support[rank]] if i < rank else 0.0
+    _solve_factored(L, rank, goal)
+    goal[rank] = 1.0
+    slope = 0.0
+    for i in range(support.size):
+        slope += w[support[i]] * np.sign(b[support[i]]) * goal[i]
+    if slope > 0.0:
+        for i in range(support.size):
+            goal[i] = -goal[i]
+    return False
+
+
+@jit
+def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
+    """Move `b`, in place, to the optimum for its signs, if that has these signs.
+
+    Else, if `persist`, go towards it as far as the signs allow, drop the weight that became zero,
+    and try again: an active-set method, slow but sure where coordinate descent crawls.
+    """
+    while True:
+        support = support_of(b)
+        goal = np.empty(support.size)
+        solved = _optimum_for_signs(M, s, w, b, support, goal)
+        share = 1.0 if solved else np.inf
+        first = -1
+        for i in range(support.size):
+            step = goal[i] - b[support[i]] if solved else goal[i]
+            if step * b[support[i]] < 0.0 and -b[support[i]] / step <= share:
+                share = -b[support[i]] / step
+                first = i
+        if first >= 0 and not persist:
+            return
+        if share == np.inf:
+            return
+        for i in range(support.size):
+            step = goal[i] - b[support[i]] if solved else goal[i]
+            b[support[i]] = goal[i] if solved and first < 0 else b[support[i]] + share * step
+        if first < 0:
+            return
+        b[support[first]] = 0.0
 
 
 @jit
@@ -141,8 +190,9 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
     _gradient(M, s, b, g)
     for n_epochs in range(1, max_epochs + 1):
         sign_changed = _epoch(M, w, b, g)
-        if not sign_changed:
-            _polish(M, s, w, b, g)
+        if n_epochs > SLOW or not sign_changed:
+            _polish(M, s, w, b, n_epochs > SLOW)
+            _gradient(M, s, b, g)
         worst = 0.0
         for k in range(b.size):
             worst = max(worst, _violation(g, w, b, k))
@@ -234,16 +284,14 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
     Returns False, and leaves `b` as it was, where they are collinear.
     """
     parents = support_of(b)
-    k = parents.size
-    sub = np.empty((k, k))
-    x = np.empty(k)
-    for i in range(k):
-        for h in range(i + 1):
-            sub[i, h] = R[parents[i], parents[h]]
-        x[i] = R[parents[i], j]
-    if not cholesky_solve(sub, x):
+    L = _submatrix(R, parents)
+    if _factor(L) < parents.size:
         return False
-    for i in range(k):
+    x = np.empty(parents.size)
+    for i in range(parents.size):
+        x[i] = R[parents[i], j]
+    _solve_factored(L, parents.size, x)
+    for i in range(parents.size):
         b[parents[i]] = x[i]
     return True
 

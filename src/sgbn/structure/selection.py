@@ -24,7 +24,8 @@ Array = NDArray[np.float64]
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
 N_ALPHAS = 20
-SMALLEST_ALPHA = 0.01  # of alpha_max
+SMALLEST_SHARE = 0.01  # of alpha_max, the end of the grid ...
+NOISE_SHARE = 0.5  # ... or this share of 1 / sqrt(n), the standard error of a correlation
 
 
 class Choice(NamedTuple):
@@ -40,9 +41,20 @@ def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
 
     The largest absolute correlation of two columns, or covariance if not `standardize`.
     """
+    return _alpha_max(_moments(X), standardize)
+
+
+def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
+    """Geometric grid of alphas from `alpha_max` down to where only noise is added.
+
+    It ends at 1 % of `alpha_max`, or at half a standard error of a correlation if that is more.
+    """
+    return _alpha_grid(_moments(X), n_alphas, standardize)
+
+
+def _moments(X: ArrayLike) -> Moments:
     values = np.array(X, dtype=float, order="C")
-    moments = moments_of(values, [f"x{k}" for k in range(values.shape[1])])
-    return _alpha_max(moments, standardize)
+    return moments_of(values, [f"x{k}" for k in range(values.shape[1])])
 
 
 def _alpha_max(moments: Moments, standardize: bool) -> float:
@@ -53,9 +65,10 @@ def _alpha_max(moments: Moments, standardize: bool) -> float:
     return float(np.triu(gram, 1).max())
 
 
-def alpha_grid(largest: float, n_alphas: int = N_ALPHAS) -> Array:
-    """Geometric grid from `largest` (see `alpha_max`) down to `SMALLEST_ALPHA` of it."""
-    return np.geomspace(largest, SMALLEST_ALPHA * largest, n_alphas)
+def _alpha_grid(moments: Moments, n_alphas: int, standardize: bool) -> Array:
+    largest = _alpha_max(moments, standardize)
+    share = max(SMALLEST_SHARE, NOISE_SHARE / np.sqrt(moments.n))
+    return np.geomspace(largest, share * largest, n_alphas)
 
 
 def select_alpha(estimator: NetworkEstimator, X: Array, moments: Moments) -> Choice:
@@ -69,7 +82,7 @@ def select_alpha(estimator: NetworkEstimator, X: Array, moments: Moments) -> Cho
       in units of its variance; ``"cv_likelihood"``: minus the held-out log-likelihood.
     """
     if estimator.alphas is None:
-        alphas = alpha_grid(_alpha_max(moments, estimator.standardize))
+        alphas = _alpha_grid(moments, N_ALPHAS, estimator.standardize)
     else:
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
         if not alphas.size or not np.all(alphas > 0):
