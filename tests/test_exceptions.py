@@ -1,6 +1,9 @@
 import pickle
 
-from sgbn import CycleError, InputError
+import pytest
+
+from sgbn import CycleError, DataWarning, InputError
+from sgbn.exceptions import warn
 
 
 def test_a_cycle_error_names_the_cycle_and_the_remedy():
@@ -17,3 +20,9 @@ def test_input_errors_are_value_errors():
 def test_a_cycle_error_survives_the_way_back_from_a_worker_process():
     error = pickle.loads(pickle.dumps(CycleError(["a", "b", "a"])))  # noqa: S301
     assert error.cycle == ["a", "b", "a"]
+
+
+def test_warnings_skip_the_frames_of_sgbn():
+    with pytest.warns(DataWarning, match="odd") as caught:
+        warn("odd")
+    assert caught[0].filename == __file__

@@ -1,5 +1,6 @@
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
@@ -198,3 +199,29 @@ def test_rows_of_the_wrong_width_are_refused(network):
 
 def test_repr_is_short(network):
     assert repr(network) == f"GaussianNetwork(6 variables, {network.n_edges} edges)"
+
+
+def test_columns_of_a_table_are_found_by_name(network):
+    table = pd.DataFrame(network.sample(5, 0), columns=network.names)
+    expected = network.log_likelihood(table.to_numpy())
+    np.testing.assert_array_equal(network.log_likelihood(table.iloc[:, ::-1]), expected)
+    np.testing.assert_array_equal(network.log_likelihood(table.assign(age=70)), expected)
+    with pytest.raises(InputError, match=r"X has no column 'insula' \(1 missing\)"):
+        network.log_likelihood(table.rename(columns={"insula": "putamen"}))
+
+
+def test_cells_that_are_not_finite_are_named(network):
+    X = network.sample(5, 0)
+    X[3, 1] = np.nan
+    with pytest.raises(InputError, match="'insula', row 3"):
+        network.log_likelihood(X)
+    with pytest.raises(InputError, match="the value of 'cuneus' is NaN"):
+        network.conditional({"insula": 1.0, "cuneus": np.nan})
+
+
+def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
+    evidence = {"insula": 0.3, "cuneus": -1.0}
+    first, second = network.conditional(evidence), network.conditional(pd.Series(evidence))
+    np.testing.assert_array_equal(first.mean, second.mean)
+    labelled = pd.DataFrame(network.coef, index=network.names, columns=network.names)
+    assert GaussianNetwork(labelled).names == network.names

@@ -69,6 +69,23 @@ def test_the_study_file_says_what_was_run(tmp_path):
     assert study["command"]
 
 
+def test_every_result_says_what_it_was_made_with(tmp_path):
+    run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
+    with np.load(tmp_path / "tasks" / "task0.npz") as stored:
+        provenance = json.loads(str(stored["provenance"]))
+    assert provenance == {"settings": {"alpha": 0.1}, "versions": versions()}
+    assert "provenance" not in read_result(tmp_path / "tasks" / "task0.npz")
+
+
+def test_going_on_with_other_versions_warns_and_names_them(tmp_path):
+    run_study(tmp_path, task, TASKS, {}, progress=False)
+    study = json.loads((tmp_path / "study.json").read_text())
+    study["versions"]["numpy"] = "1.0"
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    with pytest.warns(UserWarning, match=r"numpy: 1\.0 there"):
+        run_study(tmp_path, task, TASKS, {}, progress=False)
+
+
 def test_a_damaged_result_is_named(tmp_path):
     run_study(tmp_path, task, TASKS, {}, progress=False)
     path = tmp_path / "tasks" / "task2.npz"

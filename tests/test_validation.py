@@ -121,3 +121,33 @@ def test_other_columns_at_prediction_are_an_error():
         learner.score(table().rename(columns={"insula": "putamen"}))
     with pytest.raises(ValueError, match="3 features"):
         learner.score(table().to_numpy()[:, :3])
+
+
+def test_numbers_and_tuples_as_column_names_are_kept_as_text():
+    X = table()
+    X.columns = [2001, 2002, 17, 53]
+    assert ORSGBN().fit(X).network_.names == ("2001", "2002", "17", "53")
+    X.columns = pd.MultiIndex.from_product([["lh", "rh"], ["insula", "cuneus"]])
+    assert ORSGBN().fit(X).network_.names[:2] == ("lh/insula", "lh/cuneus")
+
+
+def test_warnings_point_at_the_line_that_called_sgbn():
+    X = table().assign(copy=lambda t: t["insula"])
+    with pytest.warns(DataWarning) as caught:
+        ORSGBN(0.3, refit=True).fit(X)
+    assert {w.filename for w in caught} == {__file__}
+
+
+def test_values_too_large_to_square_are_named():
+    with pytest.raises(InputError, match="column 'insula' are too large"):
+        ORSGBN().fit(table().assign(insula=lambda t: t["insula"] * 1e200))
+
+
+def test_a_correlated_pair_without_a_direction_is_named(simulate):
+    rng = np.random.default_rng(0)
+    X = table(500).assign(lh_hip=rng.standard_normal(500))
+    X["rh_hip"] = X["lh_hip"] + 0.3 * rng.standard_normal(500)
+    message = fit_and_catch(ORSGBN(0.2), X)
+    assert "'lh_hip'" in message
+    assert "'rh_hip'" in message
+    assert "both directions fit equally well" in message

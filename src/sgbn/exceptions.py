@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 
 
@@ -35,3 +37,11 @@ class StudyError(RuntimeError):
 
 class DataWarning(UserWarning):
     """The data can be used, but something about them needs a look."""
+
+
+def warn(message: str, category: type[Warning] = DataWarning) -> None:
+    """Warn at the line outside sgbn that called into it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgbn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -47,7 +47,7 @@ class GaussianNetwork:
     noise_variance : array-like of shape (m,), optional
         One by default. Zero is allowed (a variable fixed by `do`), but has no density.
     names : sequence of str, optional
-        ``x0, x1, ...`` by default.
+        By default the columns of `coef`, if it is a DataFrame, else ``x0, x1, ...``.
 
     Raises
     ------
@@ -81,7 +81,9 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
-        self.names = tuple(map(str, names)) if names is not None else _default_names(m)
+        if names is None:
+            names = list(coef.columns) if hasattr(coef, "columns") else _default_names(m)
+        self.names = tuple(map(str, names))
         for label, values in (
             ("intercept", self.intercept),
             ("noise_variance", self.noise_variance),
@@ -294,12 +296,27 @@ class GaussianNetwork:
 
     # Checks -----------------------------------------------------------------------------------
 
-    def _check_rows(self, X: ArrayLike) -> Array:
+    def _check_rows(self, X: Any) -> Array:
+        """Rows as floats; the columns of a table are found by name."""
+        if hasattr(X, "columns"):
+            missing = [name for name in self.names if name not in X.columns]
+            if missing:
+                raise InputError(
+                    f"X has no column {missing[0]!r} ({len(missing)} missing). Rename its columns "
+                    "to the network's names, or pass a plain array in their order."
+                )
+            X = X[list(self.names)]
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.m:
             raise InputError(
                 f"X has shape {X.shape}; the network needs rows of its {self.m} variables "
                 f"({self.names[0]}, ...)."
+            )
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0]
+            raise InputError(
+                f"X contains NaN or infinity: {self.names[column]!r}, row {row}. Remove the row, "
+                "or impute the cell."
             )
         return X
 
@@ -312,6 +329,7 @@ class GaussianNetwork:
             )
 
     def _indices_and_values(self, values: Mapping[str, float]) -> tuple[NDArray[np.intp], Array]:
+        values = dict(values)  # a Series too
         unknown = [name for name in values if name not in self.names]
         if unknown:
             raise InputError(
@@ -319,7 +337,11 @@ class GaussianNetwork:
                 f"{', '.join(self.names[:5])}{', ...' if self.m > 5 else ''}."
             )
         indices = np.array([self.names.index(name) for name in values], dtype=np.intp)
-        return indices, np.array(list(values.values()), dtype=float)
+        numbers = np.array(list(values.values()), dtype=float)
+        if not np.isfinite(numbers).all():
+            bad = list(values)[int(np.argmin(np.isfinite(numbers)))]
+            raise InputError(f"the value of {bad!r} is NaN or infinite. Leave it out, or set it.")
+        return indices, numbers
 
 
 def _default_names(m: int) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +14,8 @@ from threadpoolctl import ThreadpoolController
 from sgbn.exceptions import InputError
 
 Array = NDArray[np.float64]
+
+CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,12 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Context in which BLAS uses one thread: their number changes the last bits of a product."""
+    limited: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
+    return limited
+
+
 def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
     """Moments of the rows of X.
 
@@ -105,7 +114,8 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
     correction = Z.mean(axis=0)  # the second pass removes the round-off of a large mean
     mean += correction
     Z -= correction
-    sd = scale = np.sqrt(np.square(Z).mean(axis=0))
+    with np.errstate(over="ignore"):
+        sd = scale = np.sqrt(np.square(Z).mean(axis=0))
     _check_not_constant(X, sd, names)
     if bias:
         Z = X.copy()
@@ -115,8 +125,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
     Z = Z[:, columns]
     if bias:
         Z = np.column_stack([Z, np.ones(n)])
-    # One BLAS thread: the number of threads changes the last bits of a product.
-    with _threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         R = Z.T @ Z
     R /= n
     np.fill_diagonal(R, 1.0)
@@ -125,6 +134,12 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
 
 def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
     """Refuse columns whose spread is no more than the round-off of their values."""
+    huge = np.flatnonzero(~np.isfinite(scale))
+    if huge.size:
+        raise InputError(
+            f"the values of column {names[huge[0]]!r} are too large for their squares to be "
+            "represented. Divide it by a constant."
+        )
     round_off = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
     constant = np.flatnonzero(scale <= round_off)
     if constant.size:
@@ -137,8 +152,12 @@ def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
 
 
 def _canonical_order(Z: Array, names: Sequence[str]) -> NDArray[np.intp]:
-    """Sort the columns by their content: the first row, then the next ones, then the names."""
-    order = np.argsort(Z[0], kind="stable")
-    if np.all(np.diff(Z[0, order]) > 0):
+    """Sort the columns by their content: the first row, then the next ones, then the names.
+
+    Content is rounded, so that copies of a column in other units are equal and names decide.
+    """
+    first = np.round(Z[0], CONTENT_DIGITS)
+    order = np.argsort(first, kind="stable")
+    if np.all(np.diff(first[order]) > 0):
         return order
-    return np.lexsort((np.asarray(names), *Z[::-1]))
+    return np.lexsort((np.asarray(names), *np.round(Z[::-1], CONTENT_DIGITS)))

@@ -1,8 +1,9 @@
 """Tasks: parallel, resumable, with progress. The one place that starts workers.
 
 A study is a folder: ``study.json`` says what is run (settings, versions, command), and
-``tasks/NAME.npz`` holds the result of one finished task. Each file is written under another name
-and then renamed, so that it is whole or absent, and a second start does only what is missing.
+``tasks/NAME.npz`` holds the result of one finished task and what it was made with. Each file is
+written under another name and then renamed, so that it is whole or absent, and a second start does
+only what is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from sgbn.exceptions import StudyError
+from sgbn.exceptions import StudyError, warn
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -30,6 +31,7 @@ Arrays = dict[str, NDArray[Any]]
 
 LIBRARIES = ("sgbn", "numpy", "scipy", "scikit-learn", "numba")
 UNFINISHED = ".unfinished"
+PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
 
 
 def parallel(
@@ -82,7 +84,11 @@ def run_study(
         leftover.unlink()
     paths = {name: folder / "tasks" / f"{name}.npz" for name in tasks}
     missing = [name for name in tasks if not paths[name].exists()]
-    jobs = (joblib.delayed(_run_task)(function, tasks[name], paths[name]) for name in missing)
+    provenance = json.dumps({"settings": settings, "versions": versions()}, sort_keys=True)
+    jobs = (
+        joblib.delayed(_run_task)(function, tasks[name], paths[name], provenance)
+        for name in missing
+    )
     finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
     bar = tqdm(
         finished,
@@ -101,7 +107,7 @@ def read_result(path: Path) -> Arrays:
     """Arrays of one finished task."""
     try:
         with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+            return {name: stored[name] for name in stored.files if name != PROVENANCE}
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
 
@@ -132,9 +138,13 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _run_task(
-    function: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any], path: Path
+    function: Callable[..., Mapping[str, Any]],
+    arguments: Mapping[str, Any],
+    path: Path,
+    provenance: str,
 ) -> None:
     result = {name: np.asarray(value) for name, value in function(**arguments).items()}
+    result[PROVENANCE] = np.asarray(provenance)
     write_atomically(path, lambda stream: np.savez(stream, allow_pickle=False, **result))
 
 
@@ -145,13 +155,19 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, {"settings": wanted, "versions": versions(), "command": command})
         return
-    begun = json.loads(path.read_text())["settings"]
-    if begun != wanted:
-        lines = _differences(begun, wanted)
+    study = json.loads(path.read_text())
+    if study["settings"] != wanted:
+        lines = _differences(study["settings"], wanted)
         raise StudyError(
             f"{folder} was begun with other settings:\n"
             + "\n".join(lines)
             + "\nGive the same settings to go on, or another folder to start anew."
+        )
+    if study["versions"] != versions():
+        lines = _differences(study["versions"], versions())
+        warn(
+            f"{folder} was begun with other versions, and goes on with these (each result says "
+            "which made it):\n" + "\n".join(lines)
         )
 
 

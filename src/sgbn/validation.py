@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments
 
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
@@ -46,11 +45,35 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> NDArray[
     return array
 
 
-def column_names(estimator: Any) -> list[str]:
-    """Names of the columns that the estimator was fitted on, x0, x1, ... if they had none."""
+def check_values(X: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Rows as finite floats, and column names, for functions that are no estimators."""
+    _check_table(X)
+    names = table_names(X) if hasattr(X, "columns") else None
+    try:
+        values = np.array(X, dtype=np.float64, order="C")
+    except ValueError as error:
+        raise InputError(_first_text(np.asarray(X, dtype=object))) from error
+    if values.ndim != 2 or min(values.shape) < 2:
+        raise InputError(
+            f"X has shape {values.shape}: give a table of two or more rows and columns."
+        )
+    names = names or [f"x{k}" for k in range(values.shape[1])]
+    _check_finite(values, names)
+    return values, names
+
+
+def column_names(estimator: Any, X: Any = None) -> list[str]:
+    """Names of the columns: those of the table X, whatever their type, else x0, x1, ..."""
+    if hasattr(X, "columns"):
+        return table_names(X)
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"x{k}" for k in range(estimator.n_features_in_)]
+
+
+def table_names(X: Any) -> list[str]:
+    """Column names of a table as text; the levels of a MultiIndex are joined by "/"."""
+    return ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in X.columns]
 
 
 def _check_table(X: Any) -> None:
@@ -85,7 +108,7 @@ def _first_text(cells: NDArray[np.object_]) -> str:
 
 
 def _is_numeric(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "fiub"
+    return getattr(dtype, "kind", "f") in "fiub"  # other tables' types are left to conversion
 
 
 def _check_finite(X: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -104,20 +127,16 @@ def _check_finite(X: NDArray[np.float64], names: Sequence[str]) -> None:
 def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     """Warn of few samples, duplicated or collinear columns, and scales far apart."""
     if moments.n < FEW_SAMPLES:
-        warnings.warn(
+        warn(
             f"only {moments.n} samples: a network learned from fewer than {FEW_SAMPLES} is "
-            "hardly more than noise.",
-            DataWarning,
-            stacklevel=4,
+            "hardly more than noise."
         )
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     if moments.sd[large] > WIDE_SCALES * moments.sd[small]:
-        warnings.warn(
+        warn(
             f"the standard deviation of {names[large]!r} is "
             f"{moments.sd[large] / moments.sd[small]:.1e} times that of {names[small]!r}. Check "
-            "their units, and keep standardize=True, so that weights can be compared.",
-            DataWarning,
-            stacklevel=4,
+            "their units, and keep standardize=True, so that weights can be compared."
         )
     _warn_collinear(moments, names)
 
@@ -128,12 +147,10 @@ def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
     twins = np.argwhere(np.triu(np.abs(R) > 1.0 - COLLINEAR_EPS, 1))
     if twins.size:
         i, j = twins[0]
-        warnings.warn(
+        warn(
             f"columns {named[i]!r} and {named[j]!r} are copies of each other (correlation "
             f"{R[i, j]:+.0f}; {len(twins)} such pairs). Their edges cannot be told apart: drop "
-            "one.",
-            DataWarning,
-            stacklevel=5,
+            "one."
         )
     elif moments.n > moments.m + 1:  # with fewer samples every column is a combination
         (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
@@ -141,9 +158,29 @@ def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
         if rank < moments.m:
             extra = sorted(named[p - 1] for p in pivots[rank:])
             listed = ", ".join(map(repr, extra[:5])) + (", ..." if len(extra) > 5 else "")
-            warnings.warn(
+            warn(
                 f"collinear columns: {listed} is a linear combination of the others (such as a "
-                "total beside its parts). Drop it, or its weights mean little.",
-                DataWarning,
-                stacklevel=5,
+                "total beside its parts). Drop it, or its weights mean little."
             )
+
+
+def warn_about_ties(
+    moments: Moments, B: NDArray[np.float64], prices: NDArray[np.float64], names: Sequence[str]
+) -> None:
+    """Warn of variables that correlate by more than the price of an edge, but have no edge at all.
+
+    Such a pair fits equally well in both directions, and an order cannot decide between them.
+    """
+    m = moments.m
+    alone = ~np.any(B[:, :m] != 0, axis=0) & ~np.any(B[:, :m] != 0, axis=1)
+    above = np.abs(moments.R[:m, :m]) > prices[:m, :m] * (1 + COLLINEAR_EPS)
+    tied = np.argwhere(np.triu(above & np.outer(alone, alone), 1))
+    if tied.size:
+        named = [names[column] for column in moments.columns]
+        listed = [f"{named[i]!r} - {named[j]!r} ({moments.R[i, j]:+.2f})" for i, j in tied[:3]]
+        more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
+        warn(
+            f"correlated pairs left unjoined: {', '.join(listed)}{more}. They are joined to "
+            "nothing else, so that both directions fit equally well and no order decides between "
+            "them. Read each as a pair without a direction."
+        )

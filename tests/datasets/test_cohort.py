@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn import InputError, simulate_cohort
 from sgbn.datasets import load_regions
 
 
@@ -53,3 +53,8 @@ def test_regions_have_lobes_and_coordinates():
     regions = load_regions()
     assert len(regions) == 40
     assert all(abs(float(region["x"])) < 80 and region["lobe"] for region in regions)
+
+
+def test_an_unknown_group_is_named(cohort):
+    with pytest.raises(InputError, match="no group is called 'AD'"):
+        cohort.of_group("AD")

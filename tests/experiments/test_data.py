@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sgbn import InputError
 from sgbn.experiments.data import data_folder, read_cobre
 
 
@@ -9,6 +10,10 @@ def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     monkeypatch.setenv("SGBN_DATA", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match="absent', which is no folder"):
+        data_folder()
+    monkeypatch.delenv("SGBN_DATA")
+    monkeypatch.chdir(tmp_path)
     assert data_folder() is None
 
 

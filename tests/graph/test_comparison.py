@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sgbn import GaussianNetwork, InputError
 from sgbn.graph import compare_graphs
 
 
@@ -42,6 +43,12 @@ def test_nothing_learned_is_no_false_edge():
     assert (empty.recall, empty.skeleton_precision, empty.skeleton_recall) == (1.0, 1.0, 1.0)
 
 
-def test_graphs_of_different_size_cannot_be_compared():
-    with pytest.raises(ValueError, match="different shapes"):
-        compare_graphs(np.zeros((2, 2)), np.zeros((3, 3)))
+def test_networks_can_be_compared_and_other_things_cannot():
+    first, second = (GaussianNetwork([[0, w], [0, 0]], names=["a", "b"]) for w in (0.0, 1.0))
+    assert compare_graphs(first, second).missing == 1
+    other = GaussianNetwork([[0, 1], [0, 0]], names=["b", "a"])
+    with pytest.raises(InputError, match="in another order"):
+        compare_graphs(first, other)
+    for graph in (np.zeros((3, 3)), object(), np.zeros(2)):
+        with pytest.raises(InputError, match="two square matrices"):
+            compare_graphs(graph, np.zeros((2, 2)))

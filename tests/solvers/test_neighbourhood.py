@@ -2,7 +2,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression, lars_path
 
 from sgbn.moments import moments_of
-from sgbn.solvers.neighbourhood import neighbourhoods_by_bic
+from sgbn.solvers.neighbourhood import inverse_gram, neighbourhoods_by_bic
 
 
 def bic(Z, j, support):
@@ -58,3 +58,22 @@ def test_fewer_rows_than_columns():
     B = neighbourhoods_by_bic(moments_of(X, [f"x{k}" for k in range(20)]).R, 20, 8)
     assert np.isfinite(B).all()
     assert np.count_nonzero(B, axis=1).max() < 7
+
+
+def test_a_total_finds_its_parts(simulate):
+    """A singular Gram matrix: the fit of the total is perfect, so that BIC must find it."""
+    X = np.random.default_rng(2).standard_normal((200, 7))
+    X[:, 6] = X[:, :3].sum(axis=1)
+    moments = moments_of(X, [f"x{k}" for k in range(7)])
+    B = neighbourhoods_by_bic(moments.R, 7, 200)
+    total = list(moments.columns).index(6)
+    parts = {moments.columns[k] for k in np.flatnonzero(B[total])}
+    assert parts == {0, 1, 2}
+
+
+def test_the_inverse_is_refused_where_columns_are_collinear(simulate):
+    X, _ = simulate(6, 50, 3)
+    R = np.corrcoef(X.T)
+    np.testing.assert_allclose(inverse_gram(R), np.linalg.inv(R), atol=1e-9)
+    X[:, 5] = X[:, 0] - X[:, 1]
+    assert inverse_gram(np.corrcoef(X.T)) is None

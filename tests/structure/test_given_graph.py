@@ -34,11 +34,27 @@ def test_wrong_graphs_and_cells_are_refused(simulate):
     X, _ = simulate(3, 30, 2)
     with pytest.raises(CycleError, match="x0 -> x1 -> x0"):
         fit_weights(X, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(InputError, match="the graph has 2 nodes"):
+    with pytest.raises(InputError, match=r"X has 3 columns, but the graph's shape is \(2, 2\)"):
         fit_weights(X, np.zeros((2, 2)))
-    X[0, 0] = np.nan
-    with pytest.raises(InputError, match="NaN"):
+    X[4, 0] = np.nan
+    with pytest.raises(InputError, match="NaN: column 'x0', row 4"):
         fit_weights(X, np.zeros((3, 3)))
+
+
+def test_labels_are_matched_not_positions(simulate):
+    X, network = simulate(4, 50, 3)
+    names = ["a", "b", "c", "d"]
+    table = pd.DataFrame(X, columns=names)
+    graph = pd.DataFrame(network.coef, index=names, columns=names)
+    expected = fit_weights(table, network.coef)
+    turned = fit_weights(table[names[::-1]], graph)
+    assert turned.names == tuple(names[::-1])
+    np.testing.assert_allclose(turned.coef[::-1, ::-1], expected.coef, atol=1e-12)
+    np.testing.assert_array_equal(fit_weights(table, network).coef, expected.coef)
+    with pytest.raises(InputError, match="names differ from the columns of X"):
+        fit_weights(table, network.coef, names[::-1])
+    with pytest.raises(InputError, match="the graph's columns are not those of X"):
+        fit_weights(table, graph.rename(columns={"a": "z"}))
 
 
 def test_a_perfect_fit_warns_and_keeps_a_density():

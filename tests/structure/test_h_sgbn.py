@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from sgbn import HSGBN
+from sgbn import HSGBN, DataWarning
 from sgbn.graph import is_dag, reachable
 
 
@@ -46,5 +46,17 @@ def test_units_do_not_matter(simulate):
 def test_at_the_last_penalty_the_objective_never_rises(simulate):
     X, _ = simulate(20, 60, 24)
     steps = HSGBN(0.05).fit(X).objective_path_
-    last = steps["objective"][steps["lambda_dag"] == steps["lambda_dag"][-1]]
+    last = steps["objective"][steps["penalty"] == steps["penalty"][-1]]
     assert np.all(np.diff(last) <= 1e-12)
+
+
+def test_near_copies_end_soon_and_the_warning_says_what_is_wrong(simulate):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 9))
+    X = np.column_stack([X, X[:, 0] + 1e-7 * rng.standard_normal(30)])
+    with pytest.warns(DataWarning) as caught:
+        fitted = HSGBN(1e-3).fit(X)
+    assert fitted.n_iter_ < 100
+    messages = " ".join(str(w.message) for w in caught)
+    assert "copies of each other" in messages
+    assert "Increase max_iter" not in messages

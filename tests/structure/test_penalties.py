@@ -67,10 +67,18 @@ def test_penalties_rise_to_the_strongest():
 def test_least_squares_start_is_the_regression_on_all_others(simulate):
     X, _ = simulate(6, 50, 32)
     m = moments(X)
-    B = initial_weights("ols", m, np.ones(6), 0.1)
+    B = initial_weights("ols", m, np.ones(6), 0.1).x
     Z = ((X - m.mean) / m.scale)[:, m.columns]
     for j in range(6):
         others = np.delete(np.arange(6), j)
         expected = np.linalg.lstsq(Z[:, others], Z[:, j], rcond=None)[0]
         np.testing.assert_allclose(B[j, others], expected, atol=1e-10)
     assert np.all(np.diag(B) == 0)
+
+
+def test_least_squares_start_fits_perfectly_where_there_are_more_columns_than_rows(simulate):
+    X, _ = simulate(12, 8, 33)
+    m = moments(X)
+    B = initial_weights("ols", m, np.ones(12), 0.1).x
+    Z = ((X - m.mean) / m.scale)[:, m.columns]
+    assert ((Z - Z @ B.T) ** 2).mean(axis=0).max() < 1e-4

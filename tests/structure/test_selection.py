@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn import HSGBN, ORSGBN, alpha_grid, alpha_max, fit_weights
+from sgbn import HSGBN, ORSGBN, InputError, alpha_grid, alpha_max, fit_weights
 
 CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 
@@ -61,10 +62,43 @@ def test_leave_one_out_error_of_the_refitted_network_as_in_huang_et_al(simulate)
     assert fitted.alpha_ in (0.05, 0.3)
 
 
-def test_sparser_truth_gets_a_larger_alpha():
-    rng = np.random.default_rng(5)
-    independent = rng.standard_normal((200, 8))
-    assert ORSGBN("ebic").fit(independent).network_.n_edges <= 1
+@pytest.mark.parametrize(("n", "m"), [(200, 8), (40, 60), (30, 60)])
+def test_noise_gets_few_edges_even_with_fewer_rows_than_columns(n, m):
+    X = np.random.default_rng(5).standard_normal((n, m))
+    assert ORSGBN("ebic").fit(X).network_.n_edges <= 0.7 * m
+    if n < m:
+        assert ORSGBN("cv_error").fit(X).network_.n_edges <= 0.2 * m
+
+
+def test_a_column_that_is_constant_in_a_fold_is_named_with_the_remedy(simulate):
+    X, _ = simulate(4, 30, 9)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "rare"])
+    table["rare"] = 0.0
+    table.loc[7, "rare"] = 1.0
+    with pytest.raises(InputError, match=r"training folds: constant column: 'rare'.*fewer folds"):
+        ORSGBN("cv_error").fit(table)
+
+
+def test_a_number_after_a_criterion_leaves_no_stale_path(simulate):
+    X, _ = simulate(5, 40, 10)
+    learner = ORSGBN("bic").fit(X)
+    learner.set_params(alpha=0.1).fit(X)
+    assert not hasattr(learner, "alphas_")
+    assert not hasattr(learner, "criterion_path_")
+
+
+@pytest.mark.parametrize("function", [alpha_max, alpha_grid])
+def test_helpers_refuse_what_they_cannot_use_by_name(function, simulate):
+    X, _ = simulate(3, 30, 11)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(InputError, match="NaN: column 'b', row 2"):
+        function(table.assign(b=table["b"].where(table.index != 2)))
+    with pytest.raises(InputError, match="constant column: 'c'"):
+        function(table.assign(c=1.0))
+    with pytest.raises(InputError, match="two or more rows and columns"):
+        function(X[:, 0])
+    with pytest.raises(InputError, match=r"column 1, row 0 .* holds 'n/a'"):
+        function([[1.0, "n/a"], [2.0, 3.0]])
 
 
 def test_alpha_max_is_the_largest_correlation_or_covariance(simulate):

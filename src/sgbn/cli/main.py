@@ -33,10 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sgbn {chosen.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(
-            f"sgbn {chosen.command}: stopped; what was finished is kept, and the same command "
-            "goes on from there.",
-            file=sys.stderr,
-        )
+        print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
         return 130
     return 0

@@ -9,6 +9,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import topological_order
 
@@ -45,6 +46,8 @@ class SimulatedCohort:
 
     def of_group(self, group: str) -> Array:
         """Rows of one group."""
+        if group not in self.networks:
+            raise InputError(f"no group is called {group!r}: there are {list(self.networks)}.")
         return self.values[self.group == group]
 
 

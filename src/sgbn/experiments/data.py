@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sgbn.exceptions import InputError
+
 NOT_REGIONS = ["subject_id", "group", "age", "sex", "site", "eTIV", "euler_mean", "fiq"]
 
 
@@ -22,8 +24,11 @@ class GroupedTable(NamedTuple):
 
 
 def data_folder() -> Path | None:
-    """Folder of real tables: SGBN_DATA, else ../shared/data, if it exists."""
-    folder = Path(os.environ.get("SGBN_DATA", Path("..", "shared", "data")))
+    """Folder of real tables: SGBN_DATA, which must exist, else ../shared/data, if it does."""
+    named = os.environ.get("SGBN_DATA")
+    folder = Path(named) if named else Path("..", "shared", "data")
+    if named and not folder.is_dir():
+        raise InputError(f"SGBN_DATA names {named!r}, which is no folder. Correct or unset it.")
     return folder if folder.is_dir() else None
 
 

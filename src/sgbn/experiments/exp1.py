@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,10 @@ def run(
                     "permutations": range(first, min(first + BLOCK, settings.permutations)),
                 }
         tasks[f"{name}.variants"] = {"X": X, "method": "variants", "alpha": settings.alpha}
-    described = asdict(settings) | {"experiment": "exp1", "samples": sorted(samples())}
+    described = asdict(settings) | {
+        "experiment": "exp1",
+        "samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in samples().items()},
+    }
     return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
 
 
@@ -175,6 +179,9 @@ def report(folder: Path) -> str:
                 f"| {seen.distances.mean():.2f} | {seen.changed_edges.mean():.1f} |"
             )
     lines += [
+        "",
+        "The paper's figures are those of its own two groups (MCI and controls, ADNI), the first "
+        "beside the first.",
         "",
         "H-SGBN with one path matrix for all columns (WHOLE: searched anew after each iteration; "
         "frozen: never):",

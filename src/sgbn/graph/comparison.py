@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+
+from sgbn.exceptions import InputError
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,24 @@ class GraphComparison:
         return self.adjacencies_found / self.n_true if self.n_true else 1.0
 
 
-def compare_graphs(learned: ArrayLike, true: ArrayLike) -> GraphComparison:
-    """Compare the supports of two DAGs on the same nodes."""
-    A = np.asarray(learned) != 0
-    B = np.asarray(true) != 0
-    if A.shape != B.shape:
-        raise ValueError(f"the graphs have different shapes: {A.shape} and {B.shape}")
+def compare_graphs(learned: Any, true: Any) -> GraphComparison:
+    """Compare the edges of two DAGs on the same nodes in the same order.
+
+    Parameters
+    ----------
+    learned, true : array-like of shape (m, m) or GaussianNetwork
+        For two groups, which is which decides what counts as false and what as missing.
+    """
+    A, B = (np.asarray(getattr(graph, "coef", graph)) for graph in (learned, true))
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:
+        raise InputError(
+            f"the graphs have shapes {A.shape} and {B.shape}: give two square matrices, or two "
+            "networks, on the same variables."
+        )
+    names = [getattr(graph, "names", None) for graph in (learned, true)]
+    if None not in names and names[0] != names[1]:
+        raise InputError("the two networks have other variables, or in another order.")
+    A, B = A != 0, B != 0
     return GraphComparison(
         n_true=int(B.sum()),
         n_learned=int(A.sum()),

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def random_dag(m: int, degree: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def random_dag(
+    m: int, degree: float, random_state: int | np.random.Generator | None = None
+) -> NDArray[np.bool_]:
     """Random DAG on `m` nodes in which a node has `degree` neighbours on average.
 
     Every pair is joined with the same probability, directed along a random order.
     """
+    rng = np.random.default_rng(random_state)
     probability = min(1.0, degree / max(m - 1, 1))
     forward = np.triu(rng.random((m, m)) < probability, 1)
     position = rng.permutation(m)

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from sgbn.gaussian import GaussianNetwork
 
 
-def edge_table(network: GaussianNetwork) -> pd.DataFrame:
-    """Edges of a network, the strongest first: columns source, target, weight."""
+def edge_table(network: GaussianNetwork | Any) -> pd.DataFrame:
+    """Edges of a network, or of a fitted learner, the strongest first.
+
+    Returns
+    -------
+    DataFrame
+        Columns source, target, weight (in the units of the data) and weight_std (per standard
+        deviation that the network implies), by the size of which the rows are sorted.
+    """
+    network = getattr(network, "network_", network)
     table = pd.DataFrame.from_records(network.edges())
-    strongest_first = table["weight"].abs().sort_values(ascending=False, kind="stable").index
+    sd = pd.Series(np.sqrt(np.diag(network.covariance)), index=network.names)
+    ratio = table["source"].map(sd).astype(float) / table["target"].map(sd).astype(float)
+    table["weight_std"] = table["weight"] * ratio
+    strongest_first = table["weight_std"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[strongest_first].reset_index(drop=True)

@@ -24,8 +24,9 @@ Array = NDArray[np.float64]
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off
+ROUND_OFF = 1e-12
 SLOW = 30  # epochs after which coordinate descent is helped along
-MAX_EPOCHS = 10_000  # cheap passes over a working set; reached only by degenerate problems
+MAX_EPOCHS = 1000  # passes over a working set; reached only where columns are nearly collinear
 
 
 @jit
@@ -172,7 +173,8 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
     for k in range(b.size):
         z = b[k] - g[k]  # the diagonal of M is 1
         size = abs(z) - w[k]
-        new = np.sign(z) * size if size > 0.0 else 0.0
+        # A copy of a regressor in use stands at its threshold: round-off must not let it in.
+        new = np.sign(z) * size if size > (0.0 if b[k] != 0.0 else ROUND_OFF) else 0.0
         step = new - b[k]
         if step != 0.0:
             if np.sign(new) != np.sign(b[k]):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
+from sgbn.moments import one_blas_thread
 from sgbn.solvers.lasso import (
     refit_column,
     residual_variance,
@@ -27,6 +28,7 @@ SMALLEST = 1e-3  # last penalty, as a share of the largest correlation of the ta
 CROWD = 20  # beyond this and three times the best size so far, neighbours only fit noise
 LARGEST_SHARE = 3  # the same beyond n / 3
 NO_RSS = 1e-15  # of a perfect fit: round-off
+SMALLEST_EIGENVALUE = 1e-10  # of a regular Gram matrix with unit diagonal
 PATIENCE = 20  # penalties without a better BIC after which the path is left
 
 
@@ -94,7 +96,17 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
 
 def _rss_on_all_others(R: Array, n: int) -> Array:
     """Residual variance of each variable given all others; next to nothing where R is singular."""
-    if n <= len(R):
+    precision = inverse_gram(R) if n > len(R) else None
+    if precision is None:
         return np.full(len(R), NO_RSS)
-    precision = np.linalg.pinv(R, hermitian=True)
-    return 1.0 / np.clip(np.diag(precision), 1.0, 1.0 / NO_RSS)
+    return np.maximum(1.0 / np.diag(precision), NO_RSS)
+
+
+def inverse_gram(R: Array) -> Array | None:
+    """Inverse of R, or None where a variable is a linear combination of the others."""
+    with one_blas_thread():
+        values, vectors = np.linalg.eigh(R)
+        if values[0] < SMALLEST_EIGENVALUE:
+            return None
+        inverse: Array = (vectors / values) @ vectors.T
+    return inverse

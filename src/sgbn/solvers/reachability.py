@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
-from sgbn.solvers.lasso import residual_variance, solve_column
+from sgbn.solvers.lasso import TOL, residual_variance, solve_column
 
 Array = NDArray[np.float64]
 
@@ -83,10 +83,14 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
     for j in sweep_order:
         _mark_descendants(children, count, j, reached, stack)
         _column_prices(reached, j, alpha, mu, units, w)
+        before = B[j].copy()
         n_epochs, violation = solve_column(R, j, w, B[j])
         worst = max(worst, violation)
         if n_epochs > 0:
-            n_changed += 1
+            moved = 0.0
+            for k in range(p):
+                moved = max(moved, abs(B[j, k] - before[k]))
+            n_changed += moved > TOL  # else it cannot be solved any better
             _replace_parents(children, count, j, B[j])
         penalty = 0.0
         for k in range(p):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,21 +12,26 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import TOL
 from sgbn.structure.given_graph import least_squares, user_weights
+from sgbn.structure.penalties import penalty_units
 from sgbn.structure.selection import CRITERIA, select_alpha
-from sgbn.validation import check_data, column_names, warn_about_moments
+from sgbn.validation import check_data, column_names, warn_about_moments, warn_about_ties
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Array = NDArray[np.float64]
 
-OBJECTIVE_STEP = np.dtype([("lambda_dag", float), ("objective", float)])
+OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 class Learned(NamedTuple):
@@ -78,11 +83,17 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         """
         values = check_data(self, X)
         self._check_parameters()
-        names = column_names(self)
+        names = column_names(self, X)
+        warn_about_moments(moments_of(values, names), names)
+        return self._fit_values(values, names)
+
+    def _fit_values(self, values: Array, names: list[str]) -> Self:
+        """Fit on checked values, without the warnings about them."""
+        for stale in ("alphas_", "criterion_path_"):
+            self.__dict__.pop(stale, None)
         moments = moments_of(values, names, bias=self.penalize_intercept)
-        warn_about_moments(moments, names)
         if isinstance(self.alpha, str):
-            choice = select_alpha(self, values, moments)
+            choice = select_alpha(self, values, moments, names)
             self.alpha_, self.alphas_, self.criterion_path_ = choice
         else:
             self.alpha_ = float(self.alpha)
@@ -93,10 +104,10 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         if isinstance(self.alpha, str):
             if self.alpha not in CRITERIA:
                 raise InputError(f"alpha is {self.alpha!r}; give a number or one of {CRITERIA}.")
-        elif not (np.isfinite(self.alpha) and self.alpha > 0):
+        elif not (_is_number(self.alpha) and 0 < self.alpha < np.inf):
             raise InputError(f"alpha is {self.alpha!r}; it must be a positive number.")
-        if self.max_iter < 1:
-            raise InputError(f"max_iter is {self.max_iter}; it must be at least 1.")
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise InputError(f"max_iter is {self.max_iter!r}; it must be a whole number from 1 on.")
         if self.penalize_intercept and self.standardize:
             raise InputError(
                 "penalize_intercept=True has no effect on columns that fit centres itself: give "
@@ -104,22 +115,22 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
             )
 
     def _store(self, moments: Moments, learned: Learned, names: list[str]) -> None:
-        if not learned.converged:
-            warnings.warn(
-                f"{type(self).__name__} stopped after {learned.n_iter} iterations before the "
-                "order and the weights agreed; the result is a DAG, but not a fixed point. "
-                "Increase max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         if learned.violation > TOL:
-            warnings.warn(
+            warn(
                 f"the lasso of some column stopped at a KKT violation of {learned.violation:.1e} "
                 f"(tolerance {TOL:.0e}): columns are nearly collinear. Drop one of them, or raise "
                 "alpha.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
+        elif not learned.converged:
+            warn(
+                f"{type(self).__name__} stopped after {learned.n_iter} iterations before the "
+                "order and the weights agreed; the result is a DAG, but not a fixed point. "
+                "Increase max_iter.",
+                ConvergenceWarning,
+            )
+        prices = self.alpha_ * np.outer(*2 * [penalty_units(moments, self.standardize)])
+        warn_about_ties(moments, learned.B, prices, names)
         B = least_squares(moments, learned.B, names) if self.refit else learned.B
         weights = user_weights(moments, B, names)
         self.coef_, self.coef_std_ = weights.coef, weights.coef_std

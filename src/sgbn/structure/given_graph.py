@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import refit_column, residual_variances
+from sgbn.validation import check_values
 
 Array = NDArray[np.float64]
 
@@ -28,9 +28,7 @@ class Weights(NamedTuple):
     noise_variance: Array
 
 
-def fit_weights(
-    X: ArrayLike, graph: ArrayLike, names: Sequence[str] | None = None
-) -> GaussianNetwork:
+def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> GaussianNetwork:
     """Least-squares network on a given DAG.
 
     Each variable is regressed on its parents with an intercept. Noise variances divide the
@@ -39,8 +37,8 @@ def fit_weights(
     Parameters
     ----------
     X : array-like of shape (n, m)
-    graph : array-like of shape (m, m)
-        ``graph[i, j] != 0`` is the edge i -> j.
+    graph : array-like of shape (m, m), or GaussianNetwork
+        ``graph[i, j] != 0`` is the edge i -> j. The labels of a DataFrame are matched to X.
     names : sequence of str, optional
         The columns of X if it is a DataFrame, else ``x0, x1, ...``.
 
@@ -49,16 +47,22 @@ def fit_weights(
     CycleError
         If the graph has a directed cycle.
     """
-    if names is None:
-        names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
-    values = np.array(X, dtype=float, order="C")
+    values, found = check_values(X)
+    if names is not None and hasattr(X, "columns") and list(names) != found:
+        raise InputError("names differ from the columns of X: leave them out.")
+    names = list(found if names is None else names)
+    if hasattr(graph, "coef"):
+        graph = graph.coef
+    if hasattr(graph, "columns"):
+        if sorted(map(str, graph.columns)) != sorted(names):
+            raise InputError("the graph's columns are not those of X.")
+        graph = graph.loc[names, names]
     support = np.asarray(graph) != 0
+    if support.shape != (values.shape[1], values.shape[1]):
+        raise InputError(
+            f"X has {values.shape[1]} columns, but the graph's shape is {support.shape}."
+        )
     GaussianNetwork(support, names=names)  # a cycle or a wrong name stops here
-    if values.ndim != 2 or values.shape[1] != len(support):
-        raise InputError(f"X has shape {values.shape}, but the graph has {len(support)} nodes.")
-    if not np.isfinite(values).all():
-        raise InputError("X contains NaN or infinity: remove or impute these cells first.")
-    names = names or [f"x{k}" for k in range(len(support))]
     moments = moments_of(values, names)
     B = least_squares(moments, moments.to_canonical(support.astype(float)), names)
     weights = user_weights(moments, B, names)
@@ -71,11 +75,9 @@ def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
     refitted[:, moments.m :] = 1.0  # a bias is always refitted
     bad = [j for j in range(moments.m) if not refit_column(moments.R, j, refitted[j])]
     if bad:
-        warnings.warn(
+        warn(
             f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: their weights were "
-            "not refitted. Drop one of them, or raise alpha.",
-            DataWarning,
-            stacklevel=3,
+            "not refitted. Drop one of them, or raise alpha."
         )
     return refitted
 
@@ -93,8 +95,9 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     inverse = np.argsort(moments.columns)
     if moments.has_bias:
         intercept = B[inverse, -1] * moments.scale
-    else:
-        intercept = moments.mean - moments.mean @ coef
+    else:  # in canonical order, where a product has the same bits for any order of the columns
+        centre = (moments.mean / moments.scale)[moments.columns]
+        intercept = moments.mean - (B @ centre)[inverse] * moments.scale
     n_parents = np.count_nonzero(coef, axis=0)
     degrees = np.maximum(moments.n - n_parents - 1, 1)
     residual = residual_variances(moments.R, B)[inverse] * moments.scale**2
@@ -102,11 +105,9 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     floor = NOISE_FLOOR * moments.sd**2
     exact = np.flatnonzero(noise < floor)
     if exact.size:
-        warnings.warn(
+        warn(
             f"{names[exact[0]]!r} is an exact linear function of its parents ({exact.size} such "
             "columns); its noise variance is set to a small positive number. Drop it, or raise "
-            "alpha.",
-            DataWarning,
-            stacklevel=3,
+            "alpha."
         )
     return Weights(coef_std, coef, intercept, np.maximum(noise, floor))

@@ -52,7 +52,7 @@ class HSGBN(NetworkEstimator):
         As in `ORSGBN`; `order_` holds the levels of the learned DAG.
     n_iter_ : int
         Sweeps, over all penalties.
-    objective_path_ : ndarray of records (lambda_dag, objective)
+    objective_path_ : ndarray of records (penalty, objective)
         Penalised objective per sample after each sweep, and the penalty lambda_2 / n of the
         sweep. The paths change while columns do, so that it may rise before the last penalty.
 
@@ -92,7 +92,7 @@ class HSGBN(NetworkEstimator):
 
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         units = penalty_units(moments, self.standardize)
-        B = initial_weights(self.init, moments, units, alpha)
+        B = initial_weights(self.init, moments, units, alpha).x
         sweep_order = np.argsort(moments.columns)  # the user's columns, left to right
         steps: list[tuple[float, float]] = []
         for mu in penalty_path(strongest_penalty(units, alpha)):

@@ -202,7 +202,7 @@ class ORSGBN(NetworkEstimator):
         The alpha used; with a criterion also `alphas_` and `criterion_path_`.
     n_iter_ : int
         Lasso steps, over all penalties.
-    objective_path_ : ndarray of records (lambda_dag, objective)
+    objective_path_ : ndarray of records (penalty, objective)
         Objective (Eq. 4.2 divided by 2n) after each lasso step, and the penalty of the step
         (divided by 2n). At equal penalty it never rises.
     n_features_in_, feature_names_in_
@@ -255,10 +255,12 @@ class ORSGBN(NetworkEstimator):
 
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         units = penalty_units(moments, self.standardize)
-        B = initial_weights(self.init, moments, units, alpha)
-        turns = _Alternation(moments.R, units, alpha, B, fresh=self.init != "lasso")
+        penalties = self._penalties(strongest_penalty(units, alpha))
+        start = initial_weights(self.init, moments, units, alpha)
+        is_lasso = self.init == "lasso" and start.converged
+        turns = _Alternation(moments.R, units, alpha, start.x, fresh=not is_lasso)
         converged = True
-        for mu in self._penalties(strongest_penalty(units, alpha)):
+        for mu in penalties:
             converged = turns.converge(mu, self.max_iter)
             if turns.is_dag():
                 break

@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import lasso_gram
-from sgbn.solvers.neighbourhood import neighbourhoods_by_bic
+from sgbn.solvers.neighbourhood import inverse_gram, neighbourhoods_by_bic
+from sgbn.solvers.result import SolverResult
 
 Array = NDArray[np.float64]
 
 N_PENALTIES = 5  # measured on nine networks: 20 steps reach objectives lower by 0.3 % at most
 WEAKEST_PENALTY = 1e-2  # first step, as a share of the last
 ABOVE_BOUND = 1.001  # the bound is strict
+RIDGE = 1e-6  # of a unit diagonal
 
 
 def penalty_units(moments: Moments, standardize: bool) -> Array:
@@ -49,22 +51,22 @@ def penalty_path(strongest: float) -> Array:
     return np.geomspace(WEAKEST_PENALTY * strongest, strongest, N_PENALTIES)
 
 
-def initial_weights(init: str, moments: Moments, units: Array, alpha: float) -> Array:
+def initial_weights(init: str, moments: Moments, units: Array, alpha: float) -> SolverResult:
     """Weights before any order is known; they may have cycles."""
     m, R = moments.m, moments.R
     if init == "lasso":
-        return lasso_gram(R, alpha * np.outer(units[:m], units)).x
+        return lasso_gram(R, alpha * np.outer(units[:m], units))
     if init == "ols":
-        return _regression_on_all_others(R)[:m]
+        return SolverResult(_regression_on_all_others(R)[:m], 1, 0.0, True)
     if init == "l1mb":
-        return neighbourhoods_by_bic(R, m, moments.n)
+        return SolverResult(neighbourhoods_by_bic(R, m, moments.n), 1, 0.0, True)
     raise InputError(f"init is {init!r}; give 'lasso', 'ols' or 'l1mb'.")
 
 
 def _regression_on_all_others(R: Array) -> Array:
-    """Least squares of each variable on all others (of least norm where R is singular)."""
-    precision = np.linalg.pinv(R, hermitian=True)
-    diagonal = np.maximum(np.diag(precision), np.finfo(float).eps)
-    B = -precision / diagonal[:, None]
+    """Least squares of each variable on all others, with a touch of ridge where R is singular."""
+    exact = inverse_gram(R)
+    precision = np.linalg.inv(R + RIDGE * np.eye(len(R))) if exact is None else exact
+    B: Array = -precision / np.diag(precision)[:, None]
     np.fill_diagonal(B, 0.0)
     return B

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from sgbn.moments import Moments, moments_of
 from sgbn.runs import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
-from sgbn.validation import column_names
+from sgbn.validation import check_values
 
 if TYPE_CHECKING:
     from sgbn.structure.base import NetworkEstimator
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
 N_ALPHAS = 20
+MOST_PARENTS = 3  # BIC and EBIC: a variable has at most n / 3 parents
 SMALLEST_SHARE = 0.01  # of alpha_max, the end of the grid ...
 NOISE_SHARE = 0.5  # ... or this share of 1 / sqrt(n), the standard error of a correlation
 
@@ -41,7 +43,7 @@ def alpha_max(X: ArrayLike, standardize: bool = True) -> float:
 
     The largest absolute correlation of two columns, or covariance if not `standardize`.
     """
-    return _alpha_max(_moments(X), standardize)
+    return _alpha_max(moments_of(*check_values(X)), standardize)
 
 
 def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
@@ -49,12 +51,7 @@ def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True)
 
     It ends at 1 % of `alpha_max`, or at half a standard error of a correlation if that is more.
     """
-    return _alpha_grid(_moments(X), n_alphas, standardize)
-
-
-def _moments(X: ArrayLike) -> Moments:
-    values = np.array(X, dtype=float, order="C")
-    return moments_of(values, [f"x{k}" for k in range(values.shape[1])])
+    return _alpha_grid(moments_of(*check_values(X)), n_alphas, standardize)
 
 
 def _alpha_max(moments: Moments, standardize: bool) -> float:
@@ -71,13 +68,17 @@ def _alpha_grid(moments: Moments, n_alphas: int, standardize: bool) -> Array:
     return np.geomspace(largest, share * largest, n_alphas)
 
 
-def select_alpha(estimator: NetworkEstimator, X: Array, moments: Moments) -> Choice:
+def select_alpha(
+    estimator: NetworkEstimator, X: Array, moments: Moments, names: list[str]
+) -> Choice:
     """Alpha of the smallest criterion; of equal ones the largest, which is the sparser network.
 
     The criterion is ``estimator.alpha``:
 
     - ``"bic"``, ``"ebic"``: sum over the variables of n log(RSS / n) + k (log n + 2 gamma log m),
-      after a least-squares refit of the k chosen parents; gamma is 0, and 0.5 for EBIC;
+      after a least-squares refit of the k chosen parents; gamma is 0, and 0.5 for EBIC. Networks
+      in which a variable has more than n / 3 parents are left out: they fit noise, which no
+      penalty of this kind outweighs;
     - ``"cv_error"``: squared error of predicting each variable from its parents in held-out rows,
       in units of its variance; ``"cv_likelihood"``: minus the held-out log-likelihood.
     """
@@ -85,58 +86,69 @@ def select_alpha(estimator: NetworkEstimator, X: Array, moments: Moments) -> Cho
         alphas = _alpha_grid(moments, N_ALPHAS, estimator.standardize)
     else:
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
-        if not alphas.size or not np.all(alphas > 0):
+        if not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise InputError("alphas must be a list of positive numbers.")
     if estimator.alpha in ("bic", "ebic"):
         gamma = 0.5 if estimator.alpha == "ebic" else 0.0
-        learner = _InformationCriterion(estimator, moments, gamma)
+        learner = _InformationCriterion(estimator, moments, gamma, names)
         criterion = np.array(parallel(learner, alphas, estimator.n_jobs))
     else:
         splitter = check_cv(_folds(estimator.cv, len(X)))
         tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
-        losses = parallel(_HeldOutLoss(estimator, X), tasks, estimator.n_jobs)
+        losses = parallel(_HeldOutLoss(estimator, X, names), tasks, estimator.n_jobs)
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
 def _folds(cv: object, n: int) -> object:
     """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
-    if isinstance(cv, int):
-        return KFold(min(cv, n), shuffle=True, random_state=0)
+    if isinstance(cv, Integral):
+        return KFold(min(int(cv), n), shuffle=True, random_state=0)
     return cv
 
 
 class _InformationCriterion:
     """BIC or EBIC of the network learned at one alpha."""
 
-    def __init__(self, estimator: NetworkEstimator, moments: Moments, gamma: float) -> None:
-        self.estimator, self.moments = estimator, moments
+    def __init__(
+        self, estimator: NetworkEstimator, moments: Moments, gamma: float, names: list[str]
+    ) -> None:
+        self.estimator, self.moments, self.names = estimator, moments, names
         self.price = np.log(moments.n) + 2 * gamma * np.log(moments.m)
 
     def __call__(self, alpha: float) -> float:
-        names = column_names(self.estimator)
+        n, m = self.moments.n, self.moments.m
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the final fit repeats them
             B = self.estimator._learn(self.moments, alpha).B
-            B = least_squares(self.moments, B, names)
+            n_parents = np.count_nonzero(B[:, :m], axis=1)
+            if MOST_PARENTS * n_parents.max() > n:
+                return np.inf
+            B = least_squares(self.moments, B, self.names)
         share = np.maximum(residual_variances(self.moments.R, B), np.finfo(float).eps)
-        n_edges = np.count_nonzero(B[:, : self.moments.m])
-        return float(self.moments.n * np.log(share).sum() + self.price * n_edges)
+        return float(n * np.log(share).sum() + self.price * n_parents.sum())
 
 
 class _HeldOutLoss:
     """Loss on held-out rows of the network learned on the others at one alpha."""
 
-    def __init__(self, estimator: NetworkEstimator, X: Array) -> None:
-        self.estimator, self.X = estimator, X
+    def __init__(self, estimator: NetworkEstimator, X: Array, names: list[str]) -> None:
+        self.estimator, self.X, self.names = estimator, X, names
         self.variance = X.var(axis=0)
 
     def __call__(self, task: tuple[float, NDArray[np.intp], NDArray[np.intp]]) -> float:
         alpha, train, test = task
+        learner = clone(self.estimator).set_params(alpha=alpha)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the final fit repeats them
-            fitted = clone(self.estimator).set_params(alpha=alpha).fit(self.X[train])
+            try:
+                network = learner._fit_values(self.X[train], self.names).network_
+            except InputError as error:
+                raise InputError(
+                    f"alpha={self.estimator.alpha!r} could not learn from one of its "
+                    f"{len(train)}-row training folds: {error} Or use fewer folds, or 'ebic'."
+                ) from error
         if self.estimator.alpha == "cv_likelihood":
-            return -fitted.score(self.X[test])
-        squared = fitted.network_.residuals(self.X[test]) ** 2
+            return -float(network.log_likelihood(self.X[test]).mean())
+        squared = network.residuals(self.X[test]) ** 2
         return float((squared / self.variance).sum(axis=1).mean())
