@@ -165,19 +165,21 @@ def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
 
 
 def warn_about_ties(
-    moments: Moments, B: NDArray[np.float64], prices: NDArray[np.float64], names: Sequence[str]
+    moments: Moments, B: NDArray[np.float64], root_price: NDArray[np.float64], names: Sequence[str]
 ) -> None:
     """Warn of variables that correlate by more than the price of an edge, but have no edge at all.
 
     Such a pair fits equally well in both directions, and an order cannot decide between them.
+    The price of the edge i - j is ``root_price[i] * root_price[j]``.
     """
-    m = moments.m
-    alone = ~np.any(B[:, :m] != 0, axis=0) & ~np.any(B[:, :m] != 0, axis=1)
-    above = np.abs(moments.R[:m, :m]) > prices[:m, :m] * (1 + COLLINEAR_EPS)
-    tied = np.argwhere(np.triu(above & np.outer(alone, alone), 1))
+    joined = B[:, : moments.m] != 0
+    alone = np.flatnonzero(~joined.any(axis=0) & ~joined.any(axis=1))
+    R = moments.R[np.ix_(alone, alone)]
+    prices = np.outer(root_price[alone], root_price[alone])
+    tied = np.argwhere(np.triu(np.abs(R) > prices * (1 + COLLINEAR_EPS), 1))
     if tied.size:
-        named = [names[column] for column in moments.columns]
-        listed = [f"{named[i]!r} - {named[j]!r} ({moments.R[i, j]:+.2f})" for i, j in tied[:3]]
+        named = [names[moments.columns[k]] for k in alone]
+        listed = [f"{named[i]!r} - {named[j]!r} ({R[i, j]:+.2f})" for i, j in tied[:3]]
         more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
         warn(
             f"correlated pairs left unjoined: {', '.join(listed)}{more}. They are joined to "

@@ -84,14 +84,14 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         values = check_data(self, X)
         self._check_parameters()
         names = column_names(self, X)
-        warn_about_moments(moments_of(values, names), names)
-        return self._fit_values(values, names)
+        moments = moments_of(values, names, bias=self.penalize_intercept)
+        warn_about_moments(moments, names)
+        return self._fit_moments(moments, values, names)
 
-    def _fit_values(self, values: Array, names: list[str]) -> Self:
-        """Fit on checked values, without the warnings about them."""
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Choose alpha if need be, learn, and store."""
         for stale in ("alphas_", "criterion_path_"):
             self.__dict__.pop(stale, None)
-        moments = moments_of(values, names, bias=self.penalize_intercept)
         if isinstance(self.alpha, str):
             choice = select_alpha(self, values, moments, names)
             self.alpha_, self.alphas_, self.criterion_path_ = choice
@@ -129,8 +129,8 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
                 "Increase max_iter.",
                 ConvergenceWarning,
             )
-        prices = self.alpha_ * np.outer(*2 * [penalty_units(moments, self.standardize)])
-        warn_about_ties(moments, learned.B, prices, names)
+        units = penalty_units(moments, self.standardize)
+        warn_about_ties(moments, learned.B, np.sqrt(self.alpha_) * units, names)
         B = least_squares(moments, learned.B, names) if self.refit else learned.B
         weights = user_weights(moments, B, names)
         self.coef_, self.coef_std_ = weights.coef, weights.coef_std

@@ -142,7 +142,9 @@ class _HeldOutLoss:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the final fit repeats them
             try:
-                network = learner._fit_values(self.X[train], self.names).network_
+                X = self.X[train]
+                moments = moments_of(X, self.names, bias=learner.penalize_intercept)
+                network = learner._fit_moments(moments, X, self.names).network_
             except InputError as error:
                 raise InputError(
                     f"alpha={self.estimator.alpha!r} could not learn from one of its "
