@@ -5,7 +5,7 @@ For each target j, with R the Gram matrix of variables scaled to a unit diagonal
 .. math:: \min_b \tfrac12 b^T R b - R_j^T b + \sum_k w_k |b_k|, \qquad b_j = 0,
 
 which is Eq. 4.2 of the paper for fixed order variables, divided by 2n, one column of Theta at a
-time. Weights of 1 or more are never worth paying, because |x_k' r| <= ||x_k|| ||r|| <= n.
+time. Prices of 1 or more are never worth paying, because |x_k' r| <= ||x_k|| ||r|| <= n.
 
 A working set grows by the coordinates that violate the optimality (KKT) conditions. On it,
 cyclic coordinate descent finds the signs, and the normal equations of these signs then give the
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off
-ROUND_OFF = 1e-12
+ROUND_OFF = 1e-12  # of a gradient
 SLOW = 30  # epochs after which coordinate descent is helped along
 MAX_EPOCHS = 1000  # passes over a working set; reached only where columns are nearly collinear
 
@@ -207,11 +207,15 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
 def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
     """Lasso of variable j on all others, from the start `b`, which is replaced.
 
-    Returns the number of epochs, 0 where `b` was optimal already, and the KKT violation.
+    Returns the number of epochs, 0 where `b` without what is too dear was optimal already, and the
+    KKT violation.
     """
     p = R.shape[0]
     g = np.empty(p)
     working = np.empty(p, np.int64)
+    for k in range(p):
+        if w[k] >= 1.0:  # never worth paying: from any start, what is forbidden is gone
+            b[k] = 0.0
     n_epochs = 0
     while True:
         _gradient(R, R[j], b, g)

@@ -84,14 +84,14 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
         _mark_descendants(children, count, j, reached, stack)
         _column_prices(reached, j, alpha, mu, units, w)
         before = B[j].copy()
-        n_epochs, violation = solve_column(R, j, w, B[j])
+        _, violation = solve_column(R, j, w, B[j])
         worst = max(worst, violation)
-        if n_epochs > 0:
-            moved = 0.0
-            for k in range(p):
-                moved = max(moved, abs(B[j, k] - before[k]))
-            n_changed += moved > TOL  # else it cannot be solved any better
+        moved = 0.0
+        for k in range(p):
+            moved = max(moved, abs(B[j, k] - before[k]))
+        if moved > 0.0:
             _replace_parents(children, count, j, B[j])
+        n_changed += moved > TOL  # a column that moves less cannot be solved any better
         penalty = 0.0
         for k in range(p):
             penalty += w[k] * abs(B[j, k])
