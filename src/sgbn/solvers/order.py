@@ -29,6 +29,7 @@ from sgbn.jit import jit
 from sgbn.solvers.result import SolverResult
 
 RESOLUTION = 2.0**40  # steps up to the largest weight; int64 holds the sum of 2^22 such weights
+MOST_RISES = 2  # times m: an optimal order has m levels at most, the rest is round-off
 TIE = 64  # 6e-11 of the largest weight: above round-off, below any weight of interest
 
 
@@ -74,7 +75,7 @@ def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-unt
     tail = 0
     for v in range(m):
         distance[v] = m
-        if excess[v] < -TIE:
+        if excess[v] < 0:
             distance[v] = 0
             queue[tail] = v
             tail += 1
@@ -150,7 +151,7 @@ def _push_to_deficits(first, to, twin, room, excess):  # type: ignore[no-untyped
         length = 0
         while excess[source] > TIE and label[source] < m:
             u = nodes[length]
-            if excess[u] < -TIE:
+            if excess[u] < 0:
                 length = _push(twin, room, excess, path[:length], source, u)
                 continue
             a = pointer[u]
@@ -223,7 +224,7 @@ def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
             if forward[e] >= 0:
                 x[e] = w[e] - room[forward[e]]
         reached = _reached_by_excess(first, to, room, excess)
-        if not np.any(reached):
+        if not np.any(reached) or n_rises == MOST_RISES * m:
             return n_rises
         _raise_nodes(tails, heads, w, x, o, excess, reached)
         n_rises += 1
@@ -258,8 +259,9 @@ def solve_order(
     if np.all(lowest >= 0):  # a DAG: every edge, however small, can be satisfied at no cost
         return SolverResult(lowest, 0, 0.0, True)
     whole = np.rint(weights * (RESOLUTION / weights.max())).astype(np.int64)
-    n_rises = _primal_dual(tails, heads, whole, o)
-    return SolverResult(o, n_rises, 0.0, True)
+    count = whole > TIE
+    n_rises = _primal_dual(tails[count], heads[count], whole[count], o)
+    return SolverResult(o, n_rises, 0.0, n_rises < MOST_RISES * m)
 
 
 def order_cost(
