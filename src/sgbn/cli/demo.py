@@ -50,8 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
         learner = ORSGBN(alpha=arguments.alpha, refit=True)
         learners[group] = learner.fit(_named(cohort.of_group(group), cohort.regions))
         seconds = time.perf_counter() - begin
+        compiling = ", most of it compiling, once a machine" if seconds > 2 else ""
         print(
-            f"Learned the network of group '{group}' in {seconds:.2f} s "
+            f"Learned the network of group '{group}' in {seconds:.2f} s{compiling} "
             f"(alpha = {learner.alpha_:.3f})."
         )
         edge_table(learner.network_).to_csv(arguments.out / f"edges_{group}.csv", index=False)
