@@ -1,13 +1,20 @@
 """Data that many tests use."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
+
+# A first call compiles, so that no example has a deadline. CI repeats itself; a developer's runs
+# search on.
+settings.register_profile("sgbn", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("sgbn")
 
 
 @pytest.fixture(scope="session")

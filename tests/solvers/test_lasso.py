@@ -48,7 +48,7 @@ def test_equals_scikit_learns_lasso(simulate, m, n, alpha):
     assert result.converged
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     m=st.integers(2, 14),
     n=st.integers(3, 40),

@@ -91,7 +91,7 @@ def spoil(X, kind, rng):
     return X
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     m=st.integers(2, 20),
     n=st.integers(2, 80),
