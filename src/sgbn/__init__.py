@@ -23,9 +23,13 @@ _HOME = {
     "alpha_max": "sgbn.structure",
     "certifies_dag": "sgbn.graph",
     "compare_graphs": "sgbn.graph",
+    "consistent_extension": "sgbn.graph",
+    "cpdag": "sgbn.graph",
     "edge_table": "sgbn.io",
     "fit_weights": "sgbn.structure",
+    "load_network": "sgbn.datasets",
     "random_dag": "sgbn.graph",
+    "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
 }
@@ -35,6 +39,7 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning
 
+    from sgbn.datasets import load_network as load_network
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
     from sgbn.exceptions import CycleError as CycleError
@@ -44,7 +49,10 @@ if TYPE_CHECKING:
     from sgbn.gaussian import GaussianNetwork as GaussianNetwork
     from sgbn.graph import certifies_dag as certifies_dag
     from sgbn.graph import compare_graphs as compare_graphs
+    from sgbn.graph import consistent_extension as consistent_extension
+    from sgbn.graph import cpdag as cpdag
     from sgbn.graph import random_dag as random_dag
+    from sgbn.graph import shd as shd
     from sgbn.io import edge_table as edge_table
     from sgbn.structure import HSGBN as HSGBN
     from sgbn.structure import ORSGBN as ORSGBN

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import GaussianNetwork, InputError
-from sgbn.graph import compare_graphs
+from sgbn.graph import compare_graphs, cpdag, shd
 
 
 def test_counts_by_hand():
@@ -52,3 +52,25 @@ def test_networks_can_be_compared_and_other_things_cannot():
     for graph in (np.zeros((3, 3)), object(), np.zeros(2)):
         with pytest.raises(InputError, match="two square matrices"):
             compare_graphs(graph, np.zeros((2, 2)))
+
+
+def test_the_shd_of_cpdags_equals_bnlearns(bnlearn):
+    for case in bnlearn["graphs"]:
+        place = {name: k for k, name in enumerate(case["dag"]["nodes"])}
+        graphs = []
+        for which in ("dag", "other"):
+            A = np.zeros((len(place), len(place)))
+            for source, target in case[which]["arcs"]:
+                A[place[source], place[target]] = 1
+            graphs.append(cpdag(A))
+        assert shd(*graphs) == case["shd_cpdag"]
+        assert shd(graphs[0], graphs[0]) == 0
+
+
+def test_a_reversed_edge_counts_once_in_the_shd_and_twice_in_the_errors():
+    first, second = np.array([[0, 1], [0, 0]]), np.array([[0, 0], [1, 0]])
+    assert shd(first, second) == 1
+    assert compare_graphs(first, second).errors == 2
+    assert shd(cpdag(first), cpdag(second)) == 0
+    with pytest.raises(InputError, match="different shapes"):
+        shd(first, np.zeros((3, 3)))

@@ -9,18 +9,31 @@ from sgbn.graph.acyclicity import (
     topological_order,
     upsilon,
 )
-from sgbn.graph.comparison import GraphComparison, compare_graphs
+from sgbn.graph.comparison import GraphComparison, compare_graphs, shd
+from sgbn.graph.equivalence import (
+    close_orientations,
+    consistent_extension,
+    cpdag,
+    skeleton,
+    v_structures,
+)
 from sgbn.graph.random import random_dag
 
 __all__ = [
     "GraphComparison",
     "certifies_dag",
+    "close_orientations",
     "compare_graphs",
+    "consistent_extension",
+    "cpdag",
     "find_cycle",
     "is_dag",
     "levels",
     "random_dag",
     "reachable",
+    "shd",
+    "skeleton",
     "topological_order",
     "upsilon",
+    "v_structures",
 ]

@@ -77,3 +77,18 @@ def compare_graphs(learned: Any, true: Any) -> GraphComparison:
         reversed=int((A & B.T & ~B).sum()),
         adjacencies_found=int((A & (B | B.T)).sum()),
     )
+
+
+def shd(first: Any, second: Any) -> int:
+    """Structural Hamming distance: pairs of nodes that two graphs join differently.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (m, m)
+        DAGs, or PDAGs such as `cpdag` makes, in which i - j is set both ways.
+    """
+    A, B = (np.asarray(graph) != 0 for graph in (first, second))
+    if A.shape != B.shape:
+        raise InputError(f"the graphs have different shapes: {A.shape} and {B.shape}.")
+    different = A != B
+    return int(np.triu(different | different.T, 1).sum())
