@@ -23,6 +23,20 @@ def bnlearn():
     return json.loads((Path(__file__).parent / "references" / "bnlearn.json").read_text())
 
 
+@pytest.fixture(scope="session")
+def adjacency():
+    """Function (graph of the references, order of its nodes) -> adjacency matrix."""
+
+    def make(graph, nodes=None):
+        place = {name: k for k, name in enumerate(nodes or graph["nodes"])}
+        A = np.zeros((len(place), len(place)), bool)
+        for source, target in graph["arcs"]:
+            A[place[source], place[target]] = True
+        return A
+
+    return make
+
+
 @pytest.fixture
 def simulate():
     """Function (m, n, seed) -> rows from a random DAG of degree 4, and its network."""

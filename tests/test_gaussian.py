@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from sgbn import CycleError, GaussianNetwork, InputError
+from sgbn import CycleError, GaussianNetwork, InputError, fit_weights
 
 
 @pytest.fixture
@@ -59,18 +59,13 @@ def test_the_gradient_equals_finite_differences(network):
     assert np.all(np.diag(coef_gradient) == 0)
 
 
-def test_coefficients_sd_likelihood_and_covariance_equal_bnlearn(bnlearn):
+def test_coefficients_sd_likelihood_and_covariance_equal_bnlearn(bnlearn, adjacency):
     """Reference: bnlearn's bn.fit, logLik and gbn2mvnorm for a given DAG."""
-    from sgbn import fit_weights
-
     for case in bnlearn["cases"]:
         columns, fit = case["columns"], case["fit"]
         place = {name: k for k, name in enumerate(columns)}
-        graph = np.zeros((len(columns), len(columns)))
-        for source, target in case["true"]["arcs"]:
-            graph[place[source], place[target]] = 1
         X = np.array(case["data"])
-        network = fit_weights(X, graph, columns)
+        network = fit_weights(X, adjacency(case["true"], columns), columns)
         for target, values in fit["coefficients"].items():
             j = place[target]
             assert network.intercept[j] == pytest.approx(values["(Intercept)"], rel=1e-8)
@@ -225,3 +220,5 @@ def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
     np.testing.assert_array_equal(first.mean, second.mean)
     labelled = pd.DataFrame(network.coef, index=network.names, columns=network.names)
     assert GaussianNetwork(labelled).names == network.names
+    with pytest.raises(InputError, match="same variables in order"):
+        GaussianNetwork(labelled.iloc[::-1])

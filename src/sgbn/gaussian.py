@@ -68,7 +68,7 @@ class GaussianNetwork:
 
     def __init__(
         self,
-        coef: ArrayLike,
+        coef: Any,
         intercept: ArrayLike | None = None,
         noise_variance: ArrayLike | None = None,
         names: Sequence[str] | None = None,
@@ -81,6 +81,8 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
+        if hasattr(coef, "columns") and list(coef.index) != list(coef.columns):
+            raise InputError("the rows and columns of coef must name the same variables in order.")
         if names is None:
             names = list(coef.columns) if hasattr(coef, "columns") else _default_names(m)
         self.names = tuple(map(str, names))

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from sgbn import GaussianNetwork, InputError
@@ -18,21 +19,12 @@ def test_counts_by_hand():
     assert result.skeleton_recall == pytest.approx(2 / 3)
 
 
-def test_directed_errors_equal_bnlearns_hamming_count(bnlearn):
-    """Reference: the arcs of two DAGs, whose symmetric difference counts every error."""
+def test_directed_errors_equal_bnlearns_hamming_count(bnlearn, adjacency):
+    """Reference: bnlearn's hamming() counts the adjacencies that only one of the graphs has."""
     for case in bnlearn["graphs"]:
         nodes = case["dag"]["nodes"]
-        place = {name: k for k, name in enumerate(nodes)}
-        graphs = []
-        for which in ("dag", "other"):
-            A = np.zeros((len(nodes), len(nodes)))
-            for source, target in case[which]["arcs"]:
-                A[place[source], place[target]] = 1
-            graphs.append(A)
-        result = compare_graphs(graphs[1], graphs[0])
-        skeleton = [A + A.T for A in graphs]
-        # bnlearn's hamming() counts the adjacencies that only one of the graphs has.
-        assert np.triu(skeleton[0] != skeleton[1]).sum() == case["hamming"]
+        true, other = (adjacency(case[which], nodes) for which in ("dag", "other"))
+        result = compare_graphs(other, true)
         assert result.errors - 2 * result.reversed == case["hamming"]
 
 
@@ -49,22 +41,21 @@ def test_networks_can_be_compared_and_other_things_cannot():
     other = GaussianNetwork([[0, 1], [0, 0]], names=["b", "a"])
     with pytest.raises(InputError, match="in another order"):
         compare_graphs(first, other)
+    table = pd.DataFrame(np.eye(2, k=1), index=["a", "b"], columns=["a", "b"])
+    assert compare_graphs(table, second).errors == 0
+    with pytest.raises(InputError, match="in another order"):
+        compare_graphs(table, table.loc[["b", "a"], ["b", "a"]])
     for graph in (np.zeros((3, 3)), object(), np.zeros(2)):
         with pytest.raises(InputError, match="two square matrices"):
             compare_graphs(graph, np.zeros((2, 2)))
 
 
-def test_the_shd_of_cpdags_equals_bnlearns(bnlearn):
+def test_the_shd_of_cpdags_equals_bnlearns(bnlearn, adjacency):
     for case in bnlearn["graphs"]:
-        place = {name: k for k, name in enumerate(case["dag"]["nodes"])}
-        graphs = []
-        for which in ("dag", "other"):
-            A = np.zeros((len(place), len(place)))
-            for source, target in case[which]["arcs"]:
-                A[place[source], place[target]] = 1
-            graphs.append(cpdag(A))
-        assert shd(*graphs) == case["shd_cpdag"]
-        assert shd(graphs[0], graphs[0]) == 0
+        nodes = case["dag"]["nodes"]
+        first, second = (cpdag(adjacency(case[which], nodes)) for which in ("dag", "other"))
+        assert shd(first, second) == case["shd_cpdag"]
+        assert shd(first, first) == 0
 
 
 def test_a_reversed_edge_counts_once_in_the_shd_and_twice_in_the_errors():

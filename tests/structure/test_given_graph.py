@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from sgbn import CycleError, DataWarning, InputError, fit_weights
+from sgbn import CycleError, DataWarning, GaussianNetwork, InputError, fit_weights
 
 
 def test_equals_ordinary_least_squares(simulate):
@@ -50,10 +50,12 @@ def test_labels_are_matched_not_positions(simulate):
     turned = fit_weights(table[names[::-1]], graph)
     assert turned.names == tuple(names[::-1])
     np.testing.assert_allclose(turned.coef[::-1, ::-1], expected.coef, atol=1e-12)
-    np.testing.assert_array_equal(fit_weights(table, network).coef, expected.coef)
+    named = GaussianNetwork(network.coef[::-1, ::-1], names=names[::-1])
+    np.testing.assert_array_equal(fit_weights(table, named).coef, expected.coef)
+    np.testing.assert_array_equal(fit_weights(X, network).coef, expected.coef)
     with pytest.raises(InputError, match="names differ from the columns of X"):
         fit_weights(table, network.coef, names[::-1])
-    with pytest.raises(InputError, match="the graph's columns are not those of X"):
+    with pytest.raises(InputError, match="variables are not the columns of X"):
         fit_weights(table, graph.rename(columns={"a": "z"}))
 
 

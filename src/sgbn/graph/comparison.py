@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 
@@ -56,17 +57,16 @@ def compare_graphs(learned: Any, true: Any) -> GraphComparison:
 
     Parameters
     ----------
-    learned, true : array-like of shape (m, m) or GaussianNetwork
+    learned, true : array-like of shape (m, m), DataFrame or GaussianNetwork
         For two groups, which is which decides what counts as false and what as missing.
     """
-    A, B = (np.asarray(getattr(graph, "coef", graph)) for graph in (learned, true))
+    (A, first), (B, second) = (_matrix_and_names(graph) for graph in (learned, true))
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:
         raise InputError(
             f"the graphs have shapes {A.shape} and {B.shape}: give two square matrices, or two "
             "networks, on the same variables."
         )
-    names = [getattr(graph, "names", None) for graph in (learned, true)]
-    if None not in names and names[0] != names[1]:
+    if first and second and first != second:
         raise InputError("the two networks have other variables, or in another order.")
     A, B = A != 0, B != 0
     return GraphComparison(
@@ -77,6 +77,15 @@ def compare_graphs(learned: Any, true: Any) -> GraphComparison:
         reversed=int((A & B.T & ~B).sum()),
         adjacencies_found=int((A & (B | B.T)).sum()),
     )
+
+
+def _matrix_and_names(graph: Any) -> tuple[NDArray[Any], list[str]]:
+    """Matrix of a graph, and the names of its nodes if it is a table or a network."""
+    if hasattr(graph, "columns"):
+        return np.asarray(graph), [str(column) for column in graph.columns]
+    if hasattr(graph, "coef"):
+        return np.asarray(graph.coef), list(graph.names)
+    return np.asarray(graph), []
 
 
 def shd(first: Any, second: Any) -> int:

@@ -316,6 +316,15 @@ def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
 
 
 @jit
+def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
+    """Half the residual variance of j plus the prices paid, per unit of its second moment."""
+    total = 0.5 * residual_variance(R, j, b)
+    for k in range(b.size):
+        total += w[k] * abs(b[k])
+    return total
+
+
+@jit
 def residual_variances(R, B):  # type: ignore[no-untyped-def]
     """`residual_variance` of every target."""
     shares = np.empty(B.shape[0])

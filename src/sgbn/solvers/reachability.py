@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
-from sgbn.solvers.lasso import TOL, residual_variance, solve_column
+from sgbn.solvers.lasso import TOL, column_objective, solve_column
 
 Array = NDArray[np.float64]
 
@@ -92,10 +92,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
         if moved > 0.0:
             _replace_parents(children, count, j, B[j])
         n_changed += moved > TOL  # a column that moves less cannot be solved any better
-        penalty = 0.0
-        for k in range(p):
-            penalty += w[k] * abs(B[j, k])
-        total += (0.5 * residual_variance(R, j, B[j]) + penalty) / units[j] ** 2
+        total += column_objective(R, j, w, B[j]) / units[j] ** 2
     return n_changed, total, worst
 
 

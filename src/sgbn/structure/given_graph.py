@@ -38,7 +38,8 @@ def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> Gauss
     ----------
     X : array-like of shape (n, m)
     graph : array-like of shape (m, m), or GaussianNetwork
-        ``graph[i, j] != 0`` is the edge i -> j. The labels of a DataFrame are matched to X.
+        ``graph[i, j] != 0`` is the edge i -> j. Where X and the graph both have names, they are
+        matched by name.
     names : sequence of str, optional
         The columns of X if it is a DataFrame, else ``x0, x1, ...``.
 
@@ -51,13 +52,7 @@ def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> Gauss
     if names is not None and hasattr(X, "columns") and list(names) != found:
         raise InputError("names differ from the columns of X: leave them out.")
     names = list(found if names is None else names)
-    if hasattr(graph, "coef"):
-        graph = graph.coef
-    if hasattr(graph, "columns"):
-        if sorted(map(str, graph.columns)) != sorted(names):
-            raise InputError("the graph's columns are not those of X.")
-        graph = graph.loc[names, names]
-    support = np.asarray(graph) != 0
+    support = _support_on(graph, names, labelled=hasattr(X, "columns"))
     if support.shape != (values.shape[1], values.shape[1]):
         raise InputError(
             f"X has {values.shape[1]} columns, but the graph's shape is {support.shape}."
@@ -67,6 +62,23 @@ def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> Gauss
     B = least_squares(moments, moments.to_canonical(support.astype(float)), names)
     weights = user_weights(moments, B, names)
     return GaussianNetwork(weights.coef, weights.intercept, weights.noise_variance, names)
+
+
+def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> NDArray[np.bool_]:
+    """Edges of a graph among the variables `names`; labels, where both sides have them, decide."""
+    if hasattr(graph, "columns"):
+        nodes = [str(column) for column in graph.columns]
+    elif hasattr(graph, "coef"):
+        nodes, graph = list(graph.names), graph.coef
+    else:
+        return np.asarray(graph) != 0
+    support = np.asarray(graph) != 0
+    if not labelled:
+        return support
+    if sorted(nodes) != sorted(names):
+        raise InputError("the graph's variables are not the columns of X: rename one of them.")
+    place = [nodes.index(name) for name in names]
+    return support[np.ix_(place, place)]
 
 
 def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:

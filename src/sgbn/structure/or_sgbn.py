@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError
 from sgbn.jit import jit
 from sgbn.moments import Moments
-from sgbn.solvers.lasso import residual_variance, solve_column
+from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
 from sgbn.structure.base import Learned, NetworkEstimator
 from sgbn.structure.penalties import (
@@ -75,10 +75,7 @@ def _lasso_step(R, alpha, mu, o, mu_old, o_old, units, B, fresh):  # type: ignor
         if fresh or not _still_optimal(B[j], w, w_old):
             _, violation = solve_column(R, j, w, B[j])
             worst = max(worst, violation)
-        penalty = 0.0
-        for k in range(p):
-            penalty += w[k] * abs(B[j, k])
-        total += (0.5 * residual_variance(R, j, B[j]) + penalty) / units[j] ** 2
+        total += column_objective(R, j, w, B[j]) / units[j] ** 2
     return total, worst
 
 

@@ -16,6 +16,7 @@ from sgbn.moments import Moments, moments_of
 from sgbn.runs import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
+from sgbn.structure.penalties import penalty_units
 from sgbn.validation import check_values
 
 if TYPE_CHECKING:
@@ -55,11 +56,8 @@ def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True)
 
 
 def _alpha_max(moments: Moments, standardize: bool) -> float:
-    gram = np.abs(moments.R)
-    if not standardize:
-        scale = np.append(moments.scale[moments.columns], np.ones(len(gram) - moments.m))
-        gram = gram * np.outer(scale, scale)
-    return float(np.triu(gram, 1).max())
+    units = penalty_units(moments, standardize)
+    return float(np.triu(np.abs(moments.R) / np.outer(units, units), 1).max())
 
 
 def _alpha_grid(moments: Moments, n_alphas: int, standardize: bool) -> Array:
