@@ -15,7 +15,7 @@ import numpy as np
 
 from sgbn.moments import Moments
 from sgbn.solvers.reachability import sweep_columns
-from sgbn.structure.base import Learned, NetworkEstimator
+from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
     penalty_path,
@@ -24,7 +24,7 @@ from sgbn.structure.penalties import (
 )
 
 
-class HSGBN(NetworkEstimator):
+class HSGBN(PenalizedEstimator):
     r"""Sparse Gaussian Bayesian network by block coordinate descent (H-SGBN).
 
     .. math:: \min_\Theta \sum_j \frac{1}{2n} \|x_j - \theta_{0j} - X \theta_j\|^2

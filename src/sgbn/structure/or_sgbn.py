@@ -24,7 +24,7 @@ from sgbn.jit import jit
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
-from sgbn.structure.base import Learned, NetworkEstimator
+from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
     penalty_path,
@@ -140,7 +140,7 @@ class _Alternation:
         return bool(np.all(self.order[heads] > self.order[tails]))
 
 
-class ORSGBN(NetworkEstimator):
+class ORSGBN(PenalizedEstimator):
     r"""Sparse Gaussian Bayesian network by order variables (OR-SGBN).
 
     Minimises, over the weights and an order that no edge may break,

@@ -20,7 +20,7 @@ from sgbn.structure.penalties import penalty_units
 from sgbn.validation import check_values
 
 if TYPE_CHECKING:
-    from sgbn.structure.base import NetworkEstimator
+    from sgbn.structure.penalized import PenalizedEstimator
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def _alpha_grid(moments: Moments, n_alphas: int, standardize: bool) -> Array:
 
 
 def select_alpha(
-    estimator: NetworkEstimator, X: Array, moments: Moments, names: list[str]
+    estimator: PenalizedEstimator, X: Array, moments: Moments, names: list[str]
 ) -> Choice:
     """Alpha of the smallest criterion; of equal ones the largest, which is the sparser network.
 
@@ -109,7 +109,7 @@ class _InformationCriterion:
     """BIC or EBIC of the network learned at one alpha."""
 
     def __init__(
-        self, estimator: NetworkEstimator, moments: Moments, gamma: float, names: list[str]
+        self, estimator: PenalizedEstimator, moments: Moments, gamma: float, names: list[str]
     ) -> None:
         self.estimator, self.moments, self.names = estimator, moments, names
         self.price = np.log(moments.n) + 2 * gamma * np.log(moments.m)
@@ -130,7 +130,7 @@ class _InformationCriterion:
 class _HeldOutLoss:
     """Loss on held-out rows of the network learned on the others at one alpha."""
 
-    def __init__(self, estimator: NetworkEstimator, X: Array, names: list[str]) -> None:
+    def __init__(self, estimator: PenalizedEstimator, X: Array, names: list[str]) -> None:
         self.estimator, self.X, self.names = estimator, X, names
         self.variance = X.var(axis=0)
 
@@ -141,7 +141,7 @@ class _HeldOutLoss:
             warnings.simplefilter("ignore")  # the final fit repeats them
             try:
                 X = self.X[train]
-                moments = moments_of(X, self.names, bias=learner.penalize_intercept)
+                moments = learner._moments(X, self.names)
                 network = learner._fit_moments(moments, X, self.names).network_
             except InputError as error:
                 raise InputError(

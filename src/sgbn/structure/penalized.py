@@ -1,0 +1,113 @@
+"""What OR-SGBN and H-SGBN share: an L1 penalty, given or chosen, around a learning function."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from sgbn.exceptions import InputError, warn
+from sgbn.moments import Moments, moments_of
+from sgbn.solvers.lasso import TOL
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.given_graph import least_squares
+from sgbn.structure.penalties import penalty_units
+from sgbn.structure.selection import CRITERIA, select_alpha
+from sgbn.validation import warn_about_ties
+
+Array = NDArray[np.float64]
+
+OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number, True and False not counted."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+class Learned(NamedTuple):
+    """What a learning function returns, in canonical order.
+
+    Row ``B[j]`` holds the weights of j's parents, per unit of scale; `objective_path` has a
+    record (penalty for breaking the order, objective) a step; `violation` is the worst one of the
+    lasso's optimality conditions.
+    """
+
+    B: Array
+    n_iter: int
+    objective_path: list[tuple[float, float]]
+    violation: float
+    converged: bool
+
+
+class PenalizedEstimator(NetworkEstimator):
+    """Base of the learners with an L1 penalty `alpha`."""
+
+    alpha: float | str
+    standardize: bool
+    penalize_intercept: bool
+    refit: bool
+    alphas: ArrayLike | None
+    cv: Any
+    max_iter: int
+    n_jobs: int | None
+
+    @abstractmethod
+    def _learn(self, moments: Moments, alpha: float) -> Learned:
+        """Learn the weights for one alpha."""
+
+    def _moments(self, values: Array, names: list[str]) -> Moments:
+        return moments_of(values, names, bias=self.penalize_intercept)
+
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Choose alpha if need be, learn, and store."""
+        for stale in ("alphas_", "criterion_path_"):
+            self.__dict__.pop(stale, None)
+        if isinstance(self.alpha, str):
+            choice = select_alpha(self, values, moments, names)
+            self.alpha_, self.alphas_, self.criterion_path_ = choice
+        else:
+            self.alpha_ = float(self.alpha)
+        self._keep(moments, self._learn(moments, self.alpha_), names)
+        return self
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.alpha, str):
+            if self.alpha not in CRITERIA:
+                raise InputError(f"alpha is {self.alpha!r}; give a number or one of {CRITERIA}.")
+        elif not (is_number(self.alpha) and 0 < self.alpha < np.inf):
+            raise InputError(f"alpha is {self.alpha!r}; it must be a positive number.")
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise InputError(f"max_iter is {self.max_iter!r}; it must be a whole number from 1 on.")
+        if self.penalize_intercept and self.standardize:
+            raise InputError(
+                "penalize_intercept=True has no effect on columns that fit centres itself: give "
+                "it together with standardize=False, on data standardised across the groups."
+            )
+
+    def _keep(self, moments: Moments, learned: Learned, names: list[str]) -> None:
+        """Store what was learned, and warn where it is not what was asked for."""
+        if learned.violation > TOL:
+            warn(
+                f"the lasso of some column stopped at a KKT violation of {learned.violation:.1e} "
+                f"(tolerance {TOL:.0e}): columns are nearly collinear. Drop one of them, or raise "
+                "alpha.",
+                ConvergenceWarning,
+            )
+        elif not learned.converged:
+            warn(
+                f"{type(self).__name__} stopped after {learned.n_iter} iterations before the "
+                "order and the weights agreed; the result is a DAG, but not a fixed point. "
+                "Increase max_iter.",
+                ConvergenceWarning,
+            )
+        units = penalty_units(moments, self.standardize)
+        warn_about_ties(moments, learned.B, np.sqrt(self.alpha_) * units, names)
+        B = least_squares(moments, learned.B, names) if self.refit else learned.B
+        self._store(moments, B, names)
+        self.n_iter_ = learned.n_iter
+        self.objective_path_ = np.array(learned.objective_path, dtype=OBJECTIVE_STEP)

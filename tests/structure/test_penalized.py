@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sgbn import HSGBN, ORSGBN, InputError
+from sgbn.graph import is_dag
+
+LEARNERS = [ORSGBN, HSGBN]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_refit_keeps_the_edges_and_fits_better(learner, simulate):
+    X, _ = simulate(10, 100, 2)
+    lasso, refitted = learner(0.15).fit(X), learner(0.15, refit=True).fit(X)
+    assert np.array_equal(lasso.coef_ != 0, refitted.coef_ != 0)
+    assert refitted.score(X) > lasso.score(X)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.0}, "alpha is 0.0; it must be a positive number"),
+        ({"alpha": -1}, "must be a positive number"),
+        ({"alpha": np.nan}, "must be a positive number"),
+        ({"alpha": "aic"}, "alpha is 'aic'; give a number or one of"),
+        ({"init": "ridge"}, "init is 'ridge'; give 'lasso', 'ols' or 'l1mb'"),
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"penalize_intercept": True}, "together with standardize=False"),
+        ({"alpha": "bic", "alphas": [-1]}, "alphas must be a list of positive numbers"),
+    ],
+)
+def test_bad_parameters_are_named(learner, parameters, message, simulate):
+    X, _ = simulate(4, 40, 4)
+    with pytest.raises(InputError, match=message):
+        learner(**parameters).fit(X)
+
+
+def test_stopping_early_warns_and_is_still_a_dag(simulate):
+    X, _ = simulate(40, 200, 5)
+    with pytest.warns(ConvergenceWarning, match="Increase max_iter"):
+        fitted = HSGBN(0.05, max_iter=1).fit(X)
+    assert is_dag(fitted.coef_)
+
+
+def test_a_lasso_that_did_not_converge_warns_with_its_violation(simulate, monkeypatch):
+    X, _ = simulate(6, 50, 7)
+    learn = ORSGBN._learn
+    monkeypatch.setattr(ORSGBN, "_learn", lambda *a: learn(*a)._replace(violation=1e-3))
+    with pytest.warns(ConvergenceWarning, match=r"KKT violation of 1\.0e-03"):
+        ORSGBN().fit(X)
