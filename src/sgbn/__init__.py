@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "CycleError": "sgbn.exceptions",
     "ConvergenceWarning": "sklearn.exceptions",
+    "CycleError": "sgbn.exceptions",
     "DataWarning": "sgbn.exceptions",
     "GaussianNetwork": "sgbn.gaussian",
     "HSGBN": "sgbn.structure",
@@ -25,10 +25,14 @@ _HOME = {
     "compare_graphs": "sgbn.graph",
     "consistent_extension": "sgbn.graph",
     "cpdag": "sgbn.graph",
+    "edge_kinds": "sgbn.graph",
     "edge_table": "sgbn.io",
     "fit_weights": "sgbn.structure",
     "load_network": "sgbn.datasets",
+    "orient_known": "sgbn.graph",
+    "pdag_errors": "sgbn.graph",
     "random_dag": "sgbn.graph",
+    "read_bif": "sgbn.io",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
@@ -51,9 +55,13 @@ if TYPE_CHECKING:
     from sgbn.graph import compare_graphs as compare_graphs
     from sgbn.graph import consistent_extension as consistent_extension
     from sgbn.graph import cpdag as cpdag
+    from sgbn.graph import edge_kinds as edge_kinds
+    from sgbn.graph import orient_known as orient_known
+    from sgbn.graph import pdag_errors as pdag_errors
     from sgbn.graph import random_dag as random_dag
     from sgbn.graph import shd as shd
     from sgbn.io import edge_table as edge_table
+    from sgbn.io import read_bif as read_bif
     from sgbn.structure import HSGBN as HSGBN
     from sgbn.structure import ORSGBN as ORSGBN
     from sgbn.structure import alpha_grid as alpha_grid

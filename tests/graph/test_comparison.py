@@ -1,9 +1,10 @@
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
 from sgbn import GaussianNetwork, InputError
-from sgbn.graph import compare_graphs, cpdag, shd
+from sgbn.graph import compare_graphs, cpdag, is_dag, pdag_errors, random_dag, shd
 
 
 def test_counts_by_hand():
@@ -17,6 +18,23 @@ def test_counts_by_hand():
     assert result.recall == pytest.approx(1 / 3)
     assert result.skeleton_precision == pytest.approx(2 / 3)
     assert result.skeleton_recall == pytest.approx(2 / 3)
+    assert (result.shd, result.shd_cpdag, result.pdag_errors) == (3, 4, 6)
+    assert repr(result).startswith("GraphComparison(n_true=3, n_learned=3, false=2, missing=2, ")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_counts_equal_networkx(seed):
+    matrices = [random_dag(12, 4, (seed, k)) for k in range(2)]
+    learned, true = (nx.from_numpy_array(A, create_using=nx.DiGraph) for A in matrices)
+    false, missing = nx.difference(learned, true), nx.difference(true, learned)
+    result = compare_graphs(*matrices)
+    assert (result.n_learned, result.n_true) == (learned.size(), true.size())
+    assert (result.false, result.missing) == (false.size(), missing.size())
+    assert result.errors == nx.symmetric_difference(learned, true).size()
+    assert result.reversed == nx.intersection(false, true.reverse()).size()
+    both = nx.compose(false, missing).to_undirected()
+    assert result.shd == both.size()
+    assert result.adjacencies_found == nx.intersection(*map(nx.Graph, (learned, true))).size()
 
 
 def test_directed_errors_equal_bnlearns_hamming_count(bnlearn, adjacency):
@@ -63,5 +81,44 @@ def test_a_reversed_edge_counts_once_in_the_shd_and_twice_in_the_errors():
     assert shd(first, second) == 1
     assert compare_graphs(first, second).errors == 2
     assert shd(cpdag(first), cpdag(second)) == 0
-    with pytest.raises(InputError, match="different shapes"):
-        shd(first, np.zeros((3, 3)))
+    for function in (shd, pdag_errors):
+        with pytest.raises(InputError, match="two square matrices"):
+            function(first, np.zeros((3, 3)))
+
+
+def edges_of_a_class(members):
+    """Arrows (i, j) that all DAGs of a class share, and the other edges as sets {i, j}."""
+    pairs = [tuple(pair) for pair in np.argwhere(members[0])]
+    shared = [all(A[pair] for A in members) for pair in pairs]
+    return {p if fixed else frozenset(p) for p, fixed in zip(pairs, shared, strict=True)}
+
+
+def test_pdag_errors_are_the_edges_that_two_classes_do_not_share(classes):
+    rng = np.random.default_rng(0)
+    edges = [edges_of_a_class(members) for members in classes]
+    for first, second in rng.integers(len(classes), size=(600, 2)):
+        A, B = (classes[k][rng.integers(len(classes[k]))] for k in (first, second))
+        result = compare_graphs(A, B)
+        assert result.pdag_errors == pdag_errors(B, A) == len(edges[first] ^ edges[second])
+        assert result.shd_cpdag <= result.pdag_errors <= 2 * result.shd_cpdag
+        assert (result.pdag_errors == 0) == (first == second)
+
+
+def test_equivalent_dags_have_no_pdag_errors(classes):
+    for members in classes:
+        assert {pdag_errors(A, members[0]) for A in members} == {0}
+
+
+def test_cyclic_graphs_have_edges_to_compare_but_no_cpdag():
+    cyclic = np.roll(np.eye(3), 1, axis=1)
+    assert not is_dag(cyclic)
+    result = compare_graphs(cyclic, np.eye(3, k=1))
+    assert (result.false, result.shd) == (1, 1)
+    with pytest.raises(InputError, match="only a DAG has a CPDAG"):
+        _ = result.shd_cpdag
+
+
+def test_networks_and_tables_have_a_distance():
+    first, second = (GaussianNetwork([[0, w], [0, 0]], names=["a", "b"]) for w in (0.0, 1.0))
+    table = pd.DataFrame(np.eye(2, k=1), index=["a", "b"], columns=["a", "b"])
+    assert shd(first, second) == pdag_errors(first, table) == 1

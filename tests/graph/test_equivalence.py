@@ -1,38 +1,20 @@
-from itertools import combinations, product
+from itertools import product
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from sgbn import InputError
-from sgbn.graph import is_dag, random_dag
+from sgbn.graph import random_dag
 from sgbn.graph.equivalence import (
     close_orientations,
     consistent_extension,
     cpdag,
+    edge_kinds,
+    orient_known,
     skeleton,
     v_structures,
 )
-
-
-def all_dags(m):
-    """Every DAG on m nodes, by brute force over the three states of each pair."""
-    pairs = list(combinations(range(m), 2))
-    for states in product(range(3), repeat=len(pairs)):
-        A = np.zeros((m, m), bool)
-        for (i, j), state in zip(pairs, states, strict=True):
-            A[i, j], A[j, i] = state == 1, state == 2
-        if is_dag(A):
-            yield A
-
-
-@pytest.fixture(scope="module")
-def classes():
-    """Equivalence classes of the DAGs on 4 nodes: same skeleton, same v-structures."""
-    found = {}
-    for A in all_dags(4):
-        found.setdefault((skeleton(A).tobytes(), tuple(v_structures(A))), []).append(A)
-    return list(found.values())
 
 
 def test_there_are_as_many_dags_and_classes_as_the_literature_counts(classes):
@@ -62,6 +44,127 @@ def test_closing_prior_knowledge_keeps_just_the_members_that_agree(classes):
             known[j, i] = False
             agree = [A for A in members if A[i, j]]
             assert np.array_equal(close_orientations(known), np.logical_or.reduce(agree))
+
+
+def all_knowledge(P):
+    """Every set of directions for undirected edges of P, contradictory ones included."""
+    edges = np.argwhere(np.triu(P & P.T))
+    for states in product(range(3), repeat=len(edges)):
+        known = np.zeros_like(P)
+        for (i, j), state in zip(edges, states, strict=True):
+            known[i, j], known[j, i] = state == 1, state == 2
+        yield known
+
+
+def test_known_directions_leave_undirected_what_the_members_that_agree_differ_in(classes):
+    for members in classes:
+        P = cpdag(members[0])
+        for known in all_knowledge(P):
+            agree = [A for A in members if not np.any(A & known.T)]
+            if agree:
+                assert np.array_equal(orient_known(P, known), np.logical_or.reduce(agree))
+            else:
+                with pytest.raises(InputError, match="contradict each other"):
+                    orient_known(P, known)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.2, 0.5])
+def test_edge_kinds_are_what_equivalent_dags_share(classes, density):
+    rng = np.random.default_rng(0)
+    for members in classes:
+        for A in members:
+            known = (rng.random(A.shape) < density) & ~A.T
+            agree = [B for B in members if not np.any(B & known.T)]
+            expected = [
+                "compelled"
+                if all(B[i, j] for B in members)
+                else "prior knowledge"
+                if all(B[i, j] for B in agree)
+                else "reversible"
+                for i, j in np.argwhere(A)
+            ]
+            assert edge_kinds(A, known).tolist() == expected
+
+
+def test_without_knowledge_no_edge_is_known():
+    chain = np.eye(3, k=1)
+    assert edge_kinds(chain).tolist() == ["reversible", "reversible"]
+    assert edge_kinds(chain, np.zeros((3, 3))).tolist() == ["reversible", "reversible"]
+    assert edge_kinds(np.zeros((2, 2))).tolist() == []
+
+
+def test_knowledge_that_contradicts_the_graph_or_itself_is_refused():
+    collider = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+    with pytest.raises(InputError, match="has 0 -> 2, but known has 2 -> 0"):
+        orient_known(cpdag(collider), collider.T)
+    chain = np.eye(3, k=1)
+    with pytest.raises(InputError, match="has 0 -> 1, but known has 1 -> 0"):
+        edge_kinds(chain, chain.T)
+    with pytest.raises(InputError, match="both 0 -> 1 and 1 -> 0"):
+        orient_known(cpdag(chain), skeleton(chain))
+    with pytest.raises(InputError, match=r"known has shape \(2, 2\), the graph \(3, 3\)"):
+        edge_kinds(chain, np.zeros((2, 2)))
+
+
+def decided_by_definition(P):
+    """Meek's rules as they are written, over all quadruples of nodes."""
+    m = len(P)
+    arrow, line, apart = P & ~P.T, P & P.T, ~(P | P.T)
+    decided = np.zeros_like(P)
+    for i, j, k, other in product(range(m), repeat=4):
+        if line[i, j] and len({i, j, k}) == 3:
+            decided[i, j] |= arrow[k, i] & apart[k, j]
+            decided[i, j] |= arrow[i, k] & arrow[k, j]
+            if line[i, k] and other not in (i, j, k) and arrow[other, j]:
+                decided[i, j] |= line[i, other] & arrow[k, j] & apart[k, other]
+                decided[i, j] |= arrow[k, other] & apart[k, j] & ~apart[i, other]
+    return decided
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_closing_any_pdag_applies_the_rules_in_rounds(seed):
+    """Contradictory arrows as well: what comes out does not depend on the order of work."""
+    rng = np.random.default_rng(seed)
+    P = (rng.random((6, 6)) < rng.uniform(0.3, 0.9)) & ~np.eye(6, dtype=bool)
+    expected = P.copy()
+    while (decided := decided_by_definition(expected)).any():
+        decided &= ~np.tril(decided & decided.T)
+        expected &= ~decided.T
+    assert np.array_equal(close_orientations(P), expected)
+
+
+def extend_by_definition(P):
+    """Of all free sinks the largest, until none is left."""
+    result, left = P.copy(), set(range(len(P)))
+    while left:
+        inside = np.isin(np.arange(len(P)), list(left))
+        free = [x for x in left if is_free_sink(P & np.outer(inside, inside), x)]
+        if not free:
+            return None
+        result[max(free)] &= ~(P[:, max(free)] & inside)
+        left.remove(max(free))
+    return result
+
+
+def is_free_sink(P, x):
+    near = np.flatnonzero(P[x] | P[:, x])
+    joined = (P | P.T | np.eye(len(P), dtype=bool))[:, near]
+    return not np.any(P[x] & ~P[:, x]) and joined[P[x]].all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_extension_takes_the_largest_free_sink(seed):
+    rng = np.random.default_rng(seed)
+    P = cpdag(random_dag(8, rng.uniform(1, 6), rng))
+    P &= ~(P & P.T & np.triu(rng.random((8, 8)) < 0.1 * (seed % 3)))
+    expected, extension = extend_by_definition(P), consistent_extension(P)
+    assert (extension is None) == (expected is None)
+    assert extension is None or np.array_equal(extension, expected)
+
+
+def test_where_nothing_decides_edges_run_from_small_to_large_indices():
+    whole = ~np.eye(5, dtype=bool)
+    assert np.array_equal(consistent_extension(whole), np.triu(whole))
 
 
 def test_cpdags_equal_bnlearns(bnlearn, adjacency):
@@ -100,3 +203,5 @@ def test_graphs_are_not_changed():
     A.setflags(write=False)
     for function in (skeleton, v_structures, cpdag, close_orientations, consistent_extension):
         function(A)
+    for function in (edge_kinds, orient_known):
+        function(A, A)

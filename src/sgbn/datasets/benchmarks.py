@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -30,6 +31,15 @@ class BenchmarkNetwork(NamedTuple):
     graph: NDArray[np.bool_]
     names: tuple[str, ...]
 
+    @classmethod
+    def from_arcs(cls, names: tuple[str, ...], arcs: Iterable[tuple[str, str]]) -> BenchmarkNetwork:
+        """Network on the named nodes with arcs (source, target)."""
+        place = {name: k for k, name in enumerate(names)}
+        graph = np.zeros((len(names), len(names)), dtype=bool)
+        for source, target in arcs:
+            graph[place[source], place[target]] = True
+        return cls(graph, names)
+
 
 def load_network(name: str) -> BenchmarkNetwork:
     """Structure of one of the nine networks of Exp-II.
@@ -52,11 +62,8 @@ def load_network(name: str) -> BenchmarkNetwork:
     if name.lower() not in NETWORKS:
         raise InputError(f"no network is called {name!r}: there are {', '.join(NETWORKS)}.")
     names = tuple(row["node"] for row in _rows(f"{name.lower()}_nodes.csv"))
-    place = {node: k for k, node in enumerate(names)}
-    graph = np.zeros((len(names), len(names)), dtype=bool)
-    for row in _rows(f"{name.lower()}.csv"):
-        graph[place[row["source"]], place[row["target"]]] = True
-    return BenchmarkNetwork(graph, names)
+    arcs = ((row["source"], row["target"]) for row in _rows(f"{name.lower()}.csv"))
+    return BenchmarkNetwork.from_arcs(names, arcs)
 
 
 def _rows(file: str) -> list[dict[str, str]]:

@@ -9,11 +9,13 @@ from sgbn.graph.acyclicity import (
     topological_order,
     upsilon,
 )
-from sgbn.graph.comparison import GraphComparison, compare_graphs, shd
+from sgbn.graph.comparison import GraphComparison, compare_graphs, pdag_errors, shd
 from sgbn.graph.equivalence import (
     close_orientations,
     consistent_extension,
     cpdag,
+    edge_kinds,
+    orient_known,
     skeleton,
     v_structures,
 )
@@ -26,9 +28,12 @@ __all__ = [
     "compare_graphs",
     "consistent_extension",
     "cpdag",
+    "edge_kinds",
     "find_cycle",
     "is_dag",
     "levels",
+    "orient_known",
+    "pdag_errors",
     "random_dag",
     "reachable",
     "shd",

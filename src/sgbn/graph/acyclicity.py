@@ -48,7 +48,8 @@ def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
     return level
 
 
-def _support(A: ArrayLike) -> NDArray[np.bool_]:
+def adjacency(A: ArrayLike) -> NDArray[np.bool_]:
+    """Which edges a graph has, as a new boolean matrix, from any matrix of weights."""
     return np.asarray(A) != 0
 
 
@@ -57,7 +58,7 @@ def levels(A: ArrayLike) -> NDArray[np.int64]:
 
     For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
     """
-    support = _support(A)
+    support = adjacency(A)
     tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
     result: NDArray[np.int64] = levels_of_edges(tails, heads, len(support))
     return result
@@ -88,7 +89,7 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
     The node of the smallest index inside a strongly connected component starts the cycle, and
     it is a shortest one through that node, so that messages are short and reproducible.
     """
-    support = _support(A)
+    support = adjacency(A)
     loops = np.flatnonzero(np.diag(support))
     if loops.size:
         return [int(loops[0])]
@@ -126,7 +127,7 @@ def reachable(A: ArrayLike) -> NDArray[np.bool_]:
 
     Paper: Section 2.1, the matrix P.
     """
-    P = _support(A)
+    P = adjacency(A)
     for k in range(len(P)):
         P |= np.outer(P[:, k], P[k])
     return P

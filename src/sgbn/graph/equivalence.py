@@ -6,20 +6,56 @@ where P[j, i] is set as well. A CPDAG has the arrows that all DAGs of an equival
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.graph.acyclicity import is_dag
+from sgbn.graph.acyclicity import adjacency, is_dag
 
 Graph = NDArray[np.bool_]
+Arrow = tuple[int, int]
 
 
 def skeleton(A: ArrayLike) -> Graph:
     """Which pairs are joined, whatever the direction: a symmetric matrix."""
-    support = np.asarray(A) != 0
+    support = adjacency(A)
     joined: Graph = support | support.T
     return joined
+
+
+class _Neighbours:
+    """The PDAG as sets: who is parent, child, undirected neighbour of, or joined to, each node."""
+
+    def __init__(self, P: Graph) -> None:
+        m = len(P)
+        self.parents: list[set[int]] = [set() for _ in range(m)]
+        self.children: list[set[int]] = [set() for _ in range(m)]
+        self.undirected: list[set[int]] = [set() for _ in range(m)]
+        for i, j in np.argwhere(P).tolist():
+            if P[j, i]:
+                self.undirected[i].add(j)
+            else:
+                self.children[i].add(j)
+                self.parents[j].add(i)
+        rows = zip(self.parents, self.children, self.undirected, strict=True)
+        self.joined = [set.union(*row) for row in rows]
+
+    def direct(self, i: int, j: int) -> None:
+        """Make i - j the arrow i -> j."""
+        self.undirected[i].discard(j)
+        self.undirected[j].discard(i)
+        self.children[i].add(j)
+        self.parents[j].add(i)
+
+    def remove(self, x: int) -> None:
+        """Take node x and its edges out."""
+        for y in self.joined[x]:
+            for kind in (self.parents, self.children, self.undirected, self.joined):
+                kind[y].discard(x)
 
 
 def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
@@ -27,15 +63,13 @@ def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
 
     In a PDAG only directed edges count.
     """
-    support = np.asarray(A) != 0
-    directed = support & ~support.T
-    joined = skeleton(support)
-    found = []
-    for k in range(len(support)):
-        parents = np.flatnonzero(directed[:, k])
-        for place, i in enumerate(parents):
-            found += [(int(i), k, int(j)) for j in parents[place + 1 :] if not joined[i, j]]
-    return found
+    near = _Neighbours(adjacency(A))
+    return [
+        (i, k, j)
+        for k, parents in enumerate(near.parents)
+        for i, j in combinations(sorted(parents), 2)
+        if j not in near.joined[i]
+    ]
 
 
 def cpdag(A: ArrayLike) -> Graph:
@@ -46,7 +80,7 @@ def cpdag(A: ArrayLike) -> Graph:
     InputError
         If A has a directed cycle.
     """
-    support = np.asarray(A) != 0
+    support = adjacency(A)
     if not is_dag(support):
         raise InputError("only a DAG has a CPDAG; this graph has a directed cycle.")
     P = skeleton(support)
@@ -56,62 +90,156 @@ def cpdag(A: ArrayLike) -> Graph:
 
 
 def close_orientations(P: ArrayLike) -> Graph:
-    """Direct all undirected edges of a PDAG that its arrows decide (Meek's four rules)."""
-    P = np.array(np.asarray(P) != 0)
-    joined = skeleton(P)
-    apart = ~joined & ~np.eye(len(P), dtype=bool)
-    while True:
-        undirected = P & P.T
-        directed = P & ~P.T
-        decided = undirected & (
-            _would_collide(directed, apart)
-            | _would_close_a_cycle(directed)
-            | _two_ways_in(directed, undirected, apart)
-            | _round_about(directed, undirected, joined, apart)
-        )
-        if not decided.any():
-            return P
+    """Direct all undirected edges of a PDAG that its arrows decide (Meek's four rules).
+
+    In rounds, each of which looks only at the edges that the last round's arrows may decide.
+    """
+    P = adjacency(P)
+    near = _Neighbours(P)
+    new: list[Arrow] = [(i, j) for i, children in enumerate(near.children) for j in children]
+    while new:
+        decided = {arrow for a, b in new for arrow in _concerned(near, a, b)}
+        decided = {(i, j) for i, j in decided if _is_decided(near, i, j)}
         # Where the arrows contradict each other, both ways may be decided: one is taken.
-        decided &= ~np.tril(decided & decided.T)
-        P &= ~decided.T
+        new = [(i, j) for i, j in decided if i < j or (j, i) not in decided]
+        for i, j in new:
+            near.direct(i, j)
+            P[j, i] = False
+    return P
 
 
-def _product(A: Graph, B: Graph) -> Graph:
-    """Whether some k has A[i, k] and B[k, j]."""
-    result: Graph = A.astype(np.float32) @ B.astype(np.float32) > 0
-    return result
+def _concerned(near: _Neighbours, a: int, b: int) -> Iterator[Arrow]:
+    """Ways to direct an undirected edge that a rule may decide because of the arrow a -> b."""
+    for i in near.undirected[b]:
+        yield b, i
+        yield i, b
+    for i in near.undirected[a]:
+        yield a, i
+        for j in near.undirected[i] & near.children[b]:
+            yield i, j
 
 
-def _would_collide(directed: Graph, apart: Graph) -> Graph:
+def _is_decided(near: _Neighbours, i: int, j: int) -> bool:
+    """Whether the arrows around the undirected edge i - j leave only i -> j."""
+    return (
+        _would_collide(near, i, j)
+        or _would_close_a_cycle(near, i, j)
+        or _two_ways_in(near, i, j)
+        or _round_about(near, i, j)
+    )
+
+
+def _would_collide(near: _Neighbours, i: int, j: int) -> bool:
     """Rule 1: a -> i - j with a and j apart; the other way would be a new v-structure."""
-    return _product(directed.T, apart)
+    return not near.parents[i] <= near.joined[j]
 
 
-def _would_close_a_cycle(directed: Graph) -> Graph:
+def _would_close_a_cycle(near: _Neighbours, i: int, j: int) -> bool:
     """Rule 2: i -> k -> j beside i - j."""
-    return _product(directed, directed)
+    return not near.children[i].isdisjoint(near.parents[j])
 
 
-def _two_ways_in(directed: Graph, undirected: Graph, apart: Graph) -> Graph:
+def _two_ways_in(near: _Neighbours, i: int, j: int) -> bool:
     """Rule 3: i - k -> j and i - l -> j with k and l apart, beside i - j."""
-    decided = np.zeros_like(directed)
-    for i, j in np.argwhere(undirected):
-        between = np.flatnonzero(undirected[i] & directed[:, j])
-        decided[i, j] = apart[np.ix_(between, between)].any()
-    return decided
+    between = near.undirected[i] & near.parents[j]
+    return any(far not in near.joined[k] for k, far in combinations(between, 2))
 
 
-def _round_about(directed: Graph, undirected: Graph, joined: Graph, apart: Graph) -> Graph:
+def _round_about(near: _Neighbours, i: int, j: int) -> bool:
     """Rule 4: i - k -> l -> j with k and j apart and i joined to l, beside i - j.
 
     Needed only where arrows come from prior knowledge.
     """
-    decided = np.zeros_like(directed)
-    for i, j in np.argwhere(undirected):
-        last = directed[:, j] & joined[i]
-        first = undirected[i] & apart[:, j]
-        decided[i, j] = directed[np.ix_(first, last)].any()
-    return decided
+    first = near.undirected[i] - near.joined[j]
+    last = near.joined[i] & near.parents[j]
+    return any(not near.children[k].isdisjoint(last) for k in first)
+
+
+def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
+    """Maximally oriented PDAG: the DAGs of an equivalence class that agree with prior knowledge.
+
+    Parameters
+    ----------
+    P : array-like of shape (m, m)
+        The CPDAG of the class.
+    known : array-like of shape (m, m)
+        Where set, i -> j is the direction if i and j are joined; says nothing of other pairs.
+
+    Returns
+    -------
+    ndarray of bool, shape (m, m)
+        Directed are the edges that all those DAGs direct the same way.
+
+    Raises
+    ------
+    InputError
+        If no DAG of the class agrees.
+    """
+    support = adjacency(P)
+    forbidden = _forbidden(support, known)
+    _check_agrees(support & ~support.T, forbidden)
+    closed = close_orientations(support & ~forbidden)
+    if v_structures(closed) != v_structures(support) or consistent_extension(closed) is None:
+        raise InputError(
+            "the known directions contradict each other: with the graph's joined pairs they make "
+            "a directed cycle or a collision that the data exclude. Take some of them back."
+        )
+    return closed
+
+
+def edge_kinds(A: ArrayLike, known: ArrayLike | None = None) -> NDArray[np.str_]:
+    """Why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
+
+    Parameters
+    ----------
+    A : array-like of shape (m, m)
+        A DAG that agrees with `known`.
+    known : array-like of shape (m, m), optional
+        Prior knowledge as in `orient_known`.
+
+    Returns
+    -------
+    ndarray of str
+        "compelled": all equivalent DAGs have it; "prior knowledge": only all those that agree
+        with `known`; "reversible": some of these have it the other way round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn.graph import edge_kinds
+    >>> chain = np.eye(3, k=1)  # 0 -> 1 -> 2
+    >>> edge_kinds(chain).tolist()
+    ['reversible', 'reversible']
+    >>> first = [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    >>> edge_kinds(chain, known=first).tolist()
+    ['prior knowledge', 'prior knowledge']
+    """
+    support = adjacency(A)
+    P = oriented = cpdag(support)
+    if known is not None:
+        _check_agrees(support, _forbidden(support, known))
+        oriented = orient_known(P, known)
+    reasons = [~P.T[support], ~oriented.T[support]]
+    return np.select(reasons, ["compelled", "prior knowledge"], "reversible")
+
+
+def _forbidden(P: Graph, known: ArrayLike) -> Graph:
+    """Directions that `known` excludes, among the joined pairs of P."""
+    arrows = adjacency(known)
+    if arrows.shape != P.shape:
+        raise InputError(f"known has shape {arrows.shape}, the graph {P.shape}: make them equal.")
+    forbidden: Graph = skeleton(P) & arrows.T
+    for i, j in np.argwhere(forbidden & forbidden.T):
+        raise InputError(f"known has both {i} -> {j} and {j} -> {i}: set one of them only.")
+    return forbidden
+
+
+def _check_agrees(directed: Graph, forbidden: Graph) -> None:
+    for i, j in np.argwhere(directed & forbidden):
+        raise InputError(
+            f"the graph has {i} -> {j}, but known has {j} -> {i}: learn the graph with this "
+            "knowledge, or take it back."
+        )
 
 
 def consistent_extension(P: ArrayLike) -> Graph | None:
@@ -121,25 +249,24 @@ def consistent_extension(P: ArrayLike) -> Graph | None:
     joined to all its other neighbours, and direct its edges towards it. Of several the one of the
     largest index is taken, so that edges run from small to large indices where nothing decides.
     """
-    P = np.array(np.asarray(P) != 0)
-    result = P & ~P.T
-    left = P.copy()
-    remaining = set(range(len(P)))
-    while remaining:
-        sink = next((x for x in sorted(remaining, reverse=True) if _is_free_sink(left, x)), None)
-        if sink is None:
-            return None
-        result[:, sink] |= left[:, sink]
-        left[sink] = left[:, sink] = False
-        remaining.discard(sink)
-    return result
+    result = adjacency(P)
+    near = _Neighbours(result)
+    remaining = set(range(len(result)))
+    candidates = [-x for x in remaining]  # A heap; a node that is not in here is no free sink.
+    heapify(candidates)
+    while candidates:
+        x = -heappop(candidates)
+        if x not in remaining or not _is_free_sink(near, x):
+            continue
+        result[x, list(near.undirected[x])] = False
+        near.remove(x)
+        remaining.discard(x)
+        for y in near.joined[x]:  # Only these may have become free.
+            heappush(candidates, -y)
+    return None if remaining else result
 
 
-def _is_free_sink(P: Graph, x: int) -> bool:
-    if np.any(P[x] & ~P[:, x]):
+def _is_free_sink(near: _Neighbours, x: int) -> bool:
+    if near.children[x]:
         return False
-    neighbours = np.flatnonzero(P[:, x])
-    joined = skeleton(P)
-    np.fill_diagonal(joined, True)
-    undirected = neighbours[P[x, neighbours]]
-    return bool(joined[np.ix_(undirected, neighbours)].all())
+    return all(near.joined[x] - near.joined[y] == {y} for y in near.undirected[x])

@@ -1,0 +1,232 @@
+"""Structures from BIF files, the format of the Bayesian Network Repository.
+
+A file is a sequence of blocks ``head { body }``. The heads say all about the graph::
+
+    network asia { }
+    variable smoke { type discrete [ 2 ] { yes, no }; }
+    probability ( lung | smoke ) { (yes) 0.1, 0.9; (no) 0.01, 0.99; }
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+from sgbn.datasets import BenchmarkNetwork
+from sgbn.exceptions import InputError
+from sgbn.graph import find_cycle
+
+MAX_BYTES = 2**28  # Far more than a published network needs: beyond it is a gzip bomb.
+MAX_VARIABLES = 20_000  # The graph is a matrix of all pairs: 400 MB.
+KEYWORDS = ("network", "variable", "probability")
+
+# Possessive repeats (++) never go back, so that no input makes an expression slow.
+_COMMENT = r"(?<!:)//[^\n]* | /\*.*?\*/"  # http:// is none
+_IN_HEADS = re.compile(
+    rf"""
+      (?P<space> \s++ | {_COMMENT} )
+    | " (?P<quoted> [^"\n]* ) "
+    | (?P<word> (?: [^\s{{}}()\[\]|,;"/]++ | /(?![/*]) | (?<=:)// )++ )
+    | (?P<mark> [{{}}()\[\]|,;] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_IN_BODIES = re.compile(
+    rf"""
+      (?P<space> (?: [^{{}}"/]++ | {_COMMENT} | "[^"\n]*" | /(?!\*) )++ )
+    | (?P<mark> [{{}}] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    line: int
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in ("word", "quoted")
+
+
+class _Block(NamedTuple):
+    """What the head of a block says."""
+
+    name: str
+    parents: list[str]
+    line: int
+
+
+def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
+    """Structure of the network in a BIF file; its probabilities are not read.
+
+    Parameters
+    ----------
+    path : str or path
+        A file as the Bayesian Network Repository has them, ``.bif`` or ``.bif.gz``.
+
+    Returns
+    -------
+    BenchmarkNetwork
+        The graph, and the variables' names in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If the file is not BIF, contradicts itself, or its graph has a directed cycle.
+    """
+    try:
+        return _parse(_text(Path(path)))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    """Decode a plain or gzipped file."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if zipped else path.open("rb") as source:
+            content = source.read(MAX_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the gzip file is damaged ({error}): fetch it again.") from error
+    if len(content) > MAX_BYTES:
+        raise InputError(f"more than {MAX_BYTES >> 20} MB of text: this cannot be one network.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:  # Older tools write latin-1, in which every file can be read.
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _parse(text: str) -> BenchmarkNetwork:
+    blocks: dict[str, dict[str, _Block]] = {"variable": {}, "probability": {}}
+    for head in _heads(_tokens(text)):
+        kind = head[0].text
+        if kind in blocks:
+            block = _variable(head) if kind == "variable" else _probability(head)
+            first = blocks[kind].setdefault(block.name, block)
+            if first is not block:
+                raise InputError(
+                    f"line {block.line}: a second {kind} block of {block.name!r}; the first is "
+                    f"in line {first.line}. Remove one."
+                )
+    if not blocks["variable"]:
+        raise InputError("not a BIF file: it declares no variable.")
+    if len(blocks["variable"]) > MAX_VARIABLES:
+        raise InputError(f"more than {MAX_VARIABLES} variables: sgbn holds a graph as a matrix.")
+    return _network(tuple(blocks["variable"]), blocks["probability"])
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """Names and marks of the heads; of the bodies only the braces."""
+    position, line, depth = 0, 1, 0
+    while position < len(text):
+        found = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
+        if found is None:
+            what = "comment" if text[position] == "/" else "quote"
+            raise InputError(f"line {line}: a {what} is opened but not closed. Close it.")
+        kind = str(found.lastgroup)
+        if kind == "space":
+            line += found[0].count("\n")
+        else:
+            yield _Token(kind, found[kind], line)
+            if kind == "mark":
+                depth += (found[0] == "{") - (found[0] == "}")
+        position = found.end()
+
+
+def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
+    """Tokens before the brace of every block; what stands between braces is skipped."""
+    head: list[_Token] = []
+    opened: list[int] = []
+    for token in tokens:
+        mark = token.text if token.kind == "mark" else ""
+        if mark == "}":
+            if not opened:
+                raise InputError(f"line {token.line}: this }} closes nothing. Remove it.")
+            opened.pop()
+        elif mark == "{" and (head or opened):
+            if head:
+                yield head
+                head = []
+            opened.append(token.line)
+        elif not opened and (head or mark != ";"):
+            if not head:
+                _check_begins_a_block(token)
+            head.append(token)
+    if opened:
+        raise InputError(f"line {opened[0]}: the {{ of this block is never closed. Add its }}.")
+    if head:
+        raise InputError(f"line {head[0].line}: this {head[0].text} has no {{ block }}. Add it.")
+
+
+def _check_begins_a_block(token: _Token) -> None:
+    if token.kind != "word" or token.text not in KEYWORDS:
+        raise InputError(
+            f"line {token.line}: not a BIF file, or damaged: a block should begin here with "
+            f"{', '.join(KEYWORDS)}, not with {token.text[:40]!r}."
+        )
+
+
+def _variable(head: list[_Token]) -> _Block:
+    """Read ``variable NAME``."""
+    if _shape(head) != "x":
+        raise _unreadable(head, "NAME")
+    return _Block(head[1].text, [], head[0].line)
+
+
+def _probability(head: list[_Token]) -> _Block:
+    """Read ``probability ( CHILD | PARENT, PARENT )``.
+
+    JavaBayes writes neither bar nor commas: the first name is the child's.
+    """
+    if not re.fullmatch(r"\(x\|?(x,?)*\)", _shape(head)):
+        raise _unreadable(head, "( CHILD | PARENT, PARENT )")
+    child, *parents = (token.text for token in head[1:] if token.is_name)
+    name, times = Counter(parents).most_common(1)[0] if parents else ("", 0)
+    if times > 1:
+        raise InputError(
+            f"line {head[0].line}: {child!r} has the parent {name!r} {times} times. Keep one."
+        )
+    return _Block(child, parents, head[0].line)
+
+
+def _shape(head: list[_Token]) -> str:
+    """Spell what follows the keyword, with x for each name."""
+    return "".join("x" if token.is_name else token.text for token in head[1:])
+
+
+def _unreadable(head: list[_Token], expected: str) -> InputError:
+    return InputError(
+        f"line {head[0].line}: expected '{head[0].text} {expected} {{'. Quote a name that has "
+        "spaces or brackets."
+    )
+
+
+def _network(names: tuple[str, ...], families: dict[str, _Block]) -> BenchmarkNetwork:
+    declared = set(names)
+    for family in families.values():
+        for name in (family.name, *family.parents):
+            if name not in declared:
+                raise InputError(
+                    f"line {family.line}: there is no variable {name!r}. Declare it, or correct "
+                    "the name."
+                )
+    arcs = ((parent, family.name) for family in families.values() for parent in family.parents)
+    network = BenchmarkNetwork.from_arcs(names, arcs)
+    cycle = find_cycle(network.graph)
+    if cycle is not None:
+        circle = [names[k] for k in (*cycle, cycle[0])]
+        raise InputError(
+            f"line {families[circle[0]].line}: the graph has a directed cycle: "
+            f"{' -> '.join(circle)}. Remove one of these parents."
+        )
+    return network

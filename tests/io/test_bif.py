@@ -1,0 +1,232 @@
+import gzip
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import InputError, load_network
+from sgbn.graph import random_dag
+from sgbn.io import read_bif
+from sgbn.io.bif import MAX_BYTES, MAX_VARIABLES
+
+SPRINKLER = """
+network sprinkler { property author nobody; }
+variable rain { type discrete [ 2 ] { yes, no }; }
+variable sprinkler {
+  type discrete [ 2 ] { on, off };
+  property position = (10, 20);
+}
+variable grass { type discrete[2] { wet, dry }; }
+probability ( rain ) { table 0.2, 0.8; }
+probability ( sprinkler | rain ) { (yes) 0.01, 0.99; (no) 0.4, 0.6; }
+probability ( grass | sprinkler, rain ) {
+  default 0.5, 0.5;
+  (on, yes) 0.99, 0.01;
+}
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Function text or bytes -> network, through a file."""
+
+    def make(content, name="net.bif"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_bif(path)
+
+    return make
+
+
+def variable(name):
+    return f"variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n"
+
+
+def arcs(network):
+    return {(network.names[i], network.names[j]) for i, j in np.argwhere(network.graph)}
+
+
+def as_bif(network, gap=" "):
+    """The network's text, all names quoted, all tokens separated by `gap`."""
+    lines = ["network { }"]
+    lines += [f'variable "{name}" {{ type discrete [ 2 ] {{ a, b }} ; }}' for name in network.names]
+    for j, name in enumerate(network.names):
+        parents = [f'"{network.names[i]}"' for i in np.flatnonzero(network.graph[:, j])]
+        lines.append(f'probability ( "{name}" | {" , ".join(parents)} ) {{ table 0.5 , 0.5 ; }}')
+    return "\n".join(line.replace(" ", gap) for line in lines)
+
+
+def test_a_small_network(read):
+    network = read(SPRINKLER)
+    assert network.names == ("rain", "sprinkler", "grass")
+    assert arcs(network) == {("rain", "sprinkler"), ("sprinkler", "grass"), ("rain", "grass")}
+    assert type(network) is type(load_network("chain"))
+
+
+def test_published_networks_come_back(read):
+    for name in ("alarm", "hailfinder", "water"):
+        network = load_network(name)
+        again = read(as_bif(network))
+        assert again.names == network.names
+        assert np.array_equal(again.graph, network.graph)
+
+
+names = st.text(
+    st.characters(codec="utf-8", exclude_characters='" ', exclude_categories=["Cc", "Zs"]),
+    min_size=1,
+    max_size=8,
+)
+gaps = st.lists(
+    st.sampled_from([" ", "\n", "\t", "\r\n", " // } { note\n", ' /* \n } // { " */ ']),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(st.lists(names, min_size=1, max_size=8, unique=True), gaps, st.integers(0, 2**32 - 1))
+def test_any_dag_with_any_names_comes_back(tmp_path_factory, names, gap, seed):
+    graph = random_dag(len(names), 3, seed)
+    network = type(load_network("chain"))(graph, tuple(names))
+    path = tmp_path_factory.mktemp("bif") / "net.bif"
+    path.write_bytes(as_bif(network, gap="".join(gap)).encode())
+    again = read_bif(path)
+    assert again.names == network.names
+    assert np.array_equal(again.graph, graph)
+
+
+def refusal(path):
+    try:
+        read_bif(path)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@given(st.text(st.sampled_from('{}()[]|,;"/* \nax') | st.characters(codec="utf-8"), max_size=60))
+def test_any_text_is_read_or_refused_with_a_place(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("bif") / "net.bif"
+    path.write_bytes((variable("x") + text).encode())
+    message = refusal(path)
+    assert message is None or message.startswith(f"{path}: line ")
+
+
+def test_zipped_files_and_other_encodings(read):
+    expected = read(SPRINKLER)
+    for content in (gzip.compress(SPRINKLER.encode()), SPRINKLER.encode("utf-8-sig")):
+        again = read(content, "net.bif.gz")
+        assert again.names == expected.names
+        assert np.array_equal(again.graph, expected.graph)
+    for encoding in ("latin-1", "utf-8"):
+        assert read(variable("Höhe").encode(encoding)).names == ("Höhe",)
+
+
+def test_names_may_be_odd(read):
+    odd = ("N0_7muVerMo", "p.1-b", "<5%", "a:b", "1/2", "x'", "'q'", "Größe", "variable")
+    text = "".join(map(variable, odd))
+    text += "".join(f"probability({b}|{a}){{}}" for a, b in pairwise(odd))
+    network = read(text)
+    assert network.names == odd
+    assert arcs(network) == set(pairwise(odd))
+
+
+def test_quoted_names_may_hold_anything_but_quotes(read):
+    text = variable('"a { b | c"') + variable('"// d"') + 'probability ("a { b | c" | "// d") {}'
+    assert arcs(read(text)) == {("// d", "a { b | c")}
+
+
+def test_old_files_have_no_bar_and_addresses_are_no_comments(read):
+    text = 'network "old" { property see http://example.org/a; }\n'
+    text += variable('"x"') + variable("y") + variable("z")
+    assert arcs(read(text + 'probability ( "x" y "z" ) { }')) == {("y", "x"), ("z", "x")}
+
+
+def test_the_order_of_blocks_and_parents_is_free_and_families_may_lack(read):
+    text = "probability ( c | b, a, ) { };" + variable("b") + variable("c") + variable("a")
+    network = read(text)
+    assert network.names == ("b", "c", "a")
+    assert arcs(network) == {("b", "c"), ("a", "c")}
+
+
+AB = variable("a") + variable("b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (AB + "probability ( a | c ) { }", "line 3: there is no variable 'c'. Declare it"),
+        (AB + "probability ( c | a ) { }", "line 3: there is no variable 'c'. Declare it"),
+        (AB + variable("a"), "line 3: a second variable block of 'a'; the first is in line 1"),
+        (
+            AB + "probability ( a ) { }\nprobability ( a | b ) { }",
+            "line 4: a second probability block of 'a'; the first is in line 3. Remove one",
+        ),
+        (AB + "probability ( a | b, b ) { }", "line 3: 'a' has the parent 'b' 2 times"),
+        (AB + "\nvariable c {\n{ }\n" + variable("d"), "line 4: the { of this block is never"),
+        (AB + "}", "line 3: this } closes nothing"),
+        (AB + "probability ( a | b )", "line 3: this probability has no { block }"),
+        (AB + "{ }", "line 3: not a BIF file, or damaged"),
+        (AB + "variable c d { }", "line 3: expected 'variable NAME {'. Quote a name"),
+        (AB + "variable { }", "line 3: expected 'variable NAME {'"),
+        (AB + "probability a | b { }", "line 3: expected 'probability ( CHILD | PARENT"),
+        (AB + "probability ( a, b | b ) { }", "line 3: expected 'probability ( CHILD | PARENT"),
+        (AB + "probability ( ) { }", "line 3: expected 'probability ( CHILD | PARENT"),
+        (AB + '\n"quote', "line 4: a quote is opened but not closed"),
+        (AB + "\n/* comment", "line 4: a comment is opened but not closed"),
+        ("network empty { }", "not a BIF file: it declares no variable"),
+        ("", "not a BIF file: it declares no variable"),
+        ("source,target\na,b\n", "line 1: not a BIF file, or damaged: a block should begin here"),
+        ('<?xml version="1.0"?>', "not with '<?xml'"),
+        (bytes(range(256)), "line 1: not a BIF file, or damaged"),
+        ("network".encode("utf-16"), "line 1: not a BIF file, or damaged"),
+        (gzip.compress(AB.encode())[:-20], "the gzip file is damaged"),
+        (b"\x1f\x8bnothing", "the gzip file is damaged"),
+        (AB + "probability ( b | b ) { }", "line 3: the graph has a directed cycle: b -> b."),
+        (
+            AB + "probability ( b | a ) { }\nprobability ( a | b ) { }",
+            "line 4: the graph has a directed cycle: a -> b -> a. Remove one of these parents.",
+        ),
+    ],
+)
+def test_errors_say_where_and_what_to_do(read, tmp_path, text, message):
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"{tmp_path / 'net.bif'}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "network n " + "{" * 100_000,
+        AB + "probability ( a | " + "b " * 100_000,
+        AB + "probability ( a | " + "b, " * 100_000 + ") { }",
+        "/*" * 100_000,
+        "/" * 100_000,
+        '"' * 100_001,
+        "variable " + "a:/" * 100_000 + '"',
+        AB + "variable " + "a" * 1_000_000,
+    ],
+)
+def test_hostile_files_are_refused_soon(read, text):
+    begin = time.perf_counter()
+    with pytest.raises(InputError):
+        read(text)
+    assert time.perf_counter() - begin < 10
+
+
+def test_a_graph_too_large_for_a_matrix_is_refused(read):
+    with pytest.raises(InputError, match="more than 20000 variables"):
+        read("".join(f"variable {k} {{ }}" for k in range(MAX_VARIABLES + 1)))
+
+
+def test_a_gzip_bomb_is_refused(read):
+    with pytest.raises(InputError, match="256 MB of text"):
+        read(gzip.compress(bytes(MAX_BYTES + 1), compresslevel=1))
+
+
+def test_a_missing_file_is_python_s_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_bif(tmp_path / "none.bif")
