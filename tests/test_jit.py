@@ -4,14 +4,32 @@ import sys
 
 import numpy as np
 
-from sgbn import HSGBN, ORSGBN
+from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
-from sgbn.solvers import lasso, neighbourhood, order, reachability
+from sgbn.solvers import (
+    lasso,
+    neighbourhood,
+    order,
+    order_search,
+    parent_trees,
+    partial_correlation,
+    reachability,
+)
 from sgbn.structure import or_sgbn
 
 
 def kernels():
-    for module in (acyclicity, lasso, order, neighbourhood, reachability, or_sgbn):
+    for module in (
+        acyclicity,
+        lasso,
+        order,
+        neighbourhood,
+        reachability,
+        or_sgbn,
+        order_search,
+        parent_trees,
+        partial_correlation,
+    ):
         for name, function in vars(module).items():
             if hasattr(function, "signatures") and function.__module__ == module.__name__:
                 yield f"{module.__name__}.{name}", function
@@ -22,7 +40,8 @@ def test_every_kernel_is_compiled_for_one_signature_only(simulate):
     frozen = np.asfortranarray(X)
     frozen.setflags(write=False)
     for values in (X, frozen, X.astype(np.float32), X.tolist()):
-        for learner in (ORSGBN(), ORSGBN(path="literal", init="l1mb"), HSGBN()):
+        learners = (ORSGBN(), ORSGBN(path="literal", init="l1mb"), HSGBN(), SGBN(), IAMB(), L1MB())
+        for learner in learners:
             learner.fit(values)
     counts = {name: len(kernel.signatures) for name, kernel in kernels()}
     assert {name: n for name, n in counts.items() if n > 1} == {}

@@ -15,10 +15,19 @@ _HOME = {
     "CycleError": "sgbn.exceptions",
     "DataWarning": "sgbn.exceptions",
     "GaussianNetwork": "sgbn.gaussian",
+    "GS": "sgbn.structure.baselines",
     "HSGBN": "sgbn.structure",
+    "IAMB": "sgbn.structure.baselines",
+    "IAMBnPC": "sgbn.structure.baselines",
     "InputError": "sgbn.exceptions",
+    "InterIAMB": "sgbn.structure.baselines",
+    "InterIAMBnPC": "sgbn.structure.baselines",
+    "L1MB": "sgbn.structure.baselines",
     "ORSGBN": "sgbn.structure",
+    "SGBN": "sgbn.structure",
     "StudyError": "sgbn.exceptions",
+    "TC": "sgbn.structure.baselines",
+    "TCbw": "sgbn.structure.baselines",
     "alpha_grid": "sgbn.structure",
     "alpha_max": "sgbn.structure",
     "certifies_dag": "sgbn.graph",
@@ -64,9 +73,18 @@ if TYPE_CHECKING:
     from sgbn.io import read_bif as read_bif
     from sgbn.structure import HSGBN as HSGBN
     from sgbn.structure import ORSGBN as ORSGBN
+    from sgbn.structure import SGBN as SGBN
     from sgbn.structure import alpha_grid as alpha_grid
     from sgbn.structure import alpha_max as alpha_max
     from sgbn.structure import fit_weights as fit_weights
+    from sgbn.structure.baselines import GS as GS
+    from sgbn.structure.baselines import IAMB as IAMB
+    from sgbn.structure.baselines import L1MB as L1MB
+    from sgbn.structure.baselines import TC as TC
+    from sgbn.structure.baselines import IAMBnPC as IAMBnPC
+    from sgbn.structure.baselines import InterIAMB as InterIAMB
+    from sgbn.structure.baselines import InterIAMBnPC as InterIAMBnPC
+    from sgbn.structure.baselines import TCbw as TCbw
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ class Moments:
         place = np.argsort(self.columns)
         return np.ascontiguousarray(B[place][:, place].T)
 
-    def to_canonical(self, Theta: Array) -> Array:
+    def to_canonical(self, Theta: NDArray[Any]) -> NDArray[Any]:
         """Rows of weights in canonical order from Theta in the user's column order."""
         return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
 

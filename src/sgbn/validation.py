@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from sgbn.moments import Moments
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
 WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
 FEW_SAMPLES = 10  # a regression on fewer says little
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number, True and False not counted."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> NDArray[np.float64]:

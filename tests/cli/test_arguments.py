@@ -3,8 +3,7 @@ import argparse
 import pytest
 
 from sgbn.cli import main
-from sgbn.cli.arguments import CRITERIA, alpha, at_least
-from sgbn.structure import selection
+from sgbn.cli.arguments import at_least, number_from
 
 
 def test_whole_numbers_from_a_smallest_one_on():
@@ -15,23 +14,18 @@ def test_whole_numbers_from_a_smallest_one_on():
         at_least(3)("x")
 
 
-def test_alpha_is_a_number_or_a_criterion():
-    assert alpha("0.4") == 0.4
-    assert alpha("ebic") == "ebic"
-    for text in ("best", "-1", "0", "inf", "nan"):
-        with pytest.raises(argparse.ArgumentTypeError, match="neither a positive number"):
-            alpha(text)
-
-
-def test_the_criteria_are_those_of_the_library():
-    assert CRITERIA == selection.CRITERIA
+def test_numbers_from_a_smallest_one_on():
+    assert number_from(0)("0.4") == 0.4
+    for text in ("best", "-1", "inf", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not a number"):
+            number_from(0)(text)
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         (["demo", "--subjects", "3"], "--subjects: 3 is too small: give 10 or more"),
-        (["demo", "--alpha", "best"], "--alpha: 'best' is neither"),
+        (["demo", "--gamma", "best"], "--gamma: 'best' is not a number"),
         (["demo", "--seed", "-1"], "--seed: -1 is too small"),
         (["reproduce", "exp1", "--permutations", "0"], "--permutations: 0 is too small"),
         (["reproduce", "exp1", "--workers", "0"], "--workers: 0 is too small"),

@@ -11,10 +11,13 @@ def test_the_demo_prints_the_recovery_and_writes_figure_and_tables(tmp_path, cap
     assert "recall" in printed
     assert (tmp_path / "demo" / "networks.png").stat().st_size > 50_000
     edges = pd.read_csv(tmp_path / "demo" / "edges_control.csv")
-    assert edges.columns.tolist() == ["source", "target", "weight", "weight_std"]
+    assert edges.columns.tolist() == ["source", "target", "weight", "weight_std", "direction"]
     assert len(edges) > 20
 
 
-def test_the_demo_takes_a_number_or_a_criterion_for_alpha(tmp_path, capsys):
-    assert main(["demo", "--out", str(tmp_path), "--subjects", "60", "--alpha", "0.4"]) == 0
-    assert "alpha = 0.400" in capsys.readouterr().out
+def test_a_larger_gamma_gives_fewer_edges(tmp_path):
+    counts = []
+    for gamma in ("0.5", "20"):
+        assert main(["demo", "--out", str(tmp_path), "--subjects", "60", "--gamma", gamma]) == 0
+        counts.append(len(pd.read_csv(tmp_path / "edges_patient.csv")))
+    assert counts[1] < counts[0]

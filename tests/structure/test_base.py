@@ -7,13 +7,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, ORSGBN, certifies_dag
-from sgbn.graph import is_dag
+from sgbn import HSGBN, ORSGBN, SGBN, certifies_dag
+from sgbn.graph import cpdag, is_dag
 
-LEARNERS = [ORSGBN, HSGBN]
+LEARNERS = [ORSGBN, HSGBN, SGBN]
 
 
-@parametrize_with_checks([ORSGBN(), ORSGBN(path="literal", init="l1mb"), HSGBN()])
+@parametrize_with_checks(
+    [
+        ORSGBN(),
+        ORSGBN(path="literal", init="l1mb"),
+        HSGBN(),
+        SGBN(),
+        SGBN(noise="equal"),
+        SGBN(weights="lasso"),
+    ]
+)
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
 
@@ -22,7 +31,7 @@ def test_scikit_learns_contract(estimator, check):
 def test_fitted_attributes_fit_together(learner, simulate):
     X, _ = simulate(10, 120, 0)
     X = 5 + X * np.linspace(0.1, 100, 10)
-    fitted = learner(alpha=0.1).fit(X)
+    fitted = learner().fit(X)
     np.testing.assert_allclose(
         fitted.coef_std_, fitted.coef_ * X.std(axis=0)[:, None] / X.std(axis=0), rtol=1e-10
     )
@@ -37,7 +46,8 @@ def test_fitted_attributes_fit_together(learner, simulate):
     assert fitted.score(X) == pytest.approx(fitted.network_.log_likelihood(X).mean())
     assert np.array_equal(fitted.sample(3, 1), fitted.network_.sample(3, 1))
     assert fitted.to_networkx().number_of_edges() == fitted.network_.n_edges
-    assert fitted.n_iter_ == len(fitted.objective_path_)
+    assert np.array_equal(fitted.cpdag_, cpdag(fitted.coef_))
+    assert len(fitted.edge_kinds_) == fitted.network_.n_edges
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -50,16 +60,20 @@ def test_names_come_from_the_table(learner, simulate):
     assert learner().fit(X).network_.names == ("x0", "x1", "x2", "x3")
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_pipeline_grid_search_and_clone(learner, simulate):
+@pytest.mark.parametrize(
+    ("learner", "parameter", "values"),
+    [
+        (ORSGBN, "alpha", [0.02, 0.1, 0.8]),
+        (HSGBN, "alpha", [0.02, 0.1, 0.8]),
+        (SGBN, "gamma", [0.0, 1.0, 100.0]),
+    ],
+)
+def test_pipeline_grid_search_and_clone(learner, parameter, values, simulate):
     X, _ = simulate(6, 90, 3)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), learner()),
-        {f"{learner.__name__.lower()}__alpha": [0.02, 0.1, 0.8]},
-        cv=3,
-    ).fit(X)
-    assert search.best_params_[f"{learner.__name__.lower()}__alpha"] < 0.8
-    assert clone(learner(0.3)).get_params()["alpha"] == 0.3
+    name = f"{learner.__name__.lower()}__{parameter}"
+    search = GridSearchCV(make_pipeline(StandardScaler(), learner()), {name: values}, cv=3).fit(X)
+    assert search.best_params_[name] < values[-1]
+    assert clone(learner(0.3)).get_params()[parameter] == 0.3
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -67,5 +81,5 @@ def test_the_callers_table_is_not_changed(learner, simulate):
     X, _ = simulate(5, 40, 6)
     X.setflags(write=False)
     copy = X.copy()
-    learner(alpha="bic").fit(X)
+    learner().fit(X)
     assert np.array_equal(X, copy)

@@ -49,3 +49,10 @@ def test_a_lasso_that_did_not_converge_warns_with_its_violation(simulate, monkey
     monkeypatch.setattr(ORSGBN, "_learn", lambda *a: learn(*a)._replace(violation=1e-3))
     with pytest.warns(ConvergenceWarning, match=r"KKT violation of 1\.0e-03"):
         ORSGBN().fit(X)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_objective_path_has_a_step_an_iteration(learner, simulate):
+    X, _ = simulate(8, 60, 8)
+    fitted = learner("bic").fit(X)
+    assert fitted.n_iter_ == len(fitted.objective_path_)

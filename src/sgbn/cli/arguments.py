@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")  # those of sgbn.structure.selection
-
 
 def at_least(smallest: int) -> Callable[[str], int]:
     """Type of an argument that is a whole number from `smallest` on."""
@@ -23,17 +21,16 @@ def at_least(smallest: int) -> Callable[[str], int]:
     return whole_number
 
 
-def alpha(text: str) -> float | str:
-    """Type of an argument that is a positive number or the name of a criterion."""
-    if text in CRITERIA:
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        names = ", ".join(CRITERIA)
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a positive number nor one of {names}"
-        )
+def number_from(smallest: float) -> Callable[[str], float]:
+    """Type of an argument that is a finite number from `smallest` on."""
+
+    def number(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not smallest <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {smallest:g} on")
+        return value
+
     return number

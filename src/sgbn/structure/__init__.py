@@ -4,5 +4,6 @@ from sgbn.structure.given_graph import fit_weights
 from sgbn.structure.h_sgbn import HSGBN
 from sgbn.structure.or_sgbn import ORSGBN
 from sgbn.structure.selection import alpha_grid, alpha_max
+from sgbn.structure.sgbn import SGBN
 
-__all__ = ["HSGBN", "ORSGBN", "alpha_grid", "alpha_max", "fit_weights"]
+__all__ = ["HSGBN", "ORSGBN", "SGBN", "alpha_grid", "alpha_max", "fit_weights"]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
+from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
 from sgbn.structure.given_graph import user_weights
 from sgbn.validation import check_data, column_names, warn_about_moments
@@ -60,14 +61,45 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         warn_about_moments(moments, names)
         return self._fit_moments(moments, values, names)
 
-    def _store(self, moments: Moments, B: Array, names: list[str]) -> None:
-        """Store a network; row ``B[j]`` holds the weights of j's parents, in canonical order."""
+    def _store(
+        self,
+        moments: Moments,
+        B: Array,
+        names: list[str],
+        known: NDArray[np.bool_] | None = None,
+        equal: bool = False,
+    ) -> None:
+        """Store a network; row ``B[j]`` holds the weights of j's parents, in canonical order.
+
+        ``known[i, j]``: i -> j is known to be the direction; `equal`: equal noise variances were
+        taken to decide directions.
+        """
         weights = user_weights(moments, B, names)
         self.coef_, self.coef_std_ = weights.coef, weights.coef_std
         self.intercept_, self.noise_variance_ = weights.intercept, weights.noise_variance
         # Raises CycleError if the learner broke its promise: a DAG is checked on every fit.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
         self.order_ = levels(self.coef_)
+        self._known = known if known is not None and known.any() else None
+        self._equal = equal
+
+    @property
+    def cpdag_(self) -> NDArray[np.bool_]:
+        """What data and prior knowledge decide of the directions: i - j is set both ways."""
+        check_is_fitted(self)
+        P = cpdag(self.coef_)
+        return P if self._known is None else orient_known(P, self._known)
+
+    @property
+    def edge_kinds_(self) -> NDArray[np.str_]:
+        """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
+
+        "compelled", "prior knowledge", "equal variances" or "reversible"; see
+        `sgbn.graph.edge_kinds`.
+        """
+        check_is_fitted(self)
+        kinds = edge_kinds(self.coef_, self._known)
+        return np.where(self._equal & (kinds == "reversible"), "equal variances", kinds)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-likelihood of every row of X under the learned network.

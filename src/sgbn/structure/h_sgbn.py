@@ -48,7 +48,7 @@ class HSGBN(PenalizedEstimator):
 
     Attributes
     ----------
-    coef_, coef_std_, intercept_, noise_variance_, order_, network_, alpha_
+    coef_, coef_std_, intercept_, noise_variance_, order_, network_, alpha_, cpdag_, edge_kinds_
         As in `ORSGBN`; `order_` holds the levels of the learned DAG.
     n_iter_ : int
         Sweeps, over all penalties.
@@ -92,7 +92,9 @@ class HSGBN(PenalizedEstimator):
 
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         units = penalty_units(moments, self.standardize)
-        B = initial_weights(self.init, moments, units, alpha).x
+        B = initial_weights(
+            self.init, moments, units, np.full((moments.m, len(moments.R)), alpha)
+        ).x
         sweep_order = np.argsort(moments.columns)  # the user's columns, left to right
         steps: list[tuple[float, float]] = []
         for mu in penalty_path(strongest_penalty(units, alpha)):

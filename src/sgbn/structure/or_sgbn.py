@@ -14,7 +14,7 @@ order (`sgbn.solvers.lasso`), the order for fixed weights (`sgbn.solvers.order`)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sgbn.jit import jit
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
+from sgbn.structure.knowledge import read_knowledge
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
@@ -36,14 +37,14 @@ Array = NDArray[np.float64]
 
 
 @jit
-def _prices(alpha, mu, o, units, j, w):  # type: ignore[no-untyped-def]
-    """Fill ``w[k]`` with the price of k -> j, (alpha + mu Upsilon_kj) in solver units.
+def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
+    """Fill ``w[k]`` with the price of k -> j, (A_jk + mu Upsilon_kj) in solver units.
 
     Variables beyond the order variables are the bias, which breaks no order.
     """
     for k in range(w.size):
         gap = 1 - (o[j] - o[k]) if k < o.size else 0
-        w[k] = (alpha + mu * max(gap, 0)) * units[j] * units[k]
+        w[k] = (A[j, k] + mu * max(gap, 0)) * units[j] * units[k]
 
 
 @jit
@@ -59,7 +60,7 @@ def _still_optimal(b, w, w_old):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _lasso_step(R, alpha, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no-untyped-def]
+def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no-untyped-def]
     """Solve the rows of `B` in place for an order; they are optimal for the old one, or `fresh`.
 
     Returns the objective and the worst KKT violation.
@@ -70,8 +71,8 @@ def _lasso_step(R, alpha, mu, o, mu_old, o_old, units, B, fresh):  # type: ignor
     total = 0.0
     worst = 0.0
     for j in range(m):
-        _prices(alpha, mu, o, units, j, w)
-        _prices(alpha, mu_old, o_old, units, j, w_old)
+        _prices(A, mu, o, units, j, w)
+        _prices(A, mu_old, o_old, units, j, w_old)
         if fresh or not _still_optimal(B[j], w, w_old):
             _, violation = solve_column(R, j, w, B[j])
             worst = max(worst, violation)
@@ -101,10 +102,21 @@ def _edges(B, units):  # type: ignore[no-untyped-def]
 
 
 class _Alternation:
-    """Weights and order, solved in turn; holds the state that the penalties share."""
+    """Weights and order, solved in turn; holds the state that the penalties share.
 
-    def __init__(self, R: Array, units: Array, alpha: float, B: Array, fresh: bool) -> None:
-        self.R, self.units, self.alpha = R, units, alpha
+    ``A[j, k]`` is the price of k -> j where no order is broken; `required` lists pairs (j, k).
+    """
+
+    def __init__(
+        self,
+        R: Array,
+        units: Array,
+        A: Array,
+        required: NDArray[np.intp],
+        B: Array,
+        fresh: bool,
+    ) -> None:
+        self.R, self.units, self.A, self.required = R, units, A, required
         self.B, self.fresh = B, fresh
         self.solved_for = (0.0, np.zeros(len(B), np.int64))  # the lasso without an order
         self.order = self._solve_order()
@@ -113,7 +125,7 @@ class _Alternation:
 
     def _solve_weights(self, mu: float) -> None:
         value, violation = _lasso_step(
-            self.R, self.alpha, mu, self.order, *self.solved_for, self.units, self.B, self.fresh
+            self.R, self.A, mu, self.order, *self.solved_for, self.units, self.B, self.fresh
         )
         self.fresh = False
         self.solved_for = (mu, self.order)
@@ -130,8 +142,12 @@ class _Alternation:
         return False
 
     def _solve_order(self) -> NDArray[np.int64]:
-        self.edges = _edges(self.B, self.units)
-        tails, heads, weights = self.edges
+        self.edges = tails, heads, weights = _edges(self.B, self.units)
+        if self.required.size:  # an order that broke one of these would cost more than any other
+            dear = np.full(len(self.required), 1.0 + 2.0 * weights.sum())
+            tails = np.concatenate([tails, self.required[:, 1]])
+            heads = np.concatenate([heads, self.required[:, 0]])
+            weights = np.concatenate([weights, dear])
         return solve_order(tails, heads, weights, len(self.B)).x
 
     def is_dag(self) -> bool:
@@ -174,6 +190,8 @@ class ORSGBN(PenalizedEstimator):
         ``standardize=False``.
     refit : bool, default=False
         Replace the lasso's weights by least squares on the chosen parents.
+    forbidden, required, tiers : optional
+        Prior knowledge, as in `SGBN`. Required edges are not penalised.
     alphas : array-like, optional
         Grid for a criterion; by default 20 values from `alpha_max` down.
     cv : int or splitter, default=5
@@ -194,6 +212,8 @@ class ORSGBN(PenalizedEstimator):
     order_ : ndarray of shape (m,)
         Order variables in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j;
         `sgbn.graph.certifies_dag` checks them.
+    cpdag_, edge_kinds_
+        What decides the directions, as in `SGBN`.
     network_ : GaussianNetwork
     alpha_ : float
         The alpha used; with a criterion also `alphas_` and `criterion_path_`.
@@ -234,6 +254,9 @@ class ORSGBN(PenalizedEstimator):
         standardize: bool = True,
         penalize_intercept: bool = False,
         refit: bool = False,
+        forbidden: Any = None,
+        required: Any = None,
+        tiers: Any = None,
         alphas: Any = None,
         cv: Any = 5,
         max_iter: int = 100,
@@ -245,17 +268,34 @@ class ORSGBN(PenalizedEstimator):
         self.standardize = standardize
         self.penalize_intercept = penalize_intercept
         self.refit = refit
+        self.forbidden = forbidden
+        self.required = required
+        self.tiers = tiers
         self.alphas = alphas
         self.cv = cv
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        self._knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        return super()._fit_moments(moments, values, names)
+
+    def _known_directions(self) -> NDArray[np.bool_]:
+        return self._knowledge.directions
+
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         units = penalty_units(moments, self.standardize)
+        allowed, required = self._knowledge.rows(moments)
+        A = np.full((moments.m, len(moments.R)), alpha)
+        A[:, : moments.m][~allowed] = alpha + 2.0 * strongest_penalty(units, alpha)
+        A[:, : moments.m][required] = 0.0
         penalties = self._penalties(strongest_penalty(units, alpha))
-        start = initial_weights(self.init, moments, units, alpha)
+        start = initial_weights(self.init, moments, units, A)
+        start.x[:, : moments.m][~allowed] = 0.0
         is_lasso = self.init == "lasso" and start.converged
-        turns = _Alternation(moments.R, units, alpha, start.x, fresh=not is_lasso)
+        turns = _Alternation(
+            moments.R, units, A, np.argwhere(required), start.x, fresh=not is_lasso
+        )
         converged = True
         for mu in penalties:
             converged = turns.converge(mu, self.max_iter)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Integral, Real
-from typing import Any, NamedTuple, Self, TypeGuard
+from numbers import Integral
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,16 +17,11 @@ from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.penalties import penalty_units
 from sgbn.structure.selection import CRITERIA, select_alpha
-from sgbn.validation import warn_about_ties
+from sgbn.validation import is_number, warn_about_ties
 
 Array = NDArray[np.float64]
 
 OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a real number, True and False not counted."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 class Learned(NamedTuple):
@@ -59,6 +54,9 @@ class PenalizedEstimator(NetworkEstimator):
     @abstractmethod
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         """Learn the weights for one alpha."""
+
+    def _known_directions(self) -> NDArray[np.bool_] | None:
+        return None
 
     def _moments(self, values: Array, names: list[str]) -> Moments:
         return moments_of(values, names, bias=self.penalize_intercept)
@@ -108,6 +106,6 @@ class PenalizedEstimator(NetworkEstimator):
         units = penalty_units(moments, self.standardize)
         warn_about_ties(moments, learned.B, np.sqrt(self.alpha_) * units, names)
         B = least_squares(moments, learned.B, names) if self.refit else learned.B
-        self._store(moments, B, names)
+        self._store(moments, B, names, self._known_directions())
         self.n_iter_ = learned.n_iter
         self.objective_path_ = np.array(learned.objective_path, dtype=OBJECTIVE_STEP)

@@ -51,11 +51,14 @@ def penalty_path(strongest: float) -> Array:
     return np.geomspace(WEAKEST_PENALTY * strongest, strongest, N_PENALTIES)
 
 
-def initial_weights(init: str, moments: Moments, units: Array, alpha: float) -> SolverResult:
-    """Weights before any order is known; they may have cycles."""
+def initial_weights(init: str, moments: Moments, units: Array, A: Array) -> SolverResult:
+    """Weights before any order is known; they may have cycles.
+
+    ``A[j, k]`` is the price of k -> j in the units of the penalty.
+    """
     m, R = moments.m, moments.R
     if init == "lasso":
-        return lasso_gram(R, alpha * np.outer(units[:m], units))
+        return lasso_gram(R, A * np.outer(units[:m], units))
     if init == "ols":
         return SolverResult(_regression_on_all_others(R)[:m], 1, 0.0, True)
     if init == "l1mb":

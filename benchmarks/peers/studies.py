@@ -1,0 +1,89 @@
+"""The data of the race: from a case and a seed, always the same columns, shuffled, standardised."""
+
+import csv
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.datasets import load_network, simulate_sem
+from sgbn.datasets.benchmarks import NETWORKS
+from sgbn.experiments.data import data_folder
+from sgbn.gaussian import GaussianNetwork
+from sgbn.graph import random_dag
+
+STUDIES = {"networks": 10, "gaussian": 10, "small": 20, "scale": 3}  # with their simulations
+GAUSSIAN = ("ecoli70", "magic-niab")
+DEGREE = 4
+SCALE_SIZES = (100, 200, 400, 1000)
+
+
+class Case(NamedTuple):
+    """One data set; cases of the same `block` share a table of the report."""
+
+    study: str
+    block: str
+    network: str
+    n: int
+    sim: int
+
+
+def cases(study, sims):
+    """All data sets of a study, small before large."""
+    if study == "networks":
+        groups = [("nine networks, n = 1000", name, 1000) for name in NETWORKS]
+    elif study == "gaussian":
+        groups = [(f"two networks, n = {n}", name, n) for n in (1000, 100) for name in GAUSSIAN]
+    elif study == "small":
+        groups = [("random DAGs, m = 40, n = 60", "random-40", 60)]
+    else:
+        groups = [(f"random DAGs, m = {m}, n = 1000", f"random-{m}", 1000) for m in SCALE_SIZES]
+    return [Case(study, *group, sim) for group in groups for sim in range(sims)]
+
+
+def make_data(case, seed):
+    """Return X and the true graph."""
+    label = f"{case.study} {case.network} {case.n}".encode()
+    rng = np.random.default_rng([seed, case.sim, *label])
+    if case.study == "gaussian":
+        network = read_gaussian(case.network)
+        X, graph = network.sample(case.n, rng), network.coef != 0
+    else:
+        graph = _graph(case.network, rng)
+        X, _ = simulate_sem(graph, case.n, random_state=rng)
+    order = rng.permutation(len(graph))
+    X = X[:, order]
+    X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
+    return X, graph[np.ix_(order, order)]
+
+
+def warm_up_data():
+    """Twenty variables, for the runs that are not timed."""
+    rng = np.random.default_rng(0)
+    X, _ = simulate_sem(random_dag(20, 3, rng), 200, random_state=rng)
+    return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
+
+
+def read_gaussian(name):
+    """Gaussian network of the Bayesian Network Repository, with its own weights and noise."""
+    folder = data_folder()
+    if folder is None:
+        raise SystemExit("the study 'gaussian' needs truth/gaussian/ in the folder SGBN_DATA names")
+    nodes, arcs = (
+        _rows(folder / "truth" / "gaussian" / f"{name}{end}.csv") for end in ("_nodes", "")
+    )
+    place = {row["node"]: k for k, row in enumerate(nodes)}
+    coef = np.zeros((len(nodes), len(nodes)))
+    for row in arcs:
+        coef[place[row["source"]], place[row["target"]]] = float(row["weight"])
+    noise = [float(row["noise_variance"]) for row in nodes]
+    return GaussianNetwork(coef, noise_variance=noise)
+
+
+def _graph(name, rng):
+    if name.startswith("random-"):
+        return random_dag(int(name.removeprefix("random-")), DEGREE, rng)
+    return load_network(name).graph
+
+
+def _rows(path):
+    return list(csv.DictReader(path.read_text().splitlines()))

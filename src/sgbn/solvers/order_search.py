@@ -1,0 +1,441 @@
+r"""Order search: the order of the variables whose best parents score best.
+
+.. math:: \min_{order} \sum_v \min_{P \subseteq before(v)} score(v, P)
+
+Local scores and parents come from `sgbn.solvers.parent_trees`. From an order, variables are moved
+one at a time to their best place; where none helps, a variable and those of its ancestors that
+stand between are tucked in before one of its parents, also by way of one that changes nothing.
+From the best order found, kicks of random moves lead to other ones.
+
+The best place of x is found without pricing every place. Its own parents change only where a
+variable that it uses comes to stand after it, so that its score is a step function with few steps;
+and another variable's parents depend on the side that x stands on only if its tree node says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.solvers.parent_trees import (
+    BETTER,
+    CHILDREN,
+    END,
+    INSIDE,
+    IS_FULL,
+    PARENT,
+    VARIABLE,
+    Trees,
+    grown,
+    read_parents,
+    trace,
+    walk,
+)
+
+Order = NDArray[np.int64]
+
+TOL = 1e-7  # of scores, which are of the size of n m: less is round-off
+MOVED, STAYING = 0, 1  # places in `bits`
+KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
+
+
+class Found(NamedTuple):
+    """The best order, its parents (``parents[v, c]``: c -> v), and their score."""
+
+    order: Order
+    parents: NDArray[np.bool_]
+    score: float
+
+
+class Room(NamedTuple):
+    """State of one local search, and room to work in."""
+
+    order: Any
+    rank: Any
+    node: Any
+    other: Any
+    change: Any
+    own: Any
+    own_node: Any
+    moved: Any
+    places: Any
+    parents: Any
+    kept_order: Any
+    kept_node: Any
+    bits: Any
+
+
+def _room(order: Order, width: int, depth: int) -> Room:
+    m = len(order)
+    return Room(
+        order=order.copy(),
+        rank=np.empty(m, np.int64),
+        node=np.empty(m, np.int64),
+        other=np.empty(m, np.int64),
+        change=np.empty(m),
+        own=np.empty(m + 1),
+        own_node=np.empty(m + 1, np.int64),
+        moved=np.zeros(m, np.bool_),
+        places=np.empty(m, np.int64),
+        parents=np.empty((depth + 2, width), np.int64),
+        kept_order=np.empty((depth + 1, m), np.int64),
+        kept_node=np.empty((depth + 1, m), np.int64),
+        bits=np.empty((2, (m + 63) // 64), np.uint64),
+    )
+
+
+@jit
+def _settle(T, S):  # type: ignore[no-untyped-def]
+    """Find the tree node of every variable for the order as it is; the score."""
+    total = 0.0
+    for i in range(S.order.size):
+        S.rank[S.order[i]] = i
+    for v in range(S.order.size):
+        S.node[v] = trace(T, v, S.rank, S.rank[v], -1, False)
+        total += T.score[S.node[v]]
+    return total
+
+
+@jit
+def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
+    """For every other variable, its tree node were x on its other side, and what that costs.
+
+    ``S.change[i]`` is the score of the variable at place i without x before it, less that with it.
+    """
+    table, child, score, sets = T.node, T.child, T.score, T.sets
+    order, rank, nodes, other, change = S.order, S.rank, S.node, S.other, S.change
+    place, word, bit = rank[x], x >> 6, np.uint64(1) << np.uint64(x & 63)
+    for i in range(order.size):
+        u = order[i]
+        here = nodes[u]
+        there = here
+        to_gain = i < place  # u would gain x; else it would lose x
+        watched = sets[here, INSIDE, word]
+        if to_gain:
+            watched = sets[here, BETTER, word] | sets[here, CHILDREN, word]
+        if watched & bit and i != place:
+            there, following = walk(table, child, rank, u, i, x, to_gain)
+            if following != END:
+                there = trace(T, u, rank, i, x, to_gain)
+        other[u] = there
+        change[i] = score[here] - score[there] if to_gain else score[there] - score[here]
+
+
+@jit
+def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
+    """Fill `S.own` and `S.own_node`: score and tree node of x before each place, and at the end."""
+    table, child, score = T.node, T.child, T.score
+    rank, own, own_node = S.rank, S.own, S.own_node
+    used_up_to = rank.size  # places after the last variable that x uses give the same
+    node = x
+    for place in range(rank.size, -1, -1):
+        if place == used_up_to:
+            node, following = walk(table, child, rank, x, place, -1, False)
+            if following != END:
+                node = trace(T, x, rank, place, -1, False)
+            used_up_to = 0
+            step = node
+            while table[step, PARENT] >= 0:
+                used_up_to = max(used_up_to, rank[table[step, VARIABLE]])
+                step = table[step, PARENT]
+        own[place] = score[node]
+        own_node[place] = node
+
+
+@jit
+def _window(T, S, x):  # type: ignore[no-untyped-def]
+    """First and last place before which x may stand, given its required edges."""
+    first = 0
+    for k in range(T.required[x, 0]):
+        first = max(first, S.rank[T.required[x, k + 1]] + 1)
+    last = S.order.size
+    for i in range(S.rank[x] + 1, S.order.size):
+        u = S.order[i]
+        for k in range(T.required[u, 0]):
+            if T.required[u, k + 1] == x:
+                last = min(last, i)
+    return first, last
+
+
+@jit
+def _best_place(T, S, x):  # type: ignore[no-untyped-def]
+    """Place before which x stands best, and the fall of the score; its own place if none helps."""
+    _see_both_sides(T, S, x)
+    _see_own_places(T, S, x)
+    first, last = _window(T, S, x)
+    own = S.rank[x]
+    current = 0.0
+    for i in range(own):
+        current += S.change[i]
+    current += S.own[own]
+    best, least = own, current
+    cost = 0.0
+    for place in range(last + 1):
+        if place >= first and place != own and place != own + 1:
+            total = cost + S.own[place]
+            if total < least - TOL:  # of places that are equal but for round-off, the first
+                best, least = place, total
+        if place < S.order.size:
+            cost += S.change[place]
+    return best, current - least
+
+
+@jit
+def _shift(order, rank, place, target):  # type: ignore[no-untyped-def]
+    """Move what stands at `place` before what stands at `target`."""
+    x = order[place]
+    if target > place:
+        target -= 1
+        for i in range(place, target):
+            order[i] = order[i + 1]
+            rank[order[i]] = i
+    else:
+        for i in range(place, target, -1):
+            order[i] = order[i - 1]
+            rank[order[i]] = i
+    order[target] = x
+    rank[x] = target
+
+
+@jit
+def _move(S, x, target):  # type: ignore[no-untyped-def]
+    """Move x before the place `target`; `_best_place` has just looked at x."""
+    place = S.rank[x]
+    for i in range(min(place + 1, target), max(place, target)):
+        S.node[S.order[i]] = S.other[S.order[i]]
+    S.node[x] = S.own_node[target]
+    _shift(S.order, S.rank, place, target)
+
+
+@jit
+def _move_each(T, S):  # type: ignore[no-untyped-def]
+    """Move every variable to its best place, again and again, until none moves; the gain."""
+    gain = 0.0
+    sweep = S.order.copy()
+    still = 0
+    i = 0
+    while still < sweep.size:
+        x = sweep[i]
+        target, fall = _best_place(T, S, x)
+        if T.used[IS_FULL]:
+            break
+        still += 1
+        if target != S.rank[x]:
+            _move(S, x, target)
+            gain += fall
+            still = 0
+        i += 1
+        if i == sweep.size:
+            i = 0
+            for k in range(sweep.size):
+                sweep[k] = S.order[k]
+    return gain
+
+
+@jit
+def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
+    """Mark y and its ancestors after x in `S.moved`; whether no required edge forbids the tuck."""
+    lowest = S.rank[x]
+    S.moved[y] = True
+    for i in range(S.rank[y], lowest, -1):
+        v = S.order[i]
+        if S.moved[v]:
+            k = read_parents(T.node, T.required, v, S.node[v], parents)
+            for a in range(k):
+                if S.rank[parents[a]] > lowest:
+                    S.moved[parents[a]] = True
+            for a in range(T.required[v, 0]):
+                if T.required[v, a + 1] == x:
+                    return False
+    return True
+
+
+@jit
+def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
+    """Whether a tuck may change the parents of v: it loses what stays, or gains what moves."""
+    node = S.node[v]
+    for word in range(S.bits.shape[1]):
+        if S.moved[v]:
+            if T.sets[node, INSIDE, word] & S.bits[STAYING, word]:
+                return True
+        elif (T.sets[node, BETTER, word] | T.sets[node, CHILDREN, word]) & S.bits[MOVED, word]:
+            return True
+    return False
+
+
+@jit
+def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
+    """Fill `S.places` with the variables whose parents a tuck may change; their number."""
+    S.bits[:] = 0
+    for i in range(lowest, highest + 1):
+        v = S.order[i]
+        S.bits[MOVED if S.moved[v] else STAYING, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+    found = 0
+    for i in range(lowest, highest + 1):
+        if _is_affected(T, S, S.order[i]):
+            S.places[found] = S.order[i]
+            found += 1
+    return found
+
+
+@jit
+def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
+    """Put the marked variables first, each part in its order, and unmark them."""
+    place = lowest
+    for is_moved in (True, False):
+        for i in range(lowest, highest + 1):
+            if S.moved[before[i]] == is_moved:
+                S.order[place] = before[i]
+                S.rank[before[i]] = place
+                place += 1
+    for i in range(lowest, highest + 1):
+        S.moved[before[i]] = False
+
+
+@jit
+def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
+    """Move y and its ancestors after x before x; the fall of the score (minus inf: forbidden)."""
+    lowest, highest = S.rank[x], S.rank[y]
+    allowed = _mark_ancestors(T, S, x, y, S.parents[-1])
+    for i in range(lowest, highest + 1):
+        S.kept_order[level, i] = S.order[i]
+        S.kept_node[level, i] = S.node[S.order[i]]
+        S.moved[S.order[i]] &= allowed
+    n_affected = _list_affected(T, S, lowest, highest)
+    _reorder(S, lowest, highest, S.kept_order[level])
+    if not allowed:
+        return -np.inf
+    fall = 0.0
+    for k in range(n_affected):
+        v = S.places[k]
+        node = trace(T, v, S.rank, S.rank[v], -1, False)
+        fall += T.score[S.node[v]] - T.score[node]
+        S.node[v] = node
+    return fall
+
+
+@jit
+def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
+    for i in range(lowest, highest + 1):
+        v = S.kept_order[level, i]
+        S.order[i] = v
+        S.rank[v] = i
+        S.node[v] = S.kept_node[level, i]
+
+
+@jit
+def _tuck_any(T, S, level, budget):  # type: ignore[no-untyped-def]
+    """Try all tucks until the score falls; the fall, 0 if none helps.
+
+    One that changes nothing is followed by others, down to `level` 0. `budget` counts down.
+    """
+    for j in range(S.order.size - 1, -1, -1):
+        y = S.order[j]
+        parents = S.parents[level]
+        k = read_parents(T.node, T.required, y, S.node[y], parents)
+        for a in range(k):
+            if budget[0] <= 0:
+                return 0.0
+            budget[0] -= 1
+            x = parents[a]
+            lowest = S.rank[x]
+            fall = _tuck(T, S, x, y, level)
+            if not T.used[IS_FULL]:
+                if fall <= TOL and fall > -TOL and level > 0:
+                    fall = _tuck_any(T, S, level - 1, budget)
+                if fall > TOL:
+                    return fall
+            _untuck(S, lowest, j, level)
+            if T.used[IS_FULL]:
+                return 0.0
+    return 0.0
+
+
+@jit
+def _descend(T, S, level, budget):  # type: ignore[no-untyped-def]
+    """Local search from ``S.order``, in place; the score reached."""
+    score = _settle(T, S)
+    while not T.used[IS_FULL]:
+        score -= _move_each(T, S)
+        if level < 0:
+            break
+        gain = _tuck_any(T, S, level, budget)
+        score -= gain
+        if gain == 0.0:
+            break
+    return score
+
+
+@jit
+def _kick(T, S, moves):  # type: ignore[no-untyped-def]
+    """Make random moves, pairs of numbers from 0 to 1: which variable, and where to."""
+    m = S.order.size
+    for k in range(moves.shape[0]):
+        place = int(moves[k, 0] * m)
+        first, last = _window(T, S, S.order[place])
+        target = first + int(moves[k, 1] * (last + 1 - first))
+        _shift(S.order, S.rank, place, target)
+
+
+@jit
+def _all_parents(T, S):  # type: ignore[no-untyped-def]
+    m = S.order.size
+    parents = np.zeros((m, m), np.bool_)
+    for v in range(m):
+        k = read_parents(T.node, T.required, v, S.node[v], S.parents[0])
+        for a in range(k):
+            parents[v, S.parents[0, a]] = True
+    return parents
+
+
+def random_moves(n_kicks: int, rng: np.random.RandomState) -> NDArray[np.float64]:
+    """Draw the moves of all kicks for `search_order`."""
+    return rng.random_sample((n_kicks, KICK, 2))
+
+
+def search_order(
+    trees: Trees, starts: list[Order], kicks: NDArray[np.float64], depth: int, budget: int
+) -> Found:
+    """Search from several orders, then by kicks from the best one.
+
+    Parameters
+    ----------
+    trees : Trees
+    starts : list of ndarray of shape (m,)
+        Orders; variable ``order[i]`` stands at place i. They must agree with the required edges.
+    kicks : ndarray of shape (n_kicks, moves, 2)
+        Numbers from 0 to 1.
+    depth : int
+        Tucks in a row that are tried together; 0 for none.
+    budget : int
+        Most tucks tried in one local search.
+    """
+    best, best_score = starts[0], np.inf
+    rooms = [_room(order, trees.path.size, depth) for order in starts]
+    for S in rooms:
+        trees, score = _local_search(trees, S, depth, budget)
+        if score < best_score - TOL:
+            best, best_score = S.order.copy(), score
+    S = rooms[0]
+    for moves in kicks:
+        S.order[:] = best
+        S.rank[best] = np.arange(len(best))
+        _kick(trees, S, moves)
+        trees, score = _local_search(trees, S, depth, budget)
+        if score < best_score - TOL:
+            best, best_score = S.order.copy(), score
+    S.order[:] = best
+    trees, score = _local_search(trees, S, 0, 0)
+    return Found(S.order, _all_parents(trees, S), score)
+
+
+def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:
+    """Descend, with more room whenever the trees are full."""
+    while True:
+        score = _descend(trees, S, depth - 1, np.array([budget]))
+        if not trees.used[IS_FULL]:
+            return trees, score
+        trees = grown(trees)

@@ -1,0 +1,251 @@
+r"""Partial correlations on the correlation matrix, and tests of conditional independence.
+
+For variables i, j and a set Z of k others, r is the correlation of what least squares on Z leaves
+of i and j. Under independence given Z, for Gaussian data of n samples,
+
+.. math:: \sqrt{n - k - 3} \, \operatorname{atanh} r \approx N(0, 1), \qquad
+          r \sqrt{(n - k - 2) / (1 - r^2)} \sim t_{n - k - 2},
+
+Fisher's z and the exact t test. Both reject where \|atanh r\| reaches a border that depends on k
+alone; in units of that border r becomes a *strength*: 1 or more is dependence. Of the same k a
+larger strength is a smaller p; with Fisher's z this holds across different k as well.
+
+Where no degree of freedom is left nothing can be tested: p is 1 and the strength 0, which is
+independence. Members of Z that are linear combinations of the others are left out; a variable
+that Z determines entirely has r = 0 with everything.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from sgbn.jit import jit
+from sgbn.solvers.lasso import SINGULAR
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+LARGEST = 1.0 - 2.0**-53  # |r| of copies, so that atanh stays finite
+
+
+@jit
+def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
+    """Set `x` to the coordinates of v on the first `size` of Z made orthonormal (rows of `L`).
+
+    Returns the share of v's variance that they leave.
+    """
+    rest = 1.0
+    for h in range(size):
+        x[h] = 0.0
+        if L[h, h] > 0.0:
+            x[h] = R[v, Z[h]]
+            for g in range(h):
+                x[h] -= x[g] * L[h, g]
+            x[h] /= L[h, h]
+            rest -= x[h] * x[h]
+    return rest
+
+
+@jit
+def _partial_correlations(R, i, others, Z):  # type: ignore[no-untyped-def]
+    """Partial correlation of i with each of `others` given Z, by a Cholesky factor of R[Z, Z]."""
+    k = Z.size
+    L = np.empty((k, k))
+    for h in range(k):
+        rest = _project(R, Z, h, L, Z[h], L[h])
+        L[h, h] = np.sqrt(rest) if rest > SINGULAR else 0.0
+    own = np.empty(k)
+    own_rest = _project(R, Z, k, L, i, own)
+    x = np.empty(k)
+    r = np.zeros(others.size)
+    for o in range(others.size):
+        rest = _project(R, Z, k, L, others[o], x)
+        if min(own_rest, rest) > SINGULAR:
+            covariance = R[i, others[o]]
+            for h in range(k):
+                covariance -= own[h] * x[h]
+            r[o] = max(-LARGEST, min(covariance / np.sqrt(own_rest * rest), LARGEST))
+    return r
+
+
+@jit
+def _next_combination(chosen, top):  # type: ignore[no-untyped-def]
+    """Step `chosen`, places below `top` in rising order, to the next one; False after the last."""
+    size = chosen.size
+    k = size - 1
+    while k >= 0 and chosen[k] == top - size + k:
+        k -= 1
+    if k < 0:
+        return False
+    chosen[k] += 1
+    for h in range(k + 1, size):
+        chosen[h] = chosen[h - 1] + 1
+    return True
+
+
+@jit
+def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no-untyped-def]
+    """Smallest strength of i - j given `fixed` and `size` of the `optional` variables.
+
+    Leaves at the first one below 1; `given` becomes the set that belongs to the result.
+    """
+    n_fixed = fixed.size
+    Z = np.empty(n_fixed + size, np.int64)
+    for h in range(n_fixed):
+        Z[h] = fixed[h]
+    chosen = np.empty(size, np.int64)
+    for h in range(size):
+        chosen[h] = h
+    other = np.empty(1, np.int64)
+    other[0] = j
+    weakest = np.inf
+    while True:
+        for h in range(size):
+            Z[n_fixed + h] = optional[chosen[h]]
+        strength = np.arctanh(abs(_partial_correlations(R, i, other, Z)[0])) / borders[Z.size]
+        if strength < weakest:
+            weakest = strength
+            for h in range(Z.size):
+                given[h] = Z[h]
+        if weakest < 1.0 or not _next_combination(chosen, optional.size):
+            return weakest
+
+
+def partial_correlations(R: Array, i: int, others: ArrayLike, Z: ArrayLike) -> Array:
+    """Partial correlation of variable i with each of `others`, given the variables Z.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, m)
+        Correlation matrix.
+    i : int
+    others, Z : sequence of int
+    """
+    r: Array = _partial_correlations(R, i, _places(others), _places(Z))
+    return r
+
+
+def _places(variables: ArrayLike) -> Places:
+    return np.array(variables, dtype=np.int64)
+
+
+class Outcome(NamedTuple):
+    """Test statistic and two-sided p-value."""
+
+    statistic: float
+    p_value: float
+
+
+def fisher_z(r: float, n: int, k: int) -> Outcome:
+    """Fisher's z test that a partial correlation given `k` variables is zero (bnlearn's "zf").
+
+    With n - k - 3 < 1 nothing can be tested: the statistic is 0 and p is 1.
+    """
+    degrees = n - k - 3
+    if degrees < 1:
+        return Outcome(0.0, 1.0)
+    z = float(np.sqrt(degrees) * np.arctanh(r))
+    return Outcome(z, float(2 * ndtr(-abs(z))))
+
+
+def exact_t(r: float, n: int, k: int) -> Outcome:
+    """Exact t test that a partial correlation given `k` variables is zero (bnlearn's "cor").
+
+    The statistic is r itself, as bnlearn reports it. With n - k - 2 < 1 nothing can be tested: p
+    is 1.
+    """
+    degrees = n - k - 2
+    if degrees < 1:
+        return Outcome(float(r), 1.0)
+    t = r * np.sqrt(degrees / (1.0 - r**2))
+    return Outcome(float(r), float(2 * stdtr(degrees, -abs(t))))
+
+
+def fisher_z_borders(n: int, m: int, significance: float) -> Array:
+    r"""Smallest significant \|atanh r\| given 0 to m variables; infinite where untestable."""
+    degrees = n - np.arange(m + 1) - 3.0
+    borders = np.full(m + 1, np.inf)
+    testable = degrees >= 1
+    borders[testable] = -ndtri(significance / 2) / np.sqrt(degrees[testable])
+    return borders
+
+
+def exact_t_borders(n: int, m: int, significance: float) -> Array:
+    """As `fisher_z_borders`, for the exact t test."""
+    degrees = n - np.arange(m + 1) - 2.0
+    borders = np.full(m + 1, np.inf)
+    testable = degrees >= 1
+    t = -stdtrit(degrees[testable], significance / 2)
+    borders[testable] = np.arctanh(t / np.sqrt(degrees[testable] + t**2))
+    return borders
+
+
+class Link(NamedTuple):
+    """The weakest strength found of a pair, and the set given which it was found."""
+
+    strength: float
+    given: Places
+
+    @property
+    def separated(self) -> bool:
+        """Whether the pair is independent given that set."""
+        return self.strength < 1.0
+
+
+class IndependenceTest(NamedTuple):
+    """Tests of independence in one sample.
+
+    Attributes
+    ----------
+    R : ndarray of shape (m, m)
+        Correlation matrix.
+    borders : ndarray of shape (m + 1,)
+        Of `fisher_z_borders` or `exact_t_borders`.
+    """
+
+    R: Array
+    borders: Array
+
+    def strengths(self, i: int, Z: ArrayLike) -> Array:
+        """Strength of i with every variable given Z; 0 with i itself and the members of Z."""
+        Z = _places(Z)
+        r = partial_correlations(self.R, i, np.arange(len(self.R)), Z)
+        r[i] = 0.0
+        r[Z] = 0.0
+        strengths: Array = np.arctanh(np.abs(r)) / self.borders[Z.size]
+        return strengths
+
+    def strength(self, i: int, j: int, Z: ArrayLike) -> float:
+        """Strength of i with j given Z."""
+        return self.weakest(i, j, (), fixed=Z).strength
+
+    def weakest(
+        self, i: int, j: int, optional: ArrayLike, fixed: ArrayLike = (), size: int | None = None
+    ) -> Link:
+        """Search the subset of `optional` that, with `fixed`, leaves i - j the weakest.
+
+        Subsets are tried from small to large; the first one that separates ends the search, so
+        that all 2^k of them are tried only for a pair that none separates.
+
+        Parameters
+        ----------
+        i, j : int
+        optional, fixed : sequence of int
+        size : int, optional
+            Try subsets of this size alone.
+        """
+        optional, fixed = _places(optional), _places(fixed)
+        sizes = range(optional.size + 1) if size is None else range(size, size + 1)
+        best = Link(np.inf, fixed)
+        for k in sizes:
+            given = np.empty(fixed.size + k, np.int64)
+            strength = _weakest(self.R, self.borders, i, j, fixed, optional, k, given)
+            if strength < best.strength:
+                best = Link(strength, given)
+            if best.separated:
+                break
+        return best

@@ -1,0 +1,91 @@
+"""What the baselines share: they learn a graph first, and its weights by least squares."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.moments import Moments, one_blas_thread
+from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.baselines.orientation import (
+    closest_dag,
+    colliders,
+    direct,
+    extends,
+    neighbours,
+)
+from sgbn.structure.given_graph import least_squares
+from sgbn.validation import is_number
+
+Array = NDArray[np.float64]
+Graph = NDArray[np.bool_]
+
+
+class LearnedGraph(NamedTuple):
+    """What a baseline learns, in canonical order.
+
+    ``blankets[i, j]`` says that j is in the blanket of i; the DAG is the PDAG directed throughout.
+    """
+
+    blankets: Graph
+    pdag: Graph
+    dag: Graph
+
+
+class GraphEstimator(NetworkEstimator):
+    """Base of the learners of a graph whose weights are then those of least squares."""
+
+    @abstractmethod
+    def _learn(self, moments: Moments) -> LearnedGraph:
+        """Learn the graph."""
+
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
+        with one_blas_thread():
+            learned = self._learn(moments)
+        B = least_squares(moments, learned.dag.T.astype(float), names)
+        self._store(moments, B, names)
+        self.blankets_ = _to_user(moments, learned.blankets)
+        self.pdag_ = _to_user(moments, learned.pdag)
+        self.consistent_ = extends(learned.dag, learned.pdag)
+        return self
+
+
+def _to_user(moments: Moments, graph: Graph) -> Graph:
+    """Reorder a graph to the user's columns."""
+    return moments.to_user(graph.T.astype(float)) != 0
+
+
+class ConstraintEstimator(GraphEstimator):
+    """Base of the learners by tests of conditional independence, Fisher's z if nothing else."""
+
+    significance: Any  # a number; None stands for one where a learner says so
+
+    @abstractmethod
+    def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
+        """Learn the blanket of every variable."""
+
+    def _check_parameters(self) -> None:
+        if not (is_number(self.significance) and 0 < self.significance < 1):
+            raise InputError(
+                f"significance is {self.significance!r}; it must be a number between 0 and 1."
+            )
+
+    def _test(self, moments: Moments) -> IndependenceTest:
+        borders = fisher_z_borders(moments.n, moments.m, self.significance)
+        return IndependenceTest(moments.R, borders)
+
+    def _orient(self, test: IndependenceTest, mutual: Graph) -> Graph:
+        """PDAG from blankets that are mutual."""
+        joined = neighbours(test, mutual)
+        return direct(joined, colliders(test, mutual, joined))
+
+    def _learn(self, moments: Moments) -> LearnedGraph:
+        test = self._test(moments)
+        blankets = self._blankets(test, moments)
+        P = self._orient(test, blankets & blankets.T)
+        return LearnedGraph(blankets, P, closest_dag(P))

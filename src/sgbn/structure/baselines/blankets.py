@@ -1,0 +1,29 @@
+"""Steps from which the searches for Markov blankets are built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.solvers.partial_correlation import IndependenceTest
+
+Graph = NDArray[np.bool_]
+
+
+def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
+    """Matrix whose entry [i, j] says that j is in the blanket of i."""
+    members = np.zeros((len(blankets), len(blankets)), dtype=bool)
+    for i, blanket in enumerate(blankets):
+        members[i, list(blanket)] = True
+    return members
+
+
+def shrink(test: IndependenceTest, target: int, blanket: Sequence[int]) -> list[int]:
+    """Remove members that the others separate from the target, one at a time, the oldest first."""
+    for one in blanket:
+        others = [k for k in blanket if k != one]
+        if test.strength(target, one, others) < 1.0:
+            return shrink(test, target, others)
+    return list(blanket)

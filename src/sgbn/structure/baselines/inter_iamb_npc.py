@@ -1,0 +1,28 @@
+"""Inter-IAMBnPC: IAMBnPC that shrinks the blanket after each step of growth."""
+
+from __future__ import annotations
+
+from sgbn.structure.baselines.iamb_npc import IAMBnPC
+from sgbn.structure.baselines.inter_iamb import InterIAMB
+
+
+class InterIAMBnPC(IAMBnPC, InterIAMB):
+    """Network by interleaved IAMB whose blankets shrink by PC (inter-IAMBnPC).
+
+    Blankets grow one by one as in `InterIAMB` and shrink as in `IAMBnPC`. This is taken to be the
+    IAMB3 of Exp-II, which names its variants of IAMB by numbers only.
+
+    Parameters
+    ----------
+    significance : float, default=0.05
+        As in `IAMB`.
+
+    Attributes
+    ----------
+    coef_, coef_std_, intercept_, noise_variance_, order_, network_, pdag_, blankets_, consistent_
+        As in `IAMB`.
+
+    References
+    ----------
+    As of `IAMB`.
+    """

@@ -1,0 +1,143 @@
+"""Prior knowledge about edges: forbidden, required, and tiers of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.graph.acyclicity import find_cycle
+from sgbn.moments import Moments
+
+Mask = NDArray[np.bool_]
+
+
+class Knowledge(NamedTuple):
+    """What edges may and must be; ``[i, j]`` is i -> j, in the user's order of columns."""
+
+    allowed: Mask
+    required: Mask
+
+    @property
+    def directions(self) -> Mask:
+        """Where set, i -> j is the only direction that an edge between i and j may have."""
+        known: Mask = self.required | (self.allowed & ~self.allowed.T)
+        return known
+
+    def rows(self, moments: Moments) -> tuple[Mask, Mask]:
+        """Return `allowed` and `required` as rows ``[j, i]`` of parents, in canonical order."""
+        return moments.to_canonical(self.allowed), moments.to_canonical(self.required)
+
+
+def read_knowledge(
+    forbidden: Iterable[Any] | None,
+    required: Iterable[Any] | None,
+    tiers: Iterable[Any] | Mapping[Any, Any] | None,
+    names: Sequence[str],
+) -> Knowledge:
+    """Masks of the edges that are allowed and required.
+
+    Parameters
+    ----------
+    forbidden, required : iterable of (source, target), optional
+        By column name or by index.
+    tiers : iterable of iterables, or mapping, optional
+        Groups of variables, the earliest first: no edge leads from a later tier into an earlier
+        one. Or the tier of each variable as a number. Variables in no tier are free.
+    names : sequence of str
+
+    Raises
+    ------
+    InputError
+        For unknown variables, and for knowledge that contradicts itself; names the edges.
+    """
+    m = len(names)
+    tier = _read_tiers(tiers, names)
+    placed = tier >= 0
+    backwards = (tier[:, None] > tier) & placed[:, None] & placed
+    excluded = _read_edges(forbidden, names, "forbidden")
+    must = _read_edges(required, names, "required")
+    _refuse(must & excluded, names, "is required and forbidden")
+    _refuse(must & backwards, names, "is required, but leads from a later tier to an earlier one")
+    cycle = find_cycle(must)
+    if cycle is not None:
+        circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
+        raise InputError(
+            f"the required edges make a directed cycle: {circle}. Take one of them back."
+        )
+    return Knowledge(~(excluded | backwards | must.T | np.eye(m, dtype=bool)), must)
+
+
+def check_number_of_parents(required: Mask, max_parents: int, names: Sequence[str]) -> None:
+    """Refuse more required parents of a variable than it may have."""
+    needed = required.sum(axis=0)
+    if needed.max() > max_parents:
+        j = int(np.argmax(needed))
+        raise InputError(
+            f"{names[j]!r} has {needed[j]} required parents, but may have {max_parents} "
+            "(max_parents, or a third of the samples). Require fewer, or raise max_parents."
+        )
+
+
+def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
+    found = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
+    if found:
+        more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
+        raise InputError(
+            f"contradictory knowledge: {', '.join(found[:3])}{more} {what}. Take one of the two "
+            "back."
+        )
+
+
+def _read_edges(edges: Iterable[Any] | None, names: Sequence[str], kind: str) -> Mask:
+    mask = np.zeros((len(names), len(names)), dtype=bool)
+    for edge in () if edges is None else edges:
+        if isinstance(edge, str) or not isinstance(edge, Sequence | np.ndarray) or len(edge) != 2:
+            raise InputError(f"{kind} holds {edge!r}: give pairs (source, target).")
+        source, target = (_column(end, names, kind) for end in edge)
+        if source == target:
+            raise InputError(f"{kind} holds the edge {edge!r} of a variable to itself: remove it.")
+        mask[source, target] = True
+    return mask
+
+
+def _read_tiers(
+    tiers: Iterable[Any] | Mapping[Any, Any] | None, names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Tier of each variable, -1 for none."""
+    found = np.full(len(names), -1)
+    if tiers is None:
+        return found
+    if isinstance(tiers, Mapping):
+        levels = sorted(set(tiers.values()))
+        tiers = [[name for name, level in tiers.items() if level == now] for now in levels]
+    for level, members in enumerate(tiers):
+        if isinstance(members, str) or not isinstance(members, Iterable):
+            raise InputError(f"tiers holds {members!r}: give a list of variables for each tier.")
+        for member in members:
+            column = _column(member, names, "tiers")
+            if found[column] not in (-1, level):
+                raise InputError(f"{names[column]!r} is in two tiers. Leave it in one.")
+            found[column] = level
+    return found
+
+
+def _column(variable: Any, names: Sequence[str], kind: str) -> int:
+    """Index of a variable that is given by name or index."""
+    if isinstance(variable, Integral) and not isinstance(variable, bool):
+        column = int(variable)
+        if not 0 <= column < len(names):
+            raise InputError(
+                f"{kind} names column {column}, but there are columns 0 to {len(names) - 1} only."
+            )
+        return column
+    if str(variable) in names:
+        return list(names).index(str(variable))
+    near = get_close_matches(str(variable), names, 1)
+    hint = f" Is it {near[0]!r}?" if near else " Correct it, or give the column's index."
+    raise InputError(f"{kind} names {variable!r}, which is no column.{hint}")

@@ -1,0 +1,76 @@
+r"""Lasso of every variable on those that come before it in an order: weights that predict.
+
+.. math:: \min_{\theta_j} \frac{1}{2n} \|x_j - X \theta_j\|^2 + \alpha_j \|\theta_j\|_1
+          \quad \text{over } \{k : k \text{ before } j\}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from sgbn.moments import Moments, moments_of
+from sgbn.solvers.lasso import lasso_gram
+from sgbn.structure.knowledge import Knowledge
+from sgbn.structure.selection import folds, grid
+
+Array = NDArray[np.float64]
+
+FORBIDDING = 2.0  # a price that no weight pays: with unit columns no correlation exceeds 1
+
+
+def lasso_along_order(
+    alpha: float | str,
+    cv: Any,
+    moments: Moments,
+    values: Array,
+    names: list[str],
+    order: NDArray[np.int64],
+    knowledge: Knowledge,
+) -> Array:
+    """Weights in canonical places, a row a variable.
+
+    Parameters
+    ----------
+    alpha : float or "cv"
+        "cv" chooses a penalty for each variable by its squared error in held-out rows.
+    cv : int or splitter
+    moments, values, names
+        The sample.
+    order : ndarray of shape (m,)
+        Canonical variables, the first one first.
+    knowledge : Knowledge
+        Required edges are not penalised.
+    """
+    place = np.empty(moments.m)
+    place[moments.columns[order]] = np.arange(moments.m)
+    unit = np.where(knowledge.allowed & (place[:, None] < place), 1.0, np.inf)
+    unit[knowledge.required] = 0.0
+    if isinstance(alpha, str):
+        alphas = _best_alphas(moments, values, names, unit, cv)
+    else:
+        alphas = np.full(moments.m, alpha)
+    return lasso_gram(moments.R, _prices(moments, unit, alphas)).x
+
+
+def _prices(moments: Moments, unit: Array, alpha: Array) -> Array:
+    """Rows of prices in canonical places; ``unit[i, j]`` is 0, 1 or infinity for i -> j."""
+    with np.errstate(invalid="ignore"):  # 0 times infinity does not occur: alpha > 0
+        return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING))
+
+
+def _best_alphas(moments: Moments, values: Array, names: list[str], unit: Array, cv: Any) -> Array:
+    """Penalty of the smallest held-out error for each variable, in the user's order."""
+    alphas = grid(moments)
+    error = np.zeros((len(alphas), moments.m))
+    for train, test in check_cv(folds(cv, len(values))).split(values):
+        fold = moments_of(values[train], names)
+        Z = (values[test] - fold.mean) / fold.sd
+        B = None
+        for k, alpha in enumerate(alphas):
+            B = lasso_gram(fold.R, _prices(fold, unit, np.full(fold.m, alpha)), start=B).x
+            error[k] += np.square(Z - Z @ fold.to_user(B)).sum(axis=0)
+    return alphas[np.argmin(error, axis=0)]

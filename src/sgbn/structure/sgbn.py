@@ -1,0 +1,304 @@
+r"""SGBN: a network by order search, the learner to start with.
+
+.. math:: \min_{DAG} \sum_j n \log \frac{RSS_j}{n} + k_j \log n
+          + 2 \gamma \log \binom{m - 1}{k_j}, \quad k_j = |PA_j|
+
+(extended BIC, Chen and Chen 2008), over orders of the variables with the best parents for each
+order (`sgbn.solvers.order_search`); with equal noise variances the first term is
+:math:`RSS_j / \sigma^2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from sgbn.exceptions import InputError
+from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
+from sgbn.moments import Moments, one_blas_thread
+from sgbn.solvers.order_search import Found, random_moves, search_order
+from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.given_graph import least_squares
+from sgbn.structure.knowledge import Knowledge, check_number_of_parents, read_knowledge
+from sgbn.structure.lasso_along_order import lasso_along_order
+from sgbn.validation import is_number
+
+Array = NDArray[np.float64]
+Order = NDArray[np.int64]
+
+VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
+SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
+TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
+TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
+SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
+VARIANCE_ROUNDS = 5
+
+
+class SGBN(NetworkEstimator):
+    r"""Sparse Gaussian Bayesian network by order search: the learner to start with.
+
+    Minimises the extended BIC over DAGs,
+
+    .. math:: \sum_j n \log \frac{RSS_j}{n} + k_j \log n + 2 \gamma \log \binom{m - 1}{k_j}
+
+    (:math:`k_j` parents of variable j) by a search over orders of the variables. The result is
+    always a DAG, and does not depend on the order of the columns nor, unless ``noise="equal"``,
+    on their units. It says of every edge what its direction rests on (`edge_kinds_`): Gaussian
+    data decide directions only up to an equivalence class.
+
+    Parameters
+    ----------
+    gamma : float, default=1.5
+        How much the number of possible parents counts; 0 is BIC. Among m variables without any
+        edge, BIC's price log n lets about m^2 / sqrt(n) false edges in, gamma divides this by
+        m^gamma: 1 pays for the choice of parents, another half for making it m times. Lower
+        values find more weak edges, and more false ones.
+    noise : {"unequal", "equal"}, default="unequal"
+        "equal" takes the noise variances to be equal, in the units of the data, which decides
+        every direction. Right only if they are: on standardised data they are not.
+    max_parents : int, optional
+        Most parents of a variable; at most, and by default, a third of the samples (and 60).
+    n_starts : int, default=2
+        Orders to start from: variance inflation rising, then falling, then random ones.
+    n_kicks : int, default=10
+        Searches from the best order after random moves. ``n_kicks=0`` is the fast setting.
+    forbidden, required : list of (source, target), optional
+        Edges that must not and that must be, by column name or index.
+    tiers : list of lists, or mapping from variable to tier, optional
+        Groups of variables, the earliest first: no edge leads from a later group into an earlier
+        one. Variables in no group are free.
+    weights : {"refit", "lasso"}, default="refit"
+        "refit": least squares on the chosen parents, the network to look at. "lasso": a lasso of
+        every variable on all that come before it in the order found, the network to predict
+        with; it has many more edges.
+    alpha : float or "cv", default="cv"
+        Penalty of ``weights="lasso"``; "cv" chooses one for each variable.
+    cv : int or splitter, default=5
+        Folds for ``alpha="cv"``.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the random starts and kicks.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (m, m)
+        ``coef_[i, j]`` is the weight of i -> j in the units of the data.
+    coef_std_ : ndarray of shape (m, m)
+        The same per standard deviation.
+    intercept_, noise_variance_ : ndarray of shape (m,)
+        In the units of the data. The variance divides by n - k, k counting the intercept.
+    cpdag_ : ndarray of shape (m, m), bool
+        What data and prior knowledge decide: i -> j where ``cpdag_[i, j]`` alone is set, i - j
+        where ``cpdag_[j, i]`` is set as well.
+    edge_kinds_ : ndarray of str
+        For each edge, in the order of ``np.argwhere(coef_)``: "compelled", "prior knowledge",
+        "equal variances" (only that assumption decides) or "reversible" (nothing does).
+    order_ : ndarray of shape (m,)
+        Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
+    network_ : GaussianNetwork
+    score_ : float
+        The criterion of the network found (smaller is better).
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    Notes
+    -----
+    Directions that nothing decides follow a rule that does not depend on how the search went:
+    among the networks of the equivalence class, variables with more neighbours come first, then
+    those of smaller variance inflation, then by name (or content, where columns have no names).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn import SGBN
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.standard_normal((500, 3))
+    >>> a[:, 2] += a[:, 0] + a[:, 1]
+    >>> learner = SGBN().fit(a)
+    >>> learner.network_
+    GaussianNetwork(3 variables, 2 edges)
+    >>> learner.edge_kinds_.tolist()  # x0 -> x2 <- x1: no other network fits as well
+    ['compelled', 'compelled']
+    """
+
+    def __init__(
+        self,
+        gamma: float = 1.5,
+        *,
+        noise: str = "unequal",
+        max_parents: int | None = None,
+        n_starts: int = 2,
+        n_kicks: int = 10,
+        forbidden: Any = None,
+        required: Any = None,
+        tiers: Any = None,
+        weights: str = "refit",
+        alpha: float | str = "cv",
+        cv: Any = 5,
+        random_state: Any = 0,
+    ) -> None:
+        self.gamma = gamma
+        self.noise = noise
+        self.max_parents = max_parents
+        self.n_starts = n_starts
+        self.n_kicks = n_kicks
+        self.forbidden = forbidden
+        self.required = required
+        self.tiers = tiers
+        self.weights = weights
+        self.alpha = alpha
+        self.cv = cv
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        if not (is_number(self.gamma) and 0 <= self.gamma < np.inf):
+            raise InputError(f"gamma is {self.gamma!r}; it must be a number from 0 on.")
+        for name, choices in (("noise", ("unequal", "equal")), ("weights", ("refit", "lasso"))):
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
+        for name, least in (("n_starts", 1), ("n_kicks", 0), ("max_parents", 0)):
+            value = getattr(self, name)
+            if value is None and name == "max_parents":
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
+        if self.alpha != "cv" and not (is_number(self.alpha) and 0 < self.alpha < np.inf):
+            raise InputError(f"alpha is {self.alpha!r}; give a positive number or 'cv'.")
+
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        check_number_of_parents(knowledge.required, self._most_parents(moments), names)
+        labels = self._labels(moments, names)
+        found = self._search(moments, knowledge, labels)
+        graph, order = found.parents, found.order
+        if self.noise == "unequal":
+            graph = _canonical_graph(graph, moments, knowledge, labels)
+        if self.weights == "refit":
+            B = least_squares(moments, graph.astype(float), names)
+        else:
+            B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
+        self.score_ = found.score
+        self._store(moments, B, names, knowledge.directions, equal=self.noise == "equal")
+        return self
+
+    def _most_parents(self, moments: Moments) -> int:
+        most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
+        return most if self.max_parents is None else min(most, int(self.max_parents))
+
+    def _labels(self, moments: Moments, names: list[str]) -> Order:
+        """Variables by rising variance inflation, in canonical places.
+
+        Ties are broken by name where columns have names; content has sorted them already.
+        """
+        has_names = hasattr(self, "feature_names_in_")
+        tie = np.argsort(np.argsort([names[c] for c in moments.columns])) if has_names else None
+        vif = np.round(np.log(variance_inflation(moments.R, moments.n)), VIF_DIGITS)
+        return np.argsort(vif, kind="stable") if tie is None else np.lexsort((tie, vif))
+
+    def _search(self, moments: Moments, knowledge: Knowledge, labels: Order) -> Found:
+        """Search in the coordinates of the labels; the result is in canonical places."""
+        here = np.ix_(labels, labels)
+        R = np.ascontiguousarray(moments.R[here])
+        allowed, required = (mask[here] for mask in knowledge.rows(moments))
+        rng = check_random_state(self.random_state)
+        starts = _starts(required, self.n_starts, rng)
+        moves = random_moves(self.n_kicks, rng)
+        price = ebic_prices(moments.n, moments.m, self.gamma)
+        is_equal = self.noise == "equal"
+
+        def search(weight: Array) -> Found:
+            most = self._most_parents(moments)
+            trees = make_trees(R, weight, price, is_equal, most, allowed, required)
+            return search_order(trees, starts, moves, TUCK_DEPTH, TUCKS)
+
+        if is_equal:
+            variance = np.square(moments.scale[moments.columns][labels])
+            found = _search_with_common_variance(search, variance, moments.n, price)
+        else:
+            found = search(np.full(moments.m, float(moments.n)))
+        back = np.argsort(labels)
+        return Found(labels[found.order], found.parents[np.ix_(back, back)], found.score)
+
+
+def ebic_prices(n: int, m: int, gamma: float) -> Array:
+    r"""Price of 0, 1, 2, ... parents: :math:`k \log n + 2 \gamma \log \binom{m - 1}{k}`.
+
+    The binomial stays at its largest value beyond k = (m - 1) / 2: a price never falls.
+    """
+    k = np.arange(MOST_PARENTS + 2)
+    chosen = np.minimum(k, (m - 1) // 2)
+    choices = gammaln(m) - gammaln(chosen + 1) - gammaln(m - chosen)
+    return k * np.log(n) + 2 * gamma * choices
+
+
+def variance_inflation(R: Array, n: int) -> Array:
+    """Diagonal of the inverse correlation matrix, with a ridge where n is not well above m."""
+    m = len(R)
+    ridge = 0.0 if n > 2 * m else max(0.02, 0.2 * m / n)
+    with one_blas_thread():
+        try:
+            inverse = np.linalg.inv(R + ridge * np.eye(m))
+        except np.linalg.LinAlgError:  # exact copies among many samples
+            inverse = np.linalg.inv(R + 0.02 * np.eye(m))
+    return np.diag(inverse)
+
+
+def _search_with_common_variance(
+    search: Callable[[Array], Found], variance: Array, n: int, price: Array
+) -> Found:
+    """Search and estimate the common noise variance in turn.
+
+    It starts at the smallest variance of a variable: that of one without parents.
+    """
+    common = float(variance.min())
+    for _ in range(VARIANCE_ROUNDS):
+        found = search(n * variance / common)
+        n_parents = found.parents.sum(axis=1)
+        rss = found.score - price[n_parents].sum()  # in units of the common variance
+        before, common = common, common * rss / (n * len(variance))
+        if abs(common / before - 1) < SAME_VARIANCE:
+            break
+    return found
+
+
+def _starts(required: NDArray[np.bool_], n_starts: int, rng: np.random.RandomState) -> list[Order]:
+    """Orders that no required edge breaks: rising labels, falling ones, then random ones."""
+    m = len(required)
+    rising = np.arange(m)
+    orders = [rising, rising[::-1], *(rng.permutation(m) for _ in range(n_starts - 2))]
+    return [_respecting(required, order) for order in orders[:n_starts]]
+
+
+def _respecting(required: NDArray[np.bool_], order: Order) -> Order:
+    """Take again and again the first variable in `order` whose required parents are all taken."""
+    if not required.any():
+        return np.array(order)
+    left = list(order)
+    taken: list[int] = []
+    while left:
+        ready = next(v for v in left if required[v].sum() == required[v, taken].sum())
+        left.remove(ready)
+        taken.append(ready)
+    return np.array(taken)
+
+
+def _canonical_graph(
+    parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge, labels: Order
+) -> NDArray[np.bool_]:
+    """Return the member of the equivalence class in which hubs, then small labels, come first."""
+    P = cpdag(parents.T)
+    known = moments.to_canonical(knowledge.directions).T
+    if known.any():
+        P = orient_known(P, known)
+    place = np.lexsort((np.argsort(labels), -skeleton(P).sum(axis=0)))
+    graph = consistent_extension(P[np.ix_(place, place)])
+    if graph is None:  # cannot be: the class holds the network found
+        return parents
+    back = np.argsort(place)
+    return graph[np.ix_(back, back)].T

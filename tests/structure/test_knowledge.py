@@ -1,0 +1,105 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import ORSGBN, SGBN, InputError
+from sgbn.graph import is_dag
+from sgbn.structure.knowledge import read_knowledge
+
+NAMES = ["hippocampus", "insula", "cuneus", "FDG"]
+
+
+def test_names_indices_and_tiers_mean_the_same():
+    by_name = read_knowledge([("insula", "cuneus")], [("FDG", "insula")], None, NAMES)
+    by_index = read_knowledge([(1, 2)], np.array([[3, 1]]), None, NAMES)
+    assert all(np.array_equal(a, b) for a, b in zip(by_name, by_index, strict=True))
+    assert not by_name.allowed[1, 2]
+    assert not by_name.allowed[1, 3]  # against a required edge
+    assert by_name.required.sum() == by_name.required[3, 1] == 1
+    listed = read_knowledge(None, None, [["FDG"], ["insula", 2]], NAMES)
+    mapped = read_knowledge(None, None, {"insula": 2005, 2: 2005, "FDG": 1990}, NAMES)
+    assert np.array_equal(listed.allowed, mapped.allowed)
+    assert not listed.allowed[[1, 2], 3].any()
+    assert listed.allowed[3, [1, 2]].all()
+    assert listed.allowed[1, 2]
+    assert listed.allowed[1, 0]
+    assert listed.allowed[0, 3]
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "required", "tiers", "message"),
+    [
+        ([("insula", "FDG")], [("insula", "FDG")], None, "'insula' -> 'FDG' is required and forb"),
+        (None, [("insula", "FDG")], [["FDG"], ["insula"]], "'insula' -> 'FDG' is required, but"),
+        (None, [(0, 1), (1, 2), (2, 0)], None, "hippocampus -> insula -> cuneus -> hippocampus"),
+        (None, [(0, 1), (1, 0)], None, "cycle: hippocampus -> insula -> hippocampus"),
+        ([("isnula", "FDG")], None, None, "forbidden names 'isnula'.* Is it 'insula'"),
+        ([("zzz", "FDG")], None, None, "'zzz', which is no column. Correct it"),
+        (None, [(0, 4)], None, "column 4, but there are columns 0 to 3"),
+        (None, [(0, -1)], None, "column -1"),
+        (None, [(2, 2)], None, "of a variable to itself"),
+        (None, ["FDG"], None, "give pairs"),
+        (None, [(0, 1, 2)], None, "give pairs"),
+        (None, None, ["FDG", "insula"], "a list of variables for each tier"),
+        (None, None, [["FDG"], ["FDG"]], "'FDG' is in two tiers"),
+    ],
+)
+def test_contradictions_and_slips_are_named(forbidden, required, tiers, message):
+    with pytest.raises(InputError, match=message):
+        read_knowledge(forbidden, required, tiers, NAMES)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        SGBN,
+        lambda **knowledge: SGBN(noise="equal", **knowledge),
+        lambda **knowledge: SGBN(weights="lasso", alpha=0.05, **knowledge),
+        lambda **knowledge: ORSGBN(0.05, **knowledge),
+        lambda **knowledge: ORSGBN(0.05, init="l1mb", path="literal", **knowledge),
+        lambda **knowledge: ORSGBN("bic", init="ols", **knowledge),
+    ],
+)
+@given(seed=st.integers(0, 10**6))
+def test_what_is_learned_keeps_to_the_knowledge(learner, seed):
+    rng = np.random.default_rng(seed)
+    m = 8
+    X = rng.standard_normal((60, m)) @ rng.uniform(-1, 1, (m, m))
+    order = rng.permutation(m)
+    pairs = [(order[i], order[j]) for i in range(m) for j in range(i + 1, m)]
+    chosen = rng.permutation(len(pairs))
+    required = [pairs[k] for k in chosen[:3]]
+    forbidden = [pairs[k] for k in chosen[3:8]] + [pairs[k][::-1] for k in chosen[8:12]]
+    tiers = [order[:2].tolist(), order[4:].tolist()]
+    coef = learner(required=required, forbidden=forbidden, tiers=tiers).fit(X).coef_
+    assert is_dag(coef)
+    assert all(coef[i, j] != 0 for i, j in required)
+    assert all(coef[i, j] == 0 for i, j in forbidden)
+    assert not coef[np.ix_(order[4:], order[:2])].any()
+
+
+def test_knowledge_that_the_truth_agrees_with_does_no_harm_and_orients(simulate):
+    X, _ = simulate(12, 400, 3)
+    regions = [f"r{k}" for k in range(12)]
+    table = pd.DataFrame(X, columns=regions)
+    free = SGBN().fit(table)
+    reversible = np.flatnonzero(free.edge_kinds_ == "reversible")
+    assert reversible.size
+    i, j = np.argwhere(free.coef_)[reversible[0]]
+    turned = SGBN(required=[(regions[j], regions[i])]).fit(table)
+    assert turned.coef_[j, i] != 0
+    assert turned.coef_[i, j] == 0
+    assert turned.score_ == pytest.approx(free.score_, abs=1e-6)  # nothing in the data says no
+    place = [tuple(edge) for edge in np.argwhere(turned.coef_)].index((j, i))
+    assert turned.edge_kinds_[place] == "prior knowledge"
+    assert turned.cpdag_[j, i]
+    assert not turned.cpdag_[i, j]
+    assert (free.cpdag_ | free.cpdag_.T).tolist() == (turned.cpdag_ | turned.cpdag_.T).tolist()
+
+
+def test_more_required_parents_than_allowed_is_an_error(simulate):
+    X, _ = simulate(6, 40, 0)
+    with pytest.raises(InputError, match="'x5' has 3 required parents, but may have 2"):
+        SGBN(max_parents=2, required=[(0, 5), (1, 5), (2, 5)]).fit(X)

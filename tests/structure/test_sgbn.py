@@ -1,0 +1,144 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import comb
+
+from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, simulate_sem
+from sgbn.graph import is_dag
+
+
+def sample(name, n, seed, noise="equal"):
+    rng = np.random.default_rng(seed)
+    graph = load_network(name).graph
+    order = rng.permutation(len(graph))
+    return simulate_sem(graph[np.ix_(order, order)], n, noise=noise, random_state=rng)
+
+
+@pytest.mark.parametrize("name", ["alarm", "chain", "hailfinder", "water", "carpo"])
+def test_it_finds_the_equivalence_class_of_published_networks(name):
+    X, network = sample(name, 5000, 1, noise="unequal")
+    learner = SGBN().fit(X)
+    assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
+
+
+@pytest.mark.parametrize("name", ["factors", "insurance", "barley"])
+def test_equal_variances_give_every_direction(name):
+    X, network = sample(name, 1000, 2)
+    learner = SGBN(noise="equal").fit(X * 7 + 3)  # one unit for all is no matter
+    assert compare_graphs(learner.coef_, network.coef).errors <= 2
+    assert set(learner.edge_kinds_) <= {"compelled", "equal variances"}
+
+
+def test_the_criterion_is_ebic_of_the_network_returned(simulate):
+    X, _ = simulate(15, 200, 4)
+    for gamma in (0.0, 0.5, 1.0):
+        learner = SGBN(gamma).fit(X)
+        residual = learner.network_.residuals(X) / X.std(axis=0)
+        k = np.count_nonzero(learner.coef_, axis=0)
+        price = k * np.log(200) + 2 * gamma * np.log(comb(14, k))
+        ebic = 200 * np.log(np.square(residual).mean(axis=0)) + price
+        assert learner.score_ == pytest.approx(ebic.sum(), rel=1e-9)
+
+
+def test_larger_gamma_gives_fewer_edges_and_max_parents_is_kept(simulate):
+    X, _ = simulate(20, 100, 5, degree=6.0)
+    counts = [SGBN(gamma).fit(X).network_.n_edges for gamma in (0.0, 0.5, 1.0, 3.0)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+    for most in (0, 1, 2):
+        assert np.count_nonzero(SGBN(0.0, max_parents=most).fit(X).coef_, axis=0).max() <= most
+
+
+@pytest.mark.parametrize("learner", [SGBN(), SGBN(weights="lasso", alpha=0.1)])
+@given(seed=st.integers(0, 10**6))
+def test_columns_in_another_order_give_the_same_to_the_bit(learner, seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 14))
+    n = int(rng.integers(max(4, m // 2), 60))
+    X = rng.standard_normal((n, m)) @ rng.uniform(-1, 1, (m, m))
+    order = rng.permutation(m)
+    learner.fit(X)
+    coef, score, noise = learner.coef_, learner.score_, learner.noise_variance_
+    learner.fit(X[:, order])
+    assert np.array_equal(learner.coef_, coef[np.ix_(order, order)])
+    assert np.array_equal(learner.noise_variance_, noise[order])
+    assert learner.score_ == score
+
+
+@given(seed=st.integers(0, 10**6))
+def test_other_units_give_the_same_edges(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 10)) @ rng.uniform(-1, 1, (10, 10))
+    scale = 10.0 ** rng.uniform(-3, 3, 10)
+    plain, other = SGBN().fit(X), SGBN().fit(X * scale + 5)
+    assert np.array_equal(plain.coef_ != 0, other.coef_ != 0)
+    np.testing.assert_allclose(other.coef_std_, plain.coef_std_, rtol=1e-8, atol=1e-10)
+    assert other.score_ == pytest.approx(plain.score_, rel=1e-8)
+
+
+def test_a_tie_of_direction_is_decided_by_name():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 2))
+    X[:, 1] += X[:, 0]
+    for seed in range(4):
+        rows = np.random.default_rng(seed).choice(200, 120)
+        table = pd.DataFrame(X[rows], columns=["b", "a"])
+        learner = SGBN().fit(table)
+        assert learner.network_.edges()["source"].tolist() == ["a"]
+        assert learner.edge_kinds_.tolist() == ["reversible"]
+
+
+@given(seed=st.integers(0, 10**6))
+def test_another_seed_that_finds_the_same_class_gives_the_same_network(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 9)) @ rng.uniform(-1, 1, (9, 9))
+    first, second = SGBN().fit(X), SGBN(random_state=1, n_starts=3).fit(X)
+    if np.array_equal(cpdag(first.coef_), cpdag(second.coef_)):
+        assert np.array_equal(first.coef_, second.coef_)
+    else:
+        assert first.score_ != second.score_
+
+
+@pytest.mark.parametrize(("n", "m"), [(12, 40), (30, 8), (20, 100)])
+def test_noise_gives_few_edges(n, m):
+    X = np.random.default_rng(n * m).standard_normal((n, m))
+    learner = SGBN().fit(X)
+    assert learner.network_.n_edges <= 0.1 * m
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 30)])
+def test_hardly_any_samples_warn_and_still_give_a_network(n, m):
+    X = np.random.default_rng(n * m).standard_normal((n, m))
+    with pytest.warns(match="samples"):
+        learner = SGBN().fit(X)
+    assert is_dag(learner.coef_)
+    assert np.isfinite(learner.score(X))
+
+
+def test_copies_of_a_column_are_told_and_survived(simulate):
+    X, _ = simulate(5, 100, 1)
+    twins = np.column_stack([X, X[:, 0], X[:, 0] + X[:, 1]])
+    with pytest.warns(match="copies of each other"):
+        learner = SGBN().fit(twins)
+    assert is_dag(learner.coef_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"gamma": -0.1}, "gamma is -0.1; it must be a number from 0 on"),
+        ({"gamma": "ebic"}, "gamma is 'ebic'"),
+        ({"noise": "same"}, r"noise is 'same'; give one of \('unequal', 'equal'\)"),
+        ({"weights": "ols"}, "weights is 'ols'"),
+        ({"n_starts": 0}, "n_starts is 0; it must be a whole number from 1 on"),
+        ({"n_kicks": -1}, "n_kicks is -1"),
+        ({"max_parents": 1.5}, "max_parents is 1.5"),
+        ({"required": [("x0", "x9")]}, "required names 'x9'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message, simulate):
+    X, _ = simulate(4, 40, 4)
+    with pytest.raises(InputError, match=message):
+        SGBN(**parameters).fit(X)
