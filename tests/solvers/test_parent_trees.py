@@ -72,7 +72,9 @@ def test_equals_growing_and_shrinking_from_scratch(seed, is_equal, max_parents, 
             for c in range(m)
             if c != v and allowed[v, c] and (has_x if c == x else rank[c] < rank[v])
         ]
-        node = trace(trees, int(v), rank, int(rank[v]), int(x), has_x)
+        limit = int(rank[v])
+        rank[x] = -1 if has_x else m
+        node = trace(trees, int(v), rank, limit)
         most = min(max(max_parents, 0), m - 1)
         best, parents = grow_and_shrink(R, v, before, needed, score, most)
         k = read_parents(trees.node, trees.required, int(v), node, out)
@@ -96,10 +98,10 @@ def test_trees_that_are_full_say_so_and_grow_without_a_loss():
     n_times_full = 0
     for v in range(m):
         while True:
-            node = trace(tight, v, rank, int(rank[v]), -1, False)
+            node = trace(tight, v, rank, int(rank[v]))
             if not tight.used[IS_FULL]:
                 break
             tight = grown(tight)
             n_times_full += 1
-        assert tight.score[node] == roomy.score[trace(roomy, v, rank, int(rank[v]), -1, False)]
+        assert tight.score[node] == roomy.score[trace(roomy, v, rank, int(rank[v]))]
     assert n_times_full > 2

@@ -7,6 +7,7 @@ from scipy.special import comb
 
 from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, simulate_sem
 from sgbn.graph import is_dag
+from sgbn.structure import sgbn as sgbn_module
 
 
 def sample(name, n, seed, noise="equal"):
@@ -142,3 +143,18 @@ def test_bad_parameters_are_named(parameters, message, simulate):
     X, _ = simulate(4, 40, 4)
     with pytest.raises(InputError, match=message):
         SGBN(**parameters).fit(X)
+
+
+def test_many_variables_are_screened_and_found(monkeypatch, simulate):
+    X, network = simulate(60, 1000, 7)
+    dense = SGBN(n_kicks=0).fit(X)
+    monkeypatch.setattr(sgbn_module, "SCREENED", 50)
+    screened = SGBN(n_kicks=0).fit(X)
+    assert not np.array_equal(_candidates(X), np.ones((60, 60), bool))
+    assert compare_graphs(dense.coef_, network.coef).shd_cpdag <= 8
+    assert compare_graphs(screened.coef_, network.coef).shd_cpdag <= 8
+
+
+def _candidates(X):
+    R = np.corrcoef(X, rowvar=False)
+    return sgbn_module._partly_correlated(sgbn_module.inverse_correlation(R, len(X)), len(X))

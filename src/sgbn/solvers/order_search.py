@@ -14,6 +14,7 @@ and another variable's parents depend on the side that x stands on only if its t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from sgbn.solvers.parent_trees import (
     PARENT,
     VARIABLE,
     Trees,
+    bit_of,
     grown,
     read_parents,
     trace,
@@ -39,6 +41,7 @@ Order = NDArray[np.int64]
 
 TOL = 1e-7  # of scores, which are of the size of n m: less is round-off
 MOVED, STAYING = 0, 1  # places in `bits`
+ROUNDS = 5  # of adding candidates that were missed; 1 or 2 are usual
 KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
 
 
@@ -94,7 +97,7 @@ def _settle(T, S):  # type: ignore[no-untyped-def]
     for i in range(S.order.size):
         S.rank[S.order[i]] = i
     for v in range(S.order.size):
-        S.node[v] = trace(T, v, S.rank, S.rank[v], -1, False)
+        S.node[v] = trace(T, v, S.rank, S.rank[v])
         total += T.score[S.node[v]]
     return total
 
@@ -107,21 +110,24 @@ def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
     """
     table, child, score, sets = T.node, T.child, T.score, T.sets
     order, rank, nodes, other, change = S.order, S.rank, S.node, S.other, S.change
-    place, word, bit = rank[x], x >> 6, np.uint64(1) << np.uint64(x & 63)
+    place, word, bit = rank[x], x >> 6, bit_of(x)
+    rank[x] = -1  # before all others: these gain x; after its place, where they lose it, last
     for i in range(order.size):
         u = order[i]
         here = nodes[u]
         there = here
-        to_gain = i < place  # u would gain x; else it would lose x
         watched = sets[here, INSIDE, word]
-        if to_gain:
+        if i < place:
             watched = sets[here, BETTER, word] | sets[here, CHILDREN, word]
         if watched & bit and i != place:
-            there, following = walk(table, child, rank, u, i, x, to_gain)
+            there, following = walk(table, child, rank, u, i)
             if following != END:
-                there = trace(T, u, rank, i, x, to_gain)
+                there = trace(T, u, rank, i)
+        elif i == place:
+            rank[x] = order.size
         other[u] = there
-        change[i] = score[here] - score[there] if to_gain else score[there] - score[here]
+        change[i] = score[here] - score[there] if i < place else score[there] - score[here]
+    rank[x] = place
 
 
 @jit
@@ -133,9 +139,9 @@ def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
     node = x
     for place in range(rank.size, -1, -1):
         if place == used_up_to:
-            node, following = walk(table, child, rank, x, place, -1, False)
+            node, following = walk(table, child, rank, x, place)
             if following != END:
-                node = trace(T, x, rank, place, -1, False)
+                node = trace(T, x, rank, place)
             used_up_to = 0
             step = node
             while table[step, PARENT] >= 0:
@@ -215,7 +221,7 @@ def _move_each(T, S):  # type: ignore[no-untyped-def]
     """Move every variable to its best place, again and again, until none moves; the gain."""
     gain = 0.0
     sweep = S.order.copy()
-    still = 0
+    still = 0  # how many were looked at since the last move
     i = 0
     while still < sweep.size:
         x = sweep[i]
@@ -227,11 +233,7 @@ def _move_each(T, S):  # type: ignore[no-untyped-def]
             _move(S, x, target)
             gain += fall
             still = 0
-        i += 1
-        if i == sweep.size:
-            i = 0
-            for k in range(sweep.size):
-                sweep[k] = S.order[k]
+        i = (i + 1) % sweep.size
     return gain
 
 
@@ -272,7 +274,7 @@ def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
     S.bits[:] = 0
     for i in range(lowest, highest + 1):
         v = S.order[i]
-        S.bits[MOVED if S.moved[v] else STAYING, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+        S.bits[MOVED if S.moved[v] else STAYING, v >> 6] |= bit_of(v)
     found = 0
     for i in range(lowest, highest + 1):
         if _is_affected(T, S, S.order[i]):
@@ -311,7 +313,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     fall = 0.0
     for k in range(n_affected):
         v = S.places[k]
-        node = trace(T, v, S.rank, S.rank[v], -1, False)
+        node = trace(T, v, S.rank, S.rank[v])
         fall += T.score[S.node[v]] - T.score[node]
         S.node[v] = node
     return fall
@@ -427,9 +429,47 @@ def search_order(
         trees, score = _local_search(trees, S, depth, budget)
         if score < best_score - TOL:
             best, best_score = S.order.copy(), score
-    S.order[:] = best
-    trees, score = _local_search(trees, S, 0, 0)
-    return Found(S.order, _all_parents(trees, S), score)
+    return parents_for(trees, best)
+
+
+def parents_for(trees: Trees, order: Order) -> Found:
+    """Best parents for an order as it is."""
+    S = _room(order, trees.path.size, 0)
+    score = _settle(trees, S)
+    while trees.used[IS_FULL]:
+        trees = grown(trees)
+        score = _settle(trees, S)
+    return Found(order, _all_parents(trees, S), score)
+
+
+def search_among_candidates(
+    plant: Callable[[NDArray[np.bool_]], Trees],
+    candidates: NDArray[np.bool_],
+    allowed: NDArray[np.bool_],
+    search: Callable[[Trees, list[Order]], Found],
+    starts: list[Order],
+) -> Found:
+    """Search with few candidates, until all that are allowed would add nothing for the order found.
+
+    Parameters
+    ----------
+    plant : function
+        Makes trees for a mask of candidates.
+    candidates, allowed : ndarray of shape (m, m), bool
+        Those to begin with, and all.
+    search : function
+        Searches in trees from starts.
+    starts : list of orders
+    """
+    candidates = candidates & allowed
+    for _ in range(ROUNDS):
+        found = search(plant(candidates), starts)
+        missed = parents_for(plant(allowed), found.order).parents & ~candidates
+        if not missed.any():
+            break
+        candidates |= (missed | missed.T) & allowed
+        starts = [found.order]
+    return found
 
 
 def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:

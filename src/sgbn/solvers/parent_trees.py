@@ -43,7 +43,7 @@ class Trees(NamedTuple):
     Attributes
     ----------
     R : (m, m) Gram matrix with unit diagonal.
-    allowed : (m, m) bool; ``allowed[v, c]``: c may be a parent of v.
+    candidates : (m, .) number of variables that may become parents of v, and then these.
     required : (m, .) number of parents that v must have, and then these.
     weight : (m,) what a unit of RSS costs (equal variances), or n.
     price : what 0, 1, 2, ... parents cost.
@@ -61,7 +61,7 @@ class Trees(NamedTuple):
     """
 
     R: Any
-    allowed: Any
+    candidates: Any
     required: Any
     weight: Any
     price: Any
@@ -85,7 +85,7 @@ def make_trees(
     price: Array,
     is_equal: bool,
     max_parents: int,
-    allowed: NDArray[np.bool_],
+    candidates: NDArray[np.bool_],
     required: NDArray[np.bool_],
 ) -> Trees:
     """Trees of roots only.
@@ -94,35 +94,42 @@ def make_trees(
     ----------
     R, weight, price, is_equal, max_parents
         As in `Trees`; prices of up to `MOST_PARENTS` parents are needed.
-    allowed, required : ndarray of shape (m, m), bool
-        ``allowed[v, c]``: c may be a parent of v; ``required[v, c]``: it must be one.
+    candidates, required : ndarray of shape (m, m), bool
+        ``candidates[v, c]``: c may be a parent of v; ``required[v, c]``: it must be one.
     """
     m = len(R)
     most_required = int(required.sum(axis=1).max())
     width = min(max(max_parents, most_required), m - 1, MOST_PARENTS) + 1
-    listed = np.zeros((m, most_required + 1), np.int64)
-    for v in range(m):
-        found = np.flatnonzero(required[v])
-        listed[v, 0] = len(found)
-        listed[v, 1 : 1 + len(found)] = found
+    others = _listed(candidates & ~required & ~np.eye(m, dtype=bool))
     trees = Trees(
         R=np.ascontiguousarray(R),
-        allowed=allowed & ~required & ~np.eye(m, dtype=bool),
-        required=listed,
+        candidates=others,
+        required=_listed(required),
         weight=weight,
         price=price,
         limits=np.array([is_equal, min(max_parents, width - 1)], dtype=float),
-        **_pools(512 * m, 4096 * m, (m + 63) // 64),
+        **_pools(128 * m, 1024 * m, (m + 63) // 64),
         used=np.array([0, 0, 0, -1]),
         path=np.empty(width, np.int64),
-        index=np.empty(m, np.int64),
+        index=np.empty(max(others.shape[1], width), np.int64),
         L=np.empty((width, width)),
         b=np.empty(width),
-        rows=np.empty((width + 3, m)),
+        rows=np.empty((width + 3, max(others.shape[1] - 1, width))),
         loaded_rss=np.empty(1),
     )
     _plant(trees)
     return trees
+
+
+def _listed(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each row the number of places that are set, and then these places."""
+    counts = mask.sum(axis=1)
+    listed = np.zeros((len(mask), counts.max() + 1), np.int64)
+    listed[:, 0] = counts
+    rows, columns = np.nonzero(mask)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    listed[rows, np.arange(len(rows)) - first[rows] + 1] = columns
+    return listed
 
 
 def _pools(n_nodes: int, n_children: int, n_words: int) -> dict[str, NDArray[Any]]:
@@ -160,8 +167,9 @@ def _plant(T):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _insert(sets, node, kind, v):  # type: ignore[no-untyped-def]
-    sets[node, kind, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+def bit_of(v):  # type: ignore[no-untyped-def]
+    """Bit that stands for v in word ``v >> 6`` of a set."""
+    return np.uint64(1) << np.uint64(v & 63)
 
 
 @jit
@@ -198,18 +206,21 @@ def _add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _add_to_rows(R, path, L, b, rows, a):  # type: ignore[no-untyped-def]
-    """Row a of Z = L^-1 R_path, taken from the variances and covariances in the last two rows."""
-    m = R.shape[0]
+def _add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-untyped-def]
+    """Row a of Z = L^-1 R_path, taken from the variances and covariances in the last two rows.
+
+    A column a candidate of v.
+    """
+    size = candidates[v, 0]
     new = path[a]
-    for c in range(m):
-        rows[a, c] = R[new, c]
+    for c in range(size):
+        rows[a, c] = R[new, candidates[v, c + 1]]
     for t in range(a):
         factor = L[a, t]
-        for c in range(m):
+        for c in range(size):
             rows[a, c] -= factor * rows[t, c]
     inverse = 1.0 / L[a, a]
-    for c in range(m):
+    for c in range(size):
         z = rows[a, c] * inverse
         rows[a, c] = z
         rows[-1, c] -= z * z
@@ -218,11 +229,11 @@ def _add_to_rows(R, path, L, b, rows, a):  # type: ignore[no-untyped-def]
 
 @jit
 def _load(T, v, node):  # type: ignore[no-untyped-def]
-    """Regress v and all others on a tree node's path; the RSS of v.
+    """Regress v and its candidates on a tree node's path; the RSS of v.
 
     Most often the node is a child of the one that was loaded last, and one row is added.
     """
-    R, path, L, b, rows = T.R, T.path, T.L, T.b, T.rows
+    R, candidates, path, L, b, rows = T.R, T.candidates, T.path, T.L, T.b, T.rows
     k = read_path(T.node, T.required, v, node, path)
     start = 0
     rss = 1.0
@@ -230,27 +241,27 @@ def _load(T, v, node):  # type: ignore[no-untyped-def]
         start = k - 1
         rss = T.loaded_rss[0]
     else:
-        for c in range(R.shape[0]):
+        for c in range(candidates[v, 0]):
             rows[-1, c] = 1.0
-            rows[-2, c] = R[v, c]
+            rows[-2, c] = R[v, candidates[v, c + 1]]
     for a in range(start, k):
         rss -= _add_to_factor(R, path, L, b, v, a)
-        _add_to_rows(R, path, L, b, rows, a)
+        _add_to_rows(R, candidates, path, L, b, rows, v, a)
     T.used[LOADED] = node
     T.loaded_rss[0] = rss
     return max(rss, SMALLEST_RSS)
 
 
 @jit
-def _improving(rows, allowed, v, least, index):  # type: ignore[no-untyped-def]
-    """Fill `index` with the variables that take at least `least` from the RSS, the best first.
+def _improving(rows, size, least, index):  # type: ignore[no-untyped-def]
+    """Fill `index` with the candidates that take at least `least` from the RSS, the best first.
 
-    A variable c takes covariance_c^2 / variance_c. Returns their number.
+    A candidate c takes covariance_c^2 / variance_c. Returns their number.
     """
     found = 0
-    for c in range(allowed.shape[1]):
+    for c in range(size):
         squared = rows[-2, c] * rows[-2, c]
-        if squared > least * rows[-1, c] and rows[-1, c] > COLLINEAR and allowed[v, c]:
+        if squared > least * rows[-1, c] and rows[-1, c] > COLLINEAR:
             gain = squared / rows[-1, c]
             rows[-3, c] = gain
             place = found
@@ -266,8 +277,9 @@ def _improving(rows, allowed, v, least, index):  # type: ignore[no-untyped-def]
 def _expand(T, v, node):  # type: ignore[no-untyped-def]
     """Find the children of a tree node: the variables that improve its score, the best first."""
     table, child, index, sets = T.node, T.child, T.index, T.sets
+    size = T.candidates[v, 0]
     start = T.used[N_CHILDREN]
-    if start + T.R.shape[0] > child.shape[0]:
+    if start + size > child.shape[0]:
         T.used[IS_FULL] = 1
         return
     found = 0
@@ -277,11 +289,12 @@ def _expand(T, v, node):  # type: ignore[no-untyped-def]
         rss = _load(T, v, node)
         if T.limits[IS_EQUAL] == 0.0:
             least = rss * (1.0 - np.exp(-least))
-        found = _improving(T.rows, T.allowed, v, least, index)
+        found = _improving(T.rows, size, least, index)
     for t in range(found):
-        child[start + t, 0] = index[t]
+        c = T.candidates[v, index[t] + 1]
+        child[start + t, 0] = c
         child[start + t, 1] = -1
-        _insert(sets, node, CHILDREN, index[t])
+        sets[node, CHILDREN, c >> 6] |= bit_of(c)
     table[node, FIRST] = start
     table[node, COUNT] = found
     T.used[N_CHILDREN] += found
@@ -305,9 +318,9 @@ def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
     for word in range(sets.shape[2]):
         sets[new, INSIDE, word] = sets[node, INSIDE, word]
         sets[new, BETTER, word] = sets[node, BETTER, word]
-    _insert(sets, new, INSIDE, child[slot, 0])
+    sets[new, INSIDE, child[slot, 0] >> 6] |= bit_of(child[slot, 0])
     for t in range(table[node, FIRST], slot):
-        _insert(sets, new, BETTER, child[t, 0])
+        sets[new, BETTER, child[t, 0] >> 6] |= bit_of(child[t, 0])
     child[slot, 1] = new
     return new
 
@@ -377,12 +390,12 @@ def _shrink(T, v, node):  # type: ignore[no-untyped-def]
 
 
 @jit
-def walk(table, child, rank, node, limit, x, has_x):  # type: ignore[no-untyped-def]
+def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
     """Follow a tree from `node` as far as it is known; the last node, and what comes next.
 
     That is `END`, or the slot of the child whose node has to be made, or else what has to be
     found of the node: its children (`TO_EXPAND`) or its score (`TO_SHRINK`). Available are the
-    variables of rank below `limit`, and x by `has_x`, whatever its rank.
+    variables of rank below `limit`.
 
     A kernel that calls this often takes the arrays out of `Trees` first: numba needs 0.3
     microseconds to hand a tuple of arrays on, and a walk takes 0.02.
@@ -393,8 +406,7 @@ def walk(table, child, rank, node, limit, x, has_x):  # type: ignore[no-untyped-
             return node, TO_EXPAND
         slot = END
         for t in range(first, first + table[node, COUNT]):
-            c = child[t, 0]
-            if has_x if c == x else rank[c] < limit:
+            if rank[child[t, 0]] < limit:
                 slot = t
                 break
         if slot == END:
@@ -405,14 +417,14 @@ def walk(table, child, rank, node, limit, x, has_x):  # type: ignore[no-untyped-
 
 
 @jit
-def trace(T, v, rank, limit, x, has_x):  # type: ignore[no-untyped-def]
-    """Tree node of v's parents among the available variables (see `walk`); makes what is missing.
+def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
+    """Tree node of v's parents among the variables of rank below `limit`; makes what is missing.
 
     Where there is no room, it is some node, and ``T.used[IS_FULL]`` is set.
     """
     node = v
     while True:
-        node, slot = walk(T.node, T.child, rank, node, limit, x, has_x)
+        node, slot = walk(T.node, T.child, rank, node, limit)
         if slot == END:
             return node
         if slot == TO_EXPAND and not T.used[IS_FULL]:

@@ -22,7 +22,12 @@ from sklearn.utils import check_random_state
 from sgbn.exceptions import InputError
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, one_blas_thread
-from sgbn.solvers.order_search import Found, random_moves, search_order
+from sgbn.solvers.order_search import (
+    Found,
+    random_moves,
+    search_among_candidates,
+    search_order,
+)
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.given_graph import least_squares
@@ -34,6 +39,10 @@ Array = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
+SMALLEST_RIDGE = 0.02
+SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
+CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
+EFFORT = {"n_starts": ((200, 2), (np.inf, 1)), "n_kicks": ((100, 10), (np.inf, 0))}
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
@@ -65,10 +74,12 @@ class SGBN(NetworkEstimator):
         every direction. Right only if they are: on standardised data they are not.
     max_parents : int, optional
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
-    n_starts : int, default=2
-        Orders to start from: variance inflation rising, then falling, then random ones.
-    n_kicks : int, default=10
-        Searches from the best order after random moves. ``n_kicks=0`` is the fast setting.
+    n_starts : int, optional
+        Orders to start from: variance inflation rising, then falling, then random ones. By
+        default 2, and 1 for more than 200 variables.
+    n_kicks : int, optional
+        Searches from the best order after random moves. By default 10, and none for more than
+        100 variables. ``n_kicks=0`` is the fast setting.
     forbidden, required : list of (source, target), optional
         Edges that must not and that must be, by column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
@@ -133,8 +144,8 @@ class SGBN(NetworkEstimator):
         *,
         noise: str = "unequal",
         max_parents: int | None = None,
-        n_starts: int = 2,
-        n_kicks: int = 10,
+        n_starts: int | None = None,
+        n_kicks: int | None = None,
         forbidden: Any = None,
         required: Any = None,
         tiers: Any = None,
@@ -164,7 +175,7 @@ class SGBN(NetworkEstimator):
                 raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
         for name, least in (("n_starts", 1), ("n_kicks", 0), ("max_parents", 0)):
             value = getattr(self, name)
-            if value is None and name == "max_parents":
+            if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
@@ -174,8 +185,9 @@ class SGBN(NetworkEstimator):
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         check_number_of_parents(knowledge.required, self._most_parents(moments), names)
-        labels = self._labels(moments, names)
-        found = self._search(moments, knowledge, labels)
+        precision = inverse_correlation(moments.R, moments.n)
+        labels = self._labels(moments, precision, names)
+        found = self._search(moments, precision, knowledge, labels)
         graph, order = found.parents, found.order
         if self.noise == "unequal":
             graph = _canonical_graph(graph, moments, knowledge, labels)
@@ -187,35 +199,50 @@ class SGBN(NetworkEstimator):
         self._store(moments, B, names, knowledge.directions, equal=self.noise == "equal")
         return self
 
+    def _effort(self, name: str, m: int) -> int:
+        """Return `n_starts` or `n_kicks`, by default that for m variables."""
+        value = getattr(self, name)
+        return next(n for most, n in EFFORT[name] if m <= most) if value is None else int(value)
+
     def _most_parents(self, moments: Moments) -> int:
         most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
         return most if self.max_parents is None else min(most, int(self.max_parents))
 
-    def _labels(self, moments: Moments, names: list[str]) -> Order:
+    def _labels(self, moments: Moments, precision: Array, names: list[str]) -> Order:
         """Variables by rising variance inflation, in canonical places.
 
         Ties are broken by name where columns have names; content has sorted them already.
         """
         has_names = hasattr(self, "feature_names_in_")
         tie = np.argsort(np.argsort([names[c] for c in moments.columns])) if has_names else None
-        vif = np.round(np.log(variance_inflation(moments.R, moments.n)), VIF_DIGITS)
+        vif = np.round(np.log(np.diag(precision)), VIF_DIGITS)
         return np.argsort(vif, kind="stable") if tie is None else np.lexsort((tie, vif))
 
-    def _search(self, moments: Moments, knowledge: Knowledge, labels: Order) -> Found:
+    def _search(
+        self, moments: Moments, precision: Array, knowledge: Knowledge, labels: Order
+    ) -> Found:
         """Search in the coordinates of the labels; the result is in canonical places."""
         here = np.ix_(labels, labels)
         R = np.ascontiguousarray(moments.R[here])
         allowed, required = (mask[here] for mask in knowledge.rows(moments))
         rng = check_random_state(self.random_state)
-        starts = _starts(required, self.n_starts, rng)
-        moves = random_moves(self.n_kicks, rng)
+        starts = _starts(required, self._effort("n_starts", moments.m), rng)
+        moves = random_moves(self._effort("n_kicks", moments.m), rng)
         price = ebic_prices(moments.n, moments.m, self.gamma)
         is_equal = self.noise == "equal"
+        most = self._most_parents(moments)
+        candidates = allowed
+        if SCREENED <= moments.m <= moments.n:
+            candidates = _partly_correlated(precision, moments.n)[here]
 
         def search(weight: Array) -> Found:
-            most = self._most_parents(moments)
-            trees = make_trees(R, weight, price, is_equal, most, allowed, required)
-            return search_order(trees, starts, moves, TUCK_DEPTH, TUCKS)
+            return search_among_candidates(
+                lambda mask: make_trees(R, weight, price, is_equal, most, mask, required),
+                candidates,
+                allowed,
+                lambda trees, orders: search_order(trees, orders, moves, TUCK_DEPTH, TUCKS),
+                starts,
+            )
 
         if is_equal:
             variance = np.square(moments.scale[moments.columns][labels])
@@ -237,16 +264,22 @@ def ebic_prices(n: int, m: int, gamma: float) -> Array:
     return k * np.log(n) + 2 * gamma * choices
 
 
-def variance_inflation(R: Array, n: int) -> Array:
-    """Diagonal of the inverse correlation matrix, with a ridge where n is not well above m."""
+def inverse_correlation(R: Array, n: int) -> Array:
+    """Inverse of the correlation matrix, with a ridge where n is not well above m."""
     m = len(R)
-    ridge = 0.0 if n > 2 * m else max(0.02, 0.2 * m / n)
+    ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
     with one_blas_thread():
         try:
-            inverse = np.linalg.inv(R + ridge * np.eye(m))
-        except np.linalg.LinAlgError:  # exact copies among many samples
-            inverse = np.linalg.inv(R + 0.02 * np.eye(m))
-    return np.diag(inverse)
+            return np.asarray(np.linalg.inv(R + ridge * np.eye(m)))
+        except np.linalg.LinAlgError:  # exact copies of a column
+            return np.asarray(np.linalg.inv(R + SMALLEST_RIDGE * np.eye(m)))
+
+
+def _partly_correlated(precision: Array, n: int) -> NDArray[np.bool_]:
+    """Pairs whose partial correlation given all others is more than `CANDIDATE_Z` by chance."""
+    scale = np.diag(precision)
+    found: NDArray[np.bool_] = np.square(precision) > CANDIDATE_Z**2 / n * np.outer(scale, scale)
+    return found
 
 
 def _search_with_common_variance(
