@@ -356,40 +356,20 @@ def _tuck_any(T, S, level, budget):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@jit
-def _descend(T, S, level, budget):  # type: ignore[no-untyped-def]
-    """Local search from ``S.order``, in place; the score reached."""
-    score = _settle(T, S)
-    while not T.used[IS_FULL]:
-        score -= _move_each(T, S)
-        if level < 0:
-            break
-        gain = _tuck_any(T, S, level, budget)
-        score -= gain
-        if gain == 0.0:
-            break
-    return score
-
-
-@jit
-def _kick(T, S, moves):  # type: ignore[no-untyped-def]
+def _kick(trees: Trees, S: Room, moves: NDArray[np.float64]) -> None:
     """Make random moves, pairs of numbers from 0 to 1: which variable, and where to."""
-    m = S.order.size
-    for k in range(moves.shape[0]):
-        place = int(moves[k, 0] * m)
-        first, last = _window(T, S, S.order[place])
-        target = first + int(moves[k, 1] * (last + 1 - first))
-        _shift(S.order, S.rank, place, target)
+    for which, where in moves:
+        place = int(which * S.order.size)
+        first, last = _window(trees, S, S.order[place])
+        _shift(S.order, S.rank, place, first + int(where * (last + 1 - first)))
 
 
-@jit
-def _all_parents(T, S):  # type: ignore[no-untyped-def]
+def _all_parents(trees: Trees, S: Room) -> NDArray[np.bool_]:
     m = S.order.size
     parents = np.zeros((m, m), np.bool_)
     for v in range(m):
-        k = read_parents(T.node, T.required, v, S.node[v], S.parents[0])
-        for a in range(k):
-            parents[v, S.parents[0, a]] = True
+        k = read_parents(trees.node, trees.required, v, S.node[v], S.parents[0])
+        parents[v, S.parents[0, :k]] = True
     return parents
 
 
@@ -464,6 +444,8 @@ def search_among_candidates(
     candidates = candidates & allowed
     for _ in range(ROUNDS):
         found = search(plant(candidates), starts)
+        if np.array_equal(candidates, allowed):
+            break
         missed = parents_for(plant(allowed), found.order).parents & ~candidates
         if not missed.any():
             break
@@ -473,9 +455,15 @@ def search_among_candidates(
 
 
 def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:
-    """Descend, with more room whenever the trees are full."""
+    """Move and tuck from ``S.order``, in place, with more room whenever the trees are full."""
+    tucks_left = np.array([budget])
     while True:
-        score = _descend(trees, S, depth - 1, np.array([budget]))
+        score = _settle(trees, S)
+        gain = np.inf
+        while gain > 0.0 and not trees.used[IS_FULL]:
+            score -= _move_each(trees, S)
+            gain = _tuck_any(trees, S, depth - 1, tucks_left) if depth else 0.0
+            score -= gain
         if not trees.used[IS_FULL]:
             return trees, score
         trees = grown(trees)

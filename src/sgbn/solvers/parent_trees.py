@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 MOST_PARENTS = 60  # those kept after shrinking are the bits of one whole number
 COLLINEAR = 1e-10  # share of a variable's variance that the others leave: less is round-off
 SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance
+NODES_A_TREE, CHILDREN_A_TREE = 192, 3072  # to begin with; memory not used is not taken
 REDUNDANT = 1e30  # in place of a root of zero: takes a redundant parent out of the equations
 IS_EQUAL, MAX_PARENTS = 0, 1  # places in `limits`
 PARENT, VARIABLE, DEPTH, FIRST, COUNT, KEPT = 0, 1, 2, 3, 4, 5  # in a row of `node`
@@ -108,7 +109,7 @@ def make_trees(
         weight=weight,
         price=price,
         limits=np.array([is_equal, min(max_parents, width - 1)], dtype=float),
-        **_pools(128 * m, 1024 * m, (m + 63) // 64),
+        **_pools(NODES_A_TREE * m, CHILDREN_A_TREE * m, (m + 63) // 64),
         used=np.array([0, 0, 0, -1]),
         path=np.empty(width, np.int64),
         index=np.empty(max(others.shape[1], width), np.int64),
@@ -117,7 +118,10 @@ def make_trees(
         rows=np.empty((width + 3, max(others.shape[1] - 1, width))),
         loaded_rss=np.empty(1),
     )
-    _plant(trees)
+    roots = trees.node[:m]  # the path of a root holds the required parents
+    roots[:] = -1
+    roots[:, DEPTH] = trees.required[:, 0]
+    trees.used[N_NODES] = m
     return trees
 
 
@@ -150,20 +154,6 @@ def grown(trees: Trees) -> Trees:
         array[: len(old)] = old
     trees.used[IS_FULL] = 0
     return trees._replace(**larger)
-
-
-@jit
-def _plant(T):  # type: ignore[no-untyped-def]
-    """Make the roots; a root's path holds the required parents."""
-    m = T.R.shape[0]
-    for v in range(m):
-        T.node[v, PARENT] = -1
-        T.node[v, VARIABLE] = -1
-        T.node[v, DEPTH] = T.required[v, 0]
-        T.node[v, FIRST] = -1
-        T.node[v, COUNT] = 0
-        T.node[v, KEPT] = -1
-    T.used[N_NODES] = m
 
 
 @jit
