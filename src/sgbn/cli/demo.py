@@ -24,7 +24,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of the simulation (0)")
     parser.add_argument(
-        "--gamma", type=number_from(0), default=1.5, help="sparsity: 0 or more (1.5)"
+        "--gamma",
+        type=number_from(0),
+        help="sparsity, 0 or more; smaller gives more edges (1.15 for 200 subjects)",
     )
     parser.set_defaults(run=run, after_interrupt="Nothing is lost but the demo.")
 
