@@ -14,6 +14,7 @@ from sgbn.solvers import (
     parent_trees,
     partial_correlation,
     reachability,
+    tucks,
 )
 from sgbn.structure import or_sgbn
 
@@ -29,6 +30,7 @@ def kernels():
         order_search,
         parent_trees,
         partial_correlation,
+        tucks,
     ):
         for name, function in vars(module).items():
             if hasattr(function, "signatures") and function.__module__ == module.__name__:

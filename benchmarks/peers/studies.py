@@ -41,7 +41,13 @@ def cases(study, sims):
 
 
 def make_data(case, seed):
-    """Return X and the true graph."""
+    """Return X, standardised, and the true graph."""
+    X, graph = raw_data(case, seed)
+    return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0)), graph
+
+
+def raw_data(case, seed):
+    """Return X in the units of the simulation, columns shuffled, and the true graph."""
     label = f"{case.study} {case.network} {case.n}".encode()
     rng = np.random.default_rng([seed, case.sim, *label])
     if case.study == "gaussian":
@@ -51,9 +57,7 @@ def make_data(case, seed):
         graph = _graph(case.network, rng)
         X, _ = simulate_sem(graph, case.n, random_state=rng)
     order = rng.permutation(len(graph))
-    X = X[:, order]
-    X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
-    return X, graph[np.ix_(order, order)]
+    return X[:, order], graph[np.ix_(order, order)]
 
 
 def warm_up_data():

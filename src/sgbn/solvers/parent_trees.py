@@ -30,6 +30,7 @@ MOST_PARENTS = 60  # those kept after shrinking are the bits of one whole number
 COLLINEAR = 1e-10  # share of a variable's variance that the others leave: less is round-off
 SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance
 NODES_A_TREE, CHILDREN_A_TREE = 192, 3072  # to begin with; memory not used is not taken
+TOL = 1e-7  # of scores, which are of the size of n m: less is round-off
 REDUNDANT = 1e30  # in place of a root of zero: takes a redundant parent out of the equations
 IS_EQUAL, MAX_PARENTS = 0, 1  # places in `limits`
 PARENT, VARIABLE, DEPTH, FIRST, COUNT, KEPT = 0, 1, 2, 3, 4, 5  # in a row of `node`
