@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.data import data_folder, read_cobre
 from sgbn.experiments.h_sgbn_variants import h_sgbn_frozen, h_sgbn_whole
+from sgbn.experiments.markdown import provenance, table
 from sgbn.moments import moments_of
 from sgbn.runs import Arrays, read_result, run_study
 from sgbn.structure import HSGBN, ORSGBN
@@ -163,22 +164,7 @@ def report(folder: Path) -> str:
         f"Exp-I, {settings['permutations']} column permutations, alpha = {settings['alpha']}, "
         f"seed {settings['seed']}",
         "",
-        "| sample | method | edges | distance | correlation | paper's distance "
-        "| paper's correlation | mean distance of one permutation | mean edges changed by one |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for method in METHODS:
-        names = [name for name, m in invariances if m == method]
-        for name in names:
-            seen = invariances[name, method]
-            group = names.index(name) % 2
-            distance, correlation = PAPER[method][group]
-            lines.append(
-                f"| {name} | {method} | {np.count_nonzero(seen.original)} | {seen.distance:.2f} "
-                f"| {seen.correlation:.4f} | {distance:.2f} | {correlation:.4f} "
-                f"| {seen.distances.mean():.2f} | {seen.changed_edges.mean():.1f} |"
-            )
-    lines += [
+        *_invariance_table(invariances),
         "",
         "The paper's figures are those of its own two groups (MCI and controls, ADNI), the first "
         "beside the first.",
@@ -186,20 +172,39 @@ def report(folder: Path) -> str:
         "H-SGBN with one path matrix for all columns (WHOLE: searched anew after each iteration; "
         "frozen: never):",
         "",
-        "| sample | variant | penalty | edges in the last iterations | a DAG | period |",
-        "|---|---|---|---|---|---|",
+        *_variants_table(variants),
+        "",
+        provenance(study),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _invariance_table(invariances: dict[tuple[str, str], Invariance]) -> list[str]:
+    rows = []
+    for method in METHODS:
+        names = [name for name, m in invariances if m == method]
+        for name in names:
+            seen = invariances[name, method]
+            group = names.index(name) % 2
+            figures = [(seen.distance, seen.correlation), PAPER[method][group]]
+            compared = [text for d, r in figures for text in (f"{d:.2f}", f"{r:.4f}")]
+            means = [f"{seen.distances.mean():.2f}", f"{seen.changed_edges.mean():.1f}"]
+            rows.append([name, method, np.count_nonzero(seen.original), *compared, *means])
+    header = ["sample", "method", "edges", "distance", "correlation", "paper's distance"]
+    more = ["paper's correlation", "mean distance of one permutation", "mean edges changed by one"]
+    return table(header + more, rows)
+
+
+def _variants_table(variants: dict[str, Arrays]) -> list[str]:
+    header = ["sample", "variant", "penalty", "edges in the last iterations", "a DAG", "period"]
+    rows = []
     for name, result in variants.items():
         for penalty in WHOLE_PENALTIES:
             for variant in ("whole", "frozen"):
                 key = f"{variant}_{penalty}"
-                lines.append(
-                    f"| {name} | {variant} | {penalty} | {_last(result[f'{key}_n_edges'])} "
-                    f"| {_last(result[f'{key}_is_dag'])} | {int(result[f'{key}_period'])} |"
-                )
-    found = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
-    lines += ["", f"Command: `{' '.join(study['command'])}`. Versions: {found}."]
-    return "\n".join(lines) + "\n"
+                last = [_last(result[f"{key}_{field}"]) for field in ("n_edges", "is_dag")]
+                rows.append([name, variant, penalty, *last, int(result[f"{key}_period"])])
+    return table(header, rows)
 
 
 def _last(values: NDArray[Any]) -> str:
