@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
@@ -42,7 +43,8 @@ VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest 
 SMALLEST_RIDGE = 0.02
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
-EFFORT = {"n_starts": ((200, 2), (np.inf, 1)), "n_kicks": ((100, 10), (np.inf, 0))}
+MANY = 100  # variables beyond which one start and no kicks find as much
+EFFORT = {"n_starts": (2, 1), "n_kicks": (10, 0)}  # up to that number, and beyond
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
@@ -76,7 +78,7 @@ class SGBN(NetworkEstimator):
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     n_starts : int, optional
         Orders to start from: variance inflation rising, then falling, then random ones. By
-        default 2, and 1 for more than 200 variables.
+        default 2, and 1 for more than 100 variables.
     n_kicks : int, optional
         Searches from the best order after random moves. By default 10, and none for more than
         100 variables. ``n_kicks=0`` is the fast setting.
@@ -205,7 +207,7 @@ class SGBN(NetworkEstimator):
     def _effort(self, name: str, m: int) -> int:
         """Return `n_starts` or `n_kicks`, by default that for m variables."""
         value = getattr(self, name)
-        return next(n for most, n in EFFORT[name] if m <= most) if value is None else int(value)
+        return EFFORT[name][m > MANY] if value is None else int(value)
 
     def _most_parents(self, moments: Moments) -> int:
         most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
@@ -271,11 +273,13 @@ def inverse_correlation(R: Array, n: int) -> Array:
     """Inverse of the correlation matrix, with a ridge where n is not well above m."""
     m = len(R)
     ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
+    cholesky, invert = get_lapack_funcs(("potrf", "potri"), (R,))
     with one_blas_thread():
-        try:
-            return np.asarray(np.linalg.inv(R + ridge * np.eye(m)))
-        except np.linalg.LinAlgError:  # exact copies of a column
-            return np.asarray(np.linalg.inv(R + SMALLEST_RIDGE * np.eye(m)))
+        factor, failed = cholesky(R + ridge * np.eye(m), lower=1)
+        if failed:  # exact copies of a column
+            factor, _ = cholesky(R + SMALLEST_RIDGE * np.eye(m), lower=1)
+        inverse: Array = np.tril(invert(factor, lower=1)[0])
+    return inverse + np.tril(inverse, -1).T
 
 
 def _partly_correlated(precision: Array, n: int) -> NDArray[np.bool_]:
