@@ -70,7 +70,7 @@ class Moments:
         uncentred = self.R[: self.m, : self.m] * np.outer(scale, scale)
         return (uncentred - np.outer(mean, mean)) / np.outer(sd, sd)
 
-    def to_user(self, B: Array) -> Array:
+    def to_user(self, B: NDArray[Any]) -> NDArray[Any]:
         """Theta in the user's column order from B in canonical order.
 
         Row ``B[j]`` holds the weights of canonical j's parents; ``Theta[i, j]`` is i -> j.

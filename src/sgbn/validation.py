@@ -18,6 +18,7 @@ from sgbn.moments import Moments
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
 WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
 FEW_SAMPLES = 10  # a regression on fewer says little
+MANY_A_SAMPLE = 3  # columns a sample: with more, the strongest of so many correlations are chance
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -132,17 +133,18 @@ def _check_finite(X: NDArray[np.float64], names: Sequence[str]) -> None:
 
 def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     """Warn of few samples, duplicated or collinear columns, and scales far apart."""
-    if moments.n < FEW_SAMPLES:
+    needed = max(FEW_SAMPLES, int(np.ceil(moments.m / MANY_A_SAMPLE)))
+    if moments.n < needed:
         warn(
-            f"only {moments.n} samples: a network learned from fewer than {FEW_SAMPLES} is "
-            "hardly more than noise."
+            f"only {moments.n} samples of {moments.m} columns: a network learned from fewer than "
+            f"{needed} is hardly more than noise. Take fewer columns."
         )
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     if moments.sd[large] > WIDE_SCALES * moments.sd[small]:
         warn(
             f"the standard deviation of {names[large]!r} is "
             f"{moments.sd[large] / moments.sd[small]:.1e} times that of {names[small]!r}. Check "
-            "their units, and keep standardize=True, so that weights can be compared."
+            "their units; weights are comparable per standard deviation (coef_std_) only."
         )
     _warn_collinear(moments, names)
 

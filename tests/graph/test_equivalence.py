@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn import SGBN, InputError, load_network
 from sgbn.graph import random_dag
 from sgbn.graph.equivalence import (
     close_orientations,
@@ -205,3 +205,19 @@ def test_graphs_are_not_changed():
         function(A)
     for function in (edge_kinds, orient_known):
         function(A, A)
+
+
+def test_what_rests_on_required_edges_is_not_compelled():
+    collider = np.array([[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    assert edge_kinds(collider).tolist() == ["compelled"] * 3
+    required = np.zeros((4, 4))
+    required[0, 2] = 1
+    assert edge_kinds(collider, required, required).tolist() == ["prior knowledge"] * 3
+
+
+def test_networks_and_learners_are_graphs_too(simulate):
+    X, network = simulate(6, 200, 0)
+    learner = SGBN().fit(X)
+    assert np.array_equal(cpdag(learner), cpdag(learner.coef_))
+    assert np.array_equal(cpdag(network), cpdag(network.coef))
+    assert np.array_equal(skeleton(load_network("chain")), skeleton(load_network("chain").graph))

@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from sgbn import ORSGBN, SGBN, GaussianNetwork, edge_table
+from sgbn import ORSGBN, SGBN, GaussianNetwork, InputError, edge_table
 
 
 def test_the_strongest_edge_comes_first():
@@ -50,3 +51,8 @@ def test_each_edge_says_what_its_direction_rests_on():
 
 def test_a_network_without_edges_is_an_empty_table():
     assert edge_table(GaussianNetwork([[0, 0], [0, 0]])).empty
+
+
+def test_what_is_no_network_is_told_apart(simulate):
+    with pytest.raises(InputError, match="SGBN is no network and no fitted learner"):
+        edge_table(SGBN())

@@ -10,13 +10,13 @@ from sgbn.graph import is_dag, random_dag
 from sgbn.solvers import order_search
 from sgbn.solvers.order_search import (
     parents_for,
-    random_moves,
     search_among_candidates,
     search_order,
 )
 from sgbn.solvers.parent_trees import make_trees
 
 PRICE, N = 8.0, 200
+RNG = np.random.RandomState(0)
 
 
 def trees_of(m, seed, required=None):
@@ -38,7 +38,7 @@ def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
     m = 10
     trees, R = trees_of(m, seed)
     rng = np.random.RandomState(seed)
-    found = search_order(trees, [rng.permutation(m)], random_moves(4, rng), depth, 500)
+    found = search_order(trees, [rng.permutation(m)], 4, rng, depth, 500)
     assert sorted(found.order) == list(range(m))
     assert found.score == pytest.approx(score_of(trees_of(m, seed)[0], found.order), abs=1e-6)
     assert is_dag(found.parents)
@@ -53,7 +53,7 @@ def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
 @given(seed=st.integers(0, 10**6))
 def test_no_single_move_improves_the_result(seed):
     m = 8
-    found = search_order(trees_of(m, seed)[0], [np.arange(m)], np.empty((0, 4, 2)), 0, 0)
+    found = search_order(trees_of(m, seed)[0], [np.arange(m)], 0, RNG, 0, 0)
     trees, _ = trees_of(m, seed)
     for x in range(m):
         rest = [v for v in found.order if v != x]
@@ -67,18 +67,17 @@ def test_it_finds_the_best_of_all_orders_of_six_variables(seed):
     trees, _ = trees_of(6, seed)
     best = min(score_of(trees, order) for order in permutations(range(6)))
     starts = [np.arange(6), np.arange(6)[::-1].copy()]
-    moves = random_moves(10, np.random.RandomState(0))
-    assert search_order(trees, starts, moves, 2, 10_000).score == pytest.approx(best, abs=1e-6)
+    found = search_order(trees, starts, 10, np.random.RandomState(0), 2, 10_000)
+    assert found.score == pytest.approx(best, abs=1e-6)
 
 
 def test_tucks_and_kicks_improve_on_moves_alone():
     start = np.arange(40)[::-1].copy()
-    none, kicks = np.empty((0, 4, 2)), random_moves(5, np.random.RandomState(0))
     gains = []
     for seed in range(5):
-        moved = search_order(trees_of(40, seed)[0], [start], none, 0, 0).score
-        tucked = search_order(trees_of(40, seed)[0], [start], none, 2, 20_000).score
-        kicked = search_order(trees_of(40, seed)[0], [start], kicks, 2, 20_000).score
+        moved = search_order(trees_of(40, seed)[0], [start], 0, RNG, 0, 0).score
+        tucked = search_order(trees_of(40, seed)[0], [start], 0, RNG, 2, 20_000).score
+        kicked = search_order(trees_of(40, seed)[0], [start], 5, RNG, 2, 20_000).score
         assert kicked <= tucked + 1e-6 <= moved + 2e-6
         gains.append((moved - tucked, tucked - kicked))
     assert np.all(np.sum(gains, axis=0) > 1)
@@ -94,7 +93,7 @@ def test_required_edges_are_never_broken(seed):
         i, j = np.sort(rng.choice(m, 2, replace=False))
         required[order[j], order[i]] = True
     trees, _ = trees_of(m, seed, required)
-    found = search_order(trees, [order], random_moves(6, rng), 2, 2000)
+    found = search_order(trees, [order], 6, rng, 2, 2000)
     assert found.parents[required].all()
     rank = np.argsort(found.order)
     children, parents = np.nonzero(found.parents)
@@ -102,9 +101,7 @@ def test_required_edges_are_never_broken(seed):
 
 
 def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
-    roomy = search_order(
-        trees_of(15, 1)[0], [np.arange(15)], random_moves(3, np.random.RandomState(1)), 2, 1000
-    )
+    roomy = search_order(trees_of(15, 1)[0], [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     trees, _ = trees_of(15, 1)
     tight = trees._replace(
         node=trees.node[:16].copy(),
@@ -115,7 +112,7 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
     growths = []
     grown = order_search.grown
     monkeypatch.setattr(order_search, "grown", lambda T: growths.append(1) or grown(T))
-    found = search_order(tight, [np.arange(15)], random_moves(3, np.random.RandomState(1)), 2, 1000)
+    found = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     assert len(growths) > 3
     assert found.score == pytest.approx(roomy.score, abs=1e-6)
 
@@ -124,13 +121,12 @@ def test_candidates_that_were_missed_are_added_until_none_is():
     m = 12
     none = np.zeros((m, m), bool)
     _, R = trees_of(m, 5)
-    moves = random_moves(3, np.random.RandomState(0))
 
     def plant(mask):
         return make_trees(R, np.full(m, float(N)), PRICE * np.arange(62), False, m, mask, none)
 
     def search(trees, starts):
-        return search_order(trees, starts, moves, 2, 1000)
+        return search_order(trees, starts, 3, np.random.RandomState(0), 2, 1000)
 
     full = search(plant(~none), [np.arange(m)])
     found = search_among_candidates(plant, none, ~none, search, [np.arange(m)])

@@ -44,6 +44,12 @@ def test_names_indices_and_tiers_mean_the_same():
         (None, [(0, 1, 2)], None, "give pairs"),
         (None, None, ["FDG", "insula"], "a list of variables for each tier"),
         (None, None, [["FDG"], ["FDG"]], "'FDG' is in two tiers"),
+        (None, None, {0: ["FDG"], 1: ["insula"]}, r"gives 0 the tier \['FDG'\]: as a mapping"),
+        (None, None, {"FDG": np.nan}, "gives 'FDG' the tier nan"),
+        (None, None, {"FDG": "10", "insula": "9"}, "gives 'FDG' the tier '10'"),
+        (None, None, 5, "tiers is 5"),
+        (None, 5, None, "required is 5: give a list of pairs"),
+        (iter([(0, 1)]), None, None, "forbidden is .*: give a list of pairs"),
     ],
 )
 def test_contradictions_and_slips_are_named(forbidden, required, tiers, message):
@@ -97,6 +103,38 @@ def test_knowledge_that_the_truth_agrees_with_does_no_harm_and_orients(simulate)
     assert turned.cpdag_[j, i]
     assert not turned.cpdag_[i, j]
     assert (free.cpdag_ | free.cpdag_.T).tolist() == (turned.cpdag_ | turned.cpdag_.T).tolist()
+
+
+def test_numbers_that_are_column_labels_are_labels():
+    names = ["4", "3", "2", "1"]
+    assert np.argwhere(read_knowledge(None, [(3, 2)], None, names).required).tolist() == [[1, 2]]
+    joined = ["L/insula", "R/insula"]
+    edge = [(("L", "insula"), ("R", "insula"))]
+    assert read_knowledge(None, edge, None, joined).required[0, 1]
+
+
+def test_columns_in_no_tier_are_told():
+    with pytest.warns(match="2 columns are in no tier .*'hippocampus', 'cuneus'"):
+        read_knowledge(None, None, [["insula"], ["FDG"]], NAMES)
+    tiers = pd.Series([1, 1, 2, 2], index=NAMES)
+    assert not read_knowledge(None, None, tiers, NAMES).allowed[2:, :2].any()
+
+
+def test_collinear_required_parents_get_the_smallest_weights(simulate):
+    X, _ = simulate(4, 100, 1)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    with pytest.warns(match="the parents of 'x2' are collinear"):
+        coef = SGBN(required=[(0, 2), (1, 2), (4, 2)]).fit(X).coef_
+    residual = X[:, 2] - X @ coef[:, 2]
+    best = np.linalg.lstsq(np.column_stack([X[:, :2], np.ones(100)]), X[:, 2])[1]
+    if not coef[3, 2]:
+        assert np.sum((residual - residual.mean()) ** 2) == pytest.approx(float(best[0]), rel=1e-6)
+
+
+def test_required_edges_in_noise_are_not_compelled():
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    learner = SGBN(required=[(0, 2), (1, 2)]).fit(X)
+    assert learner.edge_kinds_.tolist() == ["prior knowledge"] * 2
 
 
 def test_more_required_parents_than_allowed_is_an_error(simulate):

@@ -7,6 +7,7 @@ from scipy.special import comb
 
 from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, simulate_sem
 from sgbn.graph import is_dag
+from sgbn.solvers import parent_trees
 from sgbn.structure import sgbn as sgbn_module
 
 
@@ -133,6 +134,7 @@ def test_copies_of_a_column_are_told_and_survived(simulate):
         ({"gamma": "ebic"}, "gamma is 'ebic'"),
         ({"noise": "same"}, r"noise is 'same'; give one of \('unequal', 'equal'\)"),
         ({"weights": "ols"}, "weights is 'ols'"),
+        ({"alpha": 0.1}, "has an effect with weights='lasso' only. Set gamma"),
         ({"n_starts": 0}, "n_starts is 0; it must be a whole number from 1 on"),
         ({"n_kicks": -1}, "n_kicks is -1"),
         ({"max_parents": 1.5}, "max_parents is 1.5"),
@@ -158,3 +160,38 @@ def test_many_variables_are_screened_and_found(monkeypatch, simulate):
 def _candidates(X):
     R = np.corrcoef(X, rowvar=False)
     return sgbn_module._partly_correlated(sgbn_module.inverse_correlation(R, len(X)), len(X))
+
+
+def test_the_lasso_says_which_edges_only_the_order_directs():
+    X, _ = simulate_sem(np.eye(10, k=1), 500, random_state=0)  # a chain: nothing is decidable
+    learner = SGBN(weights="lasso").fit(X)
+    kinds = dict(zip(map(tuple, np.argwhere(learner.coef_)), learner.edge_kinds_, strict=True))
+    assert set(kinds.values()) == {"reversible", "order only"}
+    assert all(abs(i - j) == 1 for (i, j), kind in kinds.items() if kind == "reversible")
+    assert np.array_equal(learner.cpdag_, SGBN().fit(X).cpdag_)
+
+
+def test_equal_variances_ask_for_the_units_of_the_data(simulate):
+    X, _ = simulate(5, 100, 2)
+    with pytest.warns(match="as if standardised"):
+        SGBN(noise="equal").fit(X / X.std(axis=0))
+    with pytest.warns(match="'x4' is .* times that of"):
+        SGBN(noise="equal").fit(X * [1, 1, 1, 1, 1000.0])
+
+
+def test_kicks_go_on_as_long_as_they_help():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 40)) @ rng.uniform(-1, 1, (40, 40))
+    scores = [SGBN(n_kicks=k).fit(X).score_ for k in (0, 3, 30)]
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_bounded_trees_still_end_and_give_a_network(monkeypatch, simulate):
+    X, _ = simulate(30, 300, 4, degree=6.0)
+    free = SGBN(0.0, n_kicks=0).fit(X)
+    monkeypatch.setattr(parent_trees, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(parent_trees, "NODES_A_TREE", 20)
+    monkeypatch.setattr(parent_trees, "CHILDREN_A_TREE", 200)
+    bounded = SGBN(0.0, n_kicks=0).fit(X)
+    assert is_dag(bounded.coef_)
+    assert bounded.score_ == pytest.approx(free.score_, rel=0.05)

@@ -10,6 +10,13 @@ def sgbn(X):
     return SGBN().fit(X).coef_ != 0
 
 
+def sgbn_class(X):
+    """Order search, its equivalence class: directed by the same rule as the classes of peers."""
+    from sgbn import SGBN
+
+    return SGBN().fit(X).cpdag_
+
+
 def sgbn_fast(X):
     """Order search without kicks: the fast setting."""
     from sgbn import SGBN

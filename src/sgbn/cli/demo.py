@@ -95,10 +95,8 @@ def _print_recovery(cohort, learners) -> None:  # type: ignore[no-untyped-def]
     print()
     print(f"Arrows in one group only: {n_true} in truth, {n_learned} learned. Most of those")
     print("learned are chance: a difference between two learned networks is no finding by itself.")
-    print(
-        "Data decide a direction where an edge is 'compelled'; a 'reversible' one fits as well the"
-    )
-    print("the other way round. The tables of edges say which is which.")
+    print("A direction is 'compelled' if the data decide it, provided that the edges around it are")
+    print("right; a 'reversible' one fits as well the other way. The tables say which is which.")
 
 
 def _draw(cohort, learners, folder: Path) -> Path:  # type: ignore[no-untyped-def]

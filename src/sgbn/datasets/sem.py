@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.acyclicity import adjacency
 
 Array = NDArray[np.float64]
 
@@ -17,7 +18,7 @@ def random_weights(
     graph: ArrayLike, rng: np.random.Generator, low: float = 0.5, high: float = 1.0
 ) -> Array:
     """Weights of either sign, uniform between `low` and `high` in size, on the edges of a graph."""
-    support = np.asarray(graph) != 0
+    support = adjacency(graph)
     size = rng.uniform(low, high, support.shape)
     sign = rng.choice([-1.0, 1.0], support.shape)
     weights: Array = support * size * sign
@@ -37,8 +38,8 @@ def simulate_sem(
 
     Parameters
     ----------
-    graph : array-like of shape (m, m)
-        ``graph[i, j] != 0`` is the edge i -> j.
+    graph : array-like of shape (m, m), or network
+        ``graph[i, j] != 0`` is the edge i -> j; what `load_network` gives will do.
     n_samples : int
     low, high : float
         Weights are uniform in size between these, of either sign.

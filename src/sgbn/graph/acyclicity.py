@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
@@ -48,8 +50,14 @@ def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
     return level
 
 
-def adjacency(A: ArrayLike) -> NDArray[np.bool_]:
-    """Which edges a graph has, as a new boolean matrix, from any matrix of weights."""
+def adjacency(A: Any) -> NDArray[np.bool_]:
+    """Which edges a graph has, as a new boolean matrix.
+
+    From any matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner (`coef_`).
+    """
+    if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
+        held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
+        A = held[0] if held else A
     return np.asarray(A) != 0
 
 

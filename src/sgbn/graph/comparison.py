@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import adjacency
@@ -100,12 +99,13 @@ class GraphComparison:
 
 
 def compare_graphs(learned: Any, true: Any) -> GraphComparison:
-    """Compare the edges of two DAGs on the same nodes in the same order.
+    """Compare the edges of two DAGs on the same nodes.
 
     Parameters
     ----------
-    learned, true : array-like of shape (m, m), DataFrame or GaussianNetwork
-        For two groups, which is which decides what counts as false and what as missing.
+    learned, true : array-like of shape (m, m), DataFrame, network or fitted learner
+        Where both have names, these are matched. For two groups, which is which decides what
+        counts as false and what as missing.
     """
     return GraphComparison(*_on_the_same_nodes(learned, true))
 
@@ -158,22 +158,28 @@ def pdag_errors(learned: Any, true: Any) -> int:
 
 
 def _on_the_same_nodes(first: Any, second: Any) -> tuple[Graph, Graph]:
-    """Adjacency matrices of two graphs, once they are known to fit each other."""
-    (A, names), (B, other_names) = (_matrix_and_names(graph) for graph in (first, second))
+    """Adjacency matrices of two graphs; where both have names, these are matched."""
+    A, B = adjacency(first), adjacency(second)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:
         raise InputError(
             f"the graphs have shapes {A.shape} and {B.shape}: give two square matrices, or two "
             "networks, on the same variables."
         )
+    names, other_names = _names(first), _names(second)
     if names and other_names and names != other_names:
-        raise InputError("the two networks have other variables, or in another order.")
-    return adjacency(A), adjacency(B)
+        if sorted(names) != sorted(other_names):
+            only = sorted(set(names) ^ set(other_names))
+            raise InputError(
+                f"the two networks have other variables: {only[0]!r} is in one of them only "
+                f"({len(only)} such). Compare networks on the same variables."
+            )
+        place = [other_names.index(name) for name in names]
+        B = B[np.ix_(place, place)]
+    return A, B
 
 
-def _matrix_and_names(graph: Any) -> tuple[NDArray[Any], list[str]]:
-    """Matrix of a graph, and the names of its nodes if it is a table or a network."""
+def _names(graph: Any) -> list[str]:
+    """Names of the nodes of a table, a network or a fitted learner; none for a matrix."""
     if hasattr(graph, "columns"):
-        return np.asarray(graph), [str(column) for column in graph.columns]
-    if hasattr(graph, "coef"):
-        return np.asarray(graph.coef), list(graph.names)
-    return np.asarray(graph), []
+        return [str(column) for column in graph.columns]
+    return list(getattr(getattr(graph, "network_", graph), "names", []))

@@ -83,9 +83,15 @@ def cpdag(A: ArrayLike) -> Graph:
     support = adjacency(A)
     if not is_dag(support):
         raise InputError("only a DAG has a CPDAG; this graph has a directed cycle.")
+    return _class_of(support, support)
+
+
+def _class_of(support: Graph, evidence: Graph) -> Graph:
+    """Close the skeleton of a DAG under those of its v-structures whose arrows are `evidence`."""
     P = skeleton(support)
     for i, k, j in v_structures(support):
-        P[k, i] = P[k, j] = False
+        if evidence[i, k] and evidence[j, k]:
+            P[k, i] = P[k, j] = False
     return close_orientations(P)
 
 
@@ -187,7 +193,9 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
     return closed
 
 
-def edge_kinds(A: ArrayLike, known: ArrayLike | None = None) -> NDArray[np.str_]:
+def edge_kinds(
+    A: ArrayLike, known: ArrayLike | None = None, required: ArrayLike | None = None
+) -> NDArray[np.str_]:
     """Why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
 
     Parameters
@@ -196,12 +204,15 @@ def edge_kinds(A: ArrayLike, known: ArrayLike | None = None) -> NDArray[np.str_]
         A DAG that agrees with `known`.
     known : array-like of shape (m, m), optional
         Prior knowledge as in `orient_known`.
+    required : array-like of shape (m, m), optional
+        Edges that are there because they had to be: nothing that rests on them is compelled.
 
     Returns
     -------
     ndarray of str
         "compelled": all equivalent DAGs have it; "prior knowledge": only all those that agree
-        with `known`; "reversible": some of these have it the other way round.
+        with `known`, or because of a required edge; "reversible": some of these have it the other
+        way round. All if the edges of A are right.
 
     Examples
     --------
@@ -219,6 +230,8 @@ def edge_kinds(A: ArrayLike, known: ArrayLike | None = None) -> NDArray[np.str_]
     if known is not None:
         _check_agrees(support, _forbidden(support, known))
         oriented = orient_known(P, known)
+    if required is not None:
+        P = _class_of(support, ~adjacency(required))
     reasons = [~P.T[support], ~oriented.T[support]]
     return np.select(reasons, ["compelled", "prior knowledge"], "reversible")
 

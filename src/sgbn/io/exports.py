@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph import edge_kinds
 
@@ -23,6 +24,11 @@ def edge_table(network: GaussianNetwork | Any) -> pd.DataFrame:
         knowledge and of equal variances.
     """
     learner, network = network, getattr(network, "network_", network)
+    if not hasattr(network, "edges"):
+        raise InputError(
+            f"{type(network).__name__} is no network and no fitted learner. Fit it first; of a "
+            "Pipeline give the last step."
+        )
     table = pd.DataFrame.from_records(network.edges())
     kinds = getattr(learner, "edge_kinds_", None)
     sd = pd.Series(np.sqrt(np.diag(network.covariance)), index=network.names)

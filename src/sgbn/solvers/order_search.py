@@ -42,6 +42,7 @@ from sgbn.solvers.tucks import tuck_any
 Order = NDArray[np.int64]
 
 ROUNDS = 5  # of adding candidates that were missed; 1 or 2 are usual
+MOST_GROWTHS = 30  # of the trees in one local search
 KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
 
 
@@ -254,13 +255,13 @@ def _all_parents(trees: Trees, S: Room) -> NDArray[np.bool_]:
     return parents
 
 
-def random_moves(n_kicks: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw the moves of all kicks for `search_order`."""
-    return rng.random_sample((n_kicks, KICK, 2))
-
-
 def search_order(
-    trees: Trees, starts: list[Order], kicks: NDArray[np.float64], depth: int, budget: int
+    trees: Trees,
+    starts: list[Order],
+    n_kicks: int,
+    rng: np.random.RandomState,
+    depth: int,
+    budget: int,
 ) -> Found:
     """Search from several orders, then by kicks from the best one.
 
@@ -269,8 +270,9 @@ def search_order(
     trees : Trees
     starts : list of ndarray of shape (m,)
         Orders; variable ``order[i]`` stands at place i. They must agree with the required edges.
-    kicks : ndarray of shape (n_kicks, moves, 2)
-        Numbers from 0 to 1.
+    n_kicks : int
+        Kicks in a row without a better order after which the search ends.
+    rng : RandomState
     depth : int
         Tucks in a row that are tried together; 0 for none.
     budget : int
@@ -283,13 +285,16 @@ def search_order(
         if score < best_score - TOL:
             best, best_score = S.order.copy(), score
     S = rooms[0]
-    for moves in kicks:
+    in_vain = 0
+    while in_vain < n_kicks:
+        in_vain += 1
         S.order[:] = best
         S.rank[best] = np.arange(len(best))
-        _kick(trees, S, moves)
+        _kick(trees, S, rng.random_sample((KICK, 2)))
         trees, score = _local_search(trees, S, depth, budget)
         if score < best_score - TOL:
             best, best_score = S.order.copy(), score
+            in_vain = 0
     return parents_for(trees, best)
 
 
@@ -336,9 +341,12 @@ def search_among_candidates(
 
 
 def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:
-    """Move and tuck from ``S.order``, in place, with more room whenever the trees are full."""
+    """Move and tuck from ``S.order``, in place, with more room whenever the trees are full.
+
+    Where even the largest trees are full again and again, the order reached is kept.
+    """
     tucks_left = np.array([budget])
-    while True:
+    for _ in range(MOST_GROWTHS):
         score = _settle(trees, S)
         gain = np.inf
         while gain > 0.0 and not trees.used[IS_FULL]:
@@ -348,3 +356,4 @@ def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees
         if not trees.used[IS_FULL]:
             return trees, score
         trees = grown(trees)
+    return trees, parents_for(trees, S.order).score

@@ -4,7 +4,8 @@ r"""Best parents of a variable among those that come before it, kept in trees.
           \quad \text{or, with equal noise variances,} \quad
           \frac{RSS_{v|P}}{\sigma^2} + c |P|
 
-by growing (the best variable first, as long as the score falls) and then shrinking. What growing
+nearly: by growing (the best variable first, as long as the score falls) and then shrinking, so that
+variables which help only together may be missed. What growing
 does depends on the variables that are available; a tree a variable keeps all that was ever needed:
 a path from the root is a growing set, the children of a tree node are the variables that would
 improve it, the best first, and the first one that is available is taken. Scores are kept in the
@@ -31,6 +32,7 @@ COLLINEAR = 1e-10  # share of a variable's variance that the others leave: less 
 SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance
 NODES_A_TREE, CHILDREN_A_TREE = 192, 3072  # to begin with; memory not used is not taken
 TOL = 1e-7  # of scores, which are of the size of n m: less is round-off
+MOST_BYTES = 2**29  # of trees; they hold what can be computed again
 REDUNDANT = 1e30  # in place of a root of zero: takes a redundant parent out of the equations
 IS_EQUAL, MAX_PARENTS = 0, 1  # places in `limits`
 PARENT, VARIABLE, DEPTH, FIRST, COUNT, KEPT = 0, 1, 2, 3, 4, 5  # in a row of `node`
@@ -111,7 +113,7 @@ def make_trees(
         price=price,
         limits=np.array([is_equal, min(max_parents, width - 1)], dtype=float),
         **_pools(NODES_A_TREE * m, CHILDREN_A_TREE * m, (m + 63) // 64),
-        used=np.array([0, 0, 0, -1]),
+        used=np.empty(4, np.int64),
         path=np.empty(width, np.int64),
         index=np.empty(max(others.shape[1], width), np.int64),
         L=np.empty((width, width)),
@@ -119,11 +121,7 @@ def make_trees(
         rows=np.empty((width + 3, max(others.shape[1] - 1, width))),
         loaded_rss=np.empty(1),
     )
-    roots = trees.node[:m]  # the path of a root holds the required parents
-    roots[:] = -1
-    roots[:, DEPTH] = trees.required[:, 0]
-    trees.used[N_NODES] = m
-    return trees
+    return _planted(trees)
 
 
 def _listed(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -148,13 +146,25 @@ def _pools(n_nodes: int, n_children: int, n_words: int) -> dict[str, NDArray[Any
 
 
 def grown(trees: Trees) -> Trees:
-    """Return the same trees with twice the room."""
+    """Return the same trees with twice the room; at `MOST_BYTES`, new ones in the same room."""
+    pools = {name: getattr(trees, name) for name in ("node", "score", "sets", "child")}
+    if 2 * sum(pool.nbytes for pool in pools.values()) > MOST_BYTES:
+        trees.sets[:] = 0
+        return _planted(trees)
     larger = _pools(2 * len(trees.node), 2 * len(trees.child), trees.sets.shape[2])
-    for name, array in larger.items():
-        old = getattr(trees, name)
-        array[: len(old)] = old
+    for name, old in pools.items():
+        larger[name][: len(old)] = old
     trees.used[IS_FULL] = 0
     return trees._replace(**larger)
+
+
+def _planted(trees: Trees) -> Trees:
+    """Make the roots; the path of a root holds the required parents."""
+    m = len(trees.R)
+    trees.node[:m] = -1
+    trees.node[:m, DEPTH] = trees.required[:, 0]
+    trees.used[:] = (m, 0, 0, -1)
+    return trees
 
 
 @jit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,39 @@ from sgbn.graph.acyclicity import levels
 from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
 from sgbn.structure.given_graph import user_weights
+from sgbn.structure.knowledge import Knowledge
 from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Array = NDArray[np.float64]
+
+
+class Arrows(NamedTuple):
+    """What there is to say about directions: a learned DAG, and what else was known or assumed."""
+
+    graph: NDArray[Any]
+    knowledge: Knowledge | None = None
+    equal: bool = False
+
+    def equivalence_class(self) -> NDArray[np.bool_]:
+        """Return the CPDAG, oriented further by prior knowledge."""
+        P = cpdag(self.graph)
+        return P if self.knowledge is None else orient_known(P, self.knowledge.directions)
+
+    def kinds(self, coef: Array) -> NDArray[np.str_]:
+        """Say what the direction of each edge of `coef` rests on."""
+        support = self.graph != 0
+        known, required = (
+            (None, None)
+            if self.knowledge is None
+            else (self.knowledge.directions, self.knowledge.required)
+        )
+        table = np.full(support.shape, "order only", dtype=object)
+        kinds = edge_kinds(support, known, required)
+        table[support] = np.where(self.equal & (kinds == "reversible"), "equal variances", kinds)
+        return table[coef != 0].astype(str)
 
 
 class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
@@ -66,40 +93,32 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         moments: Moments,
         B: Array,
         names: list[str],
-        known: NDArray[np.bool_] | None = None,
-        equal: bool = False,
+        arrows: Arrows | None = None,
     ) -> None:
-        """Store a network; row ``B[j]`` holds the weights of j's parents, in canonical order.
-
-        ``known[i, j]``: i -> j is known to be the direction; `equal`: equal noise variances were
-        taken to decide directions.
-        """
+        """Store a network; row ``B[j]`` holds the weights of j's parents, in canonical order."""
         weights = user_weights(moments, B, names)
         self.coef_, self.coef_std_ = weights.coef, weights.coef_std
         self.intercept_, self.noise_variance_ = weights.intercept, weights.noise_variance
         # Raises CycleError if the learner broke its promise: a DAG is checked on every fit.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
         self.order_ = levels(self.coef_)
-        self._known = known if known is not None and known.any() else None
-        self._equal = equal
+        self._arrows = Arrows(self.coef_ != 0) if arrows is None else arrows
 
     @property
     def cpdag_(self) -> NDArray[np.bool_]:
         """What data and prior knowledge decide of the directions: i - j is set both ways."""
         check_is_fitted(self)
-        P = cpdag(self.coef_)
-        return P if self._known is None else orient_known(P, self._known)
+        return self._arrows.equivalence_class()
 
     @property
     def edge_kinds_(self) -> NDArray[np.str_]:
         """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
 
-        "compelled", "prior knowledge", "equal variances" or "reversible"; see
+        "compelled", "prior knowledge", "equal variances", "reversible" or "order only"; see
         `sgbn.graph.edge_kinds`.
         """
         check_is_fitted(self)
-        kinds = edge_kinds(self.coef_, self._known)
-        return np.where(self._equal & (kinds == "reversible"), "equal variances", kinds)
+        return self._arrows.kinds(self.coef_)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-likelihood of every row of X under the learned network.

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.acyclicity import adjacency
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import refit_column, residual_variances
 from sgbn.validation import check_values
 
 Array = NDArray[np.float64]
 
+COLLINEAR = 1e-10  # share of the largest singular value below which one is round-off
 NOISE_FLOOR = 1e-12  # share of a variable's variance below which its noise is round-off
 
 
@@ -66,13 +68,13 @@ def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> Gauss
 
 def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> NDArray[np.bool_]:
     """Edges of a graph among the variables `names`; labels, where both sides have them, decide."""
+    support = adjacency(graph)
     if hasattr(graph, "columns"):
         nodes = [str(column) for column in graph.columns]
-    elif hasattr(graph, "coef"):
-        nodes, graph = list(graph.names), graph.coef
+    elif hasattr(graph, "names"):
+        nodes = list(graph.names)
     else:
-        return np.asarray(graph) != 0
-    support = np.asarray(graph) != 0
+        return support
     if not labelled:
         return support
     if sorted(nodes) != sorted(names):
@@ -86,10 +88,15 @@ def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
     refitted = B.copy()
     refitted[:, moments.m :] = 1.0  # a bias is always refitted
     bad = [j for j in range(moments.m) if not refit_column(moments.R, j, refitted[j])]
+    for j in bad:
+        parents = np.flatnonzero(refitted[j])
+        gram, target = moments.R[np.ix_(parents, parents)], moments.R[parents, j]
+        refitted[j, parents] = np.linalg.lstsq(gram, target, rcond=COLLINEAR)[0]
     if bad:
         warn(
-            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: their weights were "
-            "not refitted. Drop one of them, or raise alpha."
+            f"the parents of {names[moments.columns[bad[0]]]!r} are collinear: of the many weights "
+            "that fit equally well the smallest are taken. Drop one of them, or ask for fewer "
+            "edges (a larger alpha or gamma)."
         )
     return refitted
 
@@ -119,7 +126,7 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     if exact.size:
         warn(
             f"{names[exact[0]]!r} is an exact linear function of its parents ({exact.size} such "
-            "columns); its noise variance is set to a small positive number. Drop it, or raise "
-            "alpha."
+            "columns); its noise variance is set to a small positive number. Drop it, or ask for "
+            "fewer edges (a larger alpha or gamma)."
         )
     return Weights(coef_std, coef, intercept, np.maximum(noise, floor))

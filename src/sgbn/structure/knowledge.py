@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
+from sgbn.validation import is_number
 
 Mask = NDArray[np.bool_]
 
@@ -59,6 +60,13 @@ def read_knowledge(
     m = len(names)
     tier = _read_tiers(tiers, names)
     placed = tier >= 0
+    if tiers is not None and not placed.all():
+        free = [name for name, has_tier in zip(names, placed, strict=True) if not has_tier]
+        warn(
+            f"{len(free)} columns are in no tier and may be before or after all others: "
+            f"{', '.join(map(repr, free[:3]))}{', ...' if len(free) > 3 else ''}. Put them into a "
+            "tier if they have one."
+        )
     backwards = (tier[:, None] > tier) & placed[:, None] & placed
     excluded = _read_edges(forbidden, names, "forbidden")
     must = _read_edges(required, names, "required")
@@ -79,8 +87,8 @@ def check_number_of_parents(required: Mask, max_parents: int, names: Sequence[st
     if needed.max() > max_parents:
         j = int(np.argmax(needed))
         raise InputError(
-            f"{names[j]!r} has {needed[j]} required parents, but may have {max_parents} "
-            "(max_parents, or a third of the samples). Require fewer, or raise max_parents."
+            f"{names[j]!r} has {needed[j]} required parents, but may have {max_parents}: no more "
+            "than max_parents, nor than a third of the samples. Require fewer."
         )
 
 
@@ -96,7 +104,11 @@ def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
 
 def _read_edges(edges: Iterable[Any] | None, names: Sequence[str], kind: str) -> Mask:
     mask = np.zeros((len(names), len(names)), dtype=bool)
-    for edge in () if edges is None else edges:
+    if edges is None:
+        return mask
+    if not isinstance(edges, Sequence | Set | np.ndarray):  # an iterator would be empty next time
+        raise InputError(f"{kind} is {edges!r}: give a list of pairs (source, target).")
+    for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence | np.ndarray) or len(edge) != 2:
             raise InputError(f"{kind} holds {edge!r}: give pairs (source, target).")
         source, target = (_column(end, names, kind) for end in edge)
@@ -113,9 +125,19 @@ def _read_tiers(
     found = np.full(len(names), -1)
     if tiers is None:
         return found
+    if hasattr(tiers, "to_dict"):  # a column of a table of regions
+        tiers = tiers.to_dict()
     if isinstance(tiers, Mapping):
+        for name, level in tiers.items():
+            if not is_number(level) or level != level:
+                raise InputError(
+                    f"tiers gives {name!r} the tier {level!r}: as a mapping it gives each variable "
+                    "a number, such as {'age': 0, 'hippocampus': 1}."
+                )
         levels = sorted(set(tiers.values()))
         tiers = [[name for name, level in tiers.items() if level == now] for now in levels]
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise InputError(f"tiers is {tiers!r}: give a list of variables for each tier.")
     for level, members in enumerate(tiers):
         if isinstance(members, str) or not isinstance(members, Iterable):
             raise InputError(f"tiers holds {members!r}: give a list of variables for each tier.")
@@ -129,6 +151,9 @@ def _read_tiers(
 
 def _column(variable: Any, names: Sequence[str], kind: str) -> int:
     """Index of a variable that is given by name or index."""
+    name = "/".join(map(str, variable)) if isinstance(variable, tuple) else str(variable)
+    if name in names:  # a name comes first: columns may be labelled by numbers
+        return list(names).index(name)
     if isinstance(variable, Integral) and not isinstance(variable, bool):
         column = int(variable)
         if not 0 <= column < len(names):
@@ -136,8 +161,8 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
                 f"{kind} names column {column}, but there are columns 0 to {len(names) - 1} only."
             )
         return column
-    if str(variable) in names:
-        return list(names).index(str(variable))
     near = get_close_matches(str(variable), names, 1)
     hint = f" Is it {near[0]!r}?" if near else " Correct it, or give the column's index."
+    if list(names) == [f"x{k}" for k in range(len(names))]:
+        hint = " X has no column names: give a DataFrame, or indices."
     raise InputError(f"{kind} names {variable!r}, which is no column.{hint}")

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
+from sgbn.exceptions import warn
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.knowledge import Knowledge
@@ -53,13 +55,19 @@ def lasso_along_order(
         alphas = _best_alphas(moments, values, names, unit, cv)
     else:
         alphas = np.full(moments.m, alpha)
-    return lasso_gram(moments.R, _prices(moments, unit, alphas)).x
+    result = lasso_gram(moments.R, _prices(moments, unit, alphas))
+    if not result.converged:
+        warn(
+            f"the lasso of some column stopped at a KKT violation of {result.violation:.1e}: "
+            "columns are nearly collinear. Drop one of them, or raise alpha.",
+            ConvergenceWarning,
+        )
+    return result.x
 
 
 def _prices(moments: Moments, unit: Array, alpha: Array) -> Array:
     """Rows of prices in canonical places; ``unit[i, j]`` is 0, 1 or infinity for i -> j."""
-    with np.errstate(invalid="ignore"):  # 0 times infinity does not occur: alpha > 0
-        return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING))
+    return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING))
 
 
 def _best_alphas(moments: Moments, values: Array, names: list[str], unit: Array, cv: Any) -> Array:

@@ -24,7 +24,7 @@ from sgbn.jit import jit
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
-from sgbn.structure.knowledge import read_knowledge
+from sgbn.structure.knowledge import Knowledge, read_knowledge
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
@@ -277,11 +277,10 @@ class ORSGBN(PenalizedEstimator):
         self.n_jobs = n_jobs
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        self._knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        self._knowledge: Knowledge = read_knowledge(
+            self.forbidden, self.required, self.tiers, names
+        )
         return super()._fit_moments(moments, values, names)
-
-    def _known_directions(self) -> NDArray[np.bool_]:
-        return self._knowledge.directions
 
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         units = penalty_units(moments, self.standardize)

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import TOL
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
+from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.penalties import penalty_units
 from sgbn.structure.selection import CRITERIA, select_alpha
 from sgbn.validation import is_number, warn_about_ties
@@ -50,13 +51,11 @@ class PenalizedEstimator(NetworkEstimator):
     cv: Any
     max_iter: int
     n_jobs: int | None
+    _knowledge: Knowledge | None = None
 
     @abstractmethod
     def _learn(self, moments: Moments, alpha: float) -> Learned:
         """Learn the weights for one alpha."""
-
-    def _known_directions(self) -> NDArray[np.bool_] | None:
-        return None
 
     def _moments(self, values: Array, names: list[str]) -> Moments:
         return moments_of(values, names, bias=self.penalize_intercept)
@@ -106,6 +105,6 @@ class PenalizedEstimator(NetworkEstimator):
         units = penalty_units(moments, self.standardize)
         warn_about_ties(moments, learned.B, np.sqrt(self.alpha_) * units, names)
         B = least_squares(moments, learned.B, names) if self.refit else learned.B
-        self._store(moments, B, names, self._known_directions())
+        self._store(moments, B, names, Arrows(moments.to_user(B[:, : moments.m]), self._knowledge))
         self.n_iter_ = learned.n_iter
         self.objective_path_ = np.array(learned.objective_path, dtype=OBJECTIVE_STEP)

@@ -3,8 +3,8 @@ r"""SGBN: a network by order search, the learner to start with.
 .. math:: \min_{DAG} \sum_j n \log \frac{RSS_j}{n} + k_j \log n
           + 2 \gamma \log \binom{m - 1}{k_j}, \quad k_j = |PA_j|
 
-(extended BIC, Chen and Chen 2008), over orders of the variables with the best parents for each
-order (`sgbn.solvers.order_search`); with equal noise variances the first term is
+(extended BIC, Chen and Chen 2008), over orders of the variables, with parents chosen greedily for
+each order (`sgbn.solvers.order_search`); with equal noise variances the first term is
 :math:`RSS_j / \sigma^2`.
 """
 
@@ -20,17 +20,17 @@ from scipy.linalg import get_lapack_funcs
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
+from sgbn.graph.acyclicity import topological_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.solvers.order_search import (
     Found,
-    random_moves,
     search_among_candidates,
     search_order,
 )
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge, check_number_of_parents, read_knowledge
 from sgbn.structure.lasso_along_order import lasso_along_order
@@ -43,11 +43,15 @@ VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest 
 SMALLEST_RIDGE = 0.02
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
-MANY = 100  # variables beyond which one start and no kicks find as much
-EFFORT = {"n_starts": (2, 1), "n_kicks": (10, 0)}  # up to that number, and beyond
+MANY = 100  # variables beyond which one start and no kicks find as much ...
+SAMPLES_A_VARIABLE = 4  # ... if there are that many samples
+TOO_MANY = 500  # variables for which kicks take too long
+EFFORT = {"n_starts": (2, 1), "n_kicks": (10, 0)}
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
+STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
+UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
 SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
 VARIANCE_ROUNDS = 5
 
@@ -78,10 +82,12 @@ class SGBN(NetworkEstimator):
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     n_starts : int, optional
         Orders to start from: variance inflation rising, then falling, then random ones. By
-        default 2, and 1 for more than 100 variables.
+        default 2; 1 for more than 500 variables, or more than 100 with 4 times as many samples.
     n_kicks : int, optional
-        Searches from the best order after random moves. By default 10, and none for more than
-        100 variables. ``n_kicks=0`` is the fast setting.
+        Searches from the best order after random moves: the search ends when that many in a row
+        found nothing better. By default 10, and none where `n_starts` is 1. ``n_kicks=0`` is the
+        fast setting. On real data the best order is hard to find: raise `n_kicks` until
+        `score_` stays.
     forbidden, required : list of (source, target), optional
         Edges that must not and that must be, by column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
@@ -110,15 +116,17 @@ class SGBN(NetworkEstimator):
         What data and prior knowledge decide: i -> j where ``cpdag_[i, j]`` alone is set, i - j
         where ``cpdag_[j, i]`` is set as well.
     edge_kinds_ : ndarray of str
-        For each edge, in the order of ``np.argwhere(coef_)``: "compelled", "prior knowledge",
-        "equal variances" (only that assumption decides) or "reversible" (nothing does).
+        For each edge, in the order of ``np.argwhere(coef_)``, what its direction rests on, if the
+        learned edges are right: "compelled" (the data), "prior knowledge", "equal variances"
+        (only that assumption), "reversible" (nothing) or, for edges that the lasso adds, "order
+        only". `edge_table` shows them beside the edges.
     order_ : ndarray of shape (m,)
         Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
     network_ : GaussianNetwork
     gamma_ : float
         The gamma used.
     score_ : float
-        The criterion of the network found (smaller is better).
+        The criterion of the network found, before any lasso (smaller is better).
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
 
@@ -183,31 +191,46 @@ class SGBN(NetworkEstimator):
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-        if self.alpha != "cv" and not (is_number(self.alpha) and 0 < self.alpha < np.inf):
+        if isinstance(self.alpha, str) and self.alpha == "cv":
+            return
+        if not (is_number(self.alpha) and 0 < self.alpha < np.inf):
             raise InputError(f"alpha is {self.alpha!r}; give a positive number or 'cv'.")
+        if self.weights == "refit":
+            raise InputError(
+                f"alpha is {self.alpha!r}, but has an effect with weights='lasso' only. Set gamma "
+                "for the sparsity of the network."
+            )
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         self.gamma_ = max(1.0, np.log10(moments.n) / 2) if self.gamma is None else float(self.gamma)
+        if self.noise == "equal":
+            _warn_about_units(moments, names)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         check_number_of_parents(knowledge.required, self._most_parents(moments), names)
         precision = inverse_correlation(moments.R, moments.n)
         labels = self._labels(moments, precision, names)
         found = self._search(moments, precision, knowledge, labels)
-        graph, order = found.parents, found.order
+        graph = found.parents
         if self.noise == "unequal":
             graph = _canonical_graph(graph, moments, knowledge, labels)
         if self.weights == "refit":
             B = least_squares(moments, graph.astype(float), names)
         else:
+            order = np.array(topological_order(graph.T))
             B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
         self.score_ = found.score
-        self._store(moments, B, names, knowledge.directions, equal=self.noise == "equal")
+        arrows = Arrows(moments.to_user(graph), knowledge, self.noise == "equal")
+        self._store(moments, B, names, arrows)
         return self
 
-    def _effort(self, name: str, m: int) -> int:
-        """Return `n_starts` or `n_kicks`, by default that for m variables."""
+    def _effort(self, name: str, moments: Moments) -> int:
+        """Return `n_starts` or `n_kicks`, by default what the size of the problem calls for."""
         value = getattr(self, name)
-        return EFFORT[name][m > MANY] if value is None else int(value)
+        if value is not None:
+            return int(value)
+        m, n = moments.m, moments.n
+        is_easy = m > MANY and (n > SAMPLES_A_VARIABLE * m or m > TOO_MANY)
+        return EFFORT[name][is_easy]
 
     def _most_parents(self, moments: Moments) -> int:
         most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
@@ -220,7 +243,7 @@ class SGBN(NetworkEstimator):
         """
         has_names = hasattr(self, "feature_names_in_")
         tie = np.argsort(np.argsort([names[c] for c in moments.columns])) if has_names else None
-        vif = np.round(np.log(np.diag(precision)), VIF_DIGITS)
+        vif = np.round(np.log(np.maximum(np.diag(precision), 1.0)), VIF_DIGITS)
         return np.argsort(vif, kind="stable") if tie is None else np.lexsort((tie, vif))
 
     def _search(
@@ -231,8 +254,8 @@ class SGBN(NetworkEstimator):
         R = np.ascontiguousarray(moments.R[here])
         allowed, required = (mask[here] for mask in knowledge.rows(moments))
         rng = check_random_state(self.random_state)
-        starts = _starts(required, self._effort("n_starts", moments.m), rng)
-        moves = random_moves(self._effort("n_kicks", moments.m), rng)
+        starts = _starts(required, self._effort("n_starts", moments), rng)
+        n_kicks = self._effort("n_kicks", moments)
         price = ebic_prices(moments.n, moments.m, self.gamma_)
         is_equal = self.noise == "equal"
         most = self._most_parents(moments)
@@ -245,7 +268,7 @@ class SGBN(NetworkEstimator):
                 lambda mask: make_trees(R, weight, price, is_equal, most, mask, required),
                 candidates,
                 allowed,
-                lambda trees, orders: search_order(trees, orders, moves, TUCK_DEPTH, TUCKS),
+                lambda trees, orders: search_order(trees, orders, n_kicks, rng, TUCK_DEPTH, TUCKS),
                 starts,
             )
 
@@ -256,6 +279,24 @@ class SGBN(NetworkEstimator):
             found = search(np.full(moments.m, float(moments.n)))
         back = np.argsort(labels)
         return Found(labels[found.order], found.parents[np.ix_(back, back)], found.score)
+
+
+def _warn_about_units(moments: Moments, names: list[str]) -> None:
+    """Equal noise variances are a statement about units: warn where these were made equal."""
+    small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
+    ratio = moments.sd[large] / moments.sd[small]
+    if ratio < 1 + STANDARDISED:
+        warn(
+            "all columns have the same standard deviation, as if standardised: noise='equal' is "
+            "about the units of the data and decides directions wrongly then. Give the data as "
+            "they were measured, or use noise='unequal'."
+        )
+    elif ratio > UNLIKE_UNITS:
+        warn(
+            f"the standard deviation of {names[large]!r} is {ratio:.0f} times that of "
+            f"{names[small]!r}: noise='equal' supposes that the columns share a unit. Use "
+            "noise='unequal' if they do not."
+        )
 
 
 def ebic_prices(n: int, m: int, gamma: float) -> Array:

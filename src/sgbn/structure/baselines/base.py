@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.base import NetworkEstimator
@@ -24,6 +24,9 @@ from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 Graph = NDArray[np.bool_]
+
+
+LARGE_BLANKET = 20  # variables; each two more double the time
 
 
 class LearnedGraph(NamedTuple):
@@ -87,5 +90,11 @@ class ConstraintEstimator(GraphEstimator):
     def _learn(self, moments: Moments) -> LearnedGraph:
         test = self._test(moments)
         blankets = self._blankets(test, moments)
+        largest = int((blankets & blankets.T).sum(axis=0).max())
+        if largest > LARGE_BLANKET:
+            warn(
+                f"a Markov blanket has {largest} variables, and up to 2^{largest} of its subsets "
+                "are searched: this may take very long. Lower `significance`, or use SGBN."
+            )
         P = self._orient(test, blankets & blankets.T)
         return LearnedGraph(blankets, P, closest_dag(P))
