@@ -44,9 +44,9 @@ SMALLEST_RIDGE = 0.02
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
 MANY = 100  # variables beyond which one start and no kicks find as much ...
-SAMPLES_A_VARIABLE = 4  # ... if there are that many samples
-TOO_MANY = 500  # variables for which kicks take too long
-EFFORT = {"n_starts": (2, 1), "n_kicks": (10, 0)}
+ENOUGH = 2  # ... with that many samples a variable, or
+TOO_MANY = 500  # variables, for which kicks take too long
+PLENTY = 10  # samples a variable with which the best order is soon found
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
@@ -82,12 +82,12 @@ class SGBN(NetworkEstimator):
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     n_starts : int, optional
         Orders to start from: variance inflation rising, then falling, then random ones. By
-        default 2; 1 for more than 500 variables, or more than 100 with 4 times as many samples.
+        default 2; 1 for more than 500 variables, or more than 100 with twice as many samples.
     n_kicks : int, optional
         Searches from the best order after random moves: the search ends when that many in a row
-        found nothing better. By default 10, and none where `n_starts` is 1. ``n_kicks=0`` is the
-        fast setting. On real data the best order is hard to find: raise `n_kicks` until
-        `score_` stays.
+        found nothing better. By default 30, 10 with more than 10 samples a variable, and none
+        where `n_starts` is 1. ``n_kicks=0`` is the fast setting. On real data the best order is
+        hard to find: raise `n_kicks` until `score_` stays.
     forbidden, required : list of (source, target), optional
         Edges that must not and that must be, by column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
@@ -229,8 +229,9 @@ class SGBN(NetworkEstimator):
         if value is not None:
             return int(value)
         m, n = moments.m, moments.n
-        is_easy = m > MANY and (n > SAMPLES_A_VARIABLE * m or m > TOO_MANY)
-        return EFFORT[name][is_easy]
+        if m > MANY and (n > ENOUGH * m or m > TOO_MANY):
+            return 1 if name == "n_starts" else 0
+        return 2 if name == "n_starts" else 10 if n > PLENTY * m else 30
 
     def _most_parents(self, moments: Moments) -> int:
         most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
