@@ -49,7 +49,7 @@ TOO_MANY = 500  # variables, for which kicks take too long
 PLENTY = 10  # samples a variable with which the best order is soon found
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
-TUCKS = 20_000  # most in one local search; the nine networks of Exp-II need 150 to 2,000
+TUCKS = (20_000, 5_000)  # most in one local search, and for too many variables; Exp-II needs 2,000
 STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
 UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
 SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
@@ -269,7 +269,9 @@ class SGBN(NetworkEstimator):
                 lambda mask: make_trees(R, weight, price, is_equal, most, mask, required),
                 candidates,
                 allowed,
-                lambda trees, orders: search_order(trees, orders, n_kicks, rng, TUCK_DEPTH, TUCKS),
+                lambda trees, orders: search_order(
+                    trees, orders, n_kicks, rng, TUCK_DEPTH, TUCKS[moments.m > TOO_MANY]
+                ),
                 starts,
             )
 
