@@ -72,7 +72,7 @@ def read_knowledge(
     must = _read_edges(required, names, "required")
     _refuse(must & excluded, names, "is required and forbidden")
     _refuse(must & backwards, names, "is required, but leads from a later tier to an earlier one")
-    cycle = find_cycle(must)
+    cycle = find_cycle(must) if must.any() else None
     if cycle is not None:
         circle = " -> ".join(names[k] for k in [*cycle, cycle[0]])
         raise InputError(
