@@ -1,0 +1,86 @@
+"""Variants of the lasso along an order that `representation.py` compares, as covariance matrices.
+
+All work on standardised rows. "Common": one alpha for all variables, that of the smallest sum of
+log held-out errors, instead of one each; "held-out": noise variances are held-out errors at that
+alpha, instead of RSS / (n - k); "shrunken": correlations are first shrunken towards their mean, by
+the intensity of Schaefer and Strimmer (2005); "averaged": the mean of the covariances along ten
+orders (the searched one, its reverse, eight random ones).
+"""
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from sgbn import SGBN, alpha_grid
+from sgbn.solvers.lasso import lasso_gram
+
+FOLDS = 5
+RANDOM_ORDERS = 8
+FORBIDDING = 2.0  # as in sgbn.structure.lasso_along_order
+
+
+def shrunken(Z):
+    """Correlations, shrunken towards their mean."""
+    n, m = Z.shape
+    R = Z.T @ Z / n
+    target = np.full((m, m), (R.sum() - m) / (m * (m - 1)))
+    np.fill_diagonal(target, 1.0)
+    intensity = np.square(1 - R**2).sum() / n / np.square(R - target).sum()
+    return R + min(1.0, intensity) * (target - R)
+
+
+def plain(Z):
+    return Z.T @ Z / len(Z)
+
+
+def searched_order(Z):
+    """Order of the variables that agrees with the network that SGBN learns."""
+    return np.argsort(SGBN(weights="lasso").fit(Z).order_, kind="stable")
+
+
+def rows(R, order, alpha, start=None):
+    """Weights, a row a variable."""
+    place = np.argsort(order)
+    price = np.where(place[None, :] < place[:, None], alpha, FORBIDDING)
+    return lasso_gram(np.ascontiguousarray(R), price, start=start).x
+
+
+def held_out_errors(Z, order, alphas, correlations):
+    """Mean squared error in held-out rows, (alphas, variables)."""
+    errors = np.zeros((len(alphas), Z.shape[1]))
+    for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(Z):
+        mean, sd = Z[train].mean(axis=0), Z[train].std(axis=0)
+        R = correlations((Z[train] - mean) / sd)
+        rest = (Z[test] - mean) / sd
+        B = None
+        for k, alpha in enumerate(alphas):
+            B = rows(R, order, alpha, B)
+            errors[k] += np.square((rest - rest @ B.T) * sd).sum(axis=0)
+    return errors / len(Z)
+
+
+def along(Z, order, correlations=plain, held_out=True):
+    """Covariance of the lasso along an order with a common alpha."""
+    alphas = alpha_grid(Z)
+    errors = held_out_errors(Z, order, alphas, correlations)
+    best = int(np.argmin(np.log(errors).sum(axis=1)))
+    B = rows(correlations(Z), order, alphas[best])
+    n_parents = np.count_nonzero(B, axis=1)
+    rss = np.square(Z - Z @ B.T).sum(axis=0)
+    noise = errors[best] if held_out else rss / np.maximum(len(Z) - n_parents - 1, 1)
+    paths = np.linalg.inv(np.eye(len(B)) - B)
+    return (paths * noise) @ paths.T
+
+
+def averaged(Z, order, correlations=plain):
+    rng = np.random.default_rng(0)
+    others = [rng.permutation(len(order)) for _ in range(RANDOM_ORDERS)]
+    return np.mean([along(Z, o, correlations) for o in (order, order[::-1], *others)], axis=0)
+
+
+VARIANTS = {
+    "common": lambda Z, order: along(Z, order, held_out=False),
+    "common, held-out": along,
+    "common, held-out, shrunken": lambda Z, order: along(Z, order, shrunken),
+    "common, held-out, averaged": averaged,
+    "common, held-out, shrunken, averaged": lambda Z, order: averaged(Z, order, shrunken),
+}
