@@ -262,7 +262,7 @@ class SGBN(NetworkEstimator):
         most = self._most_parents(moments)
         candidates = allowed
         if SCREENED <= moments.m <= moments.n:
-            candidates = _partly_correlated(precision, moments.n)[here]
+            candidates = _partly_correlated(precision, moments.n)[here] | required
 
         def search(weight: Array) -> Found:
             return search_among_candidates(
