@@ -1,0 +1,167 @@
+"""Spellings of region names: what a column's name says of region, hemisphere and measure.
+
+A name is cut into words at every character that is neither a letter nor a digit, in lower case.
+Words that name a measure are taken off its ends, and what is left is looked up as it stands:
+``lh_G&S_frontomargin_thickness`` -> ``lhgsfrontomargin``, "thickness". Nothing is matched in part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+
+SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
+SHORT = 4  # keys so short keep their separators: LC_R is the locus coeruleus, LCR may be anything
+MOST_WORDS = 3  # of a measure at either end, as in mean_thickness_mm
+IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg"})  # ctx-lh-insula
+IGNORED = frozenset({"and"})  # G_and_S, G&S, G.S and G_S are one
+SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # older and newer AAL
+
+# Other names of structures, without their side: ENIGMA's, later FreeSurfer's, plain ones.
+ALIASES = {
+    "thalamusproper": ("thalamus", "thal"),
+    "caudate": ("caud",),
+    "putamen": ("put",),
+    "pallidum": ("pal",),
+    "hippocampus": ("hippo",),
+    "amygdala": ("amyg",),
+    "accumbensarea": ("accumbens", "accumb"),
+    "lateralventricle": ("latvent",),
+    "inflatvent": ("inferiorlateralventricle",),
+}
+
+# What a word at either end of a column says of the measure; "" says nothing of it.
+MEASURES = {
+    "thickness": "thickness",
+    "thick": "thickness",
+    "thickavg": "thickness",
+    "ct": "thickness",
+    "thicknessstd": "thickness_std",
+    "thickstd": "thickness_std",
+    "volume": "volume",
+    "vol": "volume",
+    "grayvol": "volume",
+    "greyvol": "volume",
+    "gmv": "volume",
+    "gmvol": "volume",
+    "gm": "volume",
+    "vgm": "volume",
+    "gray": "volume",
+    "grey": "volume",
+    "mm3": "volume",
+    "ml": "volume",
+    "wm": "white_matter_volume",
+    "wmv": "white_matter_volume",
+    "vwm": "white_matter_volume",
+    "vcsf": "csf_volume",
+    "area": "area",
+    "surfarea": "area",
+    "surfavg": "area",
+    "surf": "area",
+    "sa": "area",
+    "mm2": "area",
+    "meancurv": "curvature",
+    "curv": "curvature",
+    "curvature": "curvature",
+    "gauscurv": "gaussian_curvature",
+    "foldind": "folding_index",
+    "curvind": "curvature_index",
+    "gyrification": "gyrification",
+    "lgi": "gyrification",
+    "depth": "depth",
+    "sulc": "depth",
+    "sqrtdepth": "depth",
+    "fractaldimension": "fractal_dimension",
+    "numvert": "vertices",
+    "nvoxels": "voxels",
+    "suvr": "suvr",
+    "suv": "suv",
+    "normmean": "intensity",
+    "intensity": "intensity",
+    "mean": "",
+    "avg": "",
+    "average": "",
+    "median": "",
+    "mm": "",
+}
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_NOT_BETWEEN_DIGITS = re.compile(r"(?<!\d)_|_(?!\d)")
+_MADE_VALID = re.compile(r"^x(?=\d)")  # R writes 3rd.Ventricle as X3rd.Ventricle
+
+
+def words(name: str) -> list[str]:
+    """Words of a name in lower case, one spelling each."""
+    lower = _MADE_VALID.sub("", name.strip().lower())
+    for older, newer in SAME.items():
+        lower = lower.replace(older, newer)
+    found = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
+    return found[1:] if found and found[0] in IGNORED_FIRST else found
+
+
+def readings(column: str) -> Iterator[tuple[str, str]]:
+    """Each key that a column may be known by, with the measure that its other words name.
+
+    The longest is first, so that ``Left-Accumbens-area`` is read before ``Left-Accumbens``.
+    """
+    parts = words(column)
+    lead = _leading(parts)
+    trail = _leading(parts[::-1])
+    for taken in range(lead + trail + 1):
+        for first in range(min(taken, lead) + 1):
+            last = len(parts) - (taken - first)
+            if taken - first > trail or first >= last:
+                continue
+            yield key(parts[first:last]), _measure(parts[:first] + parts[last:])
+
+
+def key(parts: list[str]) -> str:
+    """Words run together, cut between digits only (V1_2 is not V12) or where that leaves few."""
+    cut = "_".join(parts)
+    return cut if len("".join(parts)) <= SHORT else _NOT_BETWEEN_DIGITS.sub("", cut)
+
+
+def name_keys(name: str, hemisphere: str) -> set[str]:
+    """Keys of a region: its name as it stands, and with every spelling of its side."""
+    parts = words(name)
+    return {key(parts)} | _with_side(_without_side(parts, hemisphere), hemisphere)
+
+
+def alias_keys(name: str, hemisphere: str) -> set[str]:
+    """Keys of a region by its other names, also as ENIGMA writes them (Lput)."""
+    aliases = ALIASES.get(stem(name, hemisphere), ())
+    joined = {key([hemisphere.lower() + alias]) for alias in aliases}
+    return joined.union(*(_with_side([alias], hemisphere) for alias in aliases))
+
+
+def stem(name: str, hemisphere: str) -> str:
+    """Words of a region's name, run together, without those of its side: the same for twins."""
+    return "".join(_without_side(words(name), hemisphere))
+
+
+def _with_side(parts: list[str], hemisphere: str) -> set[str]:
+    sides = SIDES.get(hemisphere)
+    if sides is None:
+        return {key(parts)}
+    return {key([side, *parts]) for side in sides} | {key([*parts, side]) for side in sides}
+
+
+def _without_side(parts: list[str], hemisphere: str) -> list[str]:
+    sides = SIDES.get(hemisphere, ())
+    if len(parts) > 1 and parts[0] in sides:
+        return parts[1:]
+    if len(parts) > 1 and parts[-1] in sides:
+        return parts[:-1]
+    return parts
+
+
+def _leading(parts: list[str]) -> int:
+    """How many of the first words name a measure."""
+    known = (word in MEASURES for word in parts[:MOST_WORDS])
+    return sum(1 for _ in takewhile(bool, known))
+
+
+def _measure(parts: list[str]) -> str:
+    """Measure that these words name, "" if they name none."""
+    return next((MEASURES[word] for word in parts if MEASURES[word]), "")

@@ -1,0 +1,91 @@
+"""Columns that segmentation tools write beside the regions and that are no regions."""
+
+from __future__ import annotations
+
+from sgbn.atlases.names import key, readings, words
+
+# Totals of FreeSurfer, ENIGMA and CAT12, as written.
+_TOTALS = (
+    "BrainSegVol",
+    "BrainSegVolNotVent",
+    "BrainSegVolNotVentSurf",
+    "BrainSegVol-to-eTIV",
+    "BrainSeg",
+    "BrainSegNotVent",
+    "BrainSegNotVentSurf",
+    "MaskVol",
+    "MaskVol-to-eTIV",
+    "SubCortGrayVol",
+    "SubCortGray",
+    "TotalGrayVol",
+    "TotalGray",
+    "SupraTentorialVol",
+    "SupraTentorialVolNotVent",
+    "SupraTentorialVolNotVentVox",
+    "SupraTentorial",
+    "SupraTentorialNotVent",
+    "SupraTentorialNotVentVox",
+    "VentricleChoroidVol",
+    "EstimatedTotalIntraCranialVol",
+    "eTIV",
+    "ICV",
+    "TIV",
+    "IntraCranialVol",
+    "TotalIntraCranialVol",
+    "GM",
+    "WM",
+    "WMH",
+    "GMV",
+    "WMV",
+    "TotalGM",
+    "TotalWM",
+    "TotalCSF",
+    "TotalGMV",
+    "TotalWMV",
+)
+# Those of a hemisphere, also written without one.
+_SIDED = (
+    "MeanThickness",
+    "WhiteSurfArea",
+    "PialSurfArea",
+    "SurfArea",
+    "TotalSurfArea",
+    "SurfaceHoles",
+    "CortexVol",
+    "CerebralWhiteMatterVol",
+    "CorticalWhiteMatterVol",
+    "CerebralWhiteMatter",
+    "CorticalWhiteMatter",
+    "CerebralCortex",
+)
+# Of a hemisphere only: without one these words are no names of a total.
+_WITH_SIDE = ("Thickness", "Cortex", "unknown", "corpuscallosum", "vessel")
+# Labels that are no regions: lesions, the hole of the surface, a cavity that few brains have.
+_LABELS = (
+    "WM-hypointensities",
+    "non-WM-hypointensities",
+    "5th-Ventricle",
+    "Medial_wall",
+    "medialwall",
+)
+
+
+def _with_sides(names: tuple[str, ...]) -> set[str]:
+    sides = ("l", "r", "lh", "rh", "left", "right")
+    return {key([side, *words(name)]) for name in names for side in sides}
+
+
+_KEYS = frozenset(
+    {key(words(name)) for name in (*_TOTALS, *_SIDED, *_LABELS)}
+    | _with_sides((*_SIDED, *_WITH_SIDE, *_LABELS))
+)
+
+
+def is_total(column: str) -> bool:
+    """Whether a column is a total or another value that is never a region.
+
+    Totals of FreeSurfer, ENIGMA and CAT12 (MeanThickness, BrainSegVol, eTIV, SurfaceHoles,
+    LSurfArea, TIV, ...), and the labels of FreeSurfer that are no regions (WM-hypointensities,
+    unknown, Medial_wall, ...). ``CSF`` is none: it is a structure of FreeSurfer's aseg.
+    """
+    return any(found in _KEYS for found, _ in readings(column))

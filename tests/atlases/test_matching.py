@@ -1,0 +1,111 @@
+"""Columns of whole tables."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from sgbn.atlases import ATLASES, load_atlas, match_columns
+from sgbn.experiments.data import data_folder
+
+FOLDER = data_folder()
+needs_tables = pytest.mark.skipif(FOLDER is None, reason="no folder of real tables (SGBN_DATA)")
+
+
+def rows_of(*path):
+    with FOLDER.joinpath(*path).open(newline="") as file:
+        yield from csv.DictReader(file)
+
+
+@needs_tables
+def test_every_column_of_the_real_tables_has_its_region():
+    rows = list(rows_of("atlases", "roi_column_map.csv"))
+    assert len(rows) > 300
+    for row in rows:
+        (found,) = match_columns([row["column"]], row["atlas"]).columns
+        region = found.region
+        assert (region.name, region.lobe) == (row["region"], row["lobe"])
+        assert region.hemisphere == row["hemisphere"].replace("B", "")
+        assert [region.x, region.y, region.z] == [float(row[axis]) for axis in "xyz"]
+        assert found.measure == row["measure"].split("_")[0]
+
+
+@needs_tables
+@pytest.mark.parametrize(
+    ("table", "atlas", "n_regions", "totals", "unmatched"),
+    [
+        ("ixi_age", "desikan_killiany", 68, ["eTIV"], {"site", "euler_mean"}),
+        ("cobre_scz", "destrieux", 173, ["eTIV"], {"site"}),
+        ("abide1_asd", "desikan_killiany", 93, ["eTIV"], {"site", "fiq"}),
+    ],
+)
+def test_real_tables(table, atlas, n_regions, totals, unmatched):
+    match = match_columns(list(next(rows_of("neuro", f"{table}.csv"))))
+    assert match.atlas.name == atlas
+    assert len(match.columns) == n_regions
+    assert list(match.totals) == totals
+    assert set(match.unmatched) == unmatched | {"subject_id", "group", "age", "sex"}
+
+
+@pytest.mark.parametrize("name", ATLASES)
+def test_the_atlas_of_a_table_is_found(name):
+    regions = load_atlas(name).regions
+    match = match_columns(["id", "age", *(f"{region.name}_vol" for region in regions)])
+    assert match.atlas.name == name
+    assert [found.region for found in match.columns] == list(regions)
+    assert match.unmatched == ("id", "age")
+
+
+def test_each_column_is_sorted_into_one_place_in_the_order_given():
+    columns = ["TIV", "rh_insula_area", "age", "Left-Caudate", "lh_insula_area", "eTIV", "sex"]
+    match = match_columns(columns)
+    assert [found.column for found in match.columns] == [columns[k] for k in (1, 3, 4)]
+    assert match.totals == ("TIV", "eTIV")
+    assert match.unmatched == ("age", "sex")
+
+
+def test_two_columns_of_one_region_are_both_reported():
+    first, second = match_columns(["lh_insula_thickness", "L_insula_thickavg"], "dk").columns
+    assert first.region == second.region
+    assert first.measure == second.measure == "thickness"
+
+
+def test_aseg_is_measured_by_volume_unless_its_name_says_otherwise():
+    columns = ["Left-Caudate", "lh_insula", "Right-Caudate_normmean", "Lput"]
+    measures = [found.measure for found in match_columns(columns, "dk").columns]
+    assert measures == ["volume", "", "intensity", "volume"]
+
+
+@pytest.mark.parametrize("columns", [[], ["age"], ["lh_insula", "age", "TIV"]])
+def test_one_column_makes_no_atlas(columns):
+    match = match_columns(columns)
+    assert match.atlas is None
+    assert match.columns == ()
+    assert sorted(match.totals + match.unmatched) == sorted(columns)
+
+
+def test_a_named_atlas_is_taken_however_few_columns_match():
+    match = match_columns(["lh_insula", "age"], "destrieux")
+    assert match.atlas.name == "destrieux"
+    assert match.columns == ()
+    assert match_columns(["lh_insula", "age"], load_atlas("dk")).columns[0].column == "lh_insula"
+
+
+def test_of_equal_atlases_the_one_that_writes_so_is_taken():
+    assert match_columns(["Precentral_L", "Insula_R"]).atlas.name == "aal"
+    assert match_columns(["lh_precentral", "rh_insula"]).atlas.name == "desikan_killiany"
+    assert match_columns(["Left-Hippocampus", "Left-Caudate"]).atlas.name == "desikan_killiany"
+
+
+def test_tables_of_enigma_and_cat12():
+    sides = ("L", "R")
+    parts = ("LatVent", "thal", "caud", "put", "pal", "hippo", "amyg", "accumb")
+    enigma = match_columns(["SubjID", *(s + part for part in parts for s in sides), "ICV"])
+    assert len(enigma.columns) == 16
+    assert {found.measure for found in enigma.columns} == {"volume"}
+    assert (enigma.totals, enigma.unmatched) == (("ICV",), ("SubjID",))
+    cortex = [r.name.replace("lh_", "l").replace("rh_", "r") for r in load_atlas("dk").regions[:68]]
+    cat12 = match_columns(["names", "lunknown", "runknown", *cortex])
+    assert len(cat12.columns) == 68
+    assert (cat12.totals, cat12.unmatched) == (("lunknown", "runknown"), ("names",))

@@ -1,0 +1,75 @@
+"""A user's own atlas."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sgbn.atlases import match_columns, read_atlas
+from sgbn.exceptions import InputError
+
+HEADER = "region,hemisphere,lobe,x,y,z"
+GOOD = f"""{HEADER}
+Left area A,L,frontal,-10,20,30.5
+Right area A,right,frontal,10,20,30
+Stem,,,0,-30,-30
+"""
+
+
+def written(folder, text, name="own.csv", **kwargs):
+    path = folder / name
+    path.write_text(text, **{"encoding": "utf-8", **kwargs})
+    return path
+
+
+@pytest.mark.parametrize("mark", [",", "\t", ";"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_table_is_read_whatever_its_delimiter(tmp_path, mark, encoding):
+    atlas = read_atlas(written(tmp_path, GOOD.replace(",", mark), encoding=encoding))
+    assert atlas.name == "own"
+    assert [region.hemisphere for region in atlas.regions] == ["L", "R", ""]
+    assert atlas.regions[0][3:6] == (-10.0, 20.0, 30.5)
+    assert math.isnan(atlas.regions[0].volume_mm3)
+    match = match_columns(["lh_area_A_thickness", "Area A (R)", "stem", "age"], atlas)
+    assert [found.region for found in match.columns] == list(atlas.regions)
+    assert match.unmatched == ("age",)
+
+
+def test_volume_other_columns_quotes_and_empty_lines(tmp_path):
+    header = "Volume_mm3,Region,note,hemisphere,lobe,x,y,z"
+    text = header + '\n12.5,"A, part 1",n,B,,1,2,3\n\n,C,,L,,-1,2,3\n'
+    first, second = read_atlas(written(tmp_path, text)).regions
+    assert (first.name, first.hemisphere, first.volume_mm3) == ("A, part 1", "", 12.5)
+    assert math.isnan(second.volume_mm3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column 'region', 'hemisphere'"),
+        ("region,hemisphere,lobe,x,y\nA,L,,1,2\n", "no column 'z'"),
+        (f"{HEADER}\n", "lists no region"),
+        (f"{HEADER}\nA,L,f,1,2,3\nB,X,f,1,2,3\n", "row 3, column 'hemisphere': 'X'"),
+        (f"{HEADER}\nA,L,f,1,,3\n", "row 2, column 'y': ''"),
+        (f"{HEADER}\n\nA,L,f,1,inf,3\n", "row 3, column 'y': 'inf'"),
+        (f"{HEADER},volume_mm3\nA,L,f,1,2,3,big\n", "row 2, column 'volume_mm3': 'big'"),
+        (f"{HEADER}\n,L,f,1,2,3\n", "row 2, column 'region'"),
+        (f"{HEADER}\nA,L,f,1,2\n", "row 2: 5 cells under 6 columns"),
+        (f"{HEADER}\nA,L,f,1,2,3\nA,lh,f,1,2,3\n", "row 3, column 'region': 'A'"),
+        (HEADER.replace(",", ";") + "\nA;L;f;-1,5;2;3\n", "row 2, column 'x': '-1,5'"),
+    ],
+)
+def test_errors_name_the_file_the_row_and_the_column(tmp_path, text, message):
+    with pytest.raises(InputError) as error:
+        read_atlas(written(tmp_path, text))
+    assert "own.csv" in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_file_that_is_absent_or_no_text_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.csv"):
+        read_atlas(tmp_path / "absent.csv")
+    (tmp_path / "image.csv").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(InputError, match=r"image\.csv.*UTF-8"):
+        read_atlas(tmp_path / "image.csv")
