@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from sgbn import StudyError
+from sgbn import InputError, StudyError
 from sgbn.runs import parallel, read_result, run_study, versions, write_atomically
 
 
@@ -52,6 +52,56 @@ def test_a_failed_task_loses_nothing_that_was_finished(tmp_path):
         run_study(tmp_path, sometimes, TASKS, {}, progress=False)
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == [f"task{k}.npz" for k in range(4)]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_skipped_task_is_reported_and_the_others_are_done(tmp_path, kept, n_jobs):
+    folder = tmp_path if kept else None
+    results = run_study(folder, picky, TASKS, {}, n_jobs=n_jobs, progress=False, on_error="skip")
+    assert list(results) == [name for name in TASKS if name != "task4"]
+    assert results.failures == {"task4": "seed 4 is bad luck"}
+    for name, result in results.items():
+        assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
+    assert len(list(tmp_path.rglob("*.npz"))) == (5 if kept else 0)
+
+
+def picky(seed):
+    if seed == 4:
+        raise InputError("seed 4 is bad luck")
+    return task(seed)
+
+
+def test_a_skipped_task_is_tried_again_and_no_other(tmp_path):
+    run_study(tmp_path, picky, TASKS, {}, progress=False, on_error="skip")
+    calls = []
+
+    def counted(seed):
+        calls.append(seed)
+        return task(seed)
+
+    results = run_study(tmp_path, counted, TASKS, {}, progress=False, on_error="skip")
+    assert calls == [4]
+    assert list(results) == list(TASKS)
+    assert results.failures == {}
+
+
+def test_errors_that_are_not_of_the_input_are_never_skipped(tmp_path):
+    def broken(seed):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_study(tmp_path, broken, TASKS, {}, progress=False, on_error="skip")
+    with pytest.raises(InputError, match="'raise' or 'skip'"):
+        run_study(tmp_path, task, TASKS, {}, progress=False, on_error="ignore")
+
+
+def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = run_study(None, task, TASKS, {}, progress=False)
+    assert list(results) == list(TASKS)
+    assert np.array_equal(results["task2"]["draw"], task(2)["draw"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):

@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from sgbn.exceptions import StudyError, warn
+from sgbn.exceptions import InputError, StudyError, warn
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -44,21 +45,36 @@ def parallel(
     return results
 
 
+class Results(dict[str, Arrays]):
+    """Task name -> result as arrays.
+
+    Attributes
+    ----------
+    failures : dict
+        Task name -> message, of tasks that failed and were skipped.
+    """
+
+    def __init__(self, results: Mapping[str, Arrays], failures: Mapping[str, str]) -> None:
+        super().__init__(results)
+        self.failures = dict(failures)
+
+
 def run_study(
-    folder: str | Path,
+    folder: str | Path | None,
     function: Callable[..., Mapping[str, Any]],
     tasks: Mapping[str, Mapping[str, Any]],
     settings: Mapping[str, Any],
     *,
     n_jobs: int | None = None,
     progress: bool = True,
-) -> dict[str, Arrays]:
+    on_error: str = "raise",
+) -> Results:
     """Run the tasks of a study that its folder does not hold yet, and return all results.
 
     Parameters
     ----------
-    folder : path
-        Made if absent.
+    folder : path or None
+        Made if absent. None keeps nothing.
     function : callable
         Called as ``function(**tasks[name])``; returns a mapping of names to arrays, numbers or
         strings. It must depend on its arguments only (a seed among them).
@@ -71,36 +87,39 @@ def run_study(
         Processes. Results do not depend on it.
     progress : bool
         Show a bar with the time left.
+    on_error : {"raise", "skip"}
+        What an `InputError` of a task does: end the run, or leave that task out. Skipped tasks are
+        tried again at the next start. All other errors end the run.
 
     Returns
     -------
-    dict
-        Task name -> result as arrays.
+    Results
+        Task name -> result as arrays, in the order of the tasks, and `failures`.
     """
-    folder = Path(folder)
-    (folder / "tasks").mkdir(parents=True, exist_ok=True)
-    _check_settings(folder, settings)
-    for leftover in folder.rglob(f"*{UNFINISHED}"):
-        leftover.unlink()
-    paths = {name: folder / "tasks" / f"{name}.npz" for name in tasks}
-    missing = [name for name in tasks if not paths[name].exists()]
+    if on_error not in ("raise", "skip"):
+        raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
+    paths = _result_paths(folder, tasks, settings)
+    missing = [name for name in tasks if name not in paths or not paths[name].exists()]
     provenance = json.dumps({"settings": settings, "versions": versions()}, sort_keys=True)
-    jobs = (
-        joblib.delayed(_run_task)(function, tasks[name], paths[name], provenance)
-        for name in missing
-    )
+    run = partial(_run_task, function, provenance=provenance, skip=on_error == "skip")
+    jobs = (joblib.delayed(run)(name, tasks[name], paths.get(name)) for name in missing)
     finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs)
     bar = tqdm(
         finished,
         total=len(tasks),
         initial=len(tasks) - len(missing),
-        desc=folder.name,
+        desc=Path(folder).name if folder else None,
         unit="task",
         disable=not progress,
     )
-    for _ in bar:
-        pass
-    return {name: read_result(path) for name, path in paths.items()}
+    made = {name: (result, failure) for name, result, failure in bar}
+    failures = {name: made[name][1] for name in missing if made[name][1]}
+    results = {
+        name: read_result(paths[name]) if name in paths else made[name][0]
+        for name in tasks
+        if name not in failures
+    }
+    return Results(results, failures)
 
 
 def read_result(path: Path) -> Arrays:
@@ -137,15 +156,40 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_atomically(path, lambda stream: stream.write(text.encode()))
 
 
+def _result_paths(
+    folder: str | Path | None, tasks: Iterable[str], settings: Mapping[str, Any]
+) -> dict[str, Path]:
+    """File of each task in a folder that is made ready for them; none without a folder."""
+    if folder is None:
+        return {}
+    folder = Path(folder)
+    (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    _check_settings(folder, settings)
+    for leftover in folder.rglob(f"*{UNFINISHED}"):
+        leftover.unlink()
+    return {name: folder / "tasks" / f"{name}.npz" for name in tasks}
+
+
 def _run_task(
     function: Callable[..., Mapping[str, Any]],
+    name: str,
     arguments: Mapping[str, Any],
-    path: Path,
+    path: Path | None,
     provenance: str,
-) -> None:
-    result = {name: np.asarray(value) for name, value in function(**arguments).items()}
+    skip: bool,
+) -> tuple[str, Arrays, str]:
+    """Name, result and failure of a task; a result that is kept in `path` is not sent back."""
+    try:
+        result = {key: np.asarray(value) for key, value in function(**arguments).items()}
+    except InputError as error:
+        if not skip:
+            raise
+        return name, {}, str(error)
+    if path is None:
+        return name, result, ""
     result[PROVENANCE] = np.asarray(provenance)
     write_atomically(path, lambda stream: np.savez(stream, allow_pickle=False, **result))
+    return name, {}, ""
 
 
 def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
