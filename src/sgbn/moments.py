@@ -141,8 +141,7 @@ def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
             f"the values of column {names[huge[0]]!r} are too large for their squares to be "
             "represented. Divide it by a constant."
         )
-    round_off = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
-    constant = np.flatnonzero(scale <= round_off)
+    constant = np.flatnonzero(scale <= _round_off(X))
     if constant.size:
         listed = ", ".join(repr(names[k]) for k in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
@@ -150,6 +149,18 @@ def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
             f"constant column: {listed}{more} has the same value in all {len(X)} samples, so no "
             "weight can be learned for it. Remove it, or check how it was computed."
         )
+
+
+def _round_off(X: Array) -> Array:
+    """Spread of each column that round-off alone can make."""
+    bound: Array = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
+    return bound
+
+
+def constant_columns(X: Array) -> NDArray[np.bool_]:
+    """Which columns have no spread beyond the round-off of their values."""
+    # halved, so that the spread of the largest numbers is finite
+    return np.asarray((X / 2).std(axis=0) <= _round_off(X / 2))
 
 
 def _canonical_order(Z: Array, names: Sequence[str]) -> NDArray[np.intp]:

@@ -95,10 +95,9 @@ def _check_table(X: Any) -> None:
         )
     text = [n for n, dtype in zip(names, X.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:
-        listed = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
         raise InputError(
-            f"not numeric: column {listed}. Drop it, or convert it to numbers (a group or site "
-            "column is no region)."
+            f"not numeric: column {quoted(text)}. Drop it, or convert it to numbers (a group or "
+            "site column is no region)."
         )
 
 
@@ -149,27 +148,46 @@ def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     _warn_collinear(moments, names)
 
 
-def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
+def copied_columns(moments: Moments) -> list[tuple[int, int]]:
+    """Pairs of the user's columns that are the same up to shift and scale."""
     R = moments.correlation
-    named = [names[c] for c in moments.columns]
     twins = np.argwhere(np.triu(np.abs(R) > 1.0 - COLLINEAR_EPS, 1))
-    if twins.size:
-        i, j = twins[0]
+    return [(int(moments.columns[i]), int(moments.columns[j])) for i, j in twins]
+
+
+def combined_columns(moments: Moments) -> list[int]:
+    """Find the user's columns that are linear combinations of those that are not listed.
+
+    Empty where there are too few samples to tell: then every column is one.
+    """
+    if moments.n <= moments.m + 1:
+        return []
+    R = moments.correlation
+    (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
+    _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
+    return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
+
+
+def quoted(names: Sequence[str], most: int = 5) -> str:
+    """Names in quotes, the first few of them."""
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
+    twins = copied_columns(moments)
+    if twins:
+        first, second = (names[k] for k in twins[0])
         warn(
-            f"columns {named[i]!r} and {named[j]!r} are copies of each other (correlation "
-            f"{R[i, j]:+.0f}; {len(twins)} such pairs). Their edges cannot be told apart: drop "
-            "one."
+            f"columns {first!r} and {second!r} are copies of each other ({len(twins)} such "
+            "pairs). Their edges cannot be told apart: drop one."
         )
-    elif moments.n > moments.m + 1:  # with fewer samples every column is a combination
-        (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
-        _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
-        if rank < moments.m:
-            extra = sorted(named[p - 1] for p in pivots[rank:])
-            listed = ", ".join(map(repr, extra[:5])) + (", ..." if len(extra) > 5 else "")
-            warn(
-                f"collinear columns: {listed} is a linear combination of the others (such as a "
-                "total beside its parts). Drop it, or its weights mean little."
-            )
+        return
+    extra = sorted(names[k] for k in combined_columns(moments))
+    if extra:
+        warn(
+            f"collinear columns: {quoted(extra)} is a linear combination of the others (such as a "
+            "total beside its parts). Drop it, or its weights mean little."
+        )
 
 
 def warn_about_ties(

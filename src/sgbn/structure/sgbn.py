@@ -202,7 +202,7 @@ class SGBN(NetworkEstimator):
             )
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        self.gamma_ = max(1.0, np.log10(moments.n) / 2) if self.gamma is None else float(self.gamma)
+        self.gamma_ = default_gamma(moments.n) if self.gamma is None else float(self.gamma)
         if self.noise == "equal":
             _warn_about_units(moments, names)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
@@ -300,6 +300,11 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
             f"{names[small]!r}: noise='equal' supposes that the columns share a unit. Use "
             "noise='unequal' if they do not."
         )
+
+
+def default_gamma(n: int) -> float:
+    """Gamma for n samples: 1 up to 100, half their decimal logarithm beyond."""
+    return max(1.0, float(np.log10(n)) / 2)
 
 
 def ebic_prices(n: int, m: int, gamma: float) -> Array:

@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 COLOURS = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
+MANY_REGIONS = 60  # more need a larger figure to be read
 
 
 def plot_matrix(
@@ -38,13 +39,14 @@ def plot_matrix(
     order = _by_lobe(lobes)
     limit = limit or np.abs(weights).max() or 1.0
     ax.imshow(weights[np.ix_(order, order)], cmap=COLOURS, vmin=-limit, vmax=limit)
-    ax.set_title(title, fontsize=10)
-    ax.set_xlabel("to", fontsize=8, labelpad=1)
-    ax.set_ylabel("from", fontsize=8, labelpad=1)
+    large = max(1.0, len(order) / MANY_REGIONS)  # such a matrix is drawn larger
+    ax.set_title(title, fontsize=10 * large)
+    ax.set_xlabel("to", fontsize=8 * large, labelpad=1)
+    ax.set_ylabel("from", fontsize=8 * large, labelpad=1)
     ax.set_yticks(range(len(order)), [names[k] for k in order], fontsize=4)
     ax.set_xticks(range(len(order)), [names[k] for k in order], fontsize=4, rotation=90)
     ax.tick_params(length=0, pad=1)
-    _box_lobes(ax, [lobes[k] for k in order])
+    _box_lobes(ax, [lobes[k] for k in order], 5.5 * large)
     return ax
 
 
@@ -54,15 +56,14 @@ def _by_lobe(lobes: Sequence[str]) -> NDArray[np.intp]:
     return np.argsort([rank[lobe] for lobe in lobes], kind="stable")
 
 
-def _box_lobes(ax: Axes, lobes: Sequence[str]) -> None:
+def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float) -> None:
     for lobe in dict.fromkeys(lobes):
         first, size = lobes.index(lobe), lobes.count(lobe)
         ax.add_patch(
             Rectangle((first - 0.5, first - 0.5), size, size, fill=False, edgecolor="0.35", lw=0.7)
         )
-        ax.text(
-            len(lobes) - 0.2, first + size / 2 - 0.5, lobe, fontsize=5.5, va="center", color="0.25"
-        )
+        middle = first + size / 2 - 0.5
+        ax.text(len(lobes) - 0.2, middle, lobe, fontsize=fontsize, va="center", color="0.25")
 
 
 def plot_recovery(
