@@ -1,0 +1,176 @@
+"""The default analysis as one Pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, Protocol
+
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sgbn.exceptions import InputError
+from sgbn.preprocessing.columns import as_names
+from sgbn.preprocessing.covariates import CovariateRegressor
+from sgbn.preprocessing.missing import RegionImputer
+from sgbn.preprocessing.selection import RegionSelector
+from sgbn.preprocessing.sites import SiteHarmonizer
+
+SITE = "site"  # what a cohort's table calls its site column
+
+
+class HasCovariates(Protocol):
+    """What `make_analysis` reads of a cohort: names of covariates, and whether there are sites."""
+
+    @property
+    def covariates(self) -> Mapping[str, Any]:
+        """Name -> one value a subject."""
+
+    @property
+    def site(self) -> Any:
+        """One label a subject, or None."""
+
+
+def make_analysis(
+    cohort: HasCovariates | None = None,
+    *,
+    covariates: Any = (),
+    site: Any = None,
+    k: Any = None,
+    select_by: str = "f",
+    impute: str | None = "median",
+    reference: Any = None,
+    within_groups: bool = False,
+    classifier: Any = None,
+) -> Pipeline:
+    """Make the default analysis: a Pipeline from a table with gaps to a group for each subject.
+
+    Its steps, in this order; those that are not needed are left out:
+
+    1. ``impute``: `RegionImputer`. First, since nothing after it takes missing cells.
+    2. ``harmonise``: `SiteHarmonizer`, which preserves the covariates. Before they are regressed
+       out: their slopes are then learned from values on one scale.
+    3. ``covariates``: `CovariateRegressor`. Takes the covariates out of X.
+    4. ``select``: `RegionSelector`. After the covariates, so that no region is chosen for its age.
+    5. ``standardise``: scikit-learn's ``StandardScaler``.
+    6. ``classify``: the classifier.
+
+    Each step is fitted in the training part alone. Give the whole Pipeline, not its output, to
+    ``cross_validate`` or ``GridSearchCV``: then no test subject plays a part in training, not even
+    in the choice of regions. Each step gives a DataFrame, so that ``analysis[:-1].transform(X)``
+    shows what reaches the classifier, and ``analysis[:2].transform(X)`` the harmonised regions.
+
+    Parameters
+    ----------
+    cohort : Cohort, optional
+        Names all its covariates, and the column ``"site"`` if it has sites. Instead of the next
+        two.
+    covariates : sequence of column names
+    site : column name, optional
+    k : int or sequence of region names, optional
+        Keep the k best regions, or these. All are kept by default.
+    select_by : {"f", "correlation"}
+        How the k best are chosen.
+    impute : {"median", "mean", "knn", "iterative"} or None
+        None leaves the step out; missing cells are then an error.
+    reference : group label, optional
+        Learn the effects of covariates from this group only.
+    within_groups : bool
+        Learn the effects of covariates within groups.
+    classifier : estimator, optional
+        By default linear discriminant analysis with a shrunken covariance.
+
+    Returns
+    -------
+    Pipeline
+        X for it is a DataFrame of regions, covariates and site.
+
+    Examples
+    --------
+    >>> analysis = make_analysis(covariates=["age", "sex"], site="site", k=40)
+    >>> list(analysis.named_steps)
+    ['impute', 'harmonise', 'covariates', 'select', 'standardise', 'classify']
+    >>> list(make_analysis(impute=None).named_steps)
+    ['standardise', 'classify']
+    """
+    names, site = _named_columns(cohort, covariates, site)
+    steps = {
+        **_preparation(names, site, impute, reference, within_groups),
+        "select": None if k is None else _selector(k, select_by),
+        "standardise": StandardScaler(),
+        "classify": _default_classifier() if classifier is None else classifier,
+    }
+    analysis = _pipeline(steps)
+    analysis[:-1].set_output(transform="pandas")
+    return analysis
+
+
+def make_preparation(
+    cohort: HasCovariates | None = None,
+    *,
+    covariates: Any = (),
+    site: Any = None,
+    impute: str = "median",
+    reference: Any = None,
+    within_groups: bool = False,
+) -> Pipeline:
+    """Make the first steps of `make_analysis`: from a table with gaps to regions alone.
+
+    The steps are ``impute``, ``harmonise`` and ``covariates``, those that are needed, with the
+    parameters of `make_analysis`. For networks of whole groups, where nothing is predicted.
+
+    Returns
+    -------
+    Pipeline
+        Its `transform` gives a DataFrame of regions.
+
+    Examples
+    --------
+    >>> list(make_preparation(covariates=["age"]).named_steps)
+    ['impute', 'covariates']
+    """
+    names, site = _named_columns(cohort, covariates, site)
+    steps = _preparation(names, site, impute, reference, within_groups)
+    return _pipeline(steps).set_output(transform="pandas")
+
+
+def _preparation(
+    names: tuple[Any, ...], site: Any, impute: str | None, reference: Any, within_groups: bool
+) -> dict[str, Any]:
+    if not names and (reference is not None or within_groups):
+        raise InputError(
+            "reference and within_groups say how effects of covariates are learned, and no "
+            "covariate is named: name one in covariates, or leave them out."
+        )
+    regressor = CovariateRegressor(names, reference=reference, within_groups=within_groups)
+    return {
+        "impute": None if impute is None else RegionImputer(impute, covariates=names, site=site),
+        "harmonise": None if site is None else SiteHarmonizer(site, preserve=names),
+        "covariates": regressor if names else None,
+    }
+
+
+def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
+    return Pipeline([(name, step) for name, step in steps.items() if step is not None])
+
+
+def _named_columns(
+    cohort: HasCovariates | None, covariates: Any, site: Any
+) -> tuple[tuple[Any, ...], Any]:
+    names = as_names(covariates)
+    if cohort is None:
+        return names, site
+    if names or site is not None:
+        raise InputError("give the cohort or the names of covariates and site, not both.")
+    return tuple(cohort.covariates), None if cohort.site is None else SITE
+
+
+def _selector(k: Any, select_by: str) -> RegionSelector:
+    if isinstance(k, Integral):
+        return RegionSelector(int(k), by=select_by)
+    return RegionSelector(regions=as_names(k))
+
+
+def _default_classifier() -> LinearDiscriminantAnalysis:
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

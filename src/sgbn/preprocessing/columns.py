@@ -1,0 +1,290 @@
+"""Named columns of X: what is a region and what is not, and the table put together again.
+
+A transformer says which columns its parameters name (`_roles`) and which of those it takes out of
+X (`_consumes`). All that is left is a region. A DataFrame gives a DataFrame, an array an array;
+the columns of an array are named by their position, from 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sgbn.exceptions import InputError
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+MANY = 8  # names that an error lists before it stops
+LARGEST = 1e100  # of a cell: sums of squares stay finite
+
+
+@dataclass(frozen=True)
+class Table:
+    """X taken apart.
+
+    Attributes
+    ----------
+    values : array of shape (rows, regions)
+        Ours to change.
+    named : DataFrame
+        The named columns as they came, called as the parameters call them.
+    labels : Index
+        Names of the regions.
+    places : array of shape (regions,)
+        Where the regions stand among the columns of X.
+    """
+
+    values: Array
+    named: pd.DataFrame
+    labels: pd.Index[Any]
+    places: Places
+
+
+class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of the transformers that find covariates and site by name among the columns of X."""
+
+    _consumes: ClassVar[tuple[str, ...]] = ()  # parameters whose columns are taken out of X
+    _accepts_gaps: ClassVar[bool] = False  # whether a region may hold NaN
+
+    @abstractmethod
+    def _roles(self) -> Mapping[str, Any]:
+        """Parameter -> the column or columns that it names."""
+
+    @abstractmethod
+    def _changed(self, table: Table) -> Table:
+        """Return the table after this step; columns that are consumed may stay in it."""
+
+    def transform(self, X: Any) -> Any:
+        """Apply what was learned in `fit` to each row of X by itself.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_samples, n_columns)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        DataFrame or array
+            A DataFrame if X is one.
+        """
+        check_is_fitted(self)
+        table = self._open(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            changed = self._changed(table)  # what overflows is reported by its column
+        return self._close(X, changed)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that `transform` gives back."""
+        check_is_fitted(self)
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        return names[self._kept_places]
+
+    def _open(self, X: Any, reset: bool = True) -> Table:
+        """Take X apart; with `reset`, find and remember the places of its columns first."""
+        frame = self._frame(X, reset)
+        if reset:
+            self._place(frame.columns)
+        regions = frame.iloc[:, self._region_places]
+        values = _numbers(regions)
+        check_finite(values, regions, accept_gaps=self._accepts_gaps)
+        named = frame.iloc[:, self._named_places].set_axis(self._names, axis=1)
+        return Table(values, named, regions.columns, self._region_places)
+
+    def _frame(self, X: Any, reset: bool) -> pd.DataFrame:
+        if isinstance(X, pd.DataFrame):
+            _check_frame(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        mixed = any(as_names(names) for names in self._roles().values())
+        array = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=None if mixed else np.float64,
+            ensure_all_finite=False,
+        )
+        return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
+
+    def _place(self, columns: pd.Index[Any]) -> None:
+        roles = {parameter: as_names(names) for parameter, names in self._roles().items()}
+        self._names = [name for names in roles.values() for name in names]
+        _check_once(roles)
+        self._named_places = np.array(
+            [find(name, columns, role) for role, names in roles.items() for name in names], np.intp
+        )
+        everywhere = np.arange(len(columns))
+        self._region_places = np.setdiff1d(everywhere, self._named_places)
+        if not len(self._region_places):
+            raise InputError("X has no region: each of its columns is named as something else.")
+        gone = [name for role in self._consumes for name in roles[role]]
+        self._kept_names = [name for name in self._names if name not in gone]
+        kept = [name not in gone for name in self._names]
+        self._kept_named_places = self._named_places[np.array(kept, bool)]
+        self._kept_places = np.union1d(self._region_places, self._kept_named_places)
+
+    def _close(self, X: Any, table: Table) -> Any:
+        """Put the table together again, in the order and form of X."""
+        values = np.nan_to_num(table.values, nan=np.inf)  # neither comes but from an overflow
+        _check_size(values, table.labels, table.named.index, np.finfo(float).max)
+        is_frame = isinstance(X, pd.DataFrame)
+        if not is_frame and not self._kept_names:
+            return table.values
+        regions = pd.DataFrame(table.values, index=table.named.index, columns=table.labels)
+        frame = pd.concat([regions, table.named[self._kept_names]], axis=1)
+        places = np.concatenate([table.places, self._kept_named_places])
+        order = np.argsort(places)
+        frame = frame.iloc[:, order]
+        if not is_frame:
+            return frame.to_numpy()
+        frame.columns = X.columns[places[order]]
+        return frame
+
+
+def as_names(names: Any) -> tuple[Any, ...]:
+    """Column names as a tuple: of nothing, of one name, or of several."""
+    if names is None:
+        return ()
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (names,)
+    return tuple(names)
+
+
+def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
+    """Place of a column that `parameter` names; if there is none, say which come close."""
+    places = np.flatnonzero([column == name for column in columns])
+    if len(places):
+        return int(places[0])
+    known = {str(column).lower(): str(column) for column in columns}
+    close = [known[key] for key in get_close_matches(str(name).lower(), known, n=3)]
+    hint = f" Did you mean {listed(close)}?" if close else ""
+    raise InputError(
+        f"{parameter} names the column {name!r}, which X lacks.{hint} X has {len(columns)} "
+        f"columns: {listed(list(columns))}. Correct the name, or check that an earlier step "
+        "leaves this column in X."
+    )
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Names for a message, cut short when there are many."""
+    more = f", ... ({len(names)} in all)" if len(names) > MANY else ""
+    return ", ".join(shown(name) for name in names[:MANY]) + more
+
+
+def shown(cell: Any) -> str:
+    """Cell or name as a message shows it: numpy's scalars as Python's."""
+    return repr(cell.item() if isinstance(cell, np.generic) else cell)
+
+
+def row_name(index: pd.Index[Any], row: int) -> str:
+    """How a message calls a row: its number, and its name in the index if it has one."""
+    plain = isinstance(index, pd.RangeIndex)
+    return f"row {row} (counted from 0)" + ("" if plain else f", {shown(index[row])}")
+
+
+def labels_of(y: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Each row's group as a number, and the groups; y must have one label a row."""
+    labels = column_or_1d(y)
+    if len(labels) != n_rows:
+        raise InputError(f"X has {n_rows} rows and y {len(labels)}: give one label a row.")
+    codes, groups = pd.factorize(labels, sort=False)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise InputError(f"y has no label in row {row} (counted from 0). Drop this row of X and y.")
+    return codes, groups
+
+
+def check_finite(values: Array, cells: pd.DataFrame, *, accept_gaps: bool = False) -> None:
+    """Refuse infinite cells, and missing ones unless they are accepted, by column and row."""
+    bad = np.isinf(values) if accept_gaps else ~np.isfinite(values)
+    if not bad.any():
+        _check_size(values, cells.columns, cells.index, LARGEST)
+        return
+    row, column = np.argwhere(bad)[0]
+    gap = np.isnan(values[row, column])
+    raise InputError(
+        f"Input X contains {'NaN' if gap else 'infinity (inf)'}: column "
+        f"{cells.columns[column]!r}, {row_name(cells.index, row)}; {int(bad.sum())} such cells in "
+        f"{int(bad.any(axis=0).sum())} columns. "
+        + (
+            "Put RegionImputer before this step, or drop these rows or columns."
+            if gap
+            else "Correct the cell, or make it missing and impute it with RegionImputer."
+        )
+    )
+
+
+def check_site(labels: pd.Series[Any]) -> None:
+    """Refuse subjects without a site."""
+    gaps = labels.isna().to_numpy()
+    if gaps.any():
+        raise InputError(
+            f"the site {labels.name!r} is missing (NaN) in "
+            f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). Give "
+            "these subjects a site label of their own, or drop them."
+        )
+
+
+def _check_frame(X: pd.DataFrame) -> None:
+    if not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise InputError(
+            f"the column name {twice!r} is used more than once. Rename or drop one of them."
+        )
+    if not len(X):
+        raise InputError("Found array with 0 sample(s): X has no row. Give one row a subject.")
+
+
+def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:
+    seen: dict[Any, str] = {}
+    for parameter, names in roles.items():
+        for name in names:
+            if name in seen:
+                raise InputError(
+                    f"the column {name!r} is named twice, by {seen[name]} and by {parameter}. "
+                    "A column plays one part: name it once."
+                )
+            seen[name] = parameter
+
+
+def _numbers(regions: pd.DataFrame) -> Array:
+    """Regions as floats in an array of their own; text is refused by column and row."""
+    regions = regions.infer_objects()
+    for place, dtype in enumerate(regions.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            _refuse_text(regions.iloc[:, place])
+    values = regions.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.array(values, order="C", copy=True)
+
+
+def _refuse_text(cells: pd.Series[Any]) -> None:
+    numbers = pd.to_numeric(cells.astype(object), errors="coerce")
+    text = np.flatnonzero((numbers.isna() & cells.notna()).to_numpy())
+    row = int(text[0]) if len(text) else 0
+    raise InputError(
+        f"column {cells.name!r} is no region, for it is not numeric: "
+        f"{row_name(cells.index, row)} holds {shown(cells.iloc[row])}. Name it as a covariate or "
+        "as the site, drop it, or convert it to numbers."
+    )
+
+
+def _check_size(
+    values: Array, columns: pd.Index[Any], index: pd.Index[Any], largest: float
+) -> None:
+    bad = np.abs(values) > largest
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InputError(
+            f"column {columns[column]!r}, {row_name(index, row)}: the number is too large to "
+            "compute with. Check the cells of this column and those of the covariates."
+        )

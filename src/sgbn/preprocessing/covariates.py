@@ -1,0 +1,143 @@
+"""Linear effects of covariates taken out of the regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError, warn
+from sgbn.preprocessing.columns import NamedColumnTransformer, Table, labels_of, listed
+from sgbn.preprocessing.design import (
+    Design,
+    Slopes,
+    check_enough_rows,
+    learn_design,
+    within_group_slopes,
+)
+
+
+class CovariateRegressor(NamedColumnTransformer):
+    """Remove the linear effects of covariates from every region.
+
+    The covariates are columns of X and are taken out of it. A numeric column (0 and 1 among them)
+    enters as it is; a column of text, truth values or categories enters by one indicator for each
+    level but the first. What is removed is ``slope * (covariate - training mean)``, so that each
+    region keeps its training mean. Everything is learned in `fit`, from the training rows alone.
+
+    A category that training did not have is taken as the training average of that covariate, and
+    a `DataWarning` names it. A covariate that does not vary in training, or that others determine,
+    has no slope of its own: the least-squares solution of least norm is taken, with a warning.
+
+    Parameters
+    ----------
+    covariates : sequence of column names
+        For an array, positions of columns.
+    reference : group label, optional
+        Learn the slopes from the training rows with ``y == reference`` only, such as the controls:
+        what a disease does to ageing is then left in the patients.
+    within_groups : bool
+        Learn the slopes from rows centred within their group, so that a difference of the groups
+        in means is not taken for an effect of a covariate that differs between them. y is used in
+        `fit` only; `transform` does not know the group.
+
+    Attributes
+    ----------
+    coef_ : array of shape (design columns, regions)
+        Slopes, per unit of the covariate.
+    design_names_ : list of str
+        Names of the design columns: ``age``, ``sex=M``.
+    design_mean_ : array of shape (design columns,)
+        Training means, at which they are centred.
+    n_rows_ : int
+        Training rows that the slopes come from.
+    n_features_in_, feature_names_in_
+        Columns of X in `fit`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"insula": [2.0, 3.0, 4.0, 5.0], "age": [20, 30, 40, 50]})
+    >>> CovariateRegressor(covariates=["age"]).fit_transform(X)["insula"].round(6).tolist()
+    [3.5, 3.5, 3.5, 3.5]
+    """
+
+    _consumes: ClassVar[tuple[str, ...]] = ("covariates",)
+
+    def __init__(
+        self, covariates: Any = (), *, reference: Any = None, within_groups: bool = False
+    ) -> None:
+        self.covariates = covariates
+        self.reference = reference
+        self.within_groups = within_groups
+
+    def _roles(self) -> Mapping[str, Any]:
+        return {"covariates": self.covariates}
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the slopes.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_samples, n_columns)
+            Regions and covariates.
+        y : array-like of shape (n_samples,), optional
+            Groups. Used with `reference` or `within_groups` only, and then required.
+
+        Returns
+        -------
+        self
+        """
+        table = self._open(X)
+        design = learn_design(table.named)
+        rows, codes = self._training(y, len(table.values))
+        which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
+        check_enough_rows(len(rows), len(np.unique(codes)), design, which)
+        slopes = within_group_slopes(design.rows(table.named)[rows], table.values[rows], codes)
+        _warn_about_rank(slopes, design, which)
+        self._design = design
+        self.coef_, self.n_rows_ = slopes.coef, len(rows)
+        self.design_names_, self.design_mean_ = design.names, design.means
+        return self
+
+    def _training(self, y: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that the slopes are learned from, and the intercept that each of them has."""
+        rows = np.arange(n_rows)
+        if self.reference is None and not self.within_groups:
+            return rows, np.zeros(n_rows, np.intp)
+        if y is None:
+            why = "within_groups" if self.reference is None else f"reference={self.reference!r}"
+            raise InputError(f"{why} needs the groups: call fit(X, y) with one label a row.")
+        codes, groups = labels_of(y, n_rows)
+        if self.reference is None:
+            return rows, codes
+        wanted = np.flatnonzero(groups == self.reference)
+        if not len(wanted):
+            raise InputError(
+                f"no training row belongs to the reference group {self.reference!r}; y has the "
+                f"groups {listed(sorted(groups.tolist(), key=str))}. Give one of these."
+            )
+        rows = np.flatnonzero(codes == wanted[0])
+        return rows, np.zeros(len(rows), np.intp)
+
+    def _changed(self, table: Table) -> Table:
+        effect = self._design.rows(table.named) @ self.coef_
+        return replace(table, values=table.values - effect)
+
+
+def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
+    if len(slopes.constant):
+        warn(
+            f"covariate {listed(design.covariates_of(slopes.constant))} has a level or value that "
+            f"does not vary among the {which}, so that nothing is removed for it. Drop it, or "
+            "merge rare levels."
+        )
+    if len(slopes.collinear):
+        warn(
+            f"covariates {listed(design.covariates_of(slopes.collinear))} determine each other "
+            f"among the {which} (collinear). Their joint effect is removed, but the slopes of "
+            "each mean little. Drop one."
+        )

@@ -1,0 +1,175 @@
+"""Missing cells filled in, through scikit-learn's imputers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import (  # type: ignore[attr-defined]
+    IterativeImputer,
+    KNNImputer,
+    SimpleImputer,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sgbn.exceptions import InputError, warn
+from sgbn.preprocessing.columns import (
+    Array,
+    NamedColumnTransformer,
+    Table,
+    as_names,
+    check_site,
+    listed,
+)
+from sgbn.preprocessing.design import is_categorical, numeric_cells
+
+STRATEGIES = ("median", "mean", "knn", "iterative")
+NEAREST = 20  # regions that predict a missing one: with all of them, time grows as their cube
+
+
+class RegionImputer(NamedColumnTransformer):
+    """Fill in missing cells from the training rows.
+
+    Regions are filled by the strategy, numeric covariates by their median, categorical ones by
+    their most frequent level. Covariates and site stay in X. Cells that are not missing are not
+    touched; numeric covariates come back as floats.
+
+    Parameters
+    ----------
+    strategy : {"median", "mean", "knn", "iterative"}
+        For regions: the column's median or mean; the mean of the five nearest training subjects;
+        or a regression on other regions, in turns. The last two work on standardised regions.
+    covariates : sequence of column names
+        For an array, positions of columns.
+    site : column name, optional
+        A missing site is refused: no guess of it is sound.
+
+    Attributes
+    ----------
+    n_missing_ : Series
+        Missing cells of each column in training.
+    n_imputed_ : int
+        Their sum.
+    n_features_in_, feature_names_in_
+        Columns of X in `fit`.
+    """
+
+    _accepts_gaps = True
+
+    def __init__(self, strategy: str = "median", *, covariates: Any = (), site: Any = None) -> None:
+        self.strategy = strategy
+        self.covariates = covariates
+        self.site = site
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _roles(self) -> Mapping[str, Any]:
+        return {"covariates": self.covariates, "site": self.site}
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn what to fill in.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_samples, n_columns)
+            Regions, covariates and site.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"strategy={self.strategy!r}: give one of {listed(STRATEGIES)}.")
+        table = self._open(X)
+        self.n_missing_ = self._count(table)
+        self.n_imputed_ = int(self.n_missing_.sum())
+        self._imputer = _fit_imputer(self.strategy, table.values)
+        names = as_names(self.covariates)
+        self._fillings = {name: _filling(table.named[name]) for name in names}
+        return self
+
+    def _count(self, table: Table) -> pd.Series[int]:
+        gaps = np.hstack([np.isnan(table.values), table.named.isna().to_numpy()])
+        counts = pd.Series(gaps.sum(axis=0), index=[*table.labels, *table.named.columns])
+        empty = counts.index[counts == len(table.values)]
+        if len(empty):
+            raise InputError(
+                f"column {listed(list(empty))} is missing in all {len(table.values)} training "
+                "rows. Drop it."
+            )
+        self._check_site(table)
+        return counts
+
+    def _check_site(self, table: Table) -> None:
+        if self.site is not None:
+            check_site(table.named[self.site])
+
+    def _changed(self, table: Table) -> Table:
+        self._check_site(table)
+        named = table.named.copy()
+        for name, filling in self._fillings.items():
+            named[name] = _filled(named[name], filling)
+        return replace(table, values=_fill_regions(self._imputer, table.values), named=named)
+
+
+def _fit_imputer(strategy: str, values: Array) -> Pipeline:
+    if strategy in ("median", "mean"):
+        return Pipeline([("impute", SimpleImputer(strategy=strategy))]).fit(values)
+    nearest = NEAREST if values.shape[1] > NEAREST + 1 else None
+    imputer = (
+        KNNImputer()
+        if strategy == "knn"
+        else IterativeImputer(n_nearest_features=nearest, random_state=0)
+    )
+    pipeline = Pipeline([("standardise", StandardScaler()), ("impute", imputer)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said below, with a remedy
+        pipeline.fit(values)
+    if isinstance(imputer, IterativeImputer) and imputer.n_iter_ >= imputer.max_iter:
+        warn(
+            f"iterative imputation still changes after {imputer.n_iter_} rounds. Its cells are "
+            "usable; compare with strategy='knn', which has no rounds."
+        )
+    return pipeline
+
+
+def _fill_regions(imputer: Pipeline, values: Array) -> Array:
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return values
+    filled = imputer.transform(values)
+    if "standardise" in imputer.named_steps:
+        filled = imputer.named_steps["standardise"].inverse_transform(filled)
+    return np.where(gaps, filled, values)
+
+
+def _filling(cells: pd.Series[Any]) -> Any:
+    """Median or most frequent level of a covariate, to stand for its missing cells."""
+    if is_categorical(cells):
+        known = np.asarray(cells.dropna(), object)[:, None]
+        return SimpleImputer(strategy="most_frequent").fit(known).statistics_[0]
+    known = numeric_cells(cells)[:, None]
+    return float(SimpleImputer(strategy="median").fit(known).statistics_[0])
+
+
+def _filled(cells: pd.Series[Any], filling: Any) -> pd.Series[Any]:
+    if isinstance(filling, float):
+        values = numeric_cells(cells)
+        return pd.Series(np.where(np.isnan(values), filling, values), index=cells.index)
+    gaps = cells.isna().to_numpy()
+    if not gaps.any():
+        return cells
+    filled = cells.copy()
+    filled[gaps] = filling
+    return filled

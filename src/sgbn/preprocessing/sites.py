@@ -1,0 +1,234 @@
+"""Site effects taken out of the regions (ComBat)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError, warn
+from sgbn.preprocessing.columns import (
+    NamedColumnTransformer,
+    Table,
+    as_names,
+    check_site,
+    labels_of,
+    listed,
+    shown,
+)
+from sgbn.preprocessing.combat import Combat, fit_combat, remove_sites
+from sgbn.preprocessing.design import (
+    Design,
+    Slopes,
+    check_enough_rows,
+    learn_design,
+    level_codes,
+    sorted_levels,
+)
+
+
+class SiteHarmonizer(NamedColumnTransformer):
+    """Remove what each site adds to the regions and how it stretches them (ComBat).
+
+    Location and scale of each site are estimated by parametric empirical Bayes [1]_ [2]_, with the
+    linear effects of the preserved covariates held aside, so that a site with older subjects is
+    not "corrected" for their age. All estimates come from the training rows; `transform` applies
+    them to each row by itself.
+
+    Rules:
+
+    * A subject of a site that training did not have: the site effect is taken as the average
+      (location 0, scale 1), so that its values stay as they are, and a `DataWarning` names the
+      site. With ``unseen="error"`` an `InputError` instead.
+    * A site of one training subject: its location is shrunk towards the site's average over
+      regions, its scale stays 1. Without empirical Bayes it counts as unseen.
+    * One site in all training rows: nothing is changed, silently; there is nothing to harmonise.
+    * A region that is constant in training stays as it is.
+    * A preserved covariate that does not vary within sites cannot be told from the site: its
+      effect goes with the site's, and a `DataWarning` says so.
+
+    The group cannot be preserved. `fit` takes no notice of y, except that it refuses a preserved
+    column that is y under other names: the label of a test subject would then shape its values.
+
+    Parameters
+    ----------
+    site : column name, optional
+        Column of site labels (text or numbers); taken out of X. Without it nothing is changed.
+    preserve : sequence of column names
+        Covariates whose effects are kept. They stay in X, for a `CovariateRegressor` to come.
+    passthrough : sequence of column names
+        Columns that are no regions and play no part here. They stay in X.
+    unseen : {"average", "error"}
+        What to do about sites that training did not have.
+    empirical_bayes : bool
+        If False, each region's own estimate is used. One region alone is never shrunk.
+
+    Attributes
+    ----------
+    sites_ : list
+        Sites in training; rows of `location_` and `scale_`.
+    site_counts_ : array of shape (sites,)
+        Training subjects of each.
+    location_, scale_ : arrays of shape (sites, regions)
+        Effects of each site, in units of `region_sd_`.
+    region_mean_, region_sd_ : arrays of shape (regions,)
+        Mean at the training average of the covariates, and spread within sites.
+    coef_ : array of shape (design columns, regions)
+        Slopes of the preserved covariates, named by `design_names_`.
+    n_features_in_, feature_names_in_
+        Columns of X in `fit`.
+
+    References
+    ----------
+    .. [1] Johnson, Li, Rabinovic (2007), Biostatistics 8(1).
+    .. [2] Fortin et al. (2018), NeuroImage 167.
+    """
+
+    _consumes: ClassVar[tuple[str, ...]] = ("site",)
+
+    def __init__(
+        self,
+        site: Any = None,
+        *,
+        preserve: Any = (),
+        passthrough: Any = (),
+        unseen: str = "average",
+        empirical_bayes: bool = True,
+    ) -> None:
+        self.site = site
+        self.preserve = preserve
+        self.passthrough = passthrough
+        self.unseen = unseen
+        self.empirical_bayes = empirical_bayes
+
+    def _roles(self) -> Mapping[str, Any]:
+        return {"site": self.site, "preserve": self.preserve, "passthrough": self.passthrough}
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Estimate the site effects.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_samples, n_columns)
+            Regions, site and covariates.
+        y : array-like of shape (n_samples,), optional
+            Not used; a preserved covariate that equals it is refused.
+
+        Returns
+        -------
+        self
+        """
+        if self.unseen not in ("average", "error"):
+            raise InputError(f"unseen={self.unseen!r}: give 'average' or 'error'.")
+        table = self._open(X)
+        preserved = self._preserved(table)
+        design = learn_design(preserved)
+        _refuse_group(preserved, y)
+        sites = () if self.site is None else self._check_sites(self._labels(table))
+        if len(sites) < 2:
+            fitted = _unchanged(table, len(design.names), max(len(sites), 1))
+            codes = np.zeros(len(preserved), np.intp)
+        else:
+            codes = level_codes(self._labels(table), sites)
+            fitted = self._combat(table.values, design, design.rows(preserved), codes)
+        self._store(design, fitted, list(sites), codes)
+        return self
+
+    def _combat(self, values: Any, design: Design, D: Any, codes: NDArray[np.intp]) -> Combat:
+        check_enough_rows(len(values), int(codes.max()) + 1, design, "training rows")
+        fitted = fit_combat(values, D, codes, empirical_bayes=self.empirical_bayes)
+        _warn_confounded(fitted.slopes, design, self.site)
+        return fitted
+
+    def _store(
+        self, design: Design, fitted: Combat, sites: list[Any], codes: NDArray[np.intp]
+    ) -> None:
+        self._design, self._fitted = design, fitted
+        self.sites_, self.site_counts_ = sites, np.bincount(codes)
+        self.location_, self.scale_ = fitted.location, fitted.scale
+        self.region_mean_, self.region_sd_ = fitted.mean, fitted.sd
+        self.coef_, self.design_names_ = fitted.slopes.coef, design.names
+
+    def _changed(self, table: Table) -> Table:
+        D = self._design.rows(self._preserved(table))
+        codes = np.full(len(table.values), -1, np.intp)
+        if self.site is not None:
+            labels = self._labels(table)
+            codes = level_codes(labels, self.sites_)
+            self._report_unseen(labels, codes)
+        return replace(table, values=remove_sites(table.values, D, codes, self._fitted))
+
+    def _preserved(self, table: Table) -> pd.DataFrame:
+        return table.named[list(as_names(self.preserve))]
+
+    def _labels(self, table: Table) -> pd.Series[Any]:
+        labels = table.named[self.site]
+        check_site(labels)
+        return labels
+
+    def _check_sites(self, labels: pd.Series[Any]) -> tuple[Any, ...]:
+        sites = sorted_levels(labels)
+        if len(sites) > 1 and len(sites) == len(labels):
+            raise InputError(
+                f"each training subject has a site of its own in {self.site!r} "
+                f"({listed(sites)}), so that no site effect can be estimated. Is this the column "
+                "of subjects? Give the one of sites."
+            )
+        return sites
+
+    def _report_unseen(self, labels: pd.Series[Any], codes: NDArray[np.intp]) -> None:
+        if (codes >= 0).all():
+            return
+        counts = labels[codes < 0].value_counts(sort=False)
+        named = ", ".join(f"{shown(site)} ({count})" for site, count in counts.items() if count)
+        if self.unseen == "error":
+            raise InputError(
+                f"sites that training did not have: {named}; it had {listed(self.sites_)}. Drop "
+                "these subjects, or set unseen='average' to leave their values as they are."
+            )
+        warn(
+            f"sites that training did not have, with their subjects: {named}. Their site effect "
+            "is taken as the average, so that their values stay as they are."
+        )
+
+
+def _unchanged(table: Table, n_design: int, n_sites: int) -> Combat:
+    shape = (n_sites, table.values.shape[1])
+    none = np.empty(0, np.intp)
+    slopes = Slopes(np.zeros((n_design, shape[1])), none, none)
+    sd = table.values.std(axis=0)
+    return Combat(table.values.mean(axis=0), slopes, sd, np.zeros(shape), np.ones(shape))
+
+
+def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
+    """Refuse a preserved covariate that is y relabelled."""
+    if y is None:
+        return
+    groups, names = labels_of(y, len(preserved))
+    for name in preserved.columns:
+        cells = preserved[name]
+        codes, levels = pd.factorize(np.asarray(cells, object))
+        pairs = len(set(zip(codes.tolist(), groups.tolist(), strict=True)))
+        # where no value occurs twice, any two columns are relabellings of each other
+        tells = len(names) < len(groups) or cells.tolist() == np.asarray(y).tolist()
+        if tells and len(names) > 1 and pairs == len(levels) == len(names):
+            raise InputError(
+                f"preserve names {name!r}, which is the group under other labels: harmonised "
+                "values of test subjects would be made with their labels, which leaks them. The "
+                "group cannot be preserved; take this column out."
+            )
+
+
+def _warn_confounded(slopes: Slopes, design: Design, site: Any) -> None:
+    lost = np.union1d(slopes.constant, slopes.collinear)
+    if len(lost):
+        warn(
+            f"the preserved covariate {listed(design.covariates_of(lost))} cannot be told from "
+            f"{site!r} or from another covariate: within sites it does not vary by itself. What "
+            "is confounded with the site is removed with it. Compare sites that overlap in it, "
+            "or do not preserve it."
+        )

@@ -1,0 +1,139 @@
+"""CovariateRegressor."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sgbn.exceptions import DataWarning, InputError
+from sgbn.preprocessing import CovariateRegressor
+
+
+@parametrize_with_checks([CovariateRegressor()])
+def test_follows_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def cohort(table):
+    X, y = table
+    return X.drop(columns="site"), y
+
+
+def test_residuals_are_those_of_least_squares_about_the_mean(cohort):
+    X, _ = cohort
+    out = CovariateRegressor(["age", "sex"]).fit_transform(X)
+    regions = X.filter(like="region").to_numpy()
+    D = np.column_stack([np.ones(len(X)), X["age"], X["sex"] == "M"])
+    residuals = regions - D @ np.linalg.lstsq(D, regions, rcond=None)[0]
+    np.testing.assert_allclose(out.to_numpy(), residuals + regions.mean(axis=0), atol=1e-12)
+
+
+@given(
+    st.integers(0, 1000), st.integers(12, 40), st.floats(1e-3, 1e6), st.sampled_from([0, 5, 1e4])
+)
+def test_residuals_are_uncorrelated_with_covariates_and_means_stay(seed, n, unit, ratio):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    age, hand = rng.normal(ratio * unit, unit, n), rng.permutation(np.resize(["L", "R", "A"], n))
+    out = CovariateRegressor(["age", "hand"]).fit_transform(X.assign(age=age, hand=hand))
+    np.testing.assert_allclose(out.mean(), X.mean(), atol=1e-9)
+    standard = (age - age.mean()) / age.std()
+    np.testing.assert_allclose(standard @ (out - out.mean()).to_numpy() / n, 0, atol=1e-7)
+    np.testing.assert_allclose(out.groupby(hand).mean() - out.mean(), 0, atol=1e-7)
+
+
+def test_known_slopes_are_found():
+    age = np.arange(10.0)
+    X = pd.DataFrame({"a": 2 * age + 1, "b": 5 - age, "age": age})
+    regressor = CovariateRegressor("age").fit(X)
+    np.testing.assert_allclose(regressor.coef_, [[2, -1]])
+    assert regressor.design_names_ == ["age"]
+    assert regressor.design_mean_.tolist() == [4.5]
+
+
+def test_reference_learns_from_that_group_only(cohort):
+    X, y = cohort
+    regressor = CovariateRegressor(["age", "sex"], reference="CTR").fit(X, y)
+    controls = CovariateRegressor(["age", "sex"]).fit(X[y == "CTR"])
+    np.testing.assert_allclose(regressor.coef_, controls.coef_, rtol=1e-9)
+    assert regressor.n_rows_ == (y == "CTR").sum()
+    out, regions = regressor.transform(X), X.filter(like="region")
+    np.testing.assert_allclose(out.mean(), regions.mean())
+    other = X.copy()
+    other.loc[y == "SCZ", "region0"] *= 100
+    np.testing.assert_array_equal(regressor.fit(other, y).coef_, regressor.fit(X, y).coef_)
+
+
+def test_within_groups_leaves_the_difference_of_group_means(make_table):
+    X = make_table(n=400, shift=0.0)[0].drop(columns="site")
+    y = np.where(X["age"] + np.random.default_rng(0).normal(0, 5, len(X)) > 45, "SCZ", "CTR")
+    X = X.assign(region0=X["region0"] + 3.0 * (y == "SCZ"))
+
+    def difference(**options):
+        out = CovariateRegressor(["age", "sex"], **options).fit(X, y).transform(X)["region0"]
+        return out[y == "SCZ"].mean() - out[y == "CTR"].mean()
+
+    assert difference(within_groups=True) == pytest.approx(3.0, abs=0.5)
+    assert difference() < 2.0
+
+
+def test_y_plays_no_part_unless_asked_for(cohort):
+    X, y = cohort
+    plain = CovariateRegressor(["age", "sex"]).fit(X).coef_
+    np.testing.assert_array_equal(CovariateRegressor(["age", "sex"]).fit(X, y).coef_, plain)
+    within = CovariateRegressor(["age", "sex"], within_groups=True).fit(X, y).coef_
+    assert not np.allclose(within, plain)
+
+
+def test_groups_that_are_lacking_are_named(cohort):
+    X, y = cohort
+    with pytest.raises(InputError, match=r"reference group 'HC'.*'CTR', 'SCZ'"):
+        CovariateRegressor(["age", "sex"], reference="HC").fit(X, y)
+    with pytest.raises(InputError, match=r"reference='CTR' needs the groups"):
+        CovariateRegressor(["age", "sex"], reference="CTR").fit(X)
+    with pytest.raises(InputError, match="within_groups needs the groups"):
+        CovariateRegressor(["age", "sex"], within_groups=True).fit(X)
+
+
+def test_more_rows_than_design_columns_are_needed(cohort):
+    X, y = cohort
+    few = np.r_[np.flatnonzero(y == "CTR")[:3], np.flatnonzero(y == "SCZ")]
+    with pytest.raises(InputError, match=r"3 rows of 'CTR' for 3 design columns"):
+        CovariateRegressor(["age", "sex"], reference="CTR").fit(X.iloc[few], y[few])
+
+
+def test_a_constant_covariate_is_named_and_harmless(cohort):
+    X, _ = cohort
+    expected = CovariateRegressor(["age", "sex"]).fit_transform(X)
+    with pytest.warns(DataWarning, match="'scanner' has a level or value that does not vary"):
+        out = CovariateRegressor(["age", "sex", "scanner"]).fit_transform(X.assign(scanner=3.0))
+    pd.testing.assert_frame_equal(out, expected)
+
+
+def test_collinear_covariates_are_named_and_removed_once(cohort):
+    X, _ = cohort
+    expected = CovariateRegressor(["age", "sex"]).fit_transform(X)
+    months = X.assign(months=12 * X["age"])
+    with pytest.warns(DataWarning, match="'age', 'months' determine each other"):
+        out = CovariateRegressor(["age", "sex", "months"]).fit_transform(months)
+    pd.testing.assert_frame_equal(out, expected, rtol=1e-9)
+
+
+def test_an_unseen_category_is_warned_of_and_only_age_is_removed(cohort):
+    X, _ = cohort
+    regressor = CovariateRegressor(["age", "sex"]).fit(X)
+    test = X[:2].assign(sex=["X", "F"])
+    with pytest.warns(DataWarning, match=r"'sex'.*'X' \(1\)"):
+        out = regressor.transform(test)
+    age = (test["age"].iloc[0] - X["age"].mean()) * regressor.coef_[0]
+    np.testing.assert_allclose(out.iloc[0], test.filter(like="region").iloc[0] - age)
+
+
+def test_a_missing_covariate_names_column_row_and_remedy(cohort):
+    X, _ = cohort
+    X.loc["sub-005", "sex"] = None
+    with pytest.raises(InputError, match=r"'sex' is missing.*row 5 .*'sub-005'.*RegionImputer"):
+        CovariateRegressor(["age", "sex"]).fit(X)
