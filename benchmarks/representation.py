@@ -18,17 +18,16 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from graphical_lasso import ConvergedGraphicalLassoCV
 from order_lassos import VARIANTS, searched_order
 from output import RESULTS, write
-from scipy.stats import multivariate_normal, ttest_ind
+from scipy.stats import multivariate_normal
 from sklearn.covariance import OAS, GraphicalLassoCV, LedoitWolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from sgbn import ORSGBN, SGBN
-from sgbn.experiments.data import NOT_REGIONS, data_folder, read_cobre
+from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.markdown import table
 
 FOLDS = 5
@@ -120,19 +119,13 @@ def read(name):
     folder = data_folder()
     if folder is None:
         raise SystemExit("this needs the folder neuro/ of real tables in what SGBN_DATA names")
-    if name.startswith("cobre"):
-        cobre = read_cobre(folder, REGIONS)
-        return cobre.values[cobre.group == group]
-    file = "ixi_age" if name == "ixi" else "abide1_asd"
-    frame = pd.read_csv(folder / "neuro" / f"{file}.csv")
+    file = {"cobre": "cobre_scz", "ixi": "ixi_age"}.get(name.split("-")[0], "abide1_asd")
+    cohort = read_neuro(folder, file)
     if "NYU" in name:
-        frame = frame[frame["site"] == "NYU"]
-    values = frame[frame.columns.drop(NOT_REGIONS, errors="ignore")].to_numpy(float)
-    is_group = (frame["group"] == group).to_numpy()
-    if "NYU" in name:  # as `read_cobre` chooses them
-        t = np.abs(ttest_ind(values[is_group], values[~is_group], equal_var=False).statistic)
-        values = values[:, np.sort(np.argsort(-t, kind="stable")[:REGIONS])]
-    return values[is_group]
+        cohort = cohort.subset(cohort.site == "NYU")
+    if "NYU" in name or file == "cobre_scz":
+        cohort = most_different(cohort, REGIONS)
+    return cohort.of_group(group)
 
 
 def log_density(learner, rows):

@@ -11,9 +11,24 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "alpha_grid": "sgbn.structure",
+    "alpha_max": "sgbn.structure",
+    "certifies_dag": "sgbn.graph",
+    "Cohort": "sgbn.cohort",
+    "cohort_table": "sgbn.io",
+    "compare": "sgbn.comparison",
+    "compare_graphs": "sgbn.graph",
+    "consistent_extension": "sgbn.graph",
     "ConvergenceWarning": "sklearn.exceptions",
+    "CovariateRegressor": "sgbn.preprocessing",
+    "cpdag": "sgbn.graph",
     "CycleError": "sgbn.exceptions",
     "DataWarning": "sgbn.exceptions",
+    "edge_kinds": "sgbn.graph",
+    "edge_table": "sgbn.io",
+    "extract_regions": "sgbn.io",
+    "extract_time_series": "sgbn.io",
+    "fit_weights": "sgbn.structure",
     "GaussianNetwork": "sgbn.gaussian",
     "GS": "sgbn.structure.baselines",
     "HSGBN": "sgbn.structure",
@@ -23,28 +38,31 @@ _HOME = {
     "InterIAMB": "sgbn.structure.baselines",
     "InterIAMBnPC": "sgbn.structure.baselines",
     "L1MB": "sgbn.structure.baselines",
-    "ORSGBN": "sgbn.structure",
-    "SGBN": "sgbn.structure",
-    "StudyError": "sgbn.exceptions",
-    "TC": "sgbn.structure.baselines",
-    "TCbw": "sgbn.structure.baselines",
-    "alpha_grid": "sgbn.structure",
-    "alpha_max": "sgbn.structure",
-    "certifies_dag": "sgbn.graph",
-    "compare_graphs": "sgbn.graph",
-    "consistent_extension": "sgbn.graph",
-    "cpdag": "sgbn.graph",
-    "edge_kinds": "sgbn.graph",
-    "edge_table": "sgbn.io",
-    "fit_weights": "sgbn.structure",
+    "load_atlas": "sgbn.atlases",
     "load_network": "sgbn.datasets",
+    "make_analysis": "sgbn.preprocessing",
+    "make_preparation": "sgbn.preprocessing",
+    "match_columns": "sgbn.atlases",
     "orient_known": "sgbn.graph",
+    "ORSGBN": "sgbn.structure",
     "pdag_errors": "sgbn.graph",
     "random_dag": "sgbn.graph",
+    "read_atlas": "sgbn.atlases",
     "read_bif": "sgbn.io",
+    "read_freesurfer": "sgbn.io",
+    "read_table": "sgbn.io",
+    "RegionImputer": "sgbn.preprocessing",
+    "RegionSelector": "sgbn.preprocessing",
+    "review": "sgbn.quality",
+    "SGBN": "sgbn.structure",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
+    "SiteHarmonizer": "sgbn.preprocessing",
+    "StudyError": "sgbn.exceptions",
+    "TC": "sgbn.structure.baselines",
+    "TCbw": "sgbn.structure.baselines",
+    "write_table": "sgbn.io",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -52,6 +70,11 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning
 
+    from sgbn.atlases import load_atlas as load_atlas
+    from sgbn.atlases import match_columns as match_columns
+    from sgbn.atlases import read_atlas as read_atlas
+    from sgbn.cohort import Cohort as Cohort
+    from sgbn.comparison import compare as compare
     from sgbn.datasets import load_network as load_network
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
@@ -69,8 +92,21 @@ if TYPE_CHECKING:
     from sgbn.graph import pdag_errors as pdag_errors
     from sgbn.graph import random_dag as random_dag
     from sgbn.graph import shd as shd
+    from sgbn.io import cohort_table as cohort_table
     from sgbn.io import edge_table as edge_table
+    from sgbn.io import extract_regions as extract_regions
+    from sgbn.io import extract_time_series as extract_time_series
     from sgbn.io import read_bif as read_bif
+    from sgbn.io import read_freesurfer as read_freesurfer
+    from sgbn.io import read_table as read_table
+    from sgbn.io import write_table as write_table
+    from sgbn.preprocessing import CovariateRegressor as CovariateRegressor
+    from sgbn.preprocessing import RegionImputer as RegionImputer
+    from sgbn.preprocessing import RegionSelector as RegionSelector
+    from sgbn.preprocessing import SiteHarmonizer as SiteHarmonizer
+    from sgbn.preprocessing import make_analysis as make_analysis
+    from sgbn.preprocessing import make_preparation as make_preparation
+    from sgbn.quality import review as review
     from sgbn.structure import HSGBN as HSGBN
     from sgbn.structure import ORSGBN as ORSGBN
     from sgbn.structure import SGBN as SGBN

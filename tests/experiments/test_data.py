@@ -1,9 +1,8 @@
 import numpy as np
-import pandas as pd
 import pytest
 
-from sgbn import InputError
-from sgbn.experiments.data import data_folder, read_cobre
+from sgbn import Cohort, InputError
+from sgbn.experiments.data import data_folder, most_different, read_neuro
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
@@ -17,26 +16,29 @@ def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
     assert data_folder() is None
 
 
-def test_the_regions_that_differ_most_are_chosen(tmp_path):
+def test_the_regions_that_differ_most_are_chosen():
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.standard_normal((60, 6)), columns=list("abcdef"))
+    values = rng.standard_normal((60, 6))
     group = np.repeat(["SCZ", "CTR"], 30)
-    table.loc[group == "SCZ", ["b", "e"]] += 3.0
-    table.insert(0, "subject_id", [f"s{k}" for k in range(60)])
-    table.insert(1, "group", group)
-    table.insert(2, "age", 40)
-    (tmp_path / "neuro").mkdir()
-    table.to_csv(tmp_path / "neuro" / "cobre_scz.csv", index=False)
-    read = read_cobre(tmp_path, n_regions=2)
-    assert read.regions == ["b", "e"]
-    assert read.values.shape == (60, 2)
-    assert sorted(set(read.group)) == ["CTR", "SCZ"]
+    values[:30, [1, 4]] += 3.0
+    cohort = Cohort(values, list("abcdef"), [f"s{k}" for k in range(60)], group=group)
+    chosen = most_different(cohort, n_regions=2)
+    assert chosen.regions == ("b", "e")
+    assert len(chosen) == 60
 
 
-def test_the_real_table_has_the_stated_size():
+@pytest.mark.parametrize(
+    ("name", "shape", "sizes"),
+    [
+        ("cobre_scz", (124, 173), {"CTR": 63, "SCZ": 61}),
+        ("ixi_age", (558, 68), {"MID": 187, "OLD": 173, "YOUNG": 198}),
+        ("abide1_asd", (1035, 93), {"ASD": 505, "CTR": 530}),
+    ],
+)
+def test_the_real_tables_have_the_stated_size(name, shape, sizes):
     folder = data_folder()
-    if folder is None or not (folder / "neuro" / "cobre_scz.csv").exists():
-        pytest.skip("the COBRE table is not part of the package: set SGBN_DATA to its folder")
-    read = read_cobre(folder)
-    assert read.values.shape == (124, 40)
-    assert (read.group == "SCZ").sum() == 61
+    if folder is None or not (folder / "neuro" / f"{name}.csv").exists():
+        pytest.skip("the real tables are not part of the package: set SGBN_DATA to their folder")
+    cohort = read_neuro(folder, name)
+    assert cohort.values.shape == shape
+    assert cohort.sizes == sizes

@@ -100,15 +100,12 @@ def _print_recovery(cohort, learners) -> None:  # type: ignore[no-untyped-def]
 
 
 def _draw(cohort, learners, folder: Path) -> Path:  # type: ignore[no-untyped-def]
-    import numpy as np
     from matplotlib.figure import Figure
 
+    from sgbn.datasets.group_networks import standardised
     from sgbn.viz import plot_recovery
 
-    true = {}
-    for group, network in cohort.networks.items():
-        sd = np.sqrt(np.diag(network.covariance))
-        true[group] = network.coef * sd[:, None] / sd
+    true = {group: standardised(network) for group, network in cohort.networks.items()}
     learned = {group: learner.coef_std_ for group, learner in learners.items()}
     figure = Figure(figsize=(9, 13), layout="constrained")
     plot_recovery(figure, true, learned, cohort.regions, cohort.lobes)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from sgbn import __version__
-from sgbn.cli import demo, reproduce
+from sgbn.cli import check, compare, demo, extract, reproduce, simulate
 
 
 def parser() -> argparse.ArgumentParser:
@@ -15,11 +17,11 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="sgbn",
         description="One directed network per group from continuous data.",
-        epilog="Start with `sgbn demo`. Each command has its own --help.",
+        epilog="Start with `sgbn demo` or `sgbn check TABLE`. Each command has its own --help.",
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, reproduce):
+    for command in (demo, check, compare, extract, simulate, reproduce):
         command.add_parser(commands)
     return top
 
@@ -27,8 +29,11 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns 0, or 1 after an error that the message explains."""
     chosen = parser().parse_args(arguments)
+
     try:
-        chosen.run(chosen)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            chosen.run(chosen)
     except (ValueError, OSError, RuntimeError) as error:
         print(f"sgbn {chosen.command}: {error}", file=sys.stderr)
         return 1
@@ -36,3 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
         return 130
     return 0
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning without the line of code, of which a user here has no use."""
+    print(f"warning: {message}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Networks and simulated data with a known truth."""
 
 from sgbn.datasets.benchmarks import NETWORKS, BenchmarkNetwork, load_network
-from sgbn.datasets.cohort import SimulatedCohort, load_regions, simulate_cohort
+from sgbn.datasets.cohort import SimulatedCohort, simulate_cohort
 from sgbn.datasets.sem import random_weights, simulate_sem
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "BenchmarkNetwork",
     "SimulatedCohort",
     "load_network",
-    "load_regions",
     "random_weights",
     "simulate_cohort",
     "simulate_sem",

@@ -1,159 +1,308 @@
-"""A two-group cohort of named brain regions whose networks are known."""
+"""Simulated cohorts: groups of subjects whose networks, sites and covariates are known."""
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.cohort import Cohort
+from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_networks
+from sgbn.datasets.nuisance import (
+    COVARIATES,
+    assign_sites,
+    covariate_part,
+    draw_covariates,
+    draw_slopes,
+    missing_cells,
+    site_effects,
+    site_names,
+)
+from sgbn.datasets.regions import choose_regions
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import topological_order
+from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 
-EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
-SPREAD = 0.12  # standard deviation of a volume, as a share of its mean
-GREY_SHARE = 0.5  # of a region's volume
-ATROPHY = 0.5  # loss of volume in the patients' medial temporal lobe, in standard deviations
-N_CHANGED = 12  # edges that differ between the groups
+DIFFER = ("both", "edges", "means", "nothing")
+MOST_SHIFT = 8.0  # standard deviations; more would leave no volume
+MOST_SITE_EFFECT = 5.0  # more would leave no volume at some sites
+_BY_REGION = ("site_shift", "site_scale", "covariate_effects")
+_TRUTH = ("networks", "changed", *_BY_REGION)
 
 
-@dataclass(frozen=True)
-class SimulatedCohort:
-    """Subjects of two groups and the networks that they were drawn from.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SimulatedCohort(Cohort):
+    """A cohort with the truth that it was drawn from.
+
+    `values` are grey-matter volumes in mm^3,
+
+        ``reference + covariates + shift + scale * (biology - reference)``
+
+    with `reference` the mean of the first group's network, the covariates' part (see
+    `covariate_effects`), and the shift and scale of a subject's site: ComBat's model.
 
     Attributes
     ----------
-    values : ndarray of shape (n, m)
-        Grey-matter volumes in mm^3, one row a subject.
-    group : ndarray of str
-        ``"control"`` or ``"patient"``.
-    regions, lobes : tuple of str
-        Name and lobe of each column.
-    networks : dict
-        Group -> the true `GaussianNetwork`.
+    biology : ndarray of shape (n, m)
+        Rows as drawn from the networks: no site, no covariate, no missing cell.
+    networks : mapping of group to GaussianNetwork
+        The truth, in the order in which the groups were asked for.
+    changed : mapping of group to tuple of (source, target)
+        For each group but the first: the edges whose standardised weight differs from the first
+        group's, the largest difference first. Where stronger parents would explain too much of a
+        region, all edges into it give way: the last ones, which nobody asked for, differ little.
+    site_shift, site_scale : mapping of site to array
+        Of each region.
+    covariate_effects : mapping of covariate to array
+        Change of each region in mm^3 for a year of age above 65, for a man over a woman, for a
+        mm^3 of eTIV above 1.5 million.
+
+    Notes
+    -----
+    `subset` cuts all of it down to the subjects and regions that are left, except `networks` and
+    `changed`, which stay those of all regions: a part of a network is in general no network.
     """
 
-    values: Array
-    group: NDArray[np.str_]
-    regions: tuple[str, ...]
-    lobes: tuple[str, ...]
-    networks: dict[str, GaussianNetwork]
+    biology: Array
+    networks: Mapping[str, GaussianNetwork]
+    changed: Mapping[str, tuple[Edge, ...]] = field(default_factory=dict)
+    site_shift: Mapping[str, Array] = field(default_factory=dict)
+    site_scale: Mapping[str, Array] = field(default_factory=dict)
+    covariate_effects: Mapping[str, Array] = field(default_factory=dict)
 
-    def of_group(self, group: str) -> Array:
-        """Rows of one group."""
-        if group not in self.networks:
-            raise InputError(f"no group is called {group!r}: there are {list(self.networks)}.")
-        return self.values[self.group == group]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "biology", _read_only(self.biology))
+        for name in _BY_REGION:
+            effects = {key: _read_only(effect) for key, effect in getattr(self, name).items()}
+            object.__setattr__(self, name, effects)
+        for name in _TRUTH:
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (kind, state) = super().__reduce__()
+        return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 
-def load_regions() -> list[dict[str, str]]:
-    """Twenty regions of each hemisphere: name, lobe, MNI coordinates and volume (AAL atlas)."""
-    text = (files("sgbn.datasets") / "regions40.csv").read_text()
-    return list(csv.DictReader(text.splitlines()))
+    def subset(
+        self,
+        rows: ArrayLike | None = None,
+        *,
+        groups: Iterable[str] | None = None,
+        regions: Iterable[str] | None = None,
+    ) -> Self:
+        """Part of the cohort, see `Cohort.subset`; the networks stay those of all regions."""
+        part = super().subset(rows, groups=groups, regions=regions)
+        kept_rows = _places(part.ids, self.ids)
+        kept = _places(part.regions, self.regions)
+        effects: dict[str, Any] = {
+            name: {key: effect[kept] for key, effect in getattr(self, name).items()}
+            for name in _BY_REGION
+        }
+        return replace(part, biology=self.biology[np.ix_(kept_rows, kept)], **effects)
 
 
 def simulate_cohort(
-    n_per_group: int = 200, random_state: int | np.random.Generator | None = 0
+    n_per_group: int | Sequence[int] | Mapping[str, int] = 200,
+    random_state: int | np.random.Generator | None = 0,
+    *,
+    atlas: str | Atlas = "aal",
+    regions: int | Sequence[str] | None = 40,
+    groups: Sequence[str] = ("control", "patient"),
+    differ: str = "both",
+    n_changed: int = 12,
+    mean_shift: float = 0.5,
+    n_sites: int = 0,
+    site_effect: float = 1.0,
+    covariates: Iterable[str] | bool = (),
+    missing: float = 0.0,
+    confounding: float = 0.0,
 ) -> SimulatedCohort:
-    """Simulate controls and patients, 40 regions each, whose networks differ in a few edges.
+    """Simulate groups of subjects, volumes of brain regions, from networks that are known.
 
     Regions are joined mostly to their other-hemisphere twin and within their lobe. In patients,
     edges at the medial temporal lobe are lost or weakened, some elsewhere are stronger, and the
-    medial temporal lobe has shrunk.
+    medial temporal lobe has shrunk. A third group differs from the first in the same way at another
+    lobe, and so on.
 
     Parameters
     ----------
-    n_per_group : int
+    n_per_group : int, sequence or mapping
+        Subjects in each group: one number for all, one a group, or group -> number.
     random_state : int, Generator or None
+        Sites, covariates, missing cells and groups beyond the second have random streams of their
+        own: asking for them leaves everything else as it was.
+    atlas : str or Atlas
+        ``"aal"``, ``"aal2"``, ``"aal3"``, ``"desikan_killiany"``, ``"destrieux"``.
+    regions : int, sequence of str or None
+        So many, in pairs over all lobes; those named; or all of the atlas but ventricles and CSF.
+    groups : sequence of str
+        Names, two or more.
+    differ : {"both", "edges", "means", "nothing"}
+        What the groups differ in. With "means" alone the weights in mm^3 and the noise are the
+        same; with "both" a region that is smaller also varies less, in proportion.
+    n_changed : int
+        Edges that are lost, halved or strengthened in each later group; fewer if there are fewer.
+    mean_shift : float
+        How much smaller the affected regions are, in standard deviations.
+    n_sites : int
+        None (0), or two or more. They differ in size.
+    site_effect : float
+        Strength of their effects; 0 gives sites without effects.
+    covariates : iterable of {"age", "sex", "eTIV"}, or bool
+        Which of them; True is all three.
+    missing : float
+        Share of all cells that is missing, at random; no subject and no region is missing whole.
+    confounding : float
+        From 0 to 1. The last group is up to ten years older than the first, the ones between in
+        steps; each group is gathered up to wholly at a site of its own.
+
+    Examples
+    --------
+    >>> from sgbn import simulate_cohort
+    >>> cohort = simulate_cohort(60, n_sites=3, covariates=["age", "sex"], missing=0.01)
+    >>> cohort
+    SimulatedCohort(120 subjects x 40 regions; control 60, patient 60)
+    >>> len(cohort.changed["patient"]) > 0
+    True
     """
+    sizes = _group_sizes(n_per_group, _group_names(groups))
+    asked = _covariate_names(covariates)
+    difference = _difference(differ, n_changed, mean_shift)
+    _check_number("site_effect", site_effect, 0.0, MOST_SITE_EFFECT)
+    _check_number("missing", missing, 0.0, 1.0)
+    _check_sites_and_confounding(n_sites, confounding, asked)
+    space = load_atlas(atlas) if isinstance(atlas, str) else atlas
+    places = choose_regions(space, regions)
     rng = np.random.default_rng(random_state)
-    regions = load_regions()
-    lobes = tuple(region["lobe"] for region in regions)
-    weights = _weights(_graph(regions, rng), rng)
-    mean = GREY_SHARE * np.array([float(region["volume_mm3"]) for region in regions])
-    names = tuple(region["region"] for region in regions)
-    affected = np.array([lobe == "medial temporal" for lobe in lobes])
-    changed = _changed_weights(weights, affected, rng)
-    shrunk = mean * (1 - ATROPHY * SPREAD * affected)
-    networks = {
-        "control": _in_volumes(weights, mean, names),
-        "patient": _in_volumes(changed, shrunk, names),
-    }
-    values = np.vstack([net.sample(n_per_group, rng) for net in networks.values()])
-    group = np.repeat(list(networks), n_per_group)
-    return SimulatedCohort(values, group, names, lobes, networks)
+    for_sites, for_covariates, for_missing = rng.spawn(3)
+    networks, changed = group_networks(places, tuple(sizes), difference, rng)
+    biology = np.vstack([networks[name].sample(size, rng) for name, size in sizes.items()])
+    reference = next(iter(networks.values())).mean
+    values, truth = biology, dict[str, Any]()
+    if n_sites:
+        sites = site_names(n_sites)
+        shift, scale = site_effects(sites, SPREAD * reference, site_effect, for_sites)
+        site = assign_sites(sizes, sites, confounding, for_sites)
+        values = reference + _of(site, shift) + _of(site, scale) * (biology - reference)
+        truth |= {"site": site, "site_shift": shift, "site_scale": scale}
+    if asked:
+        slopes = _only(asked, draw_slopes(reference, for_covariates))
+        columns = _only(asked, draw_covariates([*sizes.values()], confounding, for_covariates))
+        values = values + covariate_part(columns, slopes)
+        truth |= {"covariates": columns, "covariate_effects": slopes}
+    if missing:
+        values = np.where(missing_cells(biology.shape, missing, for_missing), np.nan, values)
+    return SimulatedCohort(
+        values,
+        tuple(place.name for place in places),
+        _ids(len(values)),
+        group=np.repeat(list(sizes), list(sizes.values())),
+        atlas=space,
+        provenance={"source": "simulate_cohort"},
+        biology=biology,
+        networks=networks,
+        changed=changed,
+        **truth,
+    )
 
 
-def _graph(regions: list[dict[str, str]], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Edges along a random order; twins and neighbours of a lobe are the likeliest."""
-    stem = np.array([region["region"][:-2] for region in regions])
-    lobe = np.array([region["lobe"] for region in regions])
-    twins = stem[:, None] == stem
-    same_lobe = lobe[:, None] == lobe
-    probability = np.where(twins, 0.9, np.where(same_lobe, 0.3, 0.03))
-    position = rng.permutation(len(regions))
-    forward = position[:, None] < position
-    return (rng.random(forward.shape) < probability) & forward
+def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
+    if len(set(names)) < max(2, len(names)) or "" in names:
+        raise InputError(f"groups is {groups!r}: give two or more names that differ.")
+    return names
 
 
-def _weights(graph: NDArray[np.bool_], rng: np.random.Generator) -> Array:
-    """Standardised weights, mostly positive, as in the covariation of volumes."""
-    size = rng.uniform(0.35, 0.8, graph.shape)
-    sign = np.where(rng.random(graph.shape) < 0.85, 1.0, -1.0)
-    weights: Array = graph * size * sign
-    return _limit_explained(weights)
+def _group_sizes(
+    n_per_group: int | Sequence[int] | Mapping[str, int], groups: tuple[str, ...]
+) -> dict[str, int]:
+    """Group -> subjects, in the order of the groups."""
+    if isinstance(n_per_group, Mapping):
+        named = {str(name): size for name, size in n_per_group.items()}
+        if set(named) != set(groups):
+            raise InputError(f"n_per_group names {list(named)}, but the groups are {list(groups)}.")
+        given: Sequence[Any] = [named[name] for name in groups]
+    elif isinstance(n_per_group, Integral):
+        given = [n_per_group] * len(groups)
+    else:
+        given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
+    if len(given) != len(groups):
+        raise InputError(f"n_per_group has {len(given)} sizes for {len(groups)} groups.")
+    for name, size in zip(groups, given, strict=True):
+        _check_whole(f"the size of group {name!r}", size, 1)
+    return {name: int(size) for name, size in zip(groups, given, strict=True)}
 
 
-def _limit_explained(weights: Array) -> Array:
-    """Scale the weights into a region down where they would explain more than EXPLAINED of it."""
-    weights = weights.copy()
-    for j in topological_order(weights):
-        explained = _explained(weights)[j]
-        if explained > EXPLAINED:
-            weights[:, j] *= np.sqrt(EXPLAINED / explained)
-    return weights
+def _covariate_names(covariates: Iterable[str] | bool) -> tuple[str, ...]:
+    """Those asked for, in the order of COVARIATES."""
+    if isinstance(covariates, bool):
+        return COVARIATES if covariates else ()
+    asked = {covariates} if isinstance(covariates, str) else set(covariates)
+    unknown = sorted(map(str, asked - set(COVARIATES)))
+    if unknown:
+        raise InputError(f"no covariate is called {unknown[0]!r}: take of {list(COVARIATES)}.")
+    return tuple(name for name in COVARIATES if name in asked)
 
 
-def _explained(weights: Array) -> Array:
-    """Variance of each region that its parents explain, all regions having variance one."""
-    covariance = np.eye(len(weights))
-    explained = np.zeros(len(weights))
-    done: list[int] = []
-    for j in topological_order(weights):
-        across = covariance[np.ix_(done, done)] @ weights[done, j]
-        explained[j] = weights[done, j] @ across
-        covariance[done, j] = covariance[j, done] = across
-        done.append(j)
-    return explained
+def _difference(differ: str, n_changed: int, mean_shift: float) -> Difference:
+    if differ not in DIFFER:
+        raise InputError(f"differ is {differ!r}: give one of {list(DIFFER)}.")
+    _check_whole("n_changed", n_changed, 0)
+    _check_number("mean_shift", mean_shift, -MOST_SHIFT, MOST_SHIFT)
+    edges, means = differ in ("both", "edges"), differ in ("both", "means")
+    return Difference(edges, means, n_changed, mean_shift)
 
 
-def _changed_weights(
-    weights: Array, affected: NDArray[np.bool_], rng: np.random.Generator
-) -> Array:
-    """Lose or halve edges at the affected regions, strengthen some others."""
-    changed = weights.copy()
-    at_affected = affected[:, None] | affected
-    lost = _choose(np.argwhere((weights != 0) & at_affected), N_CHANGED // 2, rng)
-    stronger = _choose(np.argwhere((weights != 0) & ~at_affected), N_CHANGED - len(lost), rng)
-    for k, (i, j) in enumerate(lost):
-        changed[i, j] *= 0.5 * (k % 2)
-    for i, j in stronger:
-        changed[i, j] *= 1.6
-    return _limit_explained(changed)
+def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[str, ...]) -> None:
+    _check_whole("n_sites", n_sites, 0)
+    _check_number("confounding", confounding, 0.0, 1.0)
+    if n_sites == 1:
+        raise InputError("n_sites is 1: give 0, or two or more.")
+    if confounding and not n_sites and "age" not in asked:
+        raise InputError(
+            "confounding needs something that the groups can differ in beside their biology: ask "
+            "for sites (n_sites) or for the covariate 'age'."
+        )
 
 
-def _choose(edges: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    return edges[rng.permutation(len(edges))[:count]]
+def _check_whole(what: str, value: object, smallest: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < smallest:
+        raise InputError(f"{what} is {value!r}: give a whole number, {smallest} or more.")
 
 
-def _in_volumes(weights: Array, mean: Array, names: tuple[str, ...]) -> GaussianNetwork:
-    """Network in mm^3 from standardised weights: every region has variance (SPREAD mean)^2."""
-    sd = SPREAD * mean
-    coef = weights * sd / sd[:, None]
-    noise = (1.0 - _explained(weights)) * sd**2
-    return GaussianNetwork(coef, mean - mean @ coef, noise, names)
+def _check_number(what: str, value: object, low: float, high: float) -> None:
+    if not is_number(value) or not low <= value <= high:
+        raise InputError(f"{what} is {value!r}: give a number from {low:g} to {high:g}.")
+
+
+def _ids(n: int) -> tuple[str, ...]:
+    width = max(4, len(str(n)))
+    return tuple(f"sub-{number:0{width}d}" for number in range(1, n + 1))
+
+
+def _of(site: NDArray[np.str_], effects: Mapping[str, Array]) -> Array:
+    """Effect of each subject's site."""
+    return np.array([effects[name] for name in site.tolist()])
+
+
+def _only(names: Iterable[str], columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: columns[name] for name in names}
+
+
+def _places(names: Sequence[str], among: Sequence[str]) -> list[int]:
+    place = {name: number for number, name in enumerate(among)}
+    return [place[name] for name in names]
+
+
+def _read_only(array: ArrayLike) -> Array:
+    frozen = np.array(array, dtype=np.float64)
+    frozen.setflags(write=False)
+    return frozen

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
+from sgbn.io import read_table
 
-NOT_REGIONS = ["subject_id", "group", "age", "sex", "site", "eTIV", "euler_mean", "fiq"]
-
-
-class GroupedTable(NamedTuple):
-    """Subjects x regions, with a group each."""
-
-    values: NDArray[np.float64]
-    regions: list[str]
-    group: NDArray[np.str_]
+COVARIATES = {
+    "cobre_scz": ("age", "sex", "eTIV"),
+    "ixi_age": ("age", "sex", "eTIV", "euler_mean"),
+    "abide1_asd": ("age", "sex", "fiq", "eTIV"),
+}
 
 
 def data_folder() -> Path | None:
@@ -32,18 +27,25 @@ def data_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def read_cobre(folder: Path, n_regions: int = 40) -> GroupedTable:
-    """COBRE (schizophrenia, controls): the regions that differ most between the groups.
+def read_neuro(folder: Path, name: str) -> Cohort:
+    """One of the real tables: a key of COVARIATES."""
+    return read_table(
+        folder / "neuro" / f"{name}.csv",
+        group="group",
+        site="site",
+        covariates=COVARIATES[name],
+        regions="all",
+    )
 
-    The choice sees all subjects, as the paper's did. That is of no concern to Exp-I, which
-    predicts nothing.
+
+def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:
+    """Keep the regions that differ most between two groups, by Welch's t.
+
+    The choice sees all subjects, as the paper's did. That is of no concern where nothing is
+    predicted.
     """
-    table = pd.read_csv(folder / "neuro" / "cobre_scz.csv")
-    regions = table.columns.drop(NOT_REGIONS, errors="ignore")
-    values = table[regions].to_numpy(float)
-    group = table["group"].to_numpy(str)
-    first, second = (values[group == g] for g in np.unique(group))
+    first, second = (cohort.of_group(group) for group in cohort.groups)
     spread = np.sqrt(first.var(axis=0) / len(first) + second.var(axis=0) / len(second))
     t = np.abs(first.mean(axis=0) - second.mean(axis=0)) / spread
     chosen = np.sort(np.argsort(-t, kind="stable")[:n_regions])
-    return GroupedTable(values[:, chosen], list(regions[chosen]), group)
+    return cohort.subset(regions=[cohort.regions[k] for k in chosen])

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sgbn.datasets import simulate_cohort
-from sgbn.experiments.data import data_folder, read_cobre
+from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.h_sgbn_variants import h_sgbn_frozen, h_sgbn_whole
 from sgbn.experiments.markdown import provenance, table
 from sgbn.moments import moments_of
@@ -51,8 +51,8 @@ def samples() -> dict[str, Array]:
     result = {f"simulated.{g}": cohort.of_group(g) for g in cohort.networks}
     folder = data_folder()
     if folder is not None and (folder / "neuro" / "cobre_scz.csv").exists():
-        cobre = read_cobre(folder)
-        result |= {f"cobre.{g}": cobre.values[cobre.group == g] for g in np.unique(cobre.group)}
+        cobre = most_different(read_neuro(folder, "cobre_scz"))
+        result |= {f"cobre.{g}": cobre.of_group(g) for g in cobre.groups}
     return result
 
 

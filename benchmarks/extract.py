@@ -1,0 +1,203 @@
+"""Regions from images: CPU time beside a plain load and beside nilearn, and memory.
+
+    python benchmarks/extract.py     # writes benchmarks/results/extract.json and .md
+
+100 images of 2 mm MNI size (91 x 109 x 91, float32, compressed), an atlas of 116 regions on the
+same grid, and one of the same regions on a 1.5 mm grid, which is resampled. One process, one
+thread. Peaks of memory are those of processes of their own (Linux).
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+from output import RESULTS, write
+from scipy.ndimage import gaussian_filter
+
+from sgbn.experiments.markdown import table
+from sgbn.io.images.extraction import extract_regions
+from sgbn.io.images.voxels import place
+
+SHAPE, AFFINE = (
+    (91, 109, 91),
+    np.array([[-2.0, 0, 0, 90], [0, 2, 0, -126], [0, 0, 2, -72], [0, 0, 0, 1]]),
+)
+N_IMAGES, N_DISTINCT, N_REGIONS = 100, 5, 116
+REPEATS = 3
+PEAKS = (0, 1, 10, 100)  # 0: imports only
+
+
+def brain(shape, affine):
+    """Voxels of an ellipsoid of the size of a brain, and their places in mm."""
+    places = np.stack(np.indices(shape), axis=-1) @ affine[:3, :3].T + affine[:3, 3]
+    return ((places - [0, -18, 10]) ** 2 / np.square([70, 90, 65])).sum(axis=-1) < 1, places
+
+
+def make_atlas(path, shape, affine, rng):
+    """Regions of the points that are nearest to random centres."""
+    from scipy.spatial import cKDTree
+
+    inside, places = brain(shape, affine)
+    centres = rng.uniform([-65, -100, -50], [65, 65, 70], (N_REGIONS, 3))
+    labels = np.zeros(shape, np.int16)
+    labels[inside] = 1 + cKDTree(centres).query(places[inside])[1]
+    nib.save(nib.Nifti1Image(labels, affine), path)
+
+
+def make_study(folder, seed):
+    """Images (few distinct ones and copies of them, each a file) and two atlases."""
+    for name, scale in (("atlas.nii.gz", 1.0), ("atlas15.nii.gz", 0.75)):
+        shape = tuple(int(n / scale) for n in SHAPE)
+        affine = AFFINE @ np.diag([scale, scale, scale, 1])
+        make_atlas(folder / name, shape, affine, np.random.default_rng(seed))
+    inside, _ = brain(SHAPE, AFFINE)
+    rng = np.random.default_rng([seed, 1])
+    for k in range(N_DISTINCT):
+        field = gaussian_filter(rng.standard_normal(SHAPE), 2)
+        data = np.where(inside, 1 / (1 + np.exp(-20 * field)), 0).astype(np.float32)
+        nib.save(nib.Nifti1Image(data, AFFINE), folder / f"sub-{k:03d}.nii.gz")
+    for k in range(N_DISTINCT, N_IMAGES):
+        shutil.copy(folder / f"sub-{k % N_DISTINCT:03d}.nii.gz", folder / f"sub-{k:03d}.nii.gz")
+    return sorted(folder.glob("sub-*.nii.gz"))
+
+
+def plain_load(images):
+    for path in images:
+        np.asanyarray(nib.load(path).dataobj)
+
+
+def sgbn_mean(images, atlas):
+    place.cache_clear()  # of the last repetition
+    return extract_regions(images, atlas, measure="mean", progress=False).values
+
+
+def nilearn_mean(images, atlas):
+    from nilearn.maskers import NiftiLabelsMasker
+
+    masker = NiftiLabelsMasker(atlas, resampling_target="data", standardize=None).fit()
+    return np.array([masker.transform(path).ravel() for path in images])
+
+
+def timed(function, images, *arguments):
+    """CPU seconds an image, and what the function returned."""
+    begin = time.process_time()
+    result = function(images, *arguments)
+    return (time.process_time() - begin) / len(images), result
+
+
+def measure(folder, images):
+    """Yield a record for each method and repetition; all methods in turn, in the same process."""
+    same, other = folder / "atlas.nii.gz", folder / "atlas15.nii.gz"
+    nilearn_mean(images[:1], same)  # imports
+    for repeat in range(REPEATS):
+        load, _ = timed(plain_load, images)
+        yield {"method": "plain load", "repeat": repeat, "cpu": load, "images": len(images)}
+        for atlas, grid in ((same, "same grid"), (other, "resampled")):
+            own, ours = timed(sgbn_mean, images, atlas)
+            yield {"method": f"sgbn, {grid}", "repeat": repeat, "cpu": own, "images": len(images)}
+            peer, theirs = timed(nilearn_mean, images, atlas)
+            gap = float(np.max(np.abs(ours / theirs - 1)))
+            yield {
+                "method": f"nilearn, {grid}",
+                "repeat": repeat,
+                "cpu": peer,
+                "images": len(images),
+                "gap": gap,
+            }
+
+
+def peak(folder, n):
+    """Peak of memory in MB of a process that extracts from `n` images."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--peak", str(n), "--images", str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def print_peak(folder, n):
+    images = sorted(folder.glob("sub-*.nii.gz"))[:n]
+    if images:
+        extract_regions(images, folder / "atlas.nii.gz", progress=False)
+    # getrusage would give the parent's peak where that is larger
+    status = Path("/proc/self/status").read_text()
+    print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024)
+
+
+def report(runs, peaks):
+    cpu = {}
+    for run in runs:
+        cpu.setdefault(run["method"], []).append(run["cpu"])
+    load = np.median(cpu["plain load"])
+    rows = [
+        [method, f"{1000 * np.median(times):.0f}", f"{np.median(times) / load:.2f}"]
+        for method, times in cpu.items()
+    ]
+    gaps = {m: max(r["gap"] for r in runs if r["method"] == m) for m in cpu if "nilearn" in m}
+    ratios = [
+        np.median(cpu[f"nilearn, {grid}"]) / np.median(cpu[f"sgbn, {grid}"])
+        for grid in ("same grid", "resampled")
+    ]
+    return [
+        "# Regions from images",
+        "",
+        f"{N_IMAGES} images of 91 x 109 x 91 voxels of 2 mm (float32, .nii.gz; {N_DISTINCT} "
+        f"distinct ones and copies), {N_REGIONS} regions, means; the atlas on the grid of the "
+        "images, or on one of 1.5 mm, which is resampled to them. One process, one thread; medians "
+        f"of {REPEATS} runs. Plain load: `np.asanyarray(nibabel.load(path).dataobj)`. nilearn: "
+        "`NiftiLabelsMasker`, fitted once and applied to each image. Reading and placing the atlas "
+        "is part of both.",
+        "",
+        *table(["method", "CPU ms an image", "of a plain load"], rows),
+        "",
+        f"nilearn takes {ratios[0]:.1f} times the CPU time of sgbn on the same grid, "
+        f"{ratios[1]:.1f} times where the atlas is resampled. The largest relative difference of a "
+        f"mean from nilearn's: {gaps['nilearn, same grid']:.1e} on the same grid, "
+        f"{gaps['nilearn, resampled']:.1e} resampled.",
+        "",
+        "Peak of memory of a process of its own (with 0 images: imports only):",
+        "",
+        *table(["images", *map(str, peaks)], [["MB", *(f"{mb:.0f}" for mb in peaks.values())]]),
+        "",
+        f"nibabel {version('nibabel')}, nilearn {version('nilearn')}.",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.peak is not None:
+        print_peak(arguments.images, arguments.peak)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        images = make_study(folder, arguments.seed)
+        runs = [run | {"cpu": round(run["cpu"], 5)} for run in measure(folder, images)]
+        peaks = {n: round(peak(folder, n), 1) for n in PEAKS}
+    results = {"seed": arguments.seed, "runs": runs, "peak_mb": peaks}
+    write(arguments.out, "extract", results, report(runs, peaks))
+
+
+if __name__ == "__main__":
+    main()

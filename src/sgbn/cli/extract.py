@@ -1,0 +1,182 @@
+"""`sgbn extract`: a table of regions from images."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sgbn.cli.arguments import at_least, number_from
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sgbn.io.images.extraction import Extraction
+
+MAX_LISTED = 10  # failures or subjects that are printed; the files have all
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `extract` to the subcommands."""
+    parser = commands.add_parser(
+        "extract",
+        help="measure the regions of an atlas in images, one row a subject",
+        description="Measures the regions of a label atlas in one NIfTI image a subject: volumes "
+        "from grey-matter maps, means from PET or any other map, time series from four-dimensional "
+        "runs. The images must be normalised to the space of the atlas (by SPM, CAT12, ANTs, "
+        "fMRIPrep, ...). What is finished is kept: started again, the command does only what is "
+        "missing, failed or has changed.",
+        epilog="example: sgbn extract 'cat12/mri/mwp1*.nii' --atlas aal.nii --labels aal.txt "
+        "--workers 2 --out volumes",
+    )
+    parser.add_argument(
+        "images", nargs="+", metavar="IMAGES", help="image files, patterns in quotes, or folders"
+    )
+    parser.add_argument(
+        "--atlas",
+        required=True,
+        help="label image, or with --download: aal, destrieux, harvard_oxford, schaefer, "
+        "schaefer200, ...",
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        help="names of the labels: a table with index and name, a FreeSurfer colour table, or "
+        "FSL's XML (the file of the same name beside the atlas)",
+    )
+    parser.add_argument(
+        "--measure",
+        choices=("volume", "mean"),
+        default="volume",
+        help="volume: sum of the voxels times their volume, for tissue maps; mean: for all else "
+        "(volume)",
+    )
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="mean signal over time of four-dimensional images, one table a subject",
+    )
+    _add_ways(parser)
+    parser.set_defaults(
+        run=run, after_interrupt="What was finished is kept: the same command goes on from there."
+    )
+
+
+def _add_ways(parser: argparse.ArgumentParser) -> None:
+    """Add what says how to run, not what to measure."""
+    parser.add_argument(
+        "--on-error",
+        choices=("raise", "skip"),
+        default="raise",
+        help="a bad image ends the run, or is reported and left out (raise)",
+    )
+    parser.add_argument(
+        "--min-coverage",
+        type=number_from(0),
+        default=0.5,
+        metavar="SHARE",
+        help="an image with values in a smaller share of the atlas is bad (0.5)",
+    )
+    parser.add_argument("--workers", type=at_least(1), default=1, help="processes (1)")
+    parser.add_argument(
+        "--download", action="store_true", help="let nilearn download the atlas that is named"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Find the images, measure them, write and sum up."""
+    from sgbn.io.images.files import find_images
+
+    exclude = [path for path in (arguments.atlas, arguments.labels) if path]
+    images = find_images(arguments.images, exclude)
+    common: dict[str, Any] = {
+        "labels": arguments.labels,
+        "min_coverage": arguments.min_coverage,
+        "download": arguments.download,
+        "on_error": arguments.on_error,
+        "n_jobs": arguments.workers,
+    }
+    if arguments.time_series:
+        _run_series(images, arguments, common)
+    else:
+        _run_regions(images, arguments, common)
+
+
+def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
+    from sgbn.io.images.extraction import extract_regions
+
+    out = arguments.out
+    found = extract_regions(
+        images, arguments.atlas, measure=arguments.measure, folder=out / "images", **common
+    )
+    subjects = found.quality.subjects
+    _write(found.table(), out / "regions.csv")
+    _write(subjects, out / "quality_subjects.csv")
+    _write(found.quality.regions, out / "quality_regions.csv")
+    _draw(found, out / "quality.png")
+    unit = "volumes in mm^3" if found.measure == "volume" else "means"
+    print(f"Measured {len(found.regions)} regions in {len(found.ids)} images ({unit}).")
+    if subjects["resampled"].any():
+        print(f"The atlas was resampled to the grid of {subjects['resampled'].sum()} images.")
+    _print_flagged(subjects)
+    _report_failures(found.failures, out)
+    print(f"Wrote {out / 'regions.csv'}, and beside it quality_subjects.csv, quality_regions.csv")
+    print("and quality.png: look at them before you go on.")
+
+
+def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
+    from sgbn.io.images.time_series import write_time_series
+
+    subjects, failures = write_time_series(images, arguments.atlas, arguments.out, **common)
+    _write(subjects, arguments.out / "quality_subjects.csv")
+    lengths = sorted(set(subjects["volumes"]))
+    volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+    print(f"Wrote {len(subjects)} tables of {volumes} volumes to {arguments.out}, such as")
+    print(f"{subjects['file'][0]}, and quality_subjects.csv.")
+    _report_failures(failures, arguments.out)
+
+
+def _write(table: pd.DataFrame, path: Path) -> None:
+    """Write a table that is whole or absent."""
+    from sgbn.runs import write_atomically
+
+    write_atomically(path, lambda stream: table.to_csv(stream, index=False))
+
+
+def _draw(found: Extraction, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from sgbn.quality import robust_z
+    from sgbn.viz.quality import plot_quality
+
+    n, m = found.values.shape
+    width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
+    figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
+    plot_quality(figure, robust_z(found.values), found.coverage, found.ids, found.regions)
+    figure.savefig(path, dpi=150)
+
+
+def _print_flagged(subjects: pd.DataFrame) -> None:
+    flagged = subjects.loc[subjects["flagged"], "subject_id"].tolist()
+    if flagged:
+        more = ", ..." if len(flagged) > MAX_LISTED else ""
+        print(f"{len(flagged)} subjects need a look: {', '.join(flagged[:MAX_LISTED])}{more}.")
+    else:
+        print("No subject is flagged.")
+
+
+def _report_failures(failures: dict[str, str], out: Path) -> None:
+    """Print the images that were left out, and list all in a table, which is absent if none."""
+    import pandas as pd
+
+    path = out / "failures.csv"
+    if not failures:
+        path.unlink(missing_ok=True)
+        return
+    _write(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
+    print(f"{len(failures)} images were left out ({path}); the next start tries them again:")
+    for subject, message in list(failures.items())[:MAX_LISTED]:
+        print(f"  {subject}: {message}")
+    if len(failures) > MAX_LISTED:
+        print(f"  ... and {len(failures) - MAX_LISTED} more.")

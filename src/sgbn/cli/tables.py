@@ -1,0 +1,74 @@
+"""Options of the commands that read a cohort from tables."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sgbn.cohort import Cohort
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Add the tables and what their columns are."""
+    parser.add_argument(
+        "tables",
+        type=Path,
+        nargs="+",
+        metavar="TABLE",
+        help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
+        "tables and joined by subject",
+    )
+    columns = parser.add_argument_group("columns")
+    columns.add_argument("--group", metavar="COLUMN", help="column of the groups")
+    columns.add_argument("--id", metavar="COLUMN", help="column of the subjects' names")
+    columns.add_argument(
+        "--covariates", nargs="+", default=(), metavar="COLUMN", help="such as age sex eTIV"
+    )
+    columns.add_argument("--site", metavar="COLUMN", help="column of the site or scanner")
+    columns.add_argument(
+        "--regions",
+        nargs="+",
+        metavar="NAME",
+        help="names or patterns such as 'lh_*' of the regions; 'all' takes every numeric column "
+        "that is not named otherwise (those that an atlas knows)",
+    )
+    columns.add_argument(
+        "--exclude", nargs="+", default=(), metavar="NAME", help="columns or patterns to leave out"
+    )
+    columns.add_argument(
+        "--measure", help="thickness, volume or area, where a table holds several of a region"
+    )
+    rows = parser.add_argument_group("rows and files")
+    rows.add_argument("--groups", nargs="+", metavar="LABEL", help="take these groups only")
+    rows.add_argument(
+        "--participants", type=Path, metavar="FILE", help="table to join, such as participants.tsv"
+    )
+    rows.add_argument(
+        "--missing",
+        nargs="*",
+        metavar="VALUE",
+        help="stands for a missing cell, such as -999, beside the usual marks; none: take such "
+        "numbers as they are",
+    )
+    rows.add_argument("--atlas", help="desikan_killiany, destrieux, aal, aal2 or aal3 (found)")
+    rows.add_argument("--sheet", help="sheet of an Excel file (the first)")
+    rows.add_argument("--delimiter", help="between cells (found)")
+    rows.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (found)")
+
+
+def read_cohort(arguments: argparse.Namespace) -> Cohort:
+    """Cohort that the options describe."""
+    from sgbn.io import read_freesurfer, read_table
+
+    regions = "all" if arguments.regions == ["all"] else arguments.regions
+    options = {
+        name: getattr(arguments, name)
+        for name in ("group", "id", "covariates", "site", "exclude", "measure", "groups")
+    }
+    options |= {name: getattr(arguments, name) for name in ("participants", "atlas", "missing")}
+    if len(arguments.tables) > 1:
+        return read_freesurfer(*arguments.tables, regions=regions, **options)
+    file = {name: getattr(arguments, name) for name in ("sheet", "delimiter", "decimal")}
+    return read_table(arguments.tables[0], regions=regions, **options, **file)

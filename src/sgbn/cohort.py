@@ -1,0 +1,280 @@
+"""Cohort: subjects x regions with everything that an analysis needs to know about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.atlases import Atlas, Region
+from sgbn.exceptions import InputError
+
+Array = NDArray[np.float64]
+
+UNKNOWN_LOBE = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Subjects x regions, with groups, covariates and sites. It cannot be changed.
+
+    Made by `read_table`, `read_freesurfer` or `simulate_cohort`, or from arrays.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, m)
+        One row a subject, one column a region; NaN where a cell is missing.
+    regions, ids : tuple of str
+        Names of the columns and of the rows; each only once.
+    group, site : ndarray of str, or None
+        Of each subject; never missing where they are given.
+    covariates : mapping of name to array
+        Numbers (NaN where missing) or text ("" where missing), one value a subject.
+    atlas : Atlas or None
+        Where the regions lie.
+    provenance : mapping
+        Where the data come from, and what was left out on the way.
+    """
+
+    values: Array
+    regions: tuple[str, ...]
+    ids: tuple[str, ...]
+    _: KW_ONLY
+    group: NDArray[np.str_] | None = None
+    covariates: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    site: NDArray[np.str_] | None = None
+    atlas: Atlas | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = _read_only(np.array(self.values, dtype=np.float64, order="C"))
+        regions, ids = _names(self.regions, "region"), _names(self.ids, "subject")
+        if values.shape != (len(ids), len(regions)):
+            raise InputError(
+                f"values has shape {values.shape}, but there are {len(ids)} subjects and "
+                f"{len(regions)} regions."
+            )
+        if np.isinf(values).any():
+            row, column = np.argwhere(np.isinf(values))[0]
+            raise InputError(
+                f"region {regions[column]!r} of subject {ids[row]!r} is infinite. Correct the "
+                "cell, or leave it empty (NaN)."
+            )
+        covariates = {
+            str(name): _covariate(name, column, len(ids))
+            for name, column in self.covariates.items()
+        }
+        both = sorted(set(covariates) & set(regions))
+        if both:
+            raise InputError(f"{both[0]!r} is a covariate and a region. Rename or drop one.")
+        frozen = {
+            "values": values,
+            "regions": regions,
+            "ids": ids,
+            "group": _labels(self.group, "group", ids),
+            "site": _labels(self.site, "site", ids),
+            "covariates": MappingProxyType(covariates),
+            "provenance": MappingProxyType(dict(self.provenance)),
+        }
+        for name, value in frozen.items():
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # numpy forgets on the way that an array is read-only, and a mapping proxy cannot travel
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {name: dict(state[name]) for name in ("covariates", "provenance")}
+        return _rebuild, (type(self), state)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        groups = ", ".join(f"{name} {count}" for name, count in self.sizes.items())
+        return (
+            f"{type(self).__name__}({len(self)} subjects x {len(self.regions)} regions"
+            f"{'; ' + groups if groups else ''})"
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, sorted."""
+        return tuple(self.sizes)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Group -> number of subjects."""
+        return {} if self.group is None else _counts(self.group)
+
+    @property
+    def places(self) -> tuple[Region | None, ...]:
+        """Of each region where the atlas has it, None if it is unknown there."""
+        if self.atlas is None:
+            return (None,) * len(self.regions)
+        return tuple(self.atlas.find(region) for region in self.regions)
+
+    @property
+    def lobes(self) -> tuple[str, ...]:
+        """Lobe of each region."""
+        return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
+
+    def of_group(self, group: str) -> Array:
+        """Rows of one group."""
+        return self.values[self._in_groups([group])]
+
+    def subset(
+        self,
+        rows: ArrayLike | None = None,
+        *,
+        groups: Iterable[str] | None = None,
+        regions: Iterable[str] | None = None,
+    ) -> Self:
+        """Part of the cohort: those rows, of those groups, with those regions.
+
+        Parameters
+        ----------
+        rows : array-like of bool, of int, or of subject ids, optional
+        groups, regions : iterable of str, optional
+            Regions come in the order given.
+        """
+        chosen = self._rows(rows)
+        if groups is not None:
+            in_groups = self._in_groups(groups)
+            chosen = chosen[in_groups[chosen]]
+        columns = slice(None) if regions is None else self._columns(regions)
+        return replace(
+            self,
+            values=self.values[chosen][:, columns],
+            regions=tuple(np.array(self.regions, dtype=object)[columns]),
+            ids=tuple(self.ids[row] for row in chosen),
+            group=None if self.group is None else self.group[chosen],
+            site=None if self.site is None else self.site[chosen],
+            covariates={name: column[chosen] for name, column in self.covariates.items()},
+        )
+
+    def summary(self) -> str:
+        """Say what the cohort holds, in a few lines."""
+        lines = [f"{len(self)} subjects, {len(self.regions)} regions"]
+        if self.atlas is not None:
+            unknown = self.places.count(None)
+            lines[0] += f" ({self.atlas.title}{f', {unknown} unknown there' if unknown else ''})"
+        if self.group is not None:
+            lines.append("groups: " + _listed(self.sizes))
+        if self.site is not None:
+            sites = _counts(self.site)
+            lines.append(f"sites: {len(sites)} ({_listed(sites)})")
+        for name, column in self.covariates.items():
+            lines.append(f"covariate {name}: {self._describe(column)}")
+        missing = np.isnan(self.values)
+        if missing.any():
+            lines.append(
+                f"missing cells: {missing.sum()} ({missing.mean():.1%}) of "
+                f"{missing.any(axis=1).sum()} subjects and {missing.any(axis=0).sum()} regions"
+            )
+        return "\n".join(lines)
+
+    def _describe(self, column: NDArray[Any]) -> str:
+        """Values of a covariate in each group."""
+        parts = {"": np.full(len(self), True)}
+        if self.group is not None:
+            parts = {f"{name} ": self.group == name for name in self.groups}
+        return "; ".join(name + _described(column[rows]) for name, rows in parts.items())
+
+    def _rows(self, rows: ArrayLike | None) -> NDArray[np.intp]:
+        everyone = np.arange(len(self))
+        if rows is None:
+            return everyone
+        chosen = np.asarray(rows)
+        if chosen.dtype.kind in "UO":
+            place = {name: row for row, name in enumerate(self.ids)}
+            unknown = [str(name) for name in chosen if str(name) not in place]
+            if unknown:
+                raise InputError(f"no subject is called {unknown[0]!r}.")
+            return np.array([place[str(name)] for name in chosen], dtype=np.intp)
+        if chosen.dtype.kind == "b" and chosen.shape != everyone.shape:
+            raise InputError(f"{len(chosen)} rows are marked, but there are {len(self)} subjects.")
+        beyond = chosen[(chosen < 0) | (chosen >= len(self))]
+        if beyond.size:
+            raise InputError(f"row {beyond[0]} is asked for, but there are {len(self)} subjects.")
+        return everyone[chosen if chosen.size else []]
+
+    def _columns(self, regions: Iterable[str]) -> list[int]:
+        place = {name: column for column, name in enumerate(self.regions)}
+        wanted = [regions] if isinstance(regions, str) else list(regions)
+        unknown = [name for name in wanted if name not in place]
+        if unknown:
+            raise InputError(f"no region is called {unknown[0]!r}.")
+        return [place[name] for name in wanted]
+
+    def _in_groups(self, groups: Iterable[str]) -> NDArray[np.bool_]:
+        if self.group is None:
+            raise InputError("the cohort has no groups. Name the group column when you read it.")
+        wanted = [groups] if isinstance(groups, str) else list(groups)
+        unknown = [name for name in wanted if name not in self.sizes]
+        if unknown:
+            raise InputError(f"no group is called {unknown[0]!r}: there are {list(self.groups)}.")
+        return np.isin(self.group, wanted)
+
+
+def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
+    return kind(**state)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    listed = tuple(str(name) for name in names)
+    counts = _counts(np.array(listed, dtype=str))
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise InputError(
+            f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Each needs a name of "
+            "its own."
+        )
+    return listed
+
+
+def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArray[np.str_] | None:
+    if labels is None:
+        return None
+    array = np.array(labels, dtype=str)
+    if array.shape != (len(ids),):
+        raise InputError(f"{what} has shape {array.shape}, but there are {len(ids)} subjects.")
+    if (array == "").any():
+        subject = ids[int(np.flatnonzero(array == "")[0])]
+        raise InputError(f"subject {subject!r} has no {what}. Give it one, or leave it out.")
+    return _read_only(array)
+
+
+def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
+    array = np.asarray(column)
+    array = np.array(array, dtype=np.float64 if array.dtype.kind in "biuf" else str)
+    if array.shape != (n,):
+        raise InputError(f"covariate {name!r} has shape {array.shape}: {n} subjects need {n}.")
+    return _read_only(array)
+
+
+def _counts(labels: NDArray[Any]) -> dict[str, int]:
+    names, counts = np.unique(labels, return_counts=True)
+    return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _described(column: NDArray[Any]) -> str:
+    """Mean (sd) of numbers, counts of labels, and how many are missing."""
+    numeric = column.dtype.kind == "f"
+    missing = np.isnan(column) if numeric else column == ""
+    present = column[~missing]
+    if not present.size:
+        return "none"
+    text = f"{present.mean():.4g} ({present.std():.3g})" if numeric else _listed(_counts(present))
+    return text + (f", {missing.sum()} missing" if missing.any() else "")

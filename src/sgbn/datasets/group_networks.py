@@ -1,0 +1,163 @@
+"""Networks of groups over named regions: one of the first group, and others that differ from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.atlases import Region
+from sgbn.datasets.regions import twin_key
+from sgbn.exceptions import warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.acyclicity import topological_order
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Edge = tuple[str, str]
+
+EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
+SPREAD = 0.12  # standard deviation of a volume, as a share of its mean
+GREY_SHARE = 0.5  # of a region's volume
+LARGE_LOBE = 8  # regions; in larger lobes edges are rarer, so that a region has as many as here
+LARGE_BRAIN = 40  # regions; the same for edges between lobes
+WEIGHT_EPS = 1e-9  # standardised weights that differ by less are the same but for round-off
+MEDIAL_TEMPORAL = ("hippocamp", "parahip", "amygdala", "entorhinal")  # parts of names, any atlas
+
+
+class Difference(NamedTuple):
+    """How the later groups differ from the first."""
+
+    edges: bool
+    means: bool
+    n_changed: int
+    mean_shift: float  # in standard deviations
+
+
+def group_networks(
+    regions: Sequence[Region],
+    groups: Sequence[str],
+    difference: Difference,
+    rng: np.random.Generator,
+) -> tuple[dict[str, GaussianNetwork], dict[str, tuple[Edge, ...]]]:
+    """Networks of all groups, and the edges of each later group that differ from the first.
+
+    The draws do not depend on `difference`, and a further group leaves the networks of the first
+    two as they are.
+    """
+    names = tuple(region.name for region in regions)
+    weights = _weights(_graph(regions, rng), rng)
+    mean = GREY_SHARE * np.array([float(region.volume_mm3) for region in regions])
+    networks = {groups[0]: _in_volumes(weights, mean, SPREAD * mean, names)}
+    changed: dict[str, tuple[Edge, ...]] = {}
+    streams = [rng, *rng.spawn(len(groups) - 2)]
+    for k, (group, stream) in enumerate(zip(groups[1:], streams, strict=True)):
+        affected = _affected(regions, k)
+        other = _changed_weights(weights, affected, difference.n_changed, stream)
+        other = other if difference.edges else weights
+        shrunk = mean * (1 - difference.mean_shift * SPREAD * affected)
+        own_mean = shrunk if difference.means else mean
+        # a region's spread goes with its mean, except where only the means may differ
+        own_sd = SPREAD * (own_mean if difference.edges else mean)
+        networks[group] = _in_volumes(other, own_mean, own_sd, names)
+        changed[group] = tuple((names[i], names[j]) for i, j in _differing(weights, other))
+        if difference.edges and difference.n_changed and not changed[group]:
+            warn(f"no edge of group {group!r} could be changed: the network has too few.")
+    return networks, changed
+
+
+def standardised(network: GaussianNetwork) -> Array:
+    """Weights of a network, all regions having variance one."""
+    sd = np.sqrt(np.diag(network.covariance))
+    weights: Array = network.coef * sd[:, None] / sd
+    return weights
+
+
+def _graph(regions: Sequence[Region], rng: np.random.Generator) -> Mask:
+    """Edges along a random order; twins and neighbours of a lobe are the likeliest."""
+    twin = np.array([twin_key(region) for region in regions])
+    lobe = np.array([region.lobe for region in regions])
+    twins = twin[:, None] == twin
+    same_lobe = lobe[:, None] == lobe
+    within = 0.3 * np.minimum(1.0, LARGE_LOBE / same_lobe.sum(axis=0))
+    between = 0.03 * min(1.0, LARGE_BRAIN / len(regions))
+    probability = np.where(twins, 0.9, np.where(same_lobe, within, between))
+    position = rng.permutation(len(regions))
+    forward = position[:, None] < position
+    return (rng.random(forward.shape) < probability) & forward
+
+
+def _weights(graph: Mask, rng: np.random.Generator) -> Array:
+    """Standardised weights, mostly positive, as in the covariation of volumes."""
+    size = rng.uniform(0.35, 0.8, graph.shape)
+    sign = np.where(rng.random(graph.shape) < 0.85, 1.0, -1.0)
+    weights: Array = graph * size * sign
+    return _limited(weights)[0]
+
+
+def _limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
+    """Weights that explain at most a share of any region, and what they explain of each.
+
+    All regions have variance one. The weights into a region are scaled down where they would
+    explain more.
+    """
+    weights = weights.copy()
+    covariance = np.eye(len(weights))
+    explained = np.zeros(len(weights))
+    done: list[int] = []
+    for j in topological_order(weights):
+        among = covariance[np.ix_(done, done)]
+        across = among @ weights[done, j]
+        explained[j] = weights[done, j] @ across
+        if explained[j] > most:
+            weights[:, j] *= np.sqrt(most / explained[j])
+            across = among @ weights[done, j]
+            explained[j] = weights[done, j] @ across
+        covariance[done, j] = covariance[j, done] = across
+        done.append(j)
+    return weights, explained
+
+
+def _affected(regions: Sequence[Region], k: int) -> Mask:
+    """Regions where the k-th later group differs: medial temporal, then one lobe after another."""
+    medial = np.array([any(p in r.name.lower() for p in MEDIAL_TEMPORAL) for r in regions])
+    lobe = np.array([region.lobe for region in regions])
+    lobes = [(lobe == name) & ~medial for name in dict.fromkeys(lobe.tolist())]
+    places = [place for place in [medial, *lobes] if place.any()]
+    return places[k % len(places)]
+
+
+def _changed_weights(
+    weights: Array, affected: Mask, n_changed: int, rng: np.random.Generator
+) -> Array:
+    """Lose or halve edges at the affected regions, strengthen some others."""
+    changed = weights.copy()
+    at_affected = affected[:, None] | affected
+    lost = _choose(np.argwhere((weights != 0) & at_affected), n_changed // 2, rng)
+    stronger = _choose(np.argwhere((weights != 0) & ~at_affected), n_changed - len(lost), rng)
+    for k, (i, j) in enumerate(lost):
+        changed[i, j] *= 0.5 * (k % 2)
+    for i, j in stronger:
+        changed[i, j] *= 1.6
+    return _limited(changed)[0]
+
+
+def _differing(first: Array, other: Array) -> NDArray[np.intp]:
+    """Edges whose weights differ, the largest difference first."""
+    size = np.abs(other - first)
+    edges = np.argwhere(size > WEIGHT_EPS)
+    return edges[np.argsort(-size[edges[:, 0], edges[:, 1]], kind="stable")]
+
+
+def _choose(edges: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    return edges[rng.permutation(len(edges))[:count]]
+
+
+def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) -> GaussianNetwork:
+    """Network in mm^3 from standardised weights."""
+    coef = weights * sd / sd[:, None]
+    _, explained = _limited(weights, most=np.inf)
+    noise = (1.0 - explained) * sd**2
+    return GaussianNetwork(coef, mean - mean @ coef, noise, names)

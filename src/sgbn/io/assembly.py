@@ -1,0 +1,161 @@
+"""From a table and the names of its columns to a cohort."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError
+from sgbn.io.cells import covariate, first_blank, group_labels, region_values
+from sgbn.io.columns import Options, choose_regions, find_column, id_column, unknown_column
+from sgbn.io.files import Source, load_table
+from sgbn.io.joins import check_ids, join_participants, with_ids
+from sgbn.io.raw import RawTable, did_you_mean, listed
+
+MANY_ROWS = 10  # rows from which on labels can be told from numbers of their own
+OWN_LABELS = 0.5  # share of rows with a label of their own beyond which it is no group
+
+
+def read_as_text(options: Options, columns: list[str]) -> set[str]:
+    """Columns of a header whose cells must stay as written."""
+    named = {find_column(columns, name) for name in options.named}
+    own = options.id or id_column(columns, options.named)
+    return {name for name in (*named, own) if name is not None}
+
+
+def find_id(table: RawTable, options: Options) -> str | None:
+    """Id column: the one named, else one that is called so."""
+    if options.id is not None and options.id not in table.columns:
+        raise unknown_column(table, options.id, "id")
+    return options.id if options.id is not None else id_column(table.columns, options.named)
+
+
+def assemble(table: RawTable, options: Options, participants: Source | None = None) -> Cohort:
+    """Check every column that is asked for, and make the cohort."""
+    own = find_id(table, options)
+    table = with_ids(table, own)
+    if participants is not None:
+        table = _joined(table, options, participants)
+    columns = _columns(table, options)
+    table, group, left_out = _groups(table, columns, options)
+    check_ids(table, own)
+    site = _sites(table, columns, options)
+    covariates = {
+        name: covariate(table, columns[name], options.missing) for name in options.covariates
+    }
+    taken = [*columns.values(), *([own] if own is not None else [])]
+    choice = choose_regions(table, taken, options)
+    facts = {
+        **table.facts,
+        "ids": "row numbers" if own is None else own,
+        "left_out": left_out,
+        **choice.facts,
+    }
+    return Cohort(
+        region_values(table, choice.regions, options.missing),
+        choice.regions,
+        table.ids,
+        group=None if group is None else np.array(group, dtype=str),
+        covariates=covariates,
+        site=None if site is None else np.array(site, dtype=str),
+        atlas=choice.atlas,
+        provenance=facts,
+    )
+
+
+def _joined(table: RawTable, options: Options, participants: Source) -> RawTable:
+    people = load_table(participants, lambda columns: read_as_text(options, columns))
+    own = find_id(people, replace(options, id=None))
+    if own is None:
+        raise InputError(
+            f"{people.name} has no column of ids, by which it could be joined. Call it "
+            "'participant_id'."
+        )
+    people = with_ids(people, own)
+    check_ids(people, own)
+    named = [name for name, role in options.named.items() if role != "id"]
+    both = [name for name in named if {name} <= set(table.columns) & set(people.columns)]
+    if both:
+        raise InputError(
+            f"{listed(both)} is a column of {table.name} and of {people.name}. Remove or rename it "
+            "in one of them."
+        )
+    absent = [name for name in named if find_column(table.columns, name) is None]
+    found = [find_column(people.columns, name) for name in absent]
+    wanted = [column for column in found if column is not None]
+    may_lack = options.groups is not None and options.group in wanted
+    return join_participants(table, people, wanted, may_lack)
+
+
+def _columns(table: RawTable, options: Options) -> dict[str, str]:
+    """Name that was asked for -> column, for all roles but the id."""
+    columns = {}
+    for name, role in options.named.items():
+        if role == "id":
+            continue
+        found = find_column(table.columns, name)
+        if found is None:
+            raise unknown_column(table, name, role)
+        columns[name] = found
+    return columns
+
+
+def _groups(
+    table: RawTable, columns: dict[str, str], options: Options
+) -> tuple[RawTable, list[str] | None, dict[str, int]]:
+    """Rows of the groups wanted, their labels, and the counts of the others."""
+    if options.group is None:
+        return table, None, {}
+    column = columns[options.group]
+    found = group_labels(table, column, options.missing)
+    left_out: dict[str, int] = {}
+    if options.groups is not None:
+        _check_groups(table, column, found, options.groups)
+        kept = np.array([label in options.groups for label in found], dtype=bool)
+        left_out = dict(Counter(label for label, k in zip(found, kept, strict=True) if not k))
+        table = table.keep(kept)
+        found = [label for label in found if label in options.groups]
+    blank = first_blank(found)
+    if blank is not None:
+        raise InputError(
+            f"{table.where(blank, column)}: the group is missing ({found.count('')} such rows). "
+            "Fill it in, or give groups=[...] to keep the rows of these groups alone."
+        )
+    distinct = len(set(found))
+    if len(found) >= MANY_ROWS and distinct > OWN_LABELS * len(found):
+        raise InputError(
+            f"{table.source_of(column)}, column {column!r}: {distinct} different labels in "
+            f"{len(found)} rows, such as {listed(found, 3)}. This is no group: name the column "
+            "that holds it (group=)."
+        )
+    return table, found, left_out
+
+
+def _check_groups(
+    table: RawTable, column: str, found: Sequence[str], wanted: Sequence[str]
+) -> None:
+    there = sorted({label for label in found if label})
+    for name in wanted:
+        if name not in there:
+            raise InputError(
+                f"{table.source_of(column)}, column {column!r} has no group {name!r}. "
+                + did_you_mean(name, there, "There are")
+            )
+
+
+def _sites(table: RawTable, columns: dict[str, str], options: Options) -> list[str] | None:
+    if options.site is None:
+        return None
+    column = columns[options.site]
+    found = group_labels(table, column, options.missing)
+    blank = first_blank(found)
+    if blank is not None:
+        raise InputError(
+            f"{table.where(blank, column)}: the site is missing ({found.count('')} such rows). "
+            "Fill it in, or remove the row."
+        )
+    return found

@@ -1,0 +1,317 @@
+"""Which columns of a table are ids, groups, sites, covariates and regions."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
+from sgbn.exceptions import InputError, warn
+from sgbn.io.cells import Missing, parse
+from sgbn.io.raw import ROW_NAMES, RawTable, as_text, did_you_mean, is_number_type, listed
+
+# Names of id columns in lower case, the likeliest first.
+ID_NAMES = (
+    "subject_id",
+    "participant_id",
+    "subjectid",
+    "subjid",
+    "subj_id",
+    "sub_id",
+    "subject",
+    "participant",
+    "subj",
+    "sub",
+    "id",
+    "names",
+    "src_subject_id",
+)
+FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)  # first cell of its tables
+INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
+ALL = "all"
+WITH_NUMBERS = ("number", "mixed")
+FEWEST = 2  # regions of a network
+
+
+@dataclass(frozen=True)
+class Options:
+    """The columns a caller asks for; see `sgbn.io.tables.read_table`."""
+
+    group: str | None = None
+    id: str | None = None
+    covariates: tuple[str, ...] = ()
+    site: str | None = None
+    regions: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
+    atlas: Atlas | str | None = None
+    measure: tuple[str, ...] = ()
+    missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
+    only_regions: bool = False  # the table holds measures alone: unknown ones are left out
+
+    @classmethod
+    def of(cls, **given: Any) -> Options:
+        """From the arguments of a reader."""
+        for name in ("covariates", "exclude", "measure"):
+            given[name] = _several(given.get(name) or (), name)
+        for name in ("groups", "regions"):
+            given.setdefault(name)
+            if given[name] is not None:
+                given[name] = _several(given[name], name)
+        if given["groups"] is not None:
+            given["groups"] = tuple(map(as_text, given["groups"]))
+            if given["group"] is None:
+                raise InputError("groups= chooses among the labels of a column: give group= too.")
+        given["missing"] = Missing.of(given.get("missing"))
+        options = cls(**given)
+        options._check_distinct()
+        return options
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Column -> what it was named for."""
+        single = {"id": self.id, "group": self.group, "site": self.site}
+        roles = {str(column): role for role, column in single.items() if column is not None}
+        return {**dict.fromkeys(self.covariates, "covariate"), **roles}
+
+    def _check_distinct(self) -> None:
+        roles = [("id", self.id), ("group", self.group), ("site", self.site)]
+        roles += [("covariate", name) for name in self.covariates]
+        seen: dict[str, str] = {}
+        for role, column in roles:
+            if column is None:
+                continue
+            if not isinstance(column, str):
+                raise InputError(f"{role} is {column!r}. Give the name of a column.")
+            if column in seen:
+                raise InputError(
+                    f"column {column!r} is named as {seen[column]} and as {role}. A column has one "
+                    "role: name another, or leave one out."
+                )
+            seen[column] = role
+
+
+def _several(names: object, what: str) -> tuple[Any, ...]:
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{what} is {names!r}. Give a name or a list of names.")
+    return tuple(names)
+
+
+def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
+    """Column whose name says that it holds ids."""
+    free = [column for column in columns if column not in set(taken)]
+    lower: dict[str, str] = {}
+    for column in free:
+        lower.setdefault(column.lower(), column)
+    for name in ID_NAMES:
+        if name in lower:
+            return lower[name]
+    if free and (free[0] == columns[0]) and FREESURFER_ID.fullmatch(free[0]):
+        return free[0]
+    return ROW_NAMES if ROW_NAMES in free else None
+
+
+def find_column(columns: Sequence[str], name: str) -> str | None:
+    """Column of that name; the volume inside the skull has several."""
+    if name in columns:
+        return name
+    if name in INTRACRANIAL:
+        return next((other for other in INTRACRANIAL if other in columns), None)
+    return None
+
+
+def unknown_column(table: RawTable, name: str, role: str) -> InputError:
+    """Error about a column that is not there."""
+    near = did_you_mean(name, table.columns)
+    return InputError(f"{table.name} has no column {name!r} to be the {role}. {near}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns taken as regions, the atlas they are of, and what became of the others."""
+
+    regions: tuple[str, ...]
+    atlas: Atlas | None
+    facts: dict[str, Any]
+
+
+def choose_regions(table: RawTable, taken: Sequence[str], options: Options) -> Choice:
+    """Regions among the columns that have no other role.
+
+    Parameters
+    ----------
+    taken : sequence of str
+        Columns with another role, the id column among them.
+    """
+    excluded = _matching(table, options.exclude, "exclude", taken)
+    used = {*taken, *excluded, ROW_NAMES}
+    free = [column for column in table.columns if column not in used]
+    if options.regions is None:
+        chosen, match, others = _by_atlas(table, free, options)
+        rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
+    else:
+        chosen, match = _by_name(table, free, taken, options)
+        others, rule = [], ALL if options.regions == (ALL,) else "given"
+    if len(chosen) < FEWEST:
+        raise _too_few(table, chosen, free, options)
+    left = {*chosen, *match.totals, *others}
+    facts = {
+        "regions": rule,
+        "atlas": match.atlas.name if match.atlas else None,
+        "totals": list(match.totals),
+        "excluded": excluded,
+        "other_measures": others,
+        "ignored": [column for column in free if column not in left],
+    }
+    return Choice(tuple(chosen), match.atlas if match.columns else None, facts)
+
+
+def _matching(
+    table: RawTable, patterns: Sequence[str], what: str, taken: Sequence[str]
+) -> list[str]:
+    """Columns that are called, or match, one of these, in the order of the patterns."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        pattern = str(pattern).strip()
+        if pattern in taken:
+            raise InputError(
+                f"column {pattern!r} is named in {what}= and as id, group, site or covariate. A "
+                "column has one role."
+            )
+        hits = [pattern] if pattern in table.frame.columns else _fitting(table, pattern, taken)
+        if not hits:
+            near = did_you_mean(pattern, table.columns)
+            raise InputError(f"{table.name} has no column {pattern!r}, named in {what}=. {near}")
+        found |= dict.fromkeys(hits)
+    return list(found)
+
+
+def _fitting(table: RawTable, pattern: str, taken: Sequence[str]) -> list[str]:
+    return [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
+
+
+def _by_atlas(
+    table: RawTable, free: list[str], options: Options
+) -> tuple[list[str], AtlasMatch, list[str]]:
+    """Columns that match an atlas, and those of measures that were not chosen."""
+    match = match_columns(free, options.atlas)
+    chosen = _of_measure(table, match.columns, options.measure)
+    numeric = _numeric(table, match.unmatched, options.missing)
+    if numeric and options.only_regions:
+        warn(
+            f"{table.name}: {len(numeric)} columns are unknown to the atlas and left out: "
+            f"{listed(numeric)}. Exclude them (exclude=) to say so, or take regions='all'."
+        )
+    elif numeric and len(chosen) >= FEWEST:
+        raise InputError(
+            f"{table.name}: these columns hold numbers, but are no known region and were not "
+            f"named: {listed(numeric, len(numeric))}. Name each as covariate (covariates=, "
+            "--covariates), leave it out (exclude=, --exclude), or take all columns of numbers "
+            "that have no other role as regions (regions='all', --regions all)."
+        )
+    kept = set(chosen)
+    return chosen, match, [m.column for m in match.columns if m.column not in kept]
+
+
+def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
+    """Those columns that hold numbers, if with some text among them."""
+    types = dict(zip(table.columns, table.frame.dtypes, strict=True))
+    return [
+        column
+        for column in columns
+        if is_number_type(types[column]) or parse(table, column, missing).kind in WITH_NUMBERS
+    ]
+
+
+def _of_measure(
+    table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
+) -> list[str]:
+    """One column a region, of the first measure that it has."""
+    there = sorted({match.measure for match in matches})
+    unknown = [name for name in measures if name not in there]
+    if unknown and matches:
+        raise InputError(
+            f"{table.name} has no measure {unknown[0]!r}: its regions have {_said(there)}."
+        )
+    by_region: dict[Any, list[ColumnMatch]] = defaultdict(list)
+    for match in matches:
+        by_region[match.region].append(match)
+    chosen: set[str] = set()
+    for columns in by_region.values():
+        for measure in measures:
+            if any(match.measure == measure for match in columns):
+                columns = [match for match in columns if match.measure == measure]
+                break
+        else:
+            columns = [] if measures else columns
+        if len(columns) > 1:
+            raise _several_columns(table, columns, there)
+        chosen.update(match.column for match in columns)
+    return [match.column for match in matches if match.column in chosen]
+
+
+def _several_columns(
+    table: RawTable, columns: Sequence[ColumnMatch], there: Sequence[str]
+) -> InputError:
+    names = [match.column for match in columns]
+    region = columns[0].region.name
+    if len({match.measure for match in columns}) == 1:
+        return InputError(
+            f"{table.name}: columns {listed(names)} are all the region {region!r}. Leave out all "
+            "but one (exclude=, --exclude)."
+        )
+    first = next(name for name in there if name)
+    return InputError(
+        f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
+        f"in this table are {_said(there)}. Choose one, such as measure={first!r}, or several in "
+        "order of preference."
+    )
+
+
+def _said(measures: Sequence[str]) -> str:
+    return ", ".join(repr(name) if name else "one that is not said" for name in measures)
+
+
+def _by_name(
+    table: RawTable, free: list[str], taken: Sequence[str], options: Options
+) -> tuple[list[str], AtlasMatch]:
+    """Columns that were listed, match a pattern, or hold numbers."""
+    match = match_columns(free, options.atlas)
+    totals = set(match.totals)
+    if options.regions == (ALL,):
+        others = (column for column in free if column not in totals)
+        return _numeric(table, others, options.missing), match
+    patterns = tuple(str(name).strip() for name in options.regions or ())
+    listed_totals = [name for name in patterns if name in totals]
+    if listed_totals:
+        raise InputError(
+            f"{listed(listed_totals)} in regions= is a total of other columns and no region. Name "
+            "it as a covariate (covariates=), or leave it out."
+        )
+    allowed = set(free) - totals
+    found = _matching(table, patterns, "regions", taken)
+    return [column for column in found if column in allowed], match
+
+
+def _too_few(
+    table: RawTable, chosen: Sequence[str], free: Sequence[str], options: Options
+) -> InputError:
+    if options.regions is None:
+        numeric = _numeric(table, free, options.missing)
+        return InputError(
+            f"{table.name}: {len(chosen)} columns match an atlas, and a network needs "
+            f"{FEWEST}. Say which are regions (regions=['name', 'lh_*'], or regions='all' for all "
+            f"columns of numbers; --regions). Columns of numbers: {listed(numeric) or 'none'}; "
+            f"all columns: {listed(table.columns)}."
+        )
+    return InputError(
+        f"{table.name}: {len(chosen)} columns are left as regions ({listed(chosen) or 'none'}), "
+        f"and a network needs {FEWEST}. Name more in regions=. Its columns are "
+        f"{listed(table.columns)}."
+    )

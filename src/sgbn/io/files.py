@@ -1,0 +1,145 @@
+"""Tables from files of any kind, or from a DataFrame."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from dataclasses import replace
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sgbn.exceptions import InputError
+from sgbn.io.raw import (
+    NamedText,
+    Origin,
+    RawTable,
+    clean_names,
+    filled_rows,
+    listed,
+    name_columns,
+)
+from sgbn.io.raw import as_text as text_of
+from sgbn.io.sheets import EXCEL, EXTRA, read_sheet
+from sgbn.io.text_tables import check_decimal, parse_text
+from sgbn.validation import table_names
+
+Source = str | PathLike[str] | pd.DataFrame
+
+PARQUET = (".parquet", ".pq")
+MAX_BYTES = 2**33  # beyond it is a gzip bomb, or no table for the memory of a workstation
+FROM_ZERO = "row {} (counted from 0)"
+
+
+def load_table(
+    source: Source,
+    as_text: NamedText,
+    *,
+    sheet: str | int | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> RawTable:
+    """Cells of a file or DataFrame.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        CSV, TSV or other text, gzipped or not; Excel or OpenDocument; Parquet.
+    as_text : callable
+        Names in the header -> those whose cells must stay as written.
+    sheet : str or int, optional
+        Of an Excel file; the first if not given.
+    delimiter, decimal : str, optional
+        Of a text file; found if not given.
+    """
+    check_decimal(decimal)
+    if isinstance(source, pd.DataFrame):
+        return from_frame(source, "the DataFrame", decimal)
+    if not isinstance(source, str | PathLike):
+        raise InputError(
+            f"a table is a path or a DataFrame, not {type(source).__name__}. Give one of these."
+        )
+    name, path = repr(str(source)), Path(source)
+    suffix = path.suffix.lower()
+    if sheet is not None and suffix not in EXCEL:
+        raise InputError(f"{name} has no sheets: leave out sheet={sheet!r}.")
+    content = _read_bytes(path, name)
+    if suffix in EXCEL:
+        table = read_sheet(path, name, as_text, sheet, decimal)
+    elif suffix in PARQUET:
+        table = from_frame(_read_parquet(content, name), name, decimal)
+    else:
+        table = parse_text(_unzipped(content, name), name, as_text, delimiter, decimal)
+    made = {"source": str(source), "sha256": hashlib.sha256(content).hexdigest()}
+    return replace(table, facts=dict(table.facts) | made)
+
+
+def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> RawTable:
+    """Cells of a DataFrame; an index that has a name or does not count is a column too."""
+    index = frame.index
+    if index.nlevels > 1:
+        raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
+    names = clean_names(table_names(frame))
+    table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
+    if text_of(index.name) or index.dtype.kind not in "iu":
+        table = pd.concat([pd.Series(index.to_numpy(object)), table], axis=1)
+        names = [text_of(index.name), *names]
+    table = name_columns(table, names, name)
+    rows = np.flatnonzero(filled_rows(table))
+    if not rows.size or table.shape[1] < 2:
+        raise InputError(f"{name} has no rows under two or more columns. Give a row a subject.")
+    if len(rows) < len(table):
+        table = table.iloc[rows].reset_index(drop=True)
+    facts = {"source": name, "rows": len(rows)}
+    return RawTable(table, Origin(name, rows, FROM_ZERO), facts=facts, decimal=decimal or ".")
+
+
+def _read_bytes(path: Path, name: str) -> bytes:
+    try:
+        if path.is_dir():
+            raise InputError(f"{name} is a folder. Give a file in it.")
+        if not path.exists():
+            raise InputError(f"there is no file {name}. {_near(path)}")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from error
+    except InputError:
+        raise
+    except ValueError as error:  # a NUL in the path
+        raise InputError(f"{name} is no path: {error}.") from error
+
+
+def _near(path: Path) -> str:
+    there = [found.name for found in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, there)
+    return f"Did you mean {listed(near)}?" if near else "Check the path."
+
+
+def _unzipped(content: bytes, name: str) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            text = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error
+    if len(text) > MAX_BYTES:
+        raise InputError(f"{name} unpacks to more than {MAX_BYTES >> 30} GB. Take fewer columns.")
+    return text
+
+
+def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(io.BytesIO(content))
+    except ImportError as error:
+        raise InputError(f"{name} needs a library that is absent: {EXTRA}.") from error
+    except Exception as error:  # damaged bytes fail anywhere in the library below
+        said = " ".join(str(error).split())[:120]
+        raise InputError(
+            f"{name} is no Parquet file, or damaged ({said}). Write it again."
+        ) from error

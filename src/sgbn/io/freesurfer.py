@@ -1,0 +1,168 @@
+"""Cohorts from the tables of FreeSurfer's aparcstats2table and asegstats2table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.atlases import Atlas, is_total, match_columns
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError
+from sgbn.io.assembly import assemble, find_id, read_as_text
+from sgbn.io.cells import parse
+from sgbn.io.columns import Options
+from sgbn.io.files import Source, load_table
+from sgbn.io.joins import add_columns, check_ids, with_ids
+from sgbn.io.raw import Origin, RawTable, check_unique, labels, listed
+
+ID = "subject_id"
+SAME = 1e-5  # relative difference of totals that is rounding in a table
+
+
+def read_freesurfer(
+    *tables: Source,
+    participants: Source | None = None,
+    group: str | None = None,
+    id: str | None = None,
+    covariates: str | Sequence[str] = (),
+    site: str | None = None,
+    regions: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    groups: str | Sequence[str] | None = None,
+    atlas: str | Atlas | None = None,
+    measure: str | Sequence[str] | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    missing: Any = None,
+) -> Cohort:
+    """Read the tables of aparcstats2table and asegstats2table, joined by subject.
+
+    Parameters
+    ----------
+    *tables : path or DataFrame
+        Left and right, thickness, area or volume, aseg; each with the same subjects. Transposed
+        tables are known. Of an id that is a path (``subjects/sub-01``) the last part is taken.
+    participants : path or DataFrame, optional
+        Table of the same subjects with group, covariates and site, such as ``participants.tsv``.
+    group, id, covariates, site, regions, exclude, groups, atlas, measure : optional
+        As in `read_table`. Totals (``eTIV``, ``lh_MeanThickness_thickness``) may be covariates.
+    delimiter, decimal, missing : optional
+        As in `read_table`, for all tables.
+
+    Returns
+    -------
+    Cohort
+        Measures that the atlas does not know are left out with a warning.
+    """
+    if not tables:
+        raise InputError("read_freesurfer needs one table or more. Give their paths.")
+    options = Options.of(
+        group=group,
+        id=id,
+        covariates=covariates,
+        site=site,
+        regions=regions,
+        exclude=exclude,
+        groups=groups,
+        atlas=atlas,
+        measure=measure,
+        missing=missing,
+        only_regions=True,
+    )
+    loaded = [_load(table, options, delimiter, decimal) for table in tables]
+    joined = loaded[0]
+    for other in loaded[1:]:
+        joined = _join(joined, other, options)
+    facts = {"tables": [dict(table.facts) for table in loaded]}
+    if len(loaded) == 1:
+        facts = dict(loaded[0].facts)
+    return assemble(replace(joined, facts=facts), replace(options, id=ID), participants)
+
+
+def _load(source: Source, options: Options, delimiter: str | None, decimal: str | None) -> RawTable:
+    """Read one table, a row a subject, with ids that are no paths."""
+    table = load_table(
+        source,
+        lambda columns: read_as_text(options, columns),
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    own = find_id(table, options) or table.columns[0]
+    if _is_transposed(table, own):
+        table, own = _turned(table, own), ID
+    table = with_ids(table, own)
+    ids = [name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in table.ids]
+    rest = table.frame.drop(columns=own)
+    if ID in rest.columns:
+        raise InputError(f"{table.name} has a second column of ids, {ID!r}. Remove one of them.")
+    frame = pd.concat([pd.Series(ids, name=ID, dtype=object), rest], axis=1)
+    table = replace(table, frame=frame, ids=tuple(ids))
+    check_ids(table, own)
+    return table
+
+
+def _is_transposed(table: RawTable, own: str) -> bool:
+    """Whether regions stand in the first column, and subjects in the header."""
+    rows = match_columns(labels(table.frame[own]))
+    across = match_columns(table.columns)
+    return len(rows.columns) + len(rows.totals) > len(across.columns) + len(across.totals)
+
+
+def _turned(table: RawTable, own: str) -> RawTable:
+    names = labels(table.frame[own])
+    check_unique(names, table.name)
+    body = table.frame.drop(columns=own)
+    turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
+    frame = pd.concat([pd.Series(list(body.columns), name=ID, dtype=object), turned], axis=1)
+    places = np.arange(2, len(frame) + 2, dtype=np.intp)
+    return replace(table, frame=frame, origin=Origin(table.name, places, "column {} (transposed)"))
+
+
+def _join(table: RawTable, other: RawTable, options: Options) -> RawTable:
+    """Add columns of another table of the same subjects; totals that both have are kept once."""
+    place = {name: row for row, name in enumerate(other.ids)}
+    _check_same_subjects(table, other)
+    rows = np.array([place[name] for name in table.ids], dtype=np.intp)
+    own = set(table.columns) - {ID}
+    both = [column for column in other.columns if column in own]
+    for column in both:
+        _check_equal(table, other, column, rows, options)
+    new = [column for column in other.columns if column not in own and column != ID]
+    return add_columns(table, other, new, rows)
+
+
+def _check_same_subjects(table: RawTable, other: RawTable) -> None:
+    here, there = set(table.ids), set(other.ids)
+    for lone, name, absent in (
+        ([i for i in table.ids if i not in there], table.name, other.name),
+        ([i for i in other.ids if i not in here], other.name, table.name),
+    ):
+        if lone:
+            raise InputError(
+                f"{len(lone)} subjects are in {name}, but not in {absent}: {listed(lone)}. Make "
+                "both tables of the same subjects, or remove these rows."
+            )
+
+
+def _check_equal(
+    table: RawTable, other: RawTable, column: str, rows: np.ndarray, options: Options
+) -> None:
+    """Refuse a column of two tables, unless it is a total that is the same in both."""
+    if not is_total(column):
+        raise InputError(
+            f"column {column!r} is in {table.source_of(column)} and in {other.name}. Give each "
+            "measure of a hemisphere once."
+        )
+    first = parse(table, column, options.missing).values
+    second = parse(other, column, options.missing).values[rows]
+    differ = ~np.isclose(first, second, rtol=SAME, atol=0, equal_nan=True)
+    if differ.any():
+        row = int(np.flatnonzero(differ)[0])
+        raise InputError(
+            f"{table.where(row, column)}: {first[row]:g}, but {second[row]:g} in {other.name} "
+            f"({differ.sum()} subjects differ). The tables are of different runs: make them again."
+        )

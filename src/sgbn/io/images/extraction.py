@@ -1,0 +1,190 @@
+"""A table of regions from images: NIfTI maps in the space of a label atlas."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.io.images.files import images_by_subject
+from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
+from sgbn.io.images.nifti import nibabel
+from sgbn.io.images.quality import Quality, region_table, subject_table
+from sgbn.io.images.voxels import MEASURES, measure_image
+from sgbn.runs import Arrays, run_study
+from sgbn.validation import is_number
+
+MIN_COVERAGE = 0.5  # an image that has less of the atlas is in another space
+
+Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What was measured in the images of a group.
+
+    Attributes
+    ----------
+    ids : list of str
+        Subjects whose image could be used.
+    regions : list of str
+    values : ndarray of shape (n subjects, m regions)
+        Volumes in cubic mm, or means; NaN where a region has no voxel in the image.
+    coverage : ndarray of shape (n, m)
+        Share of the region's voxels that have a value.
+    quality : Quality
+        Tables `subjects` and `regions`.
+    failures : dict
+        Subject id -> message, of images that were skipped.
+    measure : str
+    """
+
+    ids: list[str]
+    regions: list[str]
+    values: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    quality: Quality
+    failures: dict[str, str]
+    measure: str
+
+    def table(self) -> pd.DataFrame:
+        """One row a subject: ``subject_id``, then the regions."""
+        table = pd.DataFrame(self.values, columns=self.regions)
+        table.insert(0, "subject_id", self.ids)
+        return table
+
+
+def extract_regions(
+    images: Images,
+    atlas: Any,
+    *,
+    measure: str = "volume",
+    labels: Labels = None,
+    ids: Sequence[str] | None = None,
+    background: int | Collection[int] = 0,
+    min_coverage: float = MIN_COVERAGE,
+    download: bool = False,
+    on_error: str = "raise",
+    folder: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> Extraction:
+    """Measure the regions of an atlas in one image a subject.
+
+    Parameters
+    ----------
+    images : list of path, mapping of id to path, path of a folder
+        Maps in the space of the atlas: tissue probabilities, modulated or not, PET, or any other.
+        Without ids, these are taken from the file names; see `sgbn.io.images.files.subject_id`.
+    atlas, labels, background, download
+        See `sgbn.io.images.label_atlas.load_label_atlas`. An atlas on another grid is resampled
+        to that of the image by nearest neighbour; the image never is.
+    measure : {"volume", "mean"}
+        ``"volume"``: the sum of the voxels times the volume of a voxel, in cubic mm, for tissue
+        probabilities. ``"mean"``: the mean of the voxels, for PET and all else. Voxels that are
+        NaN or infinite count as 0 in a volume, and not at all in a mean; coverage tells of them.
+    ids : sequence of str, optional
+        One an image.
+    min_coverage : float
+        An image that has values in a smaller share of the atlas's voxels is an error.
+    on_error : {"raise", "skip"}
+        What a bad image does: end the run, or be left out and listed in `failures`.
+    folder : path, optional
+        Keeps what is finished, so that a second start does only what is missing, failed, or has
+        changed.
+    n_jobs : int, optional
+        Processes. Each holds one image at a time.
+    progress : bool
+        Show a bar with the time left.
+
+    Returns
+    -------
+    Extraction
+    """
+    nibabel()
+    if measure not in MEASURES:
+        raise InputError(f"measure is {measure!r}: give 'volume' or 'mean'.")
+    check_share(min_coverage)
+    paths = images_by_subject(images, ids)
+    atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
+    results, failures = run_subjects(
+        folder,
+        measure_image,
+        {subject: {"path": path, **same} for subject, path in paths.items()},
+        study_settings(atlas, measure, min_coverage),
+        n_jobs=n_jobs,
+        progress=progress,
+        on_error=on_error,
+    )
+    stored = list(results.values())
+    used = [str(paths[subject]) for subject in results]
+    return Extraction(
+        list(results),
+        list(atlas.regions),
+        np.array([result["values"] for result in stored]),
+        np.array([result["coverage"] for result in stored]),
+        Quality(
+            subject_table(list(results), used, stored, atlas, measure),
+            region_table(atlas, stored),
+        ),
+        failures,
+        measure,
+    )
+
+
+def check_share(min_coverage: object) -> None:
+    """Refuse a coverage that is no share."""
+    if not is_number(min_coverage) or not 0 <= min_coverage <= 1:
+        raise InputError(f"min_coverage is {min_coverage!r}: give a share from 0 to 1.")
+
+
+def run_subjects(
+    folder: str | Path | None,
+    function: Callable[..., Mapping[str, Any]],
+    tasks: Mapping[str, Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    **ways: Any,
+) -> tuple[dict[str, Arrays], dict[str, str]]:
+    """Run a task a subject with `run_study`; results and failures by subject.
+
+    Each task has a `path`: if that file changes, the task is run again.
+    """
+    names = {subject: task_name(subject, task["path"]) for subject, task in tasks.items()}
+    by_name = {names[subject]: task for subject, task in tasks.items()}
+    done = run_study(folder, function, by_name, settings, **ways)
+    failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
+    if not done:
+        raise InputError(
+            f"none of the {len(failures)} images could be used. The first: "
+            f"{next(iter(failures.values()))}"
+        )
+    return {s: done[name] for s, name in names.items() if name in done}, failures
+
+
+def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
+    """Say what makes two extractions different, but for the images themselves."""
+    return {
+        "atlas (sha256)": atlas.fingerprint,
+        "measure": measure,
+        "min_coverage": float(min_coverage),
+    }
+
+
+def task_name(subject: str, path: Path) -> str:
+    """File name of a subject's result that changes with the image, so that it is measured again."""
+    try:
+        status = path.stat()
+        state = f"{status.st_size} {status.st_mtime_ns}"
+    except OSError:
+        state = "absent"
+    digest = hashlib.sha256(f"{subject}\n{path.resolve()}\n{state}".encode()).hexdigest()
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', subject)[:80]}.{digest[:16]}"

@@ -1,0 +1,156 @@
+"""Names of an atlas's labels, from the files that come with atlases.
+
+Known are tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's ``ROIid;ROIname``),
+two columns without one, colour tables of FreeSurfer and ITK-SNAP, AAL's ``1 Precentral_L 2001`` and
+FSL's XML.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+from sgbn.exceptions import InputError
+from sgbn.io.images.files import stem
+
+INDEX_COLUMNS = ("index", "roiid", "id", "value", "key", "label", "number", "intensity")
+NAME_COLUMNS = ("name", "roiname", "region", "label_name", "structure", "labelname", "label")
+SIDECARS = (".tsv", ".csv", ".txt", ".lut", ".xml")  # in this order; the first found counts
+N_COLOURS = 4  # red, green, blue, alpha at the end of a line of a colour table
+
+Names = dict[int, str]
+
+
+def find_label_file(image: str | Path) -> Path | None:
+    """File of names beside an atlas's image: the same name with another ending."""
+    image = Path(image)
+    beside = [image.with_name(base + e) for e in SIDECARS for base in (stem(image), image.name)]
+    return next((path for path in beside if path.is_file()), None)
+
+
+def read_label_names(path: str | Path) -> Names:
+    """Label value -> region name, as written (with spaces, ``&`` and the like).
+
+    Parameters
+    ----------
+    path : path
+        A table, a colour table or an XML file; see above.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the labels {path} cannot be read ({error.strerror}).") from error
+    if path.suffix.lower() == ".xml" or content.lstrip().startswith(b"<"):
+        pairs = _from_xml(content, path)
+    else:
+        pairs = _from_text(_decoded(content), path)
+    return _unique(pairs, path)
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
+    try:
+        root = ElementTree.fromstring(content)
+        kind = (root.findtext("header/type") or "").strip().lower()
+        # FSL numbers the maps of a probabilistic atlas from 0; its label image has 1 for map 0.
+        shift = 1 if kind.startswith("prob") else 0
+        return [
+            (int(label.attrib["index"]) + shift, "".join(label.itertext()).strip())
+            for label in root.iter("label")
+        ]
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise InputError(
+            f"the labels {path} cannot be read as FSL's XML ({error}). Give a table with the "
+            "columns index and name."
+        ) from error
+
+
+def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
+    lines = [line for line in text.splitlines() if line.split("#")[0].strip()]
+    if not lines:
+        raise InputError(f"the labels {path} are empty.")
+    delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
+    if delimiter is None or re.match(r"\s*\d+ +[^\s;,]", lines[0]):
+        return _from_words(lines, path)
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except csv.Error as error:
+        raise InputError(f"the labels {path} cannot be read as a table ({error}).") from error
+    index, name = _columns(rows[0], path)
+    body = rows if _is_whole(rows[0][index]) else rows[1:]
+    pairs = []
+    for row in body:
+        if len(row) <= max(index, name) or not _is_whole(row[index]):
+            raise InputError(f"the labels {path}: no index and name in the line {row}.")
+        pairs.append((int(float(row[index])), row[name]))
+    return pairs
+
+
+def _columns(header: list[str], path: Path) -> tuple[int, int]:
+    """Places of index and name: by the header, else the first two columns."""
+    if _is_whole(header[0]):
+        return 0, 1
+    lower = [cell.lower() for cell in header]
+    index = next((lower.index(one) for one in INDEX_COLUMNS if one in lower), None)
+    names = (lower.index(one) for one in NAME_COLUMNS if one in lower)
+    name = next((place for place in names if place != index), None)
+    if index is None or name is None:
+        raise InputError(
+            f"the labels {path} have the columns {', '.join(header)}. Name the column of label "
+            "values 'index' and that of regions 'name'."
+        )
+    return index, name
+
+
+def _from_words(lines: Iterable[str], path: Path) -> list[tuple[int, str]]:
+    """Lines of an index, a name, and in colour tables numbers behind or before the name."""
+    values, words = [], []
+    for line in lines:
+        first, rest = (*line.split(maxsplit=1), "")[:2]
+        quoted = re.search(r'"(.*)"', rest)  # ITK-SNAP
+        if not _is_whole(first) or not rest.strip():
+            raise InputError(f"the labels {path}: no index and name in the line {line!r}.")
+        values.append(int(float(first)))
+        words.append([quoted[1]] if quoted else rest.split())
+    n_numbers = min(_n_last_numbers(one) for one in words)
+    if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
+        n_cut = int(len({" ".join(one[:-1]) for one in words}) == len(words))
+    else:
+        n_cut = min(n_numbers, N_COLOURS)
+    names = [" ".join(one[: len(one) - n_cut]) for one in words]
+    return list(zip(values, names, strict=True))
+
+
+def _n_last_numbers(words: list[str]) -> int:
+    """How many words at the end are whole numbers; the first is always part of the name."""
+    n = 0
+    while n < len(words) - 1 and words[-1 - n].isdigit():
+        n += 1
+    return n
+
+
+def _is_whole(text: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?\d{1,15}(\.0*)?", text.strip()))
+
+
+def _unique(pairs: Iterable[tuple[int, str]], path: Path) -> Names:
+    names: Names = {}
+    for value, name in pairs:
+        if not name:
+            raise InputError(f"the labels {path}: label {value} has no name. Give it one.")
+        if names.setdefault(value, name) != name:
+            raise InputError(
+                f"the labels {path}: label {value} is called {names[value]!r} and {name!r}. "
+                "Remove one of the lines."
+            )
+    return names

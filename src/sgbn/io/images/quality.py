@@ -1,0 +1,112 @@
+"""The quality sheet of an extraction: a table a subject and a table a region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.io.images.label_atlas import LabelAtlas
+from sgbn.quality import robust_z
+from sgbn.runs import Arrays
+
+FULL = 0.95  # coverage below this is worth a look
+OUTLYING = 5.0  # robust z scores beyond this are not expected in thousands of cells
+MANY_OUTLYING = 0.05  # share of a subject's regions
+
+
+class Quality(NamedTuple):
+    """Two tables; see `subject_table` and `region_table`."""
+
+    subjects: pd.DataFrame
+    regions: pd.DataFrame
+
+
+def subject_table(
+    ids: Sequence[str],
+    paths: Sequence[str],
+    results: Sequence[Arrays],
+    atlas: LabelAtlas,
+    measure: str,
+) -> pd.DataFrame:
+    """One row a subject.
+
+    Columns: subject_id, image, grid, resampled, coverage (share of the regions' voxels that have a
+    value), zeros (share of those that are exactly 0), regions_empty (regions without a voxel or
+    with nothing but zeros), minimum and maximum in the regions, total (sum over regions of
+    volumes, or mean over regions of means), total_z and regions_outlying (robust z beyond 5; not
+    judged with fewer than ten subjects), flagged, note.
+    """
+    values = np.array([result["values"] for result in results])
+    shares = np.array([result["coverage"] for result in results])
+    coverage = np.average(shares, axis=1, weights=atlas.n_voxels)
+    total = np.nansum(values, axis=1) if measure == "volume" else np.nanmean(values, axis=1)
+    total_z = robust_z(total[:, None])[:, 0]
+    outlying = (np.abs(robust_z(values)) > OUTLYING).sum(axis=1)
+    empty = (np.isnan(values) | (values == 0)).sum(axis=1)
+    notes = _notes(ids, values, results)
+    flagged = (
+        (coverage < FULL)
+        | (empty > 0)
+        | (np.abs(total_z) > OUTLYING)
+        | (outlying > MANY_OUTLYING * values.shape[1])
+        | (np.array(notes) != "")
+    )
+    columns: dict[str, Any] = {
+        "subject_id": list(ids),
+        "image": list(paths),
+        **{name: [result[name].item() for result in results] for name in ("grid", "resampled")},
+        "coverage": coverage,
+        **{name: [float(r[name]) for r in results] for name in ("zeros", "minimum", "maximum")},
+        "regions_empty": empty,
+        "total": total,
+        "total_z": total_z,
+        "regions_outlying": outlying,
+        "flagged": flagged,
+        "note": notes,
+    }
+    return pd.DataFrame(columns)
+
+
+def _notes(ids: Sequence[str], values: NDArray[np.float64], results: Sequence[Arrays]) -> list[str]:
+    """Collect the notes on each image, and which subject before it has the very same values."""
+    first: dict[bytes, str] = {}
+    notes = []
+    for name, row, result in zip(ids, values, results, strict=True):
+        twin = first.setdefault(row.tobytes(), name)
+        same = f"same values as {twin}" if twin != name else ""
+        notes.append("; ".join(filter(None, (str(result["note"]), same))))
+    return notes
+
+
+def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
+    """One row a region, those that are listed with the atlas but have no voxel at the end.
+
+    Columns: region, voxels and volume_mm3 in the atlas, coverage (mean over subjects), n_low
+    (subjects with coverage below 95 %), n_missing (subjects without a value), n_outlying (robust z
+    beyond 5), in_atlas.
+    """
+    values = np.array([result["values"] for result in results])
+    coverage = np.array([result["coverage"] for result in results])
+    table = pd.DataFrame(
+        {
+            "region": list(atlas.regions),
+            "voxels": atlas.n_voxels,
+            "volume_mm3": atlas.n_voxels * atlas.grid.voxel_volume,
+            "coverage": coverage.mean(axis=0),
+            "n_low": (coverage < FULL).sum(axis=0),
+            "n_missing": np.isnan(values).sum(axis=0),
+            "n_outlying": (np.abs(robust_z(values)) > OUTLYING).sum(axis=0),
+            "in_atlas": True,
+        }
+    )
+    n = len(results)
+    absent = [
+        {"region": region, "voxels": 0, "volume_mm3": 0.0, "coverage": 0.0, "n_low": n,
+         "n_missing": n, "n_outlying": 0, "in_atlas": False}
+        for region in atlas.absent
+    ]  # fmt: skip
+    return pd.concat([table, pd.DataFrame(absent)], ignore_index=True) if absent else table

@@ -1,0 +1,200 @@
+"""Mean signal of each region over time, from four-dimensional images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.io.images.extraction import (
+    MIN_COVERAGE,
+    Images,
+    check_share,
+    run_subjects,
+    study_settings,
+    task_name,
+)
+from sgbn.io.images.files import images_by_subject
+from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
+from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
+from sgbn.io.images.voxels import check_coverage, place, region_sums
+from sgbn.runs import write_atomically
+
+
+@dataclass(frozen=True)
+class TimeSeries:
+    """Signals of the regions in one image.
+
+    Attributes
+    ----------
+    regions : list of str
+    values : ndarray of shape (volumes, m regions)
+        Means over the finite voxels; NaN where a region has none.
+    coverage : ndarray of shape (m,)
+        Share of the region's voxels that have a value in all volumes.
+    step : float
+        Seconds between volumes as the header has it; NaN where it does not say.
+    """
+
+    regions: list[str]
+    values: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    step: float
+
+    def table(self) -> pd.DataFrame:
+        """One row a volume, one column a region."""
+        return pd.DataFrame(self.values, columns=self.regions)
+
+
+def extract_time_series(
+    image: str | Path,
+    atlas: Any,
+    *,
+    labels: Labels = None,
+    background: int | Collection[int] = 0,
+    min_coverage: float = MIN_COVERAGE,
+    download: bool = False,
+) -> TimeSeries:
+    """Mean signal of each region in each volume of a four-dimensional image.
+
+    Parameters
+    ----------
+    image : path
+        A preprocessed run in the space of the atlas. It is read volume by volume.
+    atlas, labels, background, download
+        See `sgbn.io.images.label_atlas.load_label_atlas`.
+    min_coverage : float
+        An image that has values in a smaller share of the atlas's voxels is an error.
+
+    Returns
+    -------
+    TimeSeries
+    """
+    check_share(min_coverage)
+    nibabel()
+    atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    return _series(Path(image), atlas, min_coverage)
+
+
+def write_time_series(
+    images: Images,
+    atlas: Any,
+    out: str | Path,
+    *,
+    labels: Labels = None,
+    background: int | Collection[int] = 0,
+    min_coverage: float = MIN_COVERAGE,
+    download: bool = False,
+    on_error: str = "raise",
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Write ``ID_timeseries.tsv`` for each of many images; a second start does what is missing.
+
+    Parameters
+    ----------
+    images, on_error, n_jobs, progress
+        See `extract_regions`.
+    atlas, labels, background, min_coverage, download
+        See `extract_time_series`.
+    out : path
+        Folder for the tables.
+
+    Returns
+    -------
+    subjects : DataFrame
+        subject_id, image, file, volumes, step, coverage, regions_empty (without a value) and
+        regions_constant (the same value all the time).
+    failures : dict
+        Subject id -> message.
+    """
+    check_share(min_coverage)
+    nibabel()
+    paths, out = images_by_subject(images), Path(out)
+    atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    study, targets = out / "series", _targets(out, paths)
+    for subject, target in targets.items():
+        if not target.exists():  # a result without its table is not finished
+            name = task_name(subject, paths[subject])
+            (study / "tasks" / f"{name}.npz").unlink(missing_ok=True)
+    same = {"atlas": atlas, "min_coverage": float(min_coverage)}
+    results, failures = run_subjects(
+        study,
+        _write,
+        {s: {"path": path, "target": targets[s], **same} for s, path in paths.items()},
+        study_settings(atlas, "time series", min_coverage),
+        n_jobs=n_jobs,
+        progress=progress,
+        on_error=on_error,
+    )
+    rows = [
+        {"subject_id": subject, "image": str(paths[subject]), "file": targets[subject].name}
+        | {key: value.item() for key, value in result.items()}
+        for subject, result in results.items()
+    ]
+    return pd.DataFrame(rows), failures
+
+
+def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
+    """Table of each subject: its id as a file name."""
+    targets: dict[str, Path] = {}
+    for subject in subjects:
+        target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
+        if target in targets.values():
+            raise InputError(
+                f"the table of {subject!r} would be written to {target.name}, as that of another "
+                "subject. Give ids that differ in letters and digits."
+            )
+        targets[subject] = target
+    return targets
+
+
+def _write(path: Path, target: Path, atlas: LabelAtlas, min_coverage: float) -> dict[str, Any]:
+    series = _series(path, atlas, min_coverage)
+    write = partial(series.table().to_csv, sep="\t", index=False, na_rep="n/a")
+    write_atomically(target, write)
+    weights = atlas.n_voxels
+    return {
+        "volumes": len(series.values),
+        "step": series.step,
+        "coverage": np.average(series.coverage, weights=weights),
+        "regions_empty": np.isnan(series.values).any(axis=0).sum(),
+        "regions_constant": (np.ptp(series.values, axis=0) == 0).sum(),
+    }
+
+
+def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
+    image = open_image(path)
+    _, n_volumes = spatial_shape(image, path)
+    if n_volumes == 1:
+        raise InputError(
+            f"{path} has one volume, no series. Use extract_regions (no --time-series at the "
+            "command line)."
+        )
+    placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
+    values, counts = np.empty((n_volumes, m)), placed.n_voxels
+    for t, volume in enumerate(volumes(image, path)):
+        sums, found = region_sums(volume[placed.where], placed.region, m)
+        values[t] = np.where(found > 0, sums / np.maximum(found, 1), np.nan)
+        counts = np.minimum(counts, found)
+    coverage = check_coverage(path, atlas, placed, counts, min_coverage)
+    return TimeSeries(list(atlas.regions), values, coverage, _step(image))
+
+
+def _step(image: Any) -> float:
+    """Seconds between volumes, NaN if the header does not say, or not in units of time."""
+    header = image.header
+    try:
+        unit = header.get_xyzt_units()[1]
+    except (AttributeError, KeyError):  # formats without units, codes that mean nothing
+        return float("nan")
+    seconds = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}.get(unit, np.nan)
+    return float(header.get_zooms()[3] * seconds) or float("nan")

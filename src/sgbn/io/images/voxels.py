@@ -1,0 +1,153 @@
+"""The voxels of an image in the regions of an atlas: placed once a grid, summed once a volume."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import affine_transform  # type: ignore[attr-defined]
+
+from sgbn.exceptions import InputError
+from sgbn.io.images.label_atlas import LabelAtlas
+from sgbn.io.images.nifti import Grid, grid_of, has_orientation, open_image, spatial_shape, volumes
+
+Array = NDArray[np.float64]
+
+GRID_EPS = 1e-3  # mm: headers store affines as 32-bit numbers
+EDGE_EPS = 1e-6  # voxels: a centre on the very edge of the field of view is inside
+# A modulated tissue map may exceed 1 where the brain was shrunk to fit, and splines may ring below
+# 0; beyond these it is no tissue map.
+TISSUE_RANGE = (-0.1, 3.0)
+MEASURES = ("volume", "mean")
+
+
+class Placed(NamedTuple):
+    """An atlas on the grid of an image."""
+
+    where: NDArray[np.intp]  # voxels that belong to a region, numbered in Fortran order
+    region: NDArray[np.intp]  # the region of each
+    n_voxels: NDArray[np.intp]  # of each region in the image
+    in_view: Array  # share of each region's voxels in the atlas that lie in the image
+    resampled: bool
+
+
+@lru_cache(maxsize=2)  # a study has one grid, seldom two: resampling again would cost more
+def place(atlas: LabelAtlas, grid: Grid) -> Placed:
+    """Put an atlas on a grid: as it is if it has that grid, else by nearest neighbour."""
+    same = grid.shape == atlas.grid.shape and np.allclose(
+        grid.affine, atlas.grid.affine, rtol=0, atol=GRID_EPS
+    )
+    m = len(atlas.regions)
+    if same:
+        index, in_view = atlas.index, np.ones(m)
+    else:
+        from_grid = np.linalg.solve(atlas.grid.affine, grid.affine)
+        index = affine_transform(
+            atlas.index,
+            from_grid[:3, :3],
+            from_grid[:3, 3],
+            grid.shape,
+            order=0,
+            mode="grid-constant",
+        )
+        in_view = _share_in_view(atlas, grid)
+    flat = index.ravel(order="F")
+    where = np.flatnonzero(flat)
+    region = flat[where].astype(np.intp) - 1
+    return Placed(where, region, np.bincount(region, minlength=m), in_view, not same)
+
+
+def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
+    """Share of each region's voxels whose centre lies in the field of view of a grid."""
+    voxels = np.nonzero(atlas.index)
+    to_grid = np.linalg.solve(grid.affine, atlas.grid.affine)
+    places = np.stack(voxels, axis=1) @ to_grid[:3, :3].T + to_grid[:3, 3]
+    low, high = -0.5 - EDGE_EPS, np.array(grid.shape) - 0.5 + EDGE_EPS
+    inside = ((places >= low) & (places <= high)).all(axis=1)
+    region = atlas.index[voxels] - 1
+    return np.bincount(region, inside, len(atlas.regions)) / atlas.n_voxels
+
+
+def region_sums(
+    values: NDArray[Any], region: NDArray[np.intp], m: int
+) -> tuple[Array, NDArray[np.intp]]:
+    """Sum of the finite values of each of `m` regions in double precision, and their number."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        values, region = values[finite], region[finite]
+    sums = np.asarray(np.bincount(region, values, m), dtype=np.float64)
+    return sums, np.bincount(region, minlength=m)
+
+
+def measure_image(
+    path: Path, atlas: LabelAtlas, measure: str, min_coverage: float
+) -> dict[str, Any]:
+    """Measure the regions in one image, with what the quality sheet says of it.
+
+    Returns
+    -------
+    dict
+        ``values`` and ``coverage`` a region, and single entries on the image. A region without a
+        voxel in the image is NaN.
+    """
+    image = open_image(path)
+    _, n_volumes = spatial_shape(image, path)
+    if n_volumes > 1:
+        raise InputError(
+            f"{path} has {n_volumes} volumes. Use extract_time_series (--time-series at the "
+            "command line) for a series, or give one volume a subject."
+        )
+    grid = grid_of(image, path)
+    (volume,) = volumes(image, path)
+    placed = place(atlas, grid)
+    inside = volume[placed.where]
+    sums, counts = region_sums(inside, placed.region, len(atlas.regions))
+    coverage = check_coverage(path, atlas, placed, counts, min_coverage)
+    known = inside[np.isfinite(inside)]
+    if not known.any():
+        raise InputError(f"{path} is empty: all its voxels in the atlas are 0. Make it again.")
+    factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
+    return {
+        "values": np.where(counts > 0, sums * factor, np.nan),
+        "coverage": coverage,
+        "grid": str(grid),
+        "resampled": placed.resampled,
+        "minimum": known.min(),
+        "maximum": known.max(),
+        "zeros": 1 - np.count_nonzero(known) / known.size,
+        "note": _note(image, measure, float(known.min()), float(known.max())),
+    }
+
+
+def check_coverage(
+    path: Path,
+    atlas: LabelAtlas,
+    placed: Placed,
+    counts: NDArray[np.intp],
+    min_coverage: float,
+) -> Array:
+    """Share of each region that has a value; an error if that of all voxels is too small."""
+    coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
+    weights = atlas.n_voxels / atlas.n_voxels.sum()
+    total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
+    if total < min_coverage:
+        raise InputError(
+            f"{path} has values in {total:.0%} of the atlas's voxels only ({in_view:.0%} lie in "
+            f"its field of view), less than {min_coverage:.0%}. Normalise it to the space of "
+            f"{atlas.name}, or allow less coverage (min_coverage)."
+        )
+    return coverage
+
+
+def _note(image: Any, measure: str, minimum: float, maximum: float) -> str:
+    """Say what looks wrong about an image, for the quality sheet."""
+    notes = []
+    low, high = TISSUE_RANGE
+    if measure == "volume" and not low <= minimum <= maximum <= high:
+        notes.append(f"values from {minimum:.3g} to {maximum:.3g}: no tissue probabilities")
+    if not has_orientation(image):
+        notes.append("the header says nothing of orientation")
+    return "; ".join(notes)

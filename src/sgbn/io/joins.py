@@ -1,0 +1,100 @@
+"""Tables of the same subjects, joined by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from sgbn.exceptions import InputError
+from sgbn.io.raw import Origin, RawTable, labels, listed
+
+PREFIX = "sub-"  # of ids in BIDS
+
+
+def with_ids(table: RawTable, column: str | None) -> RawTable:
+    """Name the subjects by that column, or by row numbers if there is none."""
+    if column is None:
+        ids = [f"row {number}" for number in table.origin.numbers]
+    else:
+        ids = labels(table.frame[column])
+        blank = next((row for row, name in enumerate(ids) if not name), None)
+        if blank is not None:
+            raise InputError(
+                f"{table.where(blank, column)}: the id is missing. Fill it in, or remove the row."
+            )
+    return replace(table, ids=tuple(ids))
+
+
+def check_ids(table: RawTable, column: str | None) -> None:
+    """Refuse an id that two rows have."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(table.ids):
+        other = first.setdefault(name, row)
+        if other != row:
+            rows = " and ".join(
+                table.origin.unit.format(table.origin.numbers[r]) for r in (other, row)
+            )
+            repeated = len(table.ids) - len(set(table.ids))
+            raise InputError(
+                f"{table.name}: the id {name!r} is in {rows} of column {column!r} ({repeated} "
+                "such rows). Keep one row a subject, or name the right column (id=)."
+            )
+
+
+def join_participants(
+    table: RawTable, people: RawTable, columns: Sequence[str], may_lack: bool
+) -> RawTable:
+    """Add columns of a table of participants, found by id with or without "sub-".
+
+    Parameters
+    ----------
+    may_lack : bool
+        Subjects whom it does not list get empty cells; else they are an error.
+    """
+    place = {_bare(name): row for row, name in enumerate(people.ids)}
+    if len(place) < len(people.ids):
+        twice = next(n for n in people.ids if n.startswith(PREFIX) and _bare(n) in people.ids)
+        raise InputError(
+            f"{people.name}: {twice!r} and {_bare(twice)!r} are one id. Keep one row a subject."
+        )
+    rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
+    lacking = [name for name, row in zip(table.ids, rows, strict=True) if row < 0]
+    if lacking and not (may_lack and len(lacking) < len(rows)):
+        raise InputError(
+            f"{people.name} has no row for {len(lacking)} of {len(rows)} subjects in "
+            f"{table.name}: {listed(lacking)}; it has {listed(people.ids, 3)}. Add them there, or "
+            "remove them here."
+        )
+    joined = add_columns(table, people, columns, rows)
+    facts = {
+        **people.facts,
+        "columns": list(columns),
+        "not_in_table": len(people.ids) - len(set(rows[rows >= 0])),
+        "subjects_without_row": len(lacking),
+    }
+    return replace(joined, facts={**table.facts, "participants": facts})
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix(PREFIX)
+
+
+def add_columns(
+    table: RawTable, other: RawTable, columns: Sequence[str], rows: np.ndarray
+) -> RawTable:
+    """Add columns of another table, whose row `rows[k]` goes to row k; -1 leaves cells empty."""
+    if not columns:
+        return table
+    cells = other.frame[list(columns)].iloc[rows].reset_index(drop=True)
+    if (rows < 0).any():
+        there = np.broadcast_to((rows >= 0)[:, None], cells.shape)
+        cells = cells.astype(object).where(there)
+    origin = Origin(other.name, other.origin.numbers[rows], other.origin.unit)
+    return replace(
+        table,
+        frame=pd.concat([table.frame, cells], axis=1),
+        others={**table.others, **dict.fromkeys(columns, origin)},
+    )

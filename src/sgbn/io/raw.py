@@ -1,0 +1,213 @@
+"""Tables as they came: cells, and the place of each in its file, so that errors can name it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+
+# Cells that say that there is nothing. One list for all columns.
+MISSING = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
+)
+ROW_NAMES = "(row names)"  # what a first column without a name is called here
+SHOWN = 8  # names that an error lists before it goes on with a count
+EXACT_INTEGER = 2**53  # floats beyond it skip integers
+
+_WHOLE = re.compile(r"-?\d+(\.0+)?")
+_NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows come from: the file as errors call it, and the number of each row there."""
+
+    name: str
+    numbers: NDArray[np.intp]
+    unit: str = "row {}"
+
+    def where(self, row: int) -> str:
+        """Place of a row."""
+        return f"{self.name}, {self.unit.format(self.numbers[row])}"
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Cells under unique names, one row a subject.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Never changed in place: it may be the caller's own.
+    origin : Origin
+        Of all columns but those in `others`, which were joined from elsewhere.
+    facts : mapping
+        How it was read, for the provenance.
+    decimal : str
+        What separates decimals in cells that are text.
+    ids : tuple of str
+        Subjects, once they are known.
+    """
+
+    frame: pd.DataFrame
+    origin: Origin
+    others: Mapping[str, Origin] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    decimal: str = "."
+    ids: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What errors call the table."""
+        return self.origin.name
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.frame.columns)
+
+    def where(self, row: int, column: str | None = None) -> str:
+        """Place of a cell or row: file, row as counted there, subject, column."""
+        place = self.others.get(column or "", self.origin).where(row)
+        subject = f" (subject {self.ids[row]!r})" if self.ids else ""
+        return place + subject + (f", column {column!r}" if column is not None else "")
+
+    def source_of(self, column: str) -> str:
+        """Name of the file that a column comes from."""
+        return self.others.get(column, self.origin).name
+
+    def keep(self, rows: NDArray[np.bool_]) -> RawTable:
+        """Those rows only, each with its old place."""
+        if rows.all():
+            return self
+        return replace(
+            self,
+            frame=self.frame.loc[rows].reset_index(drop=True),
+            origin=_kept(self.origin, rows),
+            others={name: _kept(origin, rows) for name, origin in self.others.items()},
+            ids=tuple(name for name, kept in zip(self.ids, rows, strict=bool(self.ids)) if kept),
+        )
+
+
+def _kept(origin: Origin, rows: NDArray[np.bool_]) -> Origin:
+    return replace(origin, numbers=origin.numbers[rows])
+
+
+def clean_names(header: Iterable[object]) -> list[str]:
+    """Names as text without surrounding blanks; "" where there is none."""
+    names = [as_text(cell) for cell in header]
+    return ["" if _NO_NAME.fullmatch(name) else name for name in names]
+
+
+def name_columns(
+    frame: pd.DataFrame, names: Sequence[str], source: str, row_names: bool = True
+) -> pd.DataFrame:
+    """Give the columns these names; those that have neither name nor cells are dropped.
+
+    Parameters
+    ----------
+    row_names : bool
+        A first column without a name holds row names, as R and pandas write them.
+    """
+    names = list(names)
+    if row_names and names and not names[0]:
+        names[0] = ROW_NAMES
+    nameless = [k for k, name in enumerate(names) if not name]
+    for k in nameless:
+        filled = np.flatnonzero(~is_missing(frame.iloc[:, k]))
+        if filled.size:
+            raise InputError(
+                f"{source}: column {k + 1} has cells ({as_text(frame.iloc[filled[0], k])!r}) but "
+                "no name in the header. Name it, or remove it."
+            )
+    check_unique(names, source)
+    if nameless:
+        frame = frame.iloc[:, [k for k, name in enumerate(names) if name]]
+    return frame.set_axis([name for name in names if name], axis=1)
+
+
+def check_unique(names: Sequence[str], source: str) -> None:
+    """Refuse a name that two columns have."""
+    first: dict[str, int] = {}
+    for k, name in enumerate(names, start=1):
+        if name and first.setdefault(name, k) != k:
+            raise InputError(
+                f"{source}: columns {first[name]} and {k} are both called {name!r}. Rename or "
+                "remove one of them."
+            )
+
+
+def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> NDArray[np.bool_]:
+    """Whether each cell is empty or says so."""
+    missing = cells.isna().to_numpy(bool, copy=True)
+    if not is_number_type(cells.dtype):
+        filled = np.flatnonzero(~missing)
+        missing[filled] = [as_text(cell) in markers for cell in cells.to_numpy(object)[filled]]
+    return missing
+
+
+def filled_rows(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Rows that hold anything but missing cells."""
+    filled = np.zeros(len(frame), bool)
+    for k in range(frame.shape[1]):
+        if filled.all():
+            break
+        filled |= ~is_missing(frame.iloc[:, k])
+    return filled
+
+
+def is_number_type(dtype: Any) -> bool:
+    """Whether cells of this type are real numbers, True and False not counted."""
+    return getattr(dtype, "kind", "O") in "fiu"
+
+
+def as_text(cell: object) -> str:
+    """Text of a cell without surrounding blanks: "" if empty, and 51456.0 is "51456"."""
+    if isinstance(cell, str):
+        return cell.strip()
+    if cell is None or cell is pd.NaT or cell is pd.NA:
+        return ""
+    if isinstance(cell, float | np.floating):
+        number = float(cell)
+        if math.isnan(number):
+            return ""
+        if abs(number) < EXACT_INTEGER and number.is_integer():
+            return str(int(number))
+    return str(cell).strip()
+
+
+def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
+    """Text of each cell, "" where it is missing; whole numbers lose a ".0" that all have."""
+    texts = [as_text(cell) for cell in cells.to_numpy(object)]
+    texts = ["" if text in markers else text for text in texts]
+    if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
+        return [text.split(".")[0] for text in texts]
+    return texts
+
+
+def listed(names: Sequence[object], shown: int = SHOWN) -> str:
+    """Names in quotes, the first few and how many more."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(repr(str(name)) for name in names[:shown]) + more
+
+
+def did_you_mean(name: str, known: Sequence[str], others: str = "Its columns are") -> str:
+    """Sentence with the names that look like `name`, or with all if there are few."""
+    lower: dict[str, str] = {other.lower(): other for other in known}
+    near = [lower[found] for found in get_close_matches(str(name).lower(), lower)]
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"{others} {listed(known)}."
+
+
+NamedText = Callable[[list[str]], set[str]]
+"""Of the names in a header, those to be read as text."""

@@ -1,0 +1,211 @@
+"""Cohorts from tables, and tables from cohorts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.atlases import Atlas
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError
+from sgbn.io.assembly import assemble, read_as_text
+from sgbn.io.columns import Options
+from sgbn.io.files import PARQUET, Source, load_table
+from sgbn.io.raw import MISSING
+from sgbn.io.sheets import EXTRA
+from sgbn.runs import write_atomically
+
+ID, GROUP, SITE = "subject_id", "group", "site"
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+
+_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def read_table(
+    source: Source,
+    *,
+    group: str | None = None,
+    id: str | None = None,
+    covariates: str | Sequence[str] = (),
+    site: str | None = None,
+    regions: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    groups: str | Sequence[str] | None = None,
+    atlas: str | Atlas | None = None,
+    measure: str | Sequence[str] | None = None,
+    participants: Source | None = None,
+    sheet: str | int | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    missing: Any = None,
+) -> Cohort:
+    """Read a table, one row a subject, into a cohort.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        CSV, TSV or other text (gzipped or not), Excel, Parquet. A DataFrame is not changed.
+    group, site : str, optional
+        Columns of labels; no cell may be missing. Numbers are labels too.
+    id : str, optional
+        Column of subject ids, each only once; leading zeros are kept. If not given, a column that
+        is called so (``subject_id``, ``participant_id``, ``ID``, ...), else rows are numbered.
+    covariates : str or list of str
+        Columns of numbers or labels; cells may be missing. ``eTIV`` finds FreeSurfer's other names
+        of it too.
+    regions : str or list of str, optional
+        Names or patterns (``"lh_*"``), or ``"all"``: every column of numbers that has no other
+        role. If not given, the columns that match an atlas; any other column of numbers is then
+        an error, until it is named or excluded. Totals such as MeanThickness are never regions.
+    exclude : str or list of str
+        Names or patterns of columns to leave out.
+    groups : list of str, optional
+        Keep the rows of these groups alone; those without a group go too.
+    atlas : str or Atlas, optional
+        If not given, the one that matches most columns.
+    measure : str or list of str, optional
+        ``"thickness"``, ``"volume"``, ... where a table has several. Of a list, each region has
+        the first that there is.
+    participants : path or DataFrame, optional
+        A second table with group, covariates or site, such as BIDS ``participants.tsv``; joined
+        by id, with or without ``sub-``.
+    sheet : str or int, optional
+        Of an Excel file; the first if not given.
+    delimiter, decimal : str, optional
+        Of a text file; found if not given.
+    missing : str, number or list, optional
+        What stands for a missing cell beside the usual (empty, NA, n/a, NaN, ".", "-", ...). If
+        not given, a number such as -999 that lies far from all others is an error; ``[]`` takes
+        it as it is.
+
+    Returns
+    -------
+    Cohort
+        Rows and regions in the order of the table. Its provenance says how it was read, and what
+        was left out.
+
+    Raises
+    ------
+    InputError
+        Names the file, column, subject and first bad row, and what to do.
+    """
+    options = Options.of(
+        group=group,
+        id=id,
+        covariates=covariates,
+        site=site,
+        regions=regions,
+        exclude=exclude,
+        groups=groups,
+        atlas=atlas,
+        measure=measure,
+        missing=missing,
+    )
+    table = load_table(
+        source,
+        lambda columns: read_as_text(options, columns),
+        sheet=sheet,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    return assemble(table, options, participants)
+
+
+def cohort_table(cohort: Cohort) -> pd.DataFrame:
+    """Covariates, site (if any) and regions as columns, ids as index; never the group.
+
+    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`; y is
+    ``cohort.group``.
+    """
+    columns: dict[str, Any] = dict(cohort.covariates)
+    if cohort.site is not None:
+        _check_free(cohort, [SITE])
+        columns[SITE] = cohort.site
+    index = pd.Index(cohort.ids, name=ID, dtype=object)
+    left = pd.DataFrame({name: _cells(column) for name, column in columns.items()}, index=index)
+    right = pd.DataFrame(cohort.values.copy(), index=index, columns=list(cohort.regions))
+    return pd.concat([left, right], axis=1)
+
+
+def _cells(column: NDArray[Any]) -> NDArray[Any]:
+    """Text as objects, None where it is missing; numbers as they are."""
+    if column.dtype.kind == "f":
+        return column.copy()
+    cells = column.astype(object)
+    cells[column == ""] = None
+    return cells
+
+
+def _check_free(cohort: Cohort, reserved: Collection[str]) -> None:
+    for name in (*cohort.covariates, *cohort.regions):
+        if name in reserved:
+            raise InputError(
+                f"a covariate or region is called {name!r}, as another column. Rename it."
+            )
+
+
+def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
+    """Write subject_id, group, site, covariates and regions; `read_table` reads them back.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    path : path
+        Ends in .csv, .tsv, .txt (tabs), .parquet or .xlsx.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in (*DELIMITERS, *PARQUET, ".xlsx"):
+        raise InputError(
+            f"{str(path)!r}: a table ends in .csv, .tsv, .parquet or .xlsx. Choose one."
+        )
+    frame = _whole(cohort)
+    try:
+        write_atomically(target, lambda stream: _write(frame, stream, suffix))
+    except ImportError as error:
+        raise InputError(f"{str(path)!r} needs a library that is absent: {EXTRA}.") from error
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
+
+
+def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
+    if suffix in PARQUET:
+        frame.to_parquet(stream, index=False)
+    elif suffix == ".xlsx":
+        frame.to_excel(stream, index=False)
+    else:
+        frame.to_csv(stream, index=False, sep=DELIMITERS[suffix], lineterminator="\n")
+
+
+def _whole(cohort: Cohort) -> pd.DataFrame:
+    """All of a cohort as a table that can be read back."""
+    first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
+    for name, cells in ((GROUP, cohort.group), (SITE, cohort.site)):
+        if cells is not None:
+            first[name] = cells.astype(object)
+    _check_free(cohort, first)
+    first |= {name: _cells(column) for name, column in cohort.covariates.items()}
+    for name, column in first.items():
+        _check_readable(name, column)
+    for name in cohort.regions:
+        _check_readable(name, np.empty(0))
+    regions = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    return pd.concat([pd.DataFrame(first), regions], axis=1)
+
+
+def _check_readable(name: str, column: NDArray[Any]) -> None:
+    """Refuse what a reader would take for something else."""
+    texts = [name, *(cell for cell in column.tolist() if isinstance(cell, str))]
+    for text in texts:
+        if text != text.strip() or text in MISSING or _UNWRITABLE.search(text):
+            raise InputError(
+                f"column {name!r}: {text!r} would not be read back as it is (blanks around it, a "
+                "mark for missing cells, or control characters). Rename it."
+            )

@@ -1,0 +1,106 @@
+"""Overview of the quality of measured regions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.viz.matrices import COLOURS
+
+LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
+FULL = 0.95  # coverage from here on is fine
+FINE, LOW = "#0072B2", "#D55E00"
+FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
+LINE = 1.15  # of the font's size: names closer than that touch
+PANEL = 0.72  # share of the figure's width and height that the scores take, about
+MANY = 60  # bars: gaps between more of them would flicker
+
+
+def plot_quality(
+    figure: Figure,
+    z: ArrayLike,
+    coverage: ArrayLike,
+    subjects: Sequence[str],
+    regions: Sequence[str],
+) -> NDArray[np.object_]:
+    """Draw outliers of subjects and regions, and how much of each was measured.
+
+    Parameters
+    ----------
+    figure : Figure
+    z, coverage : array-like of shape (n, m)
+        Robust z scores (NaN where not known), and the share of a region's voxels with a value.
+    subjects, regions : sequence of str
+
+    Returns
+    -------
+    ndarray of Axes
+        The scores, coverage by subject, coverage by region.
+    """
+    z, coverage = np.asarray(z, dtype=float), np.asarray(coverage, dtype=float)
+    scores, by_subject, by_region = _panels(figure)
+    picture = scores.imshow(z, cmap=COLOURS, vmin=-LIMIT, vmax=LIMIT, aspect="auto")
+    scores.set_facecolor("0.8")
+    scores.set_title("robust z score of each value (grey: not known)", fontsize=9)
+    scores.tick_params(bottom=False, labelbottom=False)
+    _name(scores, "y", subjects)
+    if not np.isfinite(z).any():
+        scores.text(
+            0.5, 0.5, "too few subjects to tell outliers", transform=scores.transAxes, ha="center"
+        )
+    _bars(by_subject, coverage.mean(axis=1), horizontal=True)
+    by_subject.set_ylim(scores.get_ylim())
+    _bars(by_region, coverage.mean(axis=0), horizontal=False)
+    by_region.set_xlim(scores.get_xlim())
+    _name(by_region, "x", regions)
+    bar = figure.colorbar(picture, ax=by_subject, location="right", shrink=0.9, pad=0.08)
+    bar.ax.tick_params(labelsize=7)
+    bar.set_label("robust z", fontsize=8)
+    return np.array([scores, by_subject, by_region], dtype=object)
+
+
+def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
+    """Add the scores, to their right the subjects' coverage, below the regions'."""
+    grid = figure.add_gridspec(2, 2, width_ratios=(6, 1), height_ratios=(4, 1))
+    return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
+
+
+def _bars(ax: Axes, shares: NDArray[np.float64], *, horizontal: bool) -> None:
+    """Bars of coverage, those that are low in another colour, with a line where that begins."""
+    places = np.arange(len(shares))
+    colours = np.where(shares < FULL, LOW, FINE)
+    thickness = 0.8 if len(shares) <= MANY else 1.0
+    if horizontal:
+        ax.barh(places, shares, height=thickness, color=colours)
+        ax.axvline(FULL, color="0.3", lw=0.6, ls="--")
+        ax.set_xlim(0, 1)
+        ax.tick_params(left=False, labelleft=False)
+        ax.set_title("mean coverage", fontsize=9)
+    else:
+        ax.bar(places, shares, width=thickness, color=colours)
+        ax.axhline(FULL, color="0.3", lw=0.6, ls="--")
+        ax.set_ylim(0, 1)
+        ax.set_ylabel("mean coverage", fontsize=8)
+    ax.tick_params(labelsize=7)
+
+
+def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
+    """Name the places along an axis: every second, third, ... if all do not fit."""
+    small, large = FONT_SIZES
+    inches = ax.get_figure(root=True).get_size_inches()["xy".index(axis)]  # type: ignore[union-attr]
+    room = PANEL * 72 * inches / LINE
+    step = math.ceil(len(names) * small / room)
+    places = range(0, len(names), step)
+    size = float(np.clip(room / len(places), small, large))
+    shown = [names[k] for k in places]
+    if axis == "x":
+        ax.set_xticks(places, shown, rotation=90, fontsize=size)
+    else:
+        ax.set_yticks(places, shown, fontsize=size)
+    ax.tick_params(axis=axis, length=0, pad=2)

@@ -1,0 +1,124 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sgbn import simulate_cohort
+from sgbn.cli import main
+
+
+@pytest.fixture
+def table():
+    cohort = simulate_cohort(30)
+    frame = pd.DataFrame(cohort.values[:, :12], columns=cohort.regions[:12])
+    frame.insert(0, "site", ["A", "A", "B", "B"] * 15)
+    frame.insert(0, "age", np.linspace(20, 60, 60))
+    frame.insert(0, "group", cohort.group)
+    frame.insert(0, "subject_id", [f"sub-{k:02}" for k in range(60)])
+    return frame
+
+
+@pytest.fixture
+def check(tmp_path, capsys):
+    """Function (table, options) -> exit code, what was printed, what was complained."""
+
+    def run(frame, *options):
+        path = tmp_path / "table.csv"
+        frame.to_csv(path, index=False)
+        code = main(["check", str(path), *options])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+OPTIONS = ("--group", "group", "--covariates", "age", "--site", "site")
+
+
+def test_it_says_what_there_is_and_that_nothing_stands_in_the_way(check, table):
+    code, out, err = check(table, *OPTIONS)
+    assert (code, err) == (0, "")
+    assert "60 subjects, 12 regions" in out
+    assert "groups: control 30, patient 30" in out
+    assert "sites: 2 (A 30, B 30)" in out
+    assert "the groups differ in 'age'" in out
+    assert "Nothing stands in the way" in out
+
+
+def test_what_stands_in_the_way_is_said_and_the_exit_code_is_one(check, table):
+    table["dx"] = (table["group"] == "patient").astype(int)
+    code, out, err = check(table, *OPTIONS, "--covariates", "age", "dx")
+    assert code == 1
+    assert "stop: the covariate 'dx' is the group under another name" in out
+    assert "cannot be compared" in err
+
+
+def test_numbers_without_a_role_are_listed(check, table):
+    code, _, err = check(table, "--group", "group")
+    assert code == 1
+    assert "'age'" in err
+    assert "--covariates" in err
+
+
+def test_reading_says_what_it_left_out(check, table):
+    table["eTIV"] = 1.5e6
+    table["comment"] = "none"
+    _, out, _ = check(table, *OPTIONS)
+    assert "columns totals: eTIV" in out
+    assert "columns ignored: comment" in out
+
+
+cells = st.one_of(
+    st.text(max_size=6),
+    st.floats().map(str),
+    st.integers(-(10**6), 10**6).map(str),
+    st.sampled_from(["", "NA", "AD", "CTR", "1,5", "inf", '"', "'", ";", "\t", "\n", "0012"]),
+)
+names = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(["group", "subject_id", "age", "lh_insula", "rh_insula", "Insula_L", "eTIV"]),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    header=st.lists(names, min_size=1, max_size=6),
+    rows=st.lists(st.lists(cells, min_size=1, max_size=6), max_size=8),
+    delimiter=st.sampled_from([",", ";", "\t", "|"]),
+    options=st.sampled_from([(), ("--group", "group"), ("--group", "group", "--regions", "all")]),
+)
+def test_no_table_makes_a_traceback(tmp_path, header, rows, delimiter, options):
+    path = tmp_path / "fuzz.csv"
+    lines = [delimiter.join(line) for line in (header, *rows)]
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    assert main(["check", str(path), *options]) in (0, 1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200), suffix=st.sampled_from([".csv", ".xlsx", ".parquet"]))
+def test_no_bytes_make_a_traceback(tmp_path, content, suffix):
+    path = tmp_path / f"fuzz{suffix}"
+    path.write_bytes(content)
+    assert main(["check", str(path), "--group", "group"]) in (0, 1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(
+        st.lists(st.one_of(st.none(), st.floats(width=64)), min_size=4, max_size=4),
+        min_size=1,
+        max_size=12,
+    ),
+    labels=st.data(),
+)
+def test_no_numbers_make_a_traceback(tmp_path, values, labels):
+    frame = pd.DataFrame(values, columns=["lh_insula", "rh_insula", "lh_cuneus", "rh_cuneus"])
+    frame = frame.astype(float)
+    for column in ("group", "site", "age"):
+        frame[column] = labels.draw(
+            st.lists(st.sampled_from(["1", "2", "x"]), min_size=len(frame), max_size=len(frame))
+        )
+    path = tmp_path / "fuzz.csv"
+    frame.to_csv(path, index=False)
+    assert main(["check", str(path), *OPTIONS]) in (0, 1)

@@ -1,0 +1,106 @@
+import argparse
+
+import nibabel as nib
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import InputError
+from sgbn.cli import extract
+
+AFFINE = np.diag([-2.0, 2, 2, 1])
+
+
+def command(*words):
+    top = argparse.ArgumentParser(prog="sgbn")
+    extract.add_parser(top.add_subparsers(dest="command"))
+    chosen = top.parse_args(["extract", *map(str, words)])
+    chosen.run(chosen)
+
+
+def save(path, data):
+    path.parent.mkdir(exist_ok=True)
+    nib.save(nib.Nifti1Image(data.astype(np.float32), AFFINE), path)
+
+
+@pytest.fixture
+def study(tmp_path):
+    labels = np.zeros((8, 8, 8))
+    labels[:3], labels[3:6], labels[6:] = 1, 2, 3
+    save(tmp_path / "atlas.nii.gz", labels)
+    (tmp_path / "names.csv").write_text("index,name\n1,L hippocampus\n2,G&S\n3,insula\n")
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        data = 0.5 + 0.01 * rng.random((8, 8, 8)) + 0.02 * rng.random()
+        save(tmp_path / "data" / f"sub-{k:02d}_probseg.nii.gz", data * (3 if k == 5 else 1))
+    return tmp_path
+
+
+def test_the_table_the_sheets_and_the_picture_are_written(study, capsys):
+    out = study / "out"
+    options = ("--atlas", study / "atlas.nii.gz", "--labels", study / "names.csv", "--out", out)
+    command(study / "data", "--workers", 2, *options)
+    printed = capsys.readouterr().out
+    assert "Measured 3 regions in 12 images (volumes in mm^3)." in printed
+    assert "1 subjects need a look: sub-05." in printed
+    table = pd.read_csv(out / "regions.csv")
+    assert table.columns.tolist() == ["subject_id", "L hippocampus", "G&S", "insula"]
+    assert len(table) == 12
+    subjects = pd.read_csv(out / "quality_subjects.csv")
+    assert subjects.loc[subjects["flagged"], "subject_id"].tolist() == ["sub-05"]
+    assert pd.read_csv(out / "quality_regions.csv")["voxels"].tolist() == [192, 192, 128]
+    assert (out / "quality.png").stat().st_size > 10_000
+    first = (out / "regions.csv").read_bytes()
+    kept = {path: path.stat().st_mtime_ns for path in (out / "images").rglob("*.npz")}
+    command(study / "data", *options)
+    assert (out / "regions.csv").read_bytes() == first
+    again = {path: path.stat().st_mtime_ns for path in (out / "images").rglob("*.npz")}
+    assert again == kept
+
+
+def test_the_atlas_in_the_folder_of_images_is_no_subject(study, capsys):
+    command(study, "--atlas", study / "atlas.nii.gz", "--measure", "mean", "--out", study / "out")
+    assert "Measured 3 regions in 12 images (means)." in capsys.readouterr().out
+
+
+def test_bad_images_are_reported_and_tried_again(study, capsys):
+    bad = study / "data" / "sub-03_probseg.nii.gz"
+    good = bad.read_bytes()
+    bad.write_bytes(good[:60])
+    words = (f"{study}/data/sub-*.nii.gz", "--atlas", study / "atlas.nii.gz")
+    words += ("--out", study / "out")
+    with pytest.raises(InputError, match=r"sub-03_probseg\.nii\.gz cannot be read"):
+        command(*words)
+    command(*words, "--on-error", "skip")
+    printed = capsys.readouterr().out
+    assert "1 images were left out" in printed
+    assert "sub-03: " in printed
+    assert pd.read_csv(study / "out" / "failures.csv")["subject_id"].tolist() == ["sub-03"]
+    bad.write_bytes(good)
+    command(*words)
+    assert "in 12 images" in capsys.readouterr().out
+    assert not (study / "out" / "failures.csv").exists()
+
+
+def test_time_series_are_one_table_a_subject(study, capsys):
+    rng = np.random.default_rng(0)
+    for k in range(2):
+        save(study / "runs" / f"sub-{k}_bold.nii.gz", rng.random((8, 8, 8, 5 + k)))
+    words = (study / "runs", "--atlas", study / "atlas.nii.gz", "--labels", study / "names.csv")
+    command(*words, "--time-series", "--out", study / "series")
+    assert "2 tables of 5 to 6 volumes" in capsys.readouterr().out
+    table = pd.read_csv(study / "series" / "sub-1_timeseries.tsv", sep="\t")
+    assert table.columns.tolist() == ["L hippocampus", "G&S", "insula"]
+    assert len(table) == 6
+    assert pd.read_csv(study / "series" / "quality_subjects.csv")["volumes"].tolist() == [5, 6]
+
+
+def test_a_named_atlas_is_not_downloaded_unasked(study):
+    with pytest.raises(InputError, match="--download"):
+        command(study / "data", "--atlas", "aal", "--out", study / "out")
+
+
+def test_help_has_an_example(capsys):
+    with pytest.raises(SystemExit):
+        command("--help")
+    assert "example: sgbn extract" in capsys.readouterr().out

@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from sgbn import InputError
+from sgbn.io.images.files import find_images, images_by_subject, stem, subject_id
+
+
+@pytest.mark.parametrize(
+    ("path", "subject"),
+    [
+        ("sub-01_space-MNI_label-GM_probseg.nii.gz", "sub-01"),
+        ("x/sub-01/ses-2/anat/sub-01_ses-2_T1w.nii", "sub-01_ses-2"),
+        ("mwp1sub-07_T1w.nii", "sub-07"),
+        ("study/sub-03/mri/mwp1T1.nii", "sub-03"),
+        ("mwp1patient7.nii", "patient7"),
+        ("s8mwp1patient7.nii.gz", "patient7"),
+        ("m0wp1_0012.nii", "0012"),
+        ("smwc1IXI002.nii", "IXI002"),
+        ("wc2IXI002.nii", "IXI002"),
+        ("c1023.nii", "c1023"),  # may be a control's number
+        ("wp1.nii", "wp1"),
+        ("scan.v2.NII.GZ", "scan.v2"),
+        ("norm.mgz", "norm"),
+    ],
+)
+def test_ids_come_from_file_names(path, subject):
+    assert subject_id(path) == subject
+
+
+def test_the_stem_loses_both_endings():
+    assert stem("a/b.c.nii.gz") == "b.c"
+    assert stem("a/table.tsv") == "table"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b.nii", "a.nii.gz", "notes.txt", "deep/c.nii.gz", "atlas.nii"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    return tmp_path
+
+
+def names(paths):
+    return [path.name for path in paths]
+
+
+def test_folders_patterns_and_files_are_found_once(folder):
+    assert names(find_images([folder])) == ["a.nii.gz", "atlas.nii", "b.nii", "c.nii.gz"]
+    found = find_images([folder / "b.nii", folder / "*.nii*", folder / "deep"])
+    assert names(found) == ["b.nii", "a.nii.gz", "atlas.nii", "c.nii.gz"]
+    assert names(find_images([f"{folder}/**/c*"])) == ["c.nii.gz"]
+
+
+def test_the_atlas_is_no_subject(folder):
+    found = find_images([folder], exclude=[folder / "deep" / ".." / "atlas.nii"])
+    assert "atlas.nii" not in names(found)
+
+
+def test_a_missing_file_is_kept_to_be_reported_with_the_bad_ones(folder):
+    assert names(find_images([folder / "gone.nii"])) == ["gone.nii"]
+
+
+def test_nothing_found_is_an_error(folder):
+    (folder / "none").mkdir()
+    with pytest.raises(InputError, match=r"none holds no \.nii"):
+        find_images([folder / "none"])
+    with pytest.raises(InputError, match=r"no file matches '.*x\*\.nii'"):
+        find_images([folder / "x*.nii"])
+    with pytest.raises(InputError, match="no image was given"):
+        find_images([])
+
+
+def test_two_images_of_a_subject_are_both_named():
+    with pytest.raises(InputError, match=r"'sub-1': a/sub-1_run-1\.nii and a/sub-1_run-2\.nii"):
+        images_by_subject(["a/sub-1_run-1.nii", "a/sub-1_run-2.nii"])
+    assert list(images_by_subject(["a/sub-1_run-1.nii", "a/sub-1_run-2.nii"], ["r1", "r2"])) == [
+        "r1",
+        "r2",
+    ]
+
+
+def test_ids_of_ones_own(folder):
+    assert images_by_subject({"007": "a.nii"}) == {"007": Path("a.nii")}
+    assert list(images_by_subject(folder)) == ["a", "atlas", "b", "c"]
+    with pytest.raises(InputError, match="1 ids for 2 images"):
+        images_by_subject(["a.nii", "b.nii"], ["x"])
+    with pytest.raises(InputError, match="given twice"):
+        images_by_subject({"a": "a.nii"}, ["x"])
+    for nothing in ([], {}):
+        with pytest.raises(InputError, match="no image"):
+            images_by_subject(nothing)

@@ -1,0 +1,55 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import InputError
+from sgbn.io.files import from_frame
+from sgbn.io.joins import add_columns, check_ids, join_participants, with_ids
+
+
+def table(ids, name="t", **columns):
+    return with_ids(from_frame(pd.DataFrame({"id": ids} | columns), name), "id")
+
+
+def test_ids_are_needed_and_unique():
+    with pytest.raises(InputError, match=r"row 1 .*the id is missing"):
+        table(["a", None], a=[1, 2])
+    with pytest.raises(InputError, match=r"'a' is in row 0 \(counted from 0\) and row 2"):
+        check_ids(table(["a", "b", "a"], a=[1, 2, 3]), "id")
+    assert with_ids(from_frame(pd.DataFrame({"a": [1], "b": [2]}), "t"), None).ids == ("row 0",)
+
+
+def test_participants_are_found_with_or_without_prefix():
+    image = table(["sub-1", "2"], a=[1.0, 2.0])
+    people = table(["3", "sub-2", "1"], "p", sex=["F", "M", "X"])
+    joined = join_participants(image, people, ["sex"], may_lack=False)
+    assert joined.frame["sex"].tolist() == ["X", "M"]
+    assert joined.where(0, "sex") == "p, row 2 (counted from 0) (subject 'sub-1'), column 'sex'"
+    assert joined.facts["participants"]["not_in_table"] == 1
+    assert "sex" not in image.columns
+
+
+def test_subjects_without_participant():
+    image, people = table(["1", "2"], a=[1, 2]), table(["2"], "p", sex=["M"])
+    with pytest.raises(InputError, match="p has no row for 1 of 2 subjects in t: '1'"):
+        join_participants(image, people, ["sex"], may_lack=False)
+    people = table(["2"], "p", sex=["M"], age=[30])
+    joined = join_participants(image, people, ["sex", "age"], may_lack=True)
+    assert joined.frame[["sex", "age"]].isna().to_numpy().tolist() == [[True] * 2, [False] * 2]
+    assert joined.frame["age"].tolist()[1] == 30
+    with pytest.raises(InputError, match="no row for 2 of 2"):
+        join_participants(table(["8", "9"], a=[1, 2]), people, ["sex"], may_lack=True)
+
+
+def test_one_id_in_two_spellings():
+    people = table(["sub-1", "1"], "p", sex=["M", "F"])
+    with pytest.raises(InputError, match="'sub-1' and '1' are one id"):
+        join_participants(table(["1"], a=[1]), people, ["sex"], may_lack=False)
+
+
+def test_columns_follow_their_rows():
+    joined = add_columns(
+        table(["a", "b"], x=[1, 2]), table(["b", "a"], "u", y=[5, 6]), ["y"], np.array([1, 0])
+    )
+    assert joined.frame["y"].tolist() == [6, 5]
+    assert joined.source_of("y") == "u"

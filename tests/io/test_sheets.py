@@ -1,0 +1,56 @@
+import pandas as pd
+import pytest
+
+from sgbn import InputError
+from sgbn.io.sheets import read_sheet
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def read(path, **options):
+    return read_sheet(path, "'t.xlsx'", lambda names: {"id"}, **options)
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Two blank rows, a header, ids of several kinds, an empty row, an empty column."""
+    made = openpyxl.Workbook()
+    page = made.active
+    page.title = "first"
+    for row in ([], [], ["id", "a", None, "b"], ["007", 1.5, None, "x"], [], [8, 2, None, None]):
+        page.append(row)
+    page["A6"].number_format = "000"
+    made.create_sheet("second").append(["only a header"])
+    path = tmp_path / "t.xlsx"
+    made.save(path)
+    return path
+
+
+def test_cells_keep_their_types_and_places(book):
+    table = read(book)
+    assert table.columns == ["id", "a", "b"]
+    assert table.frame["a"].tolist() == [1.5, 2]
+    assert table.frame["a"].dtype == float
+    assert table.origin.numbers.tolist() == [4, 6]
+    assert table.facts["sheet"] == "first"
+
+
+def test_leading_zeros_that_a_sheet_shows_are_kept(book):
+    assert read(book).frame["id"].tolist() == ["007", "008"]
+
+
+def test_sheets_by_name_or_number(book):
+    assert read(book, sheet=0).facts["sheet"] == "first"
+    with pytest.raises(InputError, match="sheet 'second': no rows"):
+        read(book, sheet="second")
+    for sheet in ("third", 2, -1):
+        with pytest.raises(InputError, match="there are 'first', 'second'"):
+            read(book, sheet=sheet)
+
+
+def test_pandas_own_file(tmp_path):
+    path = tmp_path / "t.xlsx"
+    pd.DataFrame({"id": ["01", "02"], "a": [1, None]}).to_excel(path, index=False)
+    table = read(path)
+    assert table.frame["id"].tolist() == ["01", "02"]
+    assert table.frame["a"].isna().tolist() == [False, True]

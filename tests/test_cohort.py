@@ -1,0 +1,147 @@
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import Cohort, InputError
+from sgbn.atlases import load_atlas
+
+NAMES = ("lh_insula_thickness", "rh_insula_thickness", "something")
+
+
+def make(**changes):
+    given = {
+        "values": np.arange(12.0).reshape(4, 3),
+        "regions": NAMES,
+        "ids": ("a", "b", "c", "d"),
+        "group": ["SCZ", "CTR", "CTR", "SCZ"],
+        "covariates": {"age": [20, 30, np.nan, 50], "sex": ["F", "M", "", "M"]},
+        "site": ["X", "X", "Y", "Y"],
+        "atlas": load_atlas("desikan_killiany"),
+        "provenance": {"file": "table.csv"},
+    }
+    return Cohort(**(given | changes))
+
+
+def test_groups_are_sorted_and_counted():
+    cohort = make()
+    assert cohort.groups == ("CTR", "SCZ")
+    assert cohort.sizes == {"CTR": 2, "SCZ": 2}
+    assert len(cohort) == 4
+    assert repr(cohort) == "Cohort(4 subjects x 3 regions; CTR 2, SCZ 2)"
+    assert make(group=None).groups == ()
+
+
+def test_it_cannot_be_changed_and_does_not_share_the_callers_arrays():
+    values = np.arange(12.0).reshape(4, 3)
+    cohort = make(values=values)
+    values[0, 0] = 99
+    assert cohort.values[0, 0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        cohort.values[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        cohort.covariates["age"][0] = 1
+    with pytest.raises(TypeError):
+        cohort.covariates["iq"] = np.zeros(4)
+    with pytest.raises(FrozenInstanceError):
+        cohort.site = None
+
+
+def test_places_and_lobes_come_from_the_atlas_and_unknown_regions_have_none():
+    cohort = make()
+    assert [place and place.hemisphere for place in cohort.places] == ["L", "R", None]
+    assert cohort.lobes == ("insula", "insula", "unknown")
+    assert make(atlas=None).places == (None, None, None)
+
+
+@pytest.mark.parametrize("rows", [[True, False, True, False], [0, 2], ["a", "c"]])
+def test_subset_takes_rows_by_mark_number_or_name(rows):
+    part = make().subset(rows)
+    assert part.ids == ("a", "c")
+    assert part.values.tolist() == [[0, 1, 2], [6, 7, 8]]
+    assert part.group.tolist() == ["SCZ", "CTR"]
+    assert part.site.tolist() == ["X", "Y"]
+    assert part.covariates["sex"].tolist() == ["F", ""]
+    assert part.provenance == {"file": "table.csv"}
+
+
+def test_subset_takes_groups_and_regions_in_the_order_given():
+    part = make().subset(groups=["CTR"], regions=["something", "lh_insula_thickness"])
+    assert part.ids == ("b", "c")
+    assert part.regions == ("something", "lh_insula_thickness")
+    assert part.values.tolist() == [[5, 3], [8, 6]]
+    assert make().subset([]).values.shape == (0, 3)
+
+
+def test_of_group_gives_its_rows():
+    assert make().of_group("CTR").tolist() == [[3, 4, 5], [6, 7, 8]]
+
+
+def test_it_survives_pickling():
+    cohort = pickle.loads(pickle.dumps(make()))  # noqa: S301
+    assert cohort.covariates["age"].tolist()[:2] == [20, 30]
+    assert cohort.atlas == load_atlas("desikan_killiany")
+    assert not cohort.values.flags.writeable
+
+
+def test_the_summary_says_what_there_is():
+    values = np.arange(12.0).reshape(4, 3)
+    values[1, 2] = np.nan
+    text = make(values=values).summary()
+    assert "4 subjects, 3 regions" in text
+    assert "1 unknown there" in text
+    assert "groups: CTR 2, SCZ 2" in text
+    assert "sites: 2 (X 2, Y 2)" in text
+    assert "covariate age: CTR 30 (0), 1 missing; SCZ 35 (15)" in text
+    assert "covariate sex: CTR M 1, 1 missing; SCZ F 1, M 1" in text
+    assert "missing cells: 1 (8.3%) of 1 subjects and 1 regions" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ids": ("a", "b", "c")}, "shape .4, 3., but there are 3 subjects"),
+        ({"ids": ("a", "b", "c", "b")}, "subject name 'b' is used 2 times"),
+        ({"regions": ("x", "y", "x")}, "region name 'x' is used 2 times"),
+        ({"group": ["CTR"]}, "group has shape"),
+        ({"group": ["CTR", "", "SCZ", "CTR"]}, "subject 'b' has no group"),
+        ({"covariates": {"age": [1, 2]}}, "covariate 'age' has shape"),
+        ({"covariates": {"something": [1, 2, 3, 4]}}, "'something' is a covariate and a region"),
+        ({"values": np.full((4, 3), np.inf)}, "'lh_insula_thickness' of subject 'a' is infinite"),
+    ],
+)
+def test_what_does_not_fit_is_named(changes, message):
+    with pytest.raises(InputError, match=message):
+        make(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c: c.of_group("AD"), "no group is called 'AD': there are"),
+        (lambda c: c.subset(regions=["hippocampus"]), "no region is called 'hippocampus'"),
+        (lambda c: c.subset(["a", "z"]), "no subject is called 'z'"),
+        (lambda c: c.subset([True, False]), "2 rows are marked, but there are 4"),
+        (lambda c: c.subset([7]), "row 7 is asked for, but there are 4"),
+    ],
+)
+def test_unknown_parts_are_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call(make())
+
+
+def test_without_groups_a_group_cannot_be_taken():
+    with pytest.raises(InputError, match="has no groups"):
+        make(group=None).of_group("CTR")
+
+
+@given(rows=st.lists(st.integers(0, 3), unique=True))
+def test_subsets_keep_each_subject_together(rows):
+    part = make().subset(rows)
+    for k, row in enumerate(rows):
+        assert part.ids[k] == make().ids[row]
+        assert part.values[k].tolist() == make().values[row].tolist()
+        assert part.group[k] == make().group[row]
