@@ -21,7 +21,7 @@ import pandas as pd
 from output import RESULTS, write
 
 from sgbn.experiments.markdown import table
-from sgbn.io.tables import read_table
+from sgbn.io.tables.cohorts import read_table
 
 SUBJECTS, REGIONS = 5000, 1000
 REPEATS = 9

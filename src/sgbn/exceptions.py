@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
+
+LISTED = 8  # names that a message lists before it goes on with a count
 
 
 class InputError(ValueError):
@@ -45,3 +48,23 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgbn"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def shown(name: object) -> str:
+    """Name or cell as a message shows it: numpy's scalars as Python's."""
+    return repr(name.item() if hasattr(name, "item") else name)
+
+
+def listed(names: Sequence[object], most: int = LISTED) -> str:
+    """Names for a message: the first few, and how many more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(shown(name) for name in names[:most]) + more
+
+
+def did_you_mean(name: object, known: Sequence[object]) -> str:
+    """Sentence with the known names that look like `name`, else with the first of them all."""
+    lower = {str(other).lower(): other for other in known}
+    near = [lower[found] for found in get_close_matches(str(name).lower(), list(lower))]
+    if near:
+        return f"Did you mean {' or '.join(map(shown, near))}?"
+    return f"There are {listed(known)}."

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns, moments_of
-from sgbn.validation import combined_columns, copied_columns, quoted
+from sgbn.validation import combined_columns, copied_columns
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
         return cohort, []
     names = [name for name, bad in zip(cohort.ids, empty, strict=True) if bad]
     what = f"{len(names)} subjects lack more than {SUBJECT_MISSING:.0%} of their regions"
-    found = Finding("warning", f"{what}: {quoted(names)}", "They are left out")
+    found = Finding("warning", f"{what}: {listed(names)}", "They are left out")
     return cohort.subset(~empty), [found]
 
 
@@ -127,7 +127,7 @@ def _without(cohort: Cohort, bad: NDArray[np.bool_], what: str) -> tuple[Cohort,
     if not bad.any():
         return cohort, []
     names = [name for name, out in zip(cohort.regions, bad, strict=True) if out]
-    found = Finding("warning", f"{len(names)} regions {what}: {quoted(names)}", "They are left out")
+    found = Finding("warning", f"{len(names)} regions {what}: {listed(names)}", "They are left out")
     kept = [name for name, out in zip(cohort.regions, bad, strict=True) if not out]
     return cohort.subset(regions=kept), [found]
 
@@ -179,7 +179,7 @@ def _sites(cohort: Cohort) -> Iterator[Finding]:
     if single:
         yield Finding(
             "warning",
-            f"{len(single)} sites have one subject: {quoted(single)}",
+            f"{len(single)} sites have one subject: {listed(single)}",
             "Their means are shrunk towards the others', their spread is left as it is",
         )
     if cohort.group is None or len(cohort.groups) < 2:
@@ -195,7 +195,7 @@ def _sites(cohort: Cohort) -> Iterator[Finding]:
     elif pure:
         yield Finding(
             "warning",
-            f"{len(pure)} sites have subjects of one group only: {quoted(pure)}",
+            f"{len(pure)} sites have subjects of one group only: {listed(pure)}",
             "They cannot tell their site from their group; harmonising hides part of the "
             "difference",
         )
@@ -287,7 +287,7 @@ def _copies(cohort: Cohort) -> Iterator[Finding]:
     elif combined:
         yield Finding(
             "warning",
-            f"{quoted(combined)} is a linear combination of other regions",
+            f"{listed(combined)} is a linear combination of other regions",
             "Exclude it if it is a total: its edges mean little",
         )
 
@@ -339,7 +339,7 @@ def _outliers(cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "warning",
             f"{len(names)} subjects are outlying in more than {OUTLYING_SHARE:.0%} of the regions: "
-            f"{quoted(names)}",
+            f"{listed(names)}",
             "They are kept: look at their scans",
         )
 
@@ -353,7 +353,7 @@ def _atlas(cohort: Cohort) -> Iterator[Finding]:
     if unknown:
         yield Finding(
             "note",
-            f"{len(unknown)} regions are not in the atlas {cohort.atlas.title}: {quoted(unknown)}",
+            f"{len(unknown)} regions are not in the atlas {cohort.atlas.title}: {listed(unknown)}",
             "They are used, but have no lobe and no place",
         )
 

@@ -12,7 +12,7 @@ from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments
 
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
@@ -96,7 +96,7 @@ def _check_table(X: Any) -> None:
     text = [n for n, dtype in zip(names, X.dtypes, strict=True) if not _is_numeric(dtype)]
     if text:
         raise InputError(
-            f"not numeric: column {quoted(text)}. Drop it, or convert it to numbers (a group or "
+            f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a group or "
             "site column is no region)."
         )
 
@@ -168,11 +168,6 @@ def combined_columns(moments: Moments) -> list[int]:
     return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
 
 
-def quoted(names: Sequence[str], most: int = 5) -> str:
-    """Names in quotes, the first few of them."""
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
-
-
 def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
     twins = copied_columns(moments)
     if twins:
@@ -185,7 +180,7 @@ def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
     extra = sorted(names[k] for k in combined_columns(moments))
     if extra:
         warn(
-            f"collinear columns: {quoted(extra)} is a linear combination of the others (such as a "
+            f"collinear columns: {listed(extra)} is a linear combination of the others (such as a "
             "total beside its parts). Drop it, or its weights mean little."
         )
 

@@ -15,7 +15,7 @@ from sgbn.preprocessing import (
     RegionSelector,
     SiteHarmonizer,
 )
-from sgbn.preprocessing.columns import as_names, labels_of, listed
+from sgbn.preprocessing.columns import as_names, labels_of
 
 NAMED = ["age", "sex", "site"]
 STEPS = {
@@ -157,7 +157,7 @@ def test_a_column_that_is_lacking_is_named_with_those_that_come_close(table):
     X, _ = table
     with pytest.raises(InputError, match=r"covariates names the column 'Agee'.*Did you mean 'age'"):
         CovariateRegressor(["Agee"]).fit(X)
-    with pytest.raises(InputError, match="X has 9 columns: 'age', 'region0'"):
+    with pytest.raises(InputError, match="There are 'age', 'region0'"):
         SiteHarmonizer("zzz").fit(X)
 
 
@@ -215,11 +215,6 @@ def test_names_may_be_one_name_or_several():
     assert as_names("age") == ("age",)
     assert as_names(3) == (3,)
     assert as_names(["age", "sex"]) == ("age", "sex")
-
-
-def test_long_lists_are_cut():
-    assert listed(["a", "b"]) == "'a', 'b'"
-    assert listed(range(20)).endswith("7, ... (20 in all)")
 
 
 def test_labels_need_one_a_row_and_none_missing():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import takewhile
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
@@ -100,11 +101,16 @@ def words(name: str) -> list[str]:
     return found[1:] if found and found[0] in IGNORED_FIRST else found
 
 
-def readings(column: str) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=10_000)  # every atlas is asked about every column
+def readings(column: str) -> tuple[tuple[str, str], ...]:
     """Each key that a column may be known by, with the measure that its other words name.
 
     The longest is first, so that ``Left-Accumbens-area`` is read before ``Left-Accumbens``.
     """
+    return tuple(_readings(column))
+
+
+def _readings(column: str) -> Iterator[tuple[str, str]]:
     parts = words(column)
     lead = _leading(parts)
     trail = _leading(parts[::-1])

@@ -79,7 +79,7 @@ def _add_effects(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Simulate, write, say what comes next."""
     from sgbn.datasets import simulate_cohort
-    from sgbn.io.tables import write_table
+    from sgbn.io.tables.cohorts import write_table
     from sgbn.runs import versions, write_json
 
     settings = _settings(arguments)

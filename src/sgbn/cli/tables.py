@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
+OPTIONS = (
+    *("group", "id", "covariates", "site", "regions", "exclude", "measure", "groups"),
+    *("participants", "missing", "atlas", "delimiter", "decimal"),
+)
+
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the tables and what their columns are."""
@@ -43,6 +48,11 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     rows = parser.add_argument_group("rows and files")
     rows.add_argument("--groups", nargs="+", metavar="LABEL", help="take these groups only")
     rows.add_argument(
+        "--freesurfer",
+        action="store_true",
+        help="the table is one of aparcstats2table or asegstats2table (several always are)",
+    )
+    rows.add_argument(
         "--participants", type=Path, metavar="FILE", help="table to join, such as participants.tsv"
     )
     rows.add_argument(
@@ -62,13 +72,8 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     """Cohort that the options describe."""
     from sgbn.io import read_freesurfer, read_table
 
-    regions = "all" if arguments.regions == ["all"] else arguments.regions
-    options = {
-        name: getattr(arguments, name)
-        for name in ("group", "id", "covariates", "site", "exclude", "measure", "groups")
-    }
-    options |= {name: getattr(arguments, name) for name in ("participants", "atlas", "missing")}
-    if len(arguments.tables) > 1:
-        return read_freesurfer(*arguments.tables, regions=regions, **options)
-    file = {name: getattr(arguments, name) for name in ("sheet", "delimiter", "decimal")}
-    return read_table(arguments.tables[0], regions=regions, **options, **file)
+    options = {name: getattr(arguments, name) for name in OPTIONS}
+    options["regions"] = "all" if arguments.regions == ["all"] else arguments.regions
+    if arguments.freesurfer or len(arguments.tables) > 1:
+        return read_freesurfer(*arguments.tables, **options)
+    return read_table(arguments.tables[0], sheet=arguments.sheet, **options)

@@ -2,9 +2,8 @@
 
 from sgbn.io.bif import read_bif
 from sgbn.io.exports import edge_table
-from sgbn.io.freesurfer import read_freesurfer
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
-from sgbn.io.tables import cohort_table, read_table, write_table
+from sgbn.io.tables import cohort_table, read_freesurfer, read_table, write_table
 
 __all__ = [
     "Extraction",

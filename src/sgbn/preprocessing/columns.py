@@ -8,9 +8,8 @@ the columns of an array are named by their position, from 0.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +19,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, did_you_mean, shown
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-MANY = 8  # names that an error lists before it stops
 LARGEST = 1e100  # of a cell: sums of squares stay finite
 
 
@@ -165,25 +163,11 @@ def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
     places = np.flatnonzero([column == name for column in columns])
     if len(places):
         return int(places[0])
-    known = {str(column).lower(): str(column) for column in columns}
-    close = [known[key] for key in get_close_matches(str(name).lower(), known, n=3)]
-    hint = f" Did you mean {listed(close)}?" if close else ""
     raise InputError(
-        f"{parameter} names the column {name!r}, which X lacks.{hint} X has {len(columns)} "
-        f"columns: {listed(list(columns))}. Correct the name, or check that an earlier step "
+        f"{parameter} names the column {name!r}, which X lacks. "
+        f"{did_you_mean(name, list(columns))} Correct the name, or check that an earlier step "
         "leaves this column in X."
     )
-
-
-def listed(names: Sequence[Any]) -> str:
-    """Names for a message, cut short when there are many."""
-    more = f", ... ({len(names)} in all)" if len(names) > MANY else ""
-    return ", ".join(shown(name) for name in names[:MANY]) + more
-
-
-def shown(cell: Any) -> str:
-    """Cell or name as a message shows it: numpy's scalars as Python's."""
-    return repr(cell.item() if isinstance(cell, np.generic) else cell)
 
 
 def row_name(index: pd.Index[Any], row: int) -> str:

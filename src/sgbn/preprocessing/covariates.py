@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, warn
-from sgbn.preprocessing.columns import NamedColumnTransformer, Table, labels_of, listed
+from sgbn.exceptions import InputError, listed, warn
+from sgbn.preprocessing.columns import NamedColumnTransformer, Table, labels_of
 from sgbn.preprocessing.design import (
     Design,
     Slopes,

@@ -19,14 +19,13 @@ from sklearn.impute import (  # type: ignore[attr-defined]
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, listed, warn
 from sgbn.preprocessing.columns import (
     Array,
     NamedColumnTransformer,
     Table,
     as_names,
     check_site,
-    listed,
 )
 from sgbn.preprocessing.design import is_categorical, numeric_cells
 

@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, shown
 from sgbn.preprocessing.columns import (
     Array,
     NamedColumnTransformer,
@@ -22,7 +22,6 @@ from sgbn.preprocessing.columns import (
     as_names,
     find,
     labels_of,
-    shown,
 )
 
 TIE_DIGITS = 10  # scores that agree to so many digits are a tie: the rest is round-off

@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import (
     NamedColumnTransformer,
     Table,
     as_names,
     check_site,
     labels_of,
-    listed,
-    shown,
 )
 from sgbn.preprocessing.combat import Combat, fit_combat, remove_sites
 from sgbn.preprocessing.design import (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
 from sgbn.validation import is_number
@@ -161,8 +160,7 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
                 f"{kind} names column {column}, but there are columns 0 to {len(names) - 1} only."
             )
         return column
-    near = get_close_matches(str(variable), names, 1)
-    hint = f" Is it {near[0]!r}?" if near else " Correct it, or give the column's index."
+    hint = f" {did_you_mean(variable, names)} Correct it, or give the column's index."
     if list(names) == [f"x{k}" for k in range(len(names))]:
         hint = " X has no column names: give a DataFrame, or indices."
     raise InputError(f"{kind} names {variable!r}, which is no column.{hint}")

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
-from sgbn.io.raw import Origin, RawTable, labels, listed
+from sgbn.exceptions import InputError, listed
+from sgbn.io.tables.raw import Origin, RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.sheets import read_sheet
+from sgbn.io.tables.sheets import read_sheet
 
 openpyxl = pytest.importorskip("openpyxl")
 

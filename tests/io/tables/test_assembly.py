@@ -2,9 +2,9 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.assembly import assemble, find_id, read_as_text
-from sgbn.io.columns import Options
-from sgbn.io.files import from_frame
+from sgbn.io.tables.assembly import assemble, find_id, read_as_text
+from sgbn.io.tables.columns import Options
+from sgbn.io.tables.files import from_frame
 
 
 def options(**given):

@@ -14,19 +14,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
-from sgbn.io.raw import (
+from sgbn.exceptions import InputError, listed
+from sgbn.io.tables.raw import (
     NamedText,
     Origin,
     RawTable,
     clean_names,
     filled_rows,
-    listed,
     name_columns,
 )
-from sgbn.io.raw import as_text as text_of
-from sgbn.io.sheets import EXCEL, EXTRA, read_sheet
-from sgbn.io.text_tables import check_decimal, parse_text
+from sgbn.io.tables.raw import as_text as text_of
+from sgbn.io.tables.sheets import EXCEL, EXTRA, read_sheet
+from sgbn.io.tables.text import check_decimal, parse_text
 from sgbn.validation import table_names
 
 Source = str | PathLike[str] | pd.DataFrame

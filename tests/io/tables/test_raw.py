@@ -3,15 +3,13 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.raw import (
+from sgbn.io.tables.raw import (
     ROW_NAMES,
     Origin,
     RawTable,
     as_text,
-    did_you_mean,
     filled_rows,
     labels,
-    listed,
     name_columns,
 )
 
@@ -66,9 +64,3 @@ def test_columns_without_name_and_cells_are_dropped():
 def test_rows_of_markers_alone_are_empty():
     frame = pd.DataFrame({"a": [None, "x", "."], "b": [np.nan, np.nan, np.nan]})
     assert filled_rows(frame).tolist() == [False, True, False]
-
-
-def test_names_in_messages_are_few():
-    assert listed(list("abc"), 2) == "'a', 'b' and 1 more"
-    assert did_you_mean("Diagnosis", ["diagnosis", "age"]) == "Did you mean 'diagnosis'?"
-    assert did_you_mean("x", ["diagnosis", "age"]) == "Its columns are 'diagnosis', 'age'."

@@ -1,7 +1,7 @@
 import pytest
 
 from sgbn import InputError
-from sgbn.io.text_tables import parse_text
+from sgbn.io.tables.text import parse_text
 
 
 def parse(text, **options):

@@ -2,8 +2,8 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.columns import Options, choose_regions, find_column, id_column
-from sgbn.io.files import from_frame
+from sgbn.io.tables.columns import Options, choose_regions, find_column, id_column
+from sgbn.io.tables.files import from_frame
 
 
 def options(**given):
@@ -73,6 +73,13 @@ def test_patterns_pass_over_totals_and_roles():
     made = table(lh_MeanThickness_thickness=2.5, lh_age=[1, 2, 3])
     chosen = choose_regions(made, ["id", "lh_age"], options(regions=["?h_*"]))
     assert chosen.regions == ("lh_insula", "rh_insula")
+
+
+def test_columns_without_cells_are_passed_over():
+    made = table(note=[None, None, None], empty=[float("nan")] * 3, later=[None, 2.5, 3.5])
+    with pytest.raises(InputError, match=r"not named: 'later'\. Name"):
+        choose_regions(made, ["id"], options())
+    assert choose_regions(made, ["id"], options(regions="all")).regions[2:] == ("later",)
 
 
 def test_numbers_with_some_text_are_no_text():

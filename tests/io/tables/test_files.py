@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.files import from_frame, load_table
+from sgbn.io.tables.files import from_frame, load_table
 
 
 def load(source, **options):

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sgbn.atlases import Atlas
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
-from sgbn.io.assembly import assemble, read_as_text
-from sgbn.io.columns import Options
-from sgbn.io.files import PARQUET, Source, load_table
-from sgbn.io.raw import MISSING
-from sgbn.io.sheets import EXTRA
+from sgbn.io.tables.assembly import assemble, read_as_text
+from sgbn.io.tables.columns import Options
+from sgbn.io.tables.files import PARQUET, Source, load_table
+from sgbn.io.tables.raw import MISSING
+from sgbn.io.tables.sheets import EXTRA
 from sgbn.runs import write_atomically
 
 ID, GROUP, SITE = "subject_id", "group", "site"

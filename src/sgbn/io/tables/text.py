@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.io.raw import (
+from sgbn.io.tables.raw import (
     MISSING,
     NamedText,
     Origin,
@@ -296,17 +297,27 @@ def _cells(
                 "each quote must be closed, and each row have as many cells as the header."
             ) from error
         return _cells(body, checked, decimal, text, source)
-    last = frame.iloc[:, _needed(layout.names) - 1]
-    if last.isna().any() and not _is_full(body, layout, len(frame)):
+    suspects = frame.iloc[:, _needed(layout.names) - 1].isna().to_numpy(bool)
+    if suspects.any() and not _is_full(body, layout, suspects):
         _counted(body, layout, source)
     return frame, layout
 
 
-def _is_full(body: bytes, layout: _Layout, rows: int) -> bool:
-    """Whether there are as many delimiters as full rows have, none of them being too long."""
-    mark = _mark(layout.delimiter)
-    cells = _masked(body[layout.start :])
-    return bool(mark) and cells.count(mark) == rows * (len(layout.names) - 1)
+def _is_full(body: bytes, layout: _Layout, suspects: NDArray[np.bool_]) -> bool:
+    """Whether the rows that may have been filled up are whole; no row is too long."""
+    mark, marks = _mark(layout.delimiter), len(layout.names) - 1
+    if not mark:
+        return False
+    if b'"' in body:
+        return _masked(body[layout.start :]).count(mark) == marks * len(suspects)
+    place = layout.start
+    for suspect in suspects:
+        end = body.find(b"\n", place)
+        end = len(body) if end < 0 else end
+        if suspect and body.count(mark, place, end) != marks:
+            return False
+        place = end + 1
+    return True
 
 
 def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:

@@ -11,13 +11,13 @@ import pandas as pd
 
 from sgbn.atlases import Atlas, is_total, match_columns
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
-from sgbn.io.assembly import assemble, find_id, read_as_text
-from sgbn.io.cells import parse
-from sgbn.io.columns import Options
-from sgbn.io.files import Source, load_table
-from sgbn.io.joins import add_columns, check_ids, with_ids
-from sgbn.io.raw import Origin, RawTable, check_unique, labels, listed
+from sgbn.exceptions import InputError, listed
+from sgbn.io.tables.assembly import assemble, find_id, read_as_text
+from sgbn.io.tables.cells import parse
+from sgbn.io.tables.columns import Options
+from sgbn.io.tables.files import Source, load_table
+from sgbn.io.tables.joins import add_columns, check_ids, with_ids
+from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
 
 ID = "subject_id"
 SAME = 1e-5  # relative difference of totals that is rounding in a table

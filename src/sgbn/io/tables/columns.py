@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
-from sgbn.exceptions import InputError, warn
-from sgbn.io.cells import Missing, parse
-from sgbn.io.raw import ROW_NAMES, RawTable, as_text, did_you_mean, is_number_type, listed
+from sgbn.exceptions import InputError, did_you_mean, listed, warn
+from sgbn.io.tables.cells import Missing, parse
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, as_text, is_number_type
 
 # Names of id columns in lower case, the likeliest first.
 ID_NAMES = (
@@ -221,11 +221,13 @@ def _by_atlas(
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
     """Those columns that hold numbers, if with some text among them."""
-    types = dict(zip(table.columns, table.frame.dtypes, strict=True))
+    first = table.frame.iloc[0].notna()  # one look at all columns spares most a look of their own
+    types = zip(table.columns, table.frame.dtypes, first, strict=True)
+    certain = {name for name, dtype, there in types if there and is_number_type(dtype)}
     return [
         column
         for column in columns
-        if is_number_type(types[column]) or parse(table, column, missing).kind in WITH_NUMBERS
+        if column in certain or parse(table, column, missing).kind in WITH_NUMBERS
     ]
 
 

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.files import from_frame
-from sgbn.io.joins import add_columns, check_ids, join_participants, with_ids
+from sgbn.io.tables.files import from_frame
+from sgbn.io.tables.joins import add_columns, check_ids, join_participants, with_ids
 
 
 def table(ids, name="t", **columns):

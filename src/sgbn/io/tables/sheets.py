@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.io.raw import (
+from sgbn.exceptions import InputError, listed
+from sgbn.io.tables.raw import (
     MISSING,
     NamedText,
     Origin,
     RawTable,
     clean_names,
     filled_rows,
-    listed,
     name_columns,
 )
 

@@ -11,7 +11,7 @@ from sgbn import InputError
 from sgbn.atlases import load_atlas
 from sgbn.cohort import Cohort
 from sgbn.experiments.data import data_folder
-from sgbn.io.tables import cohort_table, read_table, write_table
+from sgbn.io.tables.cohorts import cohort_table, read_table, write_table
 
 ROLES = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
 REGIONS = [

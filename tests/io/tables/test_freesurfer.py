@@ -4,7 +4,7 @@ import pytest
 
 from sgbn import InputError
 from sgbn.exceptions import DataWarning
-from sgbn.io.freesurfer import read_freesurfer
+from sgbn.io.tables.freesurfer import read_freesurfer
 
 IDS = ["sub-01", "sub-02", "sub-10", "sub-03"]
 NAMES = ("bankssts", "cuneus", "insula")

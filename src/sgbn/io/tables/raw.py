@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
 )
 ROW_NAMES = "(row names)"  # what a first column without a name is called here
-SHOWN = 8  # names that an error lists before it goes on with a count
 EXACT_INTEGER = 2**53  # floats beyond it skip integers
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -192,21 +190,6 @@ def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
         return [text.split(".")[0] for text in texts]
     return texts
-
-
-def listed(names: Sequence[object], shown: int = SHOWN) -> str:
-    """Names in quotes, the first few and how many more."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(repr(str(name)) for name in names[:shown]) + more
-
-
-def did_you_mean(name: str, known: Sequence[str], others: str = "Its columns are") -> str:
-    """Sentence with the names that look like `name`, or with all if there are few."""
-    lower: dict[str, str] = {other.lower(): other for other in known}
-    near = [lower[found] for found in get_close_matches(str(name).lower(), lower)]
-    if near:
-        return f"Did you mean {' or '.join(map(repr, near))}?"
-    return f"{others} {listed(known)}."
 
 
 NamedText = Callable[[list[str]], set[str]]

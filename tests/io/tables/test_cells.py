@@ -3,8 +3,15 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.cells import SENTINELS, Missing, check_sentinels, covariate, parse, region_values
-from sgbn.io.files import from_frame
+from sgbn.io.tables.cells import (
+    SENTINELS,
+    Missing,
+    check_sentinels,
+    covariate,
+    parse,
+    region_values,
+)
+from sgbn.io.tables.files import from_frame
 
 
 def table(decimal=None, **columns):

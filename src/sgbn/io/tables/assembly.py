@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
-from sgbn.io.cells import covariate, first_blank, group_labels, region_values
-from sgbn.io.columns import Options, choose_regions, find_column, id_column, unknown_column
-from sgbn.io.files import Source, load_table
-from sgbn.io.joins import check_ids, join_participants, with_ids
-from sgbn.io.raw import RawTable, did_you_mean, listed
+from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.io.tables.cells import covariate, first_blank, group_labels, region_values
+from sgbn.io.tables.columns import Options, choose_regions, find_column, id_column, unknown_column
+from sgbn.io.tables.files import Source, load_table
+from sgbn.io.tables.joins import check_ids, join_participants, with_ids
+from sgbn.io.tables.raw import RawTable
 
 MANY_ROWS = 10  # rows from which on labels can be told from numbers of their own
 OWN_LABELS = 0.5  # share of rows with a label of their own beyond which it is no group
@@ -143,7 +143,7 @@ def _check_groups(
         if name not in there:
             raise InputError(
                 f"{table.source_of(column)}, column {column!r} has no group {name!r}. "
-                + did_you_mean(name, there, "There are")
+                + did_you_mean(name, there)
             )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.io.raw import MISSING, RawTable, as_text, is_number_type, labels
+from sgbn.io.tables.raw import MISSING, RawTable, as_text, is_number_type, labels
 
 Array = NDArray[np.float64]
 
