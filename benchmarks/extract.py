@@ -64,11 +64,11 @@ def make_study(folder, seed):
         shape = tuple(int(n / scale) for n in SHAPE)
         affine = AFFINE @ np.diag([scale, scale, scale, 1])
         make_atlas(folder / name, shape, affine, np.random.default_rng(seed))
-    inside, _ = brain(SHAPE, AFFINE)
     rng = np.random.default_rng([seed, 1])
     for k in range(N_DISTINCT):
         field = gaussian_filter(rng.standard_normal(SHAPE), 2)
-        data = np.where(inside, 1 / (1 + np.exp(-20 * field)), 0).astype(np.float32)
+        # values everywhere: nilearn takes a 0 for a value in a mean, sgbn for a masked voxel
+        data = (1 / (1 + np.exp(-20 * field))).astype(np.float32)
         nib.save(nib.Nifti1Image(data, AFFINE), folder / f"sub-{k:03d}.nii.gz")
     for k in range(N_DISTINCT, N_IMAGES):
         shutil.copy(folder / f"sub-{k % N_DISTINCT:03d}.nii.gz", folder / f"sub-{k:03d}.nii.gz")

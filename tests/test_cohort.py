@@ -50,6 +50,20 @@ def test_it_cannot_be_changed_and_does_not_share_the_callers_arrays():
         cohort.site = None
 
 
+def test_what_is_missing_in_a_covariate_is_nan_or_empty():
+    covariates = {"age": [70, None, 60.5, np.nan], "sex": ["M", None, "F", np.nan]}
+    cohort = make(covariates=covariates)
+    assert cohort.covariates["age"].tolist()[::2] == [70, 60.5]
+    assert np.isnan(cohort.covariates["age"][1::2]).all()
+    assert cohort.covariates["sex"].tolist() == ["M", "", "F", ""]
+
+
+def test_two_numbers_are_counted_in_the_summary():
+    assert (
+        "covariate sex: CTR 0 1, 1 1; SCZ 0 2" in make(covariates={"sex": [0, 1, 0, 0]}).summary()
+    )
+
+
 def test_places_and_lobes_come_from_the_atlas_and_unknown_regions_have_none():
     cohort = make()
     assert [place and place.hemisphere for place in cohort.places] == ["L", "R", None]
@@ -94,7 +108,7 @@ def test_the_summary_says_what_there_is():
     assert "4 subjects, 3 regions" in text
     assert "1 unknown there" in text
     assert "groups: CTR 2, SCZ 2" in text
-    assert "sites: 2 (X 2, Y 2)" in text
+    assert "sites: CTR X 1, Y 1; SCZ X 1, Y 1" in text
     assert "covariate age: CTR 30 (0), 1 missing; SCZ 35 (15)" in text
     assert "covariate sex: CTR M 1, 1 missing; SCZ F 1, M 1" in text
     assert "missing cells: 1 (8.3%) of 1 subjects and 1 regions" in text
@@ -110,6 +124,10 @@ def test_the_summary_says_what_there_is():
         ({"group": ["CTR", "", "SCZ", "CTR"]}, "subject 'b' has no group"),
         ({"covariates": {"age": [1, 2]}}, "covariate 'age' has shape"),
         ({"covariates": {"something": [1, 2, 3, 4]}}, "'something' is a covariate and a region"),
+        ({"group": ["CTR", None, "SCZ", "CTR"]}, "subject 'b' has no group"),
+        ({"site": ["X", "X", np.nan, "Y"]}, "subject 'c' has no site"),
+        ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
+        ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),
         ({"values": np.full((4, 3), np.inf)}, "'lh_insula_thickness' of subject 'a' is infinite"),
     ],
 )
@@ -125,6 +143,8 @@ def test_what_does_not_fit_is_named(changes, message):
         (lambda c: c.subset(regions=["hippocampus"]), "no region is called 'hippocampus'"),
         (lambda c: c.subset(["a", "z"]), "no subject is called 'z'"),
         (lambda c: c.subset([True, False]), "2 rows are marked, but there are 4"),
+        (lambda c: c.subset([0.0, 1.0]), "row numbers or of ids"),
+        (lambda c: c.subset("a"), "row numbers or of ids"),
         (lambda c: c.subset([7]), "row 7 is asked for, but there are 4"),
     ],
 )

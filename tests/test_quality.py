@@ -105,7 +105,7 @@ def test_groups_that_differ_in_a_covariate_are_said_with_numbers():
     assert finding.level == "warning"
     assert "the groups differ in 'age' (CTR 29.88, SCZ 50.27; p = " in finding.what
     sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
-    assert "(CTR 0% M, SCZ 9" in only(make(covariates={"sex": sex})).what
+    assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
 
 
 def test_constant_and_missing_covariates_are_said():
@@ -114,7 +114,39 @@ def test_constant_and_missing_covariates_are_said():
     age = np.random.default_rng(0).normal(40, 5, N)
     age[7] = np.nan
     finding = only(make(covariates={"age": age}))
-    assert "missing in 1 subjects, first 'sub-07'" in finding.what
+    assert "missing in 1 of 60 subjects, first 'sub-07'" in finding.what
+
+
+def test_a_covariate_that_a_whole_group_lacks_stops():
+    for score in (np.arange(N, dtype=float), np.resize(["a", "b", "c"], N)):
+        empty = np.nan if score.dtype.kind == "f" else ""
+        column = np.where(make().group == "CTR", empty, score)
+        finding = only(make(covariates={"updrs": column}))
+        assert finding.level == "stop"
+        assert "'updrs' is missing in all subjects of a group, first 'sub-00'" in finding.what
+    assert only(make(covariates={"iq": np.full(N, np.nan)})).level == "stop"
+
+
+def test_a_region_that_one_group_lacks_is_left_out():
+    def change(values):
+        values[1:21:2, 2] = np.nan  # a third of the patients, a sixth of all
+
+    reviewed = review(make(change))
+    assert "lh_cuneus" not in reviewed.cohort.regions
+
+
+def test_the_level_that_differs_most_is_shown():
+    group = make().group
+    level = np.where(group == "CTR", np.resize(["A", "A", "Z"], N), np.resize(["B", "B", "Z"], N))
+    assert "(CTR 67% A, SCZ 0% A; p = " in only(make(covariates={"h": level})).what
+
+
+def test_a_missing_cell_is_not_the_same_as_zero():
+    def change(values):
+        values[4] = values[9]
+        values[4, 0], values[9, 0] = 0.0, np.nan
+
+    assert not any("same values" in text for text in found(make(change)))
 
 
 def test_sites_that_hold_one_group_or_one_subject_are_said():
@@ -122,7 +154,9 @@ def test_sites_that_hold_one_group_or_one_subject_are_said():
     assert only(make(site=np.where(group == "CTR", "A", "B"))).level == "stop"
     assert "all subjects are of the site A" in only(make(site=["A"] * N)).what
     site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
-    assert "1 sites have subjects of one group only: 'B'" in only(make(site=site)).what
+    pure, unequal = found(make(site=site))
+    assert "1 sites have subjects of one group only: 'B'" in pure
+    assert "the sites have other shares of the groups (CTR 67% A, SCZ 100% A; p = " in unequal
     site = np.where(np.arange(N) % 4 < 2, "A", "B").astype(object)
     site[5] = "C"
     texts = found(make(site=site.astype(str)))

@@ -111,6 +111,26 @@ def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):
     assert "seed" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"{}", b"[]", b"\xff", b'{"settings": {}}', b'{"settings": 1, "versions": 2}'],
+)
+def test_a_damaged_study_file_is_named(tmp_path, content):
+    run_study(tmp_path, task, TASKS, {}, progress=False)
+    (tmp_path / "study.json").write_bytes(content)
+    with pytest.raises(StudyError, match=r"study\.json cannot be read .* Give another folder"):
+        run_study(tmp_path, task, TASKS, {}, progress=False)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
+def test_a_number_of_processes_that_is_none_is_refused(tmp_path, n_jobs):
+    with pytest.raises(InputError, match=r"n_jobs is .* give the number of processes"):
+        run_study(tmp_path / "study", task, TASKS, {}, n_jobs=n_jobs, progress=False)
+    with pytest.raises(InputError, match="n_jobs is"):
+        parallel(abs, [1], n_jobs=n_jobs)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_study_file_says_what_was_run(tmp_path):
     run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
     study = json.loads((tmp_path / "study.json").read_text())

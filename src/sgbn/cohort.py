@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, Region
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 
+SITE = "site"  # what a table of a cohort calls its site column
 UNKNOWN_LOBE = "unknown"
+MANY_LEVELS = 24  # of a column, that a summary lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Cohort:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        values = _read_only(np.array(self.values, dtype=np.float64, order="C"))
+        values = read_only(_as_numbers(self.values))
         regions, ids = _names(self.regions, "region"), _names(self.ids, "subject")
         if values.shape != (len(ids), len(regions)):
             raise InputError(
@@ -164,8 +167,7 @@ class Cohort:
         if self.group is not None:
             lines.append("groups: " + _listed(self.sizes))
         if self.site is not None:
-            sites = _counts(self.site)
-            lines.append(f"sites: {len(sites)} ({_listed(sites)})")
+            lines.append(f"sites: {self._describe(self.site)}")
         for name, column in self.covariates.items():
             lines.append(f"covariate {name}: {self._describe(column)}")
         missing = np.isnan(self.values)
@@ -181,13 +183,16 @@ class Cohort:
         parts = {"": np.full(len(self), True)}
         if self.group is not None:
             parts = {f"{name} ": self.group == name for name in self.groups}
-        return "; ".join(name + _described(column[rows]) for name, rows in parts.items())
+        few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
+        return "; ".join(name + _described(column[rows], few) for name, rows in parts.items())
 
     def _rows(self, rows: ArrayLike | None) -> NDArray[np.intp]:
         everyone = np.arange(len(self))
         if rows is None:
             return everyone
         chosen = np.asarray(rows)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
+            raise InputError("rows is a list of marks (True, False), of row numbers or of ids.")
         if chosen.dtype.kind in "UO":
             place = {name: row for row, name in enumerate(self.ids)}
             unknown = [str(name) for name in chosen if str(name) not in place]
@@ -206,7 +211,9 @@ class Cohort:
         wanted = [regions] if isinstance(regions, str) else list(regions)
         unknown = [name for name in wanted if name not in place]
         if unknown:
-            raise InputError(f"no region is called {unknown[0]!r}.")
+            raise InputError(
+                f"no region is called {unknown[0]!r}. {did_you_mean(unknown[0], self.regions)}"
+            )
         return [place[name] for name in wanted]
 
     def _in_groups(self, groups: Iterable[str]) -> NDArray[np.bool_]:
@@ -223,58 +230,102 @@ def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
     return kind(**state)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Mark an array as read-only, and return it."""
     array.setflags(write=False)
     return array
 
 
 def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    listed = tuple(str(name) for name in names)
-    counts = _counts(np.array(listed, dtype=str))
+    texts = tuple(str(name) for name in names)
+    counts = _counts(np.array(texts, dtype=str))
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise InputError(
             f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Each needs a name of "
             "its own."
         )
-    return listed
+    return texts
 
 
 def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArray[np.str_] | None:
     if labels is None:
         return None
-    array = np.array(labels, dtype=str)
+    array = _as_text(labels)
     if array.shape != (len(ids),):
         raise InputError(f"{what} has shape {array.shape}, but there are {len(ids)} subjects.")
     if (array == "").any():
         subject = ids[int(np.flatnonzero(array == "")[0])]
         raise InputError(f"subject {subject!r} has no {what}. Give it one, or leave it out.")
-    return _read_only(array)
+    return read_only(array)
 
 
 def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
-    array = np.asarray(column)
-    array = np.array(array, dtype=np.float64 if array.dtype.kind in "biuf" else str)
+    array = _cells(column)
+    if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
+        array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
+    is_numeric = array.dtype.kind in "biuf"
+    array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
     if array.shape != (n,):
         raise InputError(f"covariate {name!r} has shape {array.shape}: {n} subjects need {n}.")
-    return _read_only(array)
+    if is_numeric and np.isinf(array).any():
+        raise InputError(f"covariate {name!r} is infinite somewhere. Correct it, or make it NaN.")
+    return read_only(array)
+
+
+def _as_numbers(values: ArrayLike) -> Array:
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"values are no table of numbers ({error}).") from error
+
+
+def _as_text(labels: ArrayLike) -> NDArray[np.str_]:
+    """Labels as text, "" where there is none."""
+    array = _cells(labels)
+    if array.dtype.kind in "Of":
+        cells = ["" if _is_missing(cell) else str(cell) for cell in array.ravel().tolist()]
+        return np.array(cells, dtype=str).reshape(array.shape)
+    return np.array(array, dtype=str)
+
+
+def _cells(column: ArrayLike) -> NDArray[Any]:
+    """Cells as they are: numpy would make the text "nan" of a NaN among text."""
+    return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or cell != cell
+
+
+def _counted(labels: NDArray[Any]) -> list[tuple[Any, int]]:
+    names, counts = np.unique(labels, return_counts=True)
+    return list(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def _counts(labels: NDArray[Any]) -> dict[str, int]:
-    names, counts = np.unique(labels, return_counts=True)
-    return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+    return {str(name): count for name, count in _counted(labels)}
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
+    """Names with their counts, the first of them where they are many."""
+    texts = [f"{name} {count}" for name, count in counts.items()]
+    more = f" and {len(texts) - MANY_LEVELS} more" if len(texts) > MANY_LEVELS else ""
+    return ", ".join(texts[:MANY_LEVELS]) + more
 
 
-def _described(column: NDArray[Any]) -> str:
-    """Mean (sd) of numbers, counts of labels, and how many are missing."""
-    numeric = column.dtype.kind == "f"
-    missing = np.isnan(column) if numeric else column == ""
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column == "")
+
+
+def _described(column: NDArray[Any], few: bool) -> str:
+    """Mean (sd) of numbers, counts of labels and of few numbers, and how many are missing."""
+    numeric, missing = column.dtype.kind == "f", _missing(column)
     present = column[~missing]
     if not present.size:
         return "none"
-    text = f"{present.mean():.4g} ({present.std():.3g})" if numeric else _listed(_counts(present))
+    if numeric and not few:
+        text = f"{present.mean():.4g} ({present.std():.3g})"
+    else:
+        text = _listed({f"{name:g}" if numeric else name: k for name, k in _counted(present)})
     return text + (f", {missing.sum()} missing" if missing.any() else "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +16,9 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, listed
 from sgbn.io import cohort_table, edge_table
+from sgbn.moments import constant_columns
 from sgbn.preprocessing import make_preparation
 from sgbn.quality import Review, review
 from sgbn.runs import parallel, versions, write_atomically, write_json
@@ -26,6 +29,7 @@ from sgbn.viz import plot_matrix
 
 INCHES_A_REGION = 0.1  # of a matrix: the names of neighbouring regions do not touch
 SMALLEST_FIGURE = 6.0  # inches
+ABOUT = "about.json"
 
 
 @dataclass(frozen=True)
@@ -69,18 +73,36 @@ def compare(
     n_jobs : int, optional
         Processes. Results do not depend on it.
     """
-    reviewed = review(cohort)
-    usable = reviewed.require()
-    if usable.group is None:
-        raise InputError("the cohort has no groups. Name the group column when you read it.")
-    table = cohort_table(usable)
-    preparation = make_preparation(usable, within_groups=bool(usable.covariates))
-    regions = preparation.fit(table, usable.group).transform(table)
+    reviewed, regions = prepare(cohort)
+    usable = reviewed.cohort
     if learner is None:
         learner = SGBN(gamma=default_gamma(max(usable.sizes.values())))
     parts = [regions[usable.group == group] for group in usable.groups]
     fitted = parallel(lambda part: clone(learner).fit(part), parts, n_jobs)
     return Comparison(reviewed, regions, dict(zip(usable.groups, fitted, strict=True)))
+
+
+def prepare(cohort: Cohort) -> tuple[Review, pd.DataFrame]:
+    """Review a cohort, and make the regions that its networks are learned from.
+
+    Raises
+    ------
+    InputError
+        If the groups cannot be compared.
+    """
+    reviewed = review(cohort)
+    usable = reviewed.require()
+    table = cohort_table(usable)
+    regions = make_preparation(usable).fit_transform(table, usable.group)
+    for group in usable.groups:
+        rows = usable.group == group
+        constant = regions.columns[constant_columns(regions[rows].to_numpy())]
+        if len(constant):
+            raise InputError(
+                f"nothing is left of {listed(list(constant))} in the group {group!r} once sites "
+                "and covariates are taken out. Exclude these regions, or name fewer covariates."
+            )
+    return reviewed, regions
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
@@ -92,6 +114,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
         The files written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _clear(folder)
     written = []
     limit = max(float(np.abs(fit.coef_std_).max()) for fit in comparison.learners.values())
     names = file_names(comparison.learners)
@@ -102,15 +125,30 @@ def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
         figure = _matrix(comparison.cohort, group, learner, limit)
         write_atomically(picture, partial(figure.savefig, dpi=200, format="png"))
         written += [path, picture]
-    about = folder / "about.json"
-    write_json(about, _about(comparison))
+    about = folder / ABOUT
+    write_json(about, _about(comparison) | {"files": [path.name for path in written]})
     return [*written, about]
+
+
+def _clear(folder: Path) -> None:
+    """Take away what an earlier comparison of other groups wrote to the same folder."""
+    about = folder / ABOUT
+    if about.exists():
+        try:
+            names = json.loads(about.read_text()).get("files", [])
+        except (ValueError, AttributeError):
+            return  # not ours
+        for name in names:
+            if Path(name).name == name:
+                (folder / name).unlink(missing_ok=True)
 
 
 def _about(comparison: Comparison) -> dict[str, object]:
     cohort = comparison.cohort
     return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "data": dict(cohort.provenance),
+        "sites": 0 if cohort.site is None else len(np.unique(cohort.site)),
         "groups": cohort.sizes,
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),

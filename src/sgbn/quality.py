@@ -106,21 +106,25 @@ def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
 
 
 def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
-    if not len(cohort):
-        return cohort, []
-    empty = np.isnan(cohort.values).mean(axis=0) > REGION_MISSING
-    what = f"lack more than {REGION_MISSING:.0%} of their cells"
-    return _without(cohort, empty, what)
+    missing = np.isnan(cohort.values)
+    empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in _parts(cohort)], axis=0)
+    return _without(cohort, empty, f"lack more than {REGION_MISSING:.0%} of the cells of a group")
 
 
 def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
-    constant = np.full(len(cohort.regions), False)
     filled = _filled(cohort.values)
-    for group in cohort.groups or [None]:
-        rows = np.full(len(cohort), True) if group is None else cohort.group == group
-        if np.sum(rows) > 1:  # a group of one is reported as such
+    constant = np.full(len(cohort.regions), False)
+    for rows in _parts(cohort):
+        if rows.sum() > 1:  # a group of one is reported as such
             constant |= constant_columns(filled[rows])
     return _without(cohort, constant, "have the same value in all subjects of a group")
+
+
+def _parts(cohort: Cohort) -> list[NDArray[np.bool_]]:
+    """Rows of each group, or all without groups; none that are empty."""
+    if cohort.group is None:
+        return [np.full(len(cohort), True)] if len(cohort) else []
+    return [np.asarray(cohort.group == name) for name in cohort.groups]
 
 
 def _without(cohort: Cohort, bad: NDArray[np.bool_], what: str) -> tuple[Cohort, list[Finding]]:
@@ -175,16 +179,22 @@ def _sites(cohort: Cohort) -> Iterator[Finding]:
     if len(sites) == 1:
         yield Finding("note", f"all subjects are of the site {sites[0]!s}", "It has no effect")
         return
-    single = [str(name) for name, count in zip(sites, counts, strict=True) if count == 1]
+    single = sites[counts == 1].tolist()
     if single:
         yield Finding(
             "warning",
             f"{len(single)} sites have one subject: {listed(single)}",
-            "Their means are shrunk towards the others', their spread is left as it is",
+            "The overall level of that subject is taken for the site's, and removed",
         )
-    if cohort.group is None or len(cohort.groups) < 2:
-        return
-    pure = [str(name) for name in sites if len(np.unique(cohort.group[cohort.site == name])) == 1]
+    if cohort.group is not None and len(cohort.groups) > 1:
+        yield from _sites_of_groups(cohort.site, cohort.group)
+
+
+def _sites_of_groups(site: NDArray[np.str_], group: NDArray[np.str_]) -> Iterator[Finding]:
+    """Whether sites and groups can be told apart."""
+    table = _crosstab(site, group)
+    sites = np.unique(site)
+    pure = sites[(table.counts > 0).sum(axis=1) == 1].tolist()
     if len(pure) == len(sites):
         yield Finding(
             "stop",
@@ -192,60 +202,103 @@ def _sites(cohort: Cohort) -> Iterator[Finding]:
             "apart",
             "Leave the site out and say so when you report, or add sites with several groups",
         )
-    elif pure:
+        return
+    if pure:
         yield Finding(
             "warning",
             f"{len(pure)} sites have subjects of one group only: {listed(pure)}",
-            "They cannot tell their site from their group; harmonising hides part of the "
-            "difference",
+            "The other sites alone tell sites from groups",
         )
+    if table.p < IMBALANCE:
+        yield Finding(
+            "warning",
+            f"the sites have other shares of the groups ({table.largest()}; p = {table.p:.2g})",
+            "Networks hold the groups aside; a classifier loses part of their difference with the "
+            "sites",
+        )
+
+
+class Crosstab(NamedTuple):
+    """Subjects of each level in each group."""
+
+    levels: NDArray[Any]
+    groups: NDArray[np.str_]
+    counts: Array
+
+    @property
+    def p(self) -> float:
+        """Chance of shares as far apart, if the groups did not differ."""
+        return _p_value(stats.chi2_contingency(self.counts).pvalue)  # type: ignore[attr-defined]
+
+    def largest(self) -> str:
+        """Shares of the level in which the groups differ most."""
+        shares = self.counts / self.counts.sum(axis=0)
+        level = int(np.argmax(np.ptp(shares, axis=1)))
+        return ", ".join(
+            f"{group} {share:.0%} {self.levels[level]}"
+            for group, share in zip(self.groups, shares[level], strict=True)
+        )
+
+
+def _crosstab(column: NDArray[Any], group: NDArray[np.str_]) -> Crosstab:
+    levels, level = np.unique(column, return_inverse=True)
+    groups, member = np.unique(group, return_inverse=True)
+    counts = np.zeros((len(levels), len(groups)))
+    np.add.at(counts, (level, member), 1)
+    return Crosstab(levels, groups, counts)
 
 
 def _covariates(cohort: Cohort) -> Iterator[Finding]:
     for name, column in cohort.covariates.items():
-        missing = np.isnan(column) if column.dtype.kind == "f" else column == ""
-        if missing.any():
+        known = ~np.isnan(column) if column.dtype.kind == "f" else column != ""
+        lacking = [part for part in _parts(cohort) if not known[part].any()]
+        if lacking:
+            whom = "all subjects" if cohort.group is None else "all subjects of a group"
+            yield Finding(
+                "stop",
+                f"the covariate {name!r} is missing in {whom}, first "
+                f"{cohort.ids[_first(lacking[0])]!r}",
+                "Do not name it as a covariate: nothing is known of it there",
+            )
+            continue
+        if not known.all():
             yield Finding(
                 "note",
-                f"the covariate {name!r} is missing in {missing.sum()} subjects, first "
-                f"{cohort.ids[_first(missing)]!r}",
+                f"the covariate {name!r} is missing in {(~known).sum()} of {len(cohort)} subjects, "
+                f"first {cohort.ids[_first(~known)]!r}",
                 "It is imputed by its median, or by its most frequent value",
             )
-        levels = np.unique(column[~missing])
-        if len(levels) < 2:
+        if len(np.unique(column[known])) < 2:
             yield Finding("warning", f"the covariate {name!r} never varies", "It has no effect")
         elif cohort.group is not None and len(cohort.groups) > 1:
-            yield from _imbalance(name, column[~missing], cohort.group[~missing])
+            yield from _imbalance(name, column[known], cohort.group[known])
 
 
 def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iterator[Finding]:
     """Whether the groups differ in a covariate."""
-    levels, level = np.unique(column, return_inverse=True)
-    groups, member = np.unique(group, return_inverse=True)
-    table = np.zeros((len(levels), len(groups)))
-    np.add.at(table, (level, member), 1)
-    if table.shape[0] == table.shape[1] and np.all((table > 0).sum(axis=1) == 1):
+    table = _crosstab(column, group)
+    if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
         yield Finding(
             "stop",
             f"the covariate {name!r} is the group under another name",
             "Do not name it as a covariate: taking it out would take the groups out",
         )
         return
-    if column.dtype.kind == "f" and len(levels) > 2:
-        parts = [column[member == k] for k in range(len(groups))]
+    if column.dtype.kind == "f" and len(table.levels) > 2:
+        parts = [column[group == name] for name in table.groups]
         if min(map(len, parts)) < 2:
             return
         p = _p_value(stats.f_oneway(*parts).pvalue)
-        numbers = [f"{g} {part.mean():.4g}" for g, part in zip(groups, parts, strict=True)]
+        numbers = ", ".join(
+            f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
+        )
     else:
-        p = _p_value(stats.chi2_contingency(table).pvalue)  # type: ignore[attr-defined]
-        shares = table[-1] / table.sum(axis=0)
-        numbers = [f"{g} {share:.0%} {levels[-1]}" for g, share in zip(groups, shares, strict=True)]
+        p, numbers = table.p, table.largest()
     if p < IMBALANCE:
         yield Finding(
             "warning",
-            f"the groups differ in {name!r} ({', '.join(numbers)}; p = {p:.2g})",
-            "It is regressed out of the regions; what remains of it cannot be told from the group",
+            f"the groups differ in {name!r} ({numbers}; p = {p:.2g})",
+            "Its effect within the groups is regressed out; say so when you report",
         )
 
 
@@ -284,7 +337,7 @@ def _copies(cohort: Cohort) -> Iterator[Finding]:
             f"({len(pairs)} such pairs)",
             "Exclude one of them: their edges cannot be told apart",
         )
-    elif combined:
+    if combined and not pairs:  # a copy is a combination too
         yield Finding(
             "warning",
             f"{listed(combined)} is a linear combination of other regions",
@@ -294,9 +347,8 @@ def _copies(cohort: Cohort) -> Iterator[Finding]:
 
 def _same_rows(values: Array) -> tuple[int, int] | None:
     """First two rows that are equal."""
-    _, first, inverse = np.unique(
-        np.nan_to_num(values), axis=0, return_index=True, return_inverse=True
-    )
+    comparable = np.nan_to_num(values, nan=np.inf)  # no value is infinite
+    _, first, inverse = np.unique(comparable, axis=0, return_index=True, return_inverse=True)
     later = np.flatnonzero(first[inverse.ravel()] != np.arange(len(values)))
     return (int(first[inverse.ravel()[later[0]]]), int(later[0])) if later.size else None
 

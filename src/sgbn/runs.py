@@ -39,6 +39,7 @@ def parallel(
     function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
 ) -> list[Result]:
     """Results of `function` on every task, in the order of the tasks, whatever `n_jobs`."""
+    _check_jobs(n_jobs)
     results: list[Result] = joblib.Parallel(n_jobs=n_jobs)(
         joblib.delayed(function)(task) for task in tasks
     )
@@ -98,6 +99,7 @@ def run_study(
     """
     if on_error not in ("raise", "skip"):
         raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
+    _check_jobs(n_jobs)
     paths = _result_paths(folder, tasks, settings)
     missing = [name for name in tasks if name not in paths or not paths[name].exists()]
     provenance = json.dumps({"settings": settings, "versions": versions()}, sort_keys=True)
@@ -156,6 +158,16 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_atomically(path, lambda stream: stream.write(text.encode()))
 
 
+def _check_jobs(n_jobs: object) -> None:
+    """Refuse a number of processes that is none."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs):
+        raise InputError(
+            f"n_jobs is {n_jobs!r}: give the number of processes, from 1 on, or -1 for one a "
+            "processor."
+        )
+
+
 def _result_paths(
     folder: str | Path | None, tasks: Iterable[str], settings: Mapping[str, Any]
 ) -> dict[str, Path]:
@@ -199,7 +211,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, {"settings": wanted, "versions": versions(), "command": command})
         return
-    study = json.loads(path.read_text())
+    study = _read_study(path)
     if study["settings"] != wanted:
         lines = _differences(study["settings"], wanted)
         raise StudyError(
@@ -213,6 +225,22 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder} was begun with other versions, and goes on with these (each result says "
             "which made it):\n" + "\n".join(lines)
         )
+
+
+def _read_study(path: Path) -> dict[str, Any]:
+    """Read what a study was begun with."""
+    try:
+        study = json.loads(path.read_text(encoding="utf-8"))
+        reason = "it lacks settings or versions"
+    except (OSError, ValueError) as error:
+        study, reason = None, str(error)
+    parts = ("settings", "versions")
+    if not isinstance(study, dict) or not all(isinstance(study.get(part), dict) for part in parts):
+        raise StudyError(
+            f"{path} cannot be read as the description of a study ({reason}). Give another folder, "
+            "or delete this one to start anew."
+        )
+    return study
 
 
 def _differences(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

@@ -109,3 +109,15 @@ def test_tables_of_enigma_and_cat12():
     cat12 = match_columns(["names", "lunknown", "runknown", *cortex])
     assert len(cat12.columns) == 68
     assert (cat12.totals, cat12.unmatched) == (("lunknown", "runknown"), ("names",))
+
+
+@pytest.mark.parametrize("name", ["CSF", "CSF_vol"])
+def test_csf_is_a_structure_beside_others_and_else_a_total(name):
+    aseg = ["Left-Caudate", "Right-Caudate", "eTIV"]
+    assert name in [found.column for found in match_columns([name, *aseg]).columns]
+    for others in ([*aseg, "TIV"], [*aseg, "GM_vol"], ["lh_insula", "rh_insula"], ["a", "b"]):
+        match = match_columns([name, *others])
+        assert name in match.totals
+        assert name not in [found.column for found in match.columns]
+    cat12 = match_columns(["TIV", "GM", "WM", name, "Insula_L", "Insula_R"])
+    assert (cat12.atlas.name, cat12.totals) == ("aal", ("TIV", "GM", "WM", name))

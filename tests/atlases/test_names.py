@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sgbn.atlases import load_atlas
 from sgbn.atlases.names import key, readings, stem, words
 
 
@@ -55,3 +56,16 @@ def test_twins_have_one_stem():
 
 def test_a_long_row_of_measures_is_read_in_few_ways():
     assert len(list(readings("thickness_" * 3000))) == 16
+
+
+@pytest.mark.parametrize(
+    "column", ["insula_thickness_lh", "insula_thickness_left", "L_thickness_insula"]
+)
+def test_a_measure_may_stand_between_region_and_side(column):
+    region, measure = load_atlas("dk").read(column)
+    assert (region.name, measure) == ("lh_insula", "thickness")
+
+
+def test_the_name_of_a_segmentation_may_follow_the_side():
+    assert words("lh.aparc.insula") == ["lh", "insula"]
+    assert load_atlas("dk").find("lh.aparc.insula").name == "lh_insula"

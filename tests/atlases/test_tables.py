@@ -73,3 +73,9 @@ def test_a_file_that_is_absent_or_no_text_is_named(tmp_path):
     (tmp_path / "image.csv").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(InputError, match=r"image\.csv.*UTF-8"):
         read_atlas(tmp_path / "image.csv")
+
+
+@pytest.mark.parametrize("side", ["l", "LH", "Left"])
+def test_sides_are_spelled_as_in_columns(tmp_path, side):
+    text = f"{HEADER}\nA,{side},f,1,2,3\n"
+    assert read_atlas(written(tmp_path, text)).regions[0].hemisphere == "L"

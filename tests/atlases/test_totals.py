@@ -19,6 +19,7 @@ TOTALS = [
     *("WM-hypointensities", "non-WM-hypointensities", "Left-WM-hypointensities", "5th-Ventricle"),
     *("X5th.Ventricle", "Left-vessel", "lh_unknown_thickness", "runknown", "lUnknown"),
     *("lh_Medial_wall_thickness", "rMedial_wall", "lh_corpuscallosum_area"),
+    *("MeanThickness_lh", "SurfArea_right"),
 ]
 
 

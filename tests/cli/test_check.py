@@ -41,7 +41,7 @@ def test_it_says_what_there_is_and_that_nothing_stands_in_the_way(check, table):
     assert (code, err) == (0, "")
     assert "60 subjects, 12 regions" in out
     assert "groups: control 30, patient 30" in out
-    assert "sites: 2 (A 30, B 30)" in out
+    assert "sites: control A 16, B 14; patient A 14, B 16" in out
     assert "the groups differ in 'age'" in out
     assert "Nothing stands in the way" in out
 
@@ -65,8 +65,8 @@ def test_reading_says_what_it_left_out(check, table):
     table["eTIV"] = 1.5e6
     table["comment"] = "none"
     _, out, _ = check(table, *OPTIONS)
-    assert "columns totals: eTIV" in out
-    assert "columns ignored: comment" in out
+    assert "columns left out, totals: 'eTIV'" in out
+    assert "columns left out, ignored: 'comment'" in out
 
 
 cells = st.one_of(
@@ -111,14 +111,23 @@ def test_no_bytes_make_a_traceback(tmp_path, content, suffix):
         max_size=12,
     ),
     labels=st.data(),
+    command=st.sampled_from(["check", "compare"]),
 )
-def test_no_numbers_make_a_traceback(tmp_path, values, labels):
+def test_no_numbers_make_a_traceback(tmp_path, values, labels, command):
     frame = pd.DataFrame(values, columns=["lh_insula", "rh_insula", "lh_cuneus", "rh_cuneus"])
     frame = frame.astype(float)
-    for column in ("group", "site", "age"):
+    for column, cells in {"group": "12x", "site": "12x", "age": ("1", "2.5", "70", "")}.items():
         frame[column] = labels.draw(
-            st.lists(st.sampled_from(["1", "2", "x"]), min_size=len(frame), max_size=len(frame))
+            st.lists(st.sampled_from(cells), min_size=len(frame), max_size=len(frame))
         )
     path = tmp_path / "fuzz.csv"
     frame.to_csv(path, index=False)
-    assert main(["check", str(path), *OPTIONS]) in (0, 1)
+    options = ["--out", str(tmp_path / "out")] if command == "compare" else []
+    assert main([command, str(path), *OPTIONS, *options]) in (0, 1)
+
+
+def test_a_covariate_that_a_group_lacks_is_said(check, table):
+    table["updrs"] = np.where(table["group"] == "control", np.nan, np.arange(60.0))
+    code, out, _ = check(table, "--group", "group", "--covariates", "updrs", "--exclude", "age")
+    assert code == 1
+    assert "stop: the covariate 'updrs' is missing in all subjects of a group" in out

@@ -7,6 +7,8 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.cli import main
 
+AGE = ["--covariates", "age"]
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -51,4 +53,9 @@ def test_a_table_that_cannot_be_compared_writes_nothing(table, tmp_path, capsys)
     options = ["--group", "dx", "--groups", "CTR", "--covariates", "age"]
     assert main(["compare", str(table), *options, "--out", str(tmp_path / "r")]) == 1
     assert "only the group 'CTR'" in capsys.readouterr().err
-    assert not (tmp_path / "r").exists()
+    assert not list((tmp_path / "r").iterdir())
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsys):
+    assert main(["compare", str(table), "--group", "dx", "--out", str(table), *AGE]) == 1
+    assert "it is a file. Give another folder (--out)" in capsys.readouterr().err

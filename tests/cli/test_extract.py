@@ -42,7 +42,7 @@ def test_the_table_the_sheets_and_the_picture_are_written(study, capsys):
     command(study / "data", "--workers", 2, *options)
     printed = capsys.readouterr().out
     assert "Measured 3 regions in 12 images (volumes in mm^3)." in printed
-    assert "1 subjects need a look: sub-05." in printed
+    assert "1 subjects need a look: 'sub-05'." in printed
     table = pd.read_csv(out / "regions.csv")
     assert table.columns.tolist() == ["subject_id", "L hippocampus", "G&S", "insula"]
     assert len(table) == 12
@@ -85,10 +85,14 @@ def test_bad_images_are_reported_and_tried_again(study, capsys):
 def test_time_series_are_one_table_a_subject(study, capsys):
     rng = np.random.default_rng(0)
     for k in range(2):
-        save(study / "runs" / f"sub-{k}_bold.nii.gz", rng.random((8, 8, 8, 5 + k)))
+        data = rng.random((8, 8, 8, 5 + k))
+        data[0, :4] = 1 - k  # outside the mask of the second run
+        save(study / "runs" / f"sub-{k}_bold.nii.gz", data)
     words = (study / "runs", "--atlas", study / "atlas.nii.gz", "--labels", study / "names.csv")
     command(*words, "--time-series", "--out", study / "series")
-    assert "2 tables of 5 to 6 volumes" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "2 tables of 5 to 6 volumes" in printed
+    assert "1 subjects need a look: 'sub-1'." in printed
     table = pd.read_csv(study / "series" / "sub-1_timeseries.tsv", sep="\t")
     assert table.columns.tolist() == ["L hippocampus", "G&S", "insula"]
     assert len(table) == 6
@@ -98,6 +102,28 @@ def test_time_series_are_one_table_a_subject(study, capsys):
 def test_a_named_atlas_is_not_downloaded_unasked(study):
     with pytest.raises(InputError, match="--download"):
         command(study / "data", "--atlas", "aal", "--out", study / "out")
+
+
+def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(study):
+    (study / "file").touch()
+    for series in ((), ("--time-series",)):
+        words = (study / "data", "--atlas", study / "gone.nii", "--out", study / "file", *series)
+        with pytest.raises(InputError, match=r"cannot write to .*file: it is a file"):
+            command(*words)
+
+
+def test_an_atlas_that_is_a_folder_is_named_as_such(study):
+    with pytest.raises(InputError, match=r"the atlas .* is a folder"):
+        command(study / "data", "--atlas", study, "--out", study / "out")
+
+
+def test_many_flagged_subjects_are_counted(study, capsys):
+    for k in range(12):
+        save(study / "data" / f"sub-{k:02d}_probseg.nii.gz", np.full((8, 8, 8), 9.0 + k))
+    command(study / "data", "--atlas", study / "atlas.nii.gz", "--out", study / "out")
+    printed = capsys.readouterr().out
+    assert "12 subjects need a look: 'sub-00', " in printed
+    assert "'sub-09' and 2 more." in printed
 
 
 def test_help_has_an_example(capsys):

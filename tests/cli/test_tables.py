@@ -76,3 +76,52 @@ def test_several_tables_are_joined_as_freesurfer_writes_them(tmp_path):
     cohort = read_cohort(parser.parse_args(list(map(str, paths))))
     assert len(cohort.regions) == 4
     assert cohort.ids == ("sub-1", "sub-2")
+
+
+def test_a_list_given_in_parts_is_one_list(read, table):
+    table = table.assign(iq=100.5, site=["a", "b"] * 5)
+    some = table.columns[3:6].tolist()
+    cohort = read(
+        table,
+        *("--id", "code", "--covariates", "age", "--covariates", "iq", "age"),
+        *("--exclude", some[0], "--exclude", some[1], "--groups", "AD", "--groups", "CTR"),
+        *("--group", "dx", "--missing", "-999", "--missing", "?"),
+    )
+    assert list(cohort.covariates) == ["age", "iq"]
+    assert not {*some[:2]} & {*cohort.regions}
+    assert cohort.groups == ("AD", "CTR")
+    named = ("--id", "code", "--covariates", "age", "iq")
+    parts = read(table, *named, "--regions", some[0], "--regions", some[1])
+    assert list(parts.regions) == some[:2]
+
+
+def test_several_markers_and_none(read, table):
+    table = table.astype({table.columns[4]: object})
+    table.iloc[2, 4], table.iloc[3, 4] = "?", -999
+    named = ("--id", "code", "--covariates", "age")
+    cohort = read(table, *named, "--missing", "-999", "--missing", "?")
+    assert np.isnan(cohort.values).sum() == 2
+    with pytest.raises(InputError, match=r"--missing -999"):
+        read(table, *named, "--missing", "?")
+    table.iloc[2, 4] = 1.5
+    assert (read(table, *named, "--missing").values == -999).sum() == 1
+
+
+def test_several_measures_in_order_of_preference(read):
+    table = pd.DataFrame(
+        {
+            "id": ["a", "b"],
+            "lh_insula_area": [1.0, 2],
+            "lh_insula_thickness": [3.0, 4],
+            "rh_insula_thickness": [5.0, 6],
+        }
+    )
+    cohort = read(table, "--measure", "area", "thickness")
+    assert cohort.regions == ("lh_insula_area", "rh_insula_thickness")
+
+
+def test_a_sheet_is_of_one_excel_table(read, table):
+    with pytest.raises(InputError, match="--sheet is for one Excel table"):
+        read(table, "--freesurfer", "--sheet", "data")
+    with pytest.raises(InputError, match=r"has no sheets: .*--sheet"):
+        read(table, "--sheet", "data")

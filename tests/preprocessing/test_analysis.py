@@ -107,9 +107,18 @@ def test_options_reach_their_steps():
         make_analysis(reference="CTR")
 
 
-def test_preparation_gives_the_regions_that_the_analysis_works_on(data):
+def test_preparation_gives_regions_alone_and_asks_for_the_groups(data):
     X, y = data
-    prepared = make_preparation(covariates=["age", "sex"], site="site").fit(X, y).transform(X)
+    preparation = make_preparation(covariates=["age", "sex"], site="site")
+    prepared = preparation.fit_transform(X, y)
     assert list(prepared.columns) == [c for c in X.columns if c.startswith("region")]
-    expected = analysis().fit(X, y)[:3].transform(X)
-    pd.testing.assert_frame_equal(prepared, expected)
+    with pytest.raises(InputError, match="needs the groups"):
+        preparation.fit_transform(X)
+
+
+def test_harmonising_keeps_covariates_until_they_are_regressed_out(data):
+    X, y = data
+    harmonised = analysis().fit(X, y)[:2].transform(X)
+    assert {"age", "sex"} <= set(harmonised.columns)
+    named = analysis().named_steps["harmonise"].get_params()
+    assert tuple(named["preserve"]) == ("age", "sex")

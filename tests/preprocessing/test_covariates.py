@@ -137,3 +137,29 @@ def test_a_missing_covariate_names_column_row_and_remedy(cohort):
     X.loc["sub-005", "sex"] = None
     with pytest.raises(InputError, match=r"'sex' is missing.*row 5 .*'sub-005'.*RegionImputer"):
         CovariateRegressor(["age", "sex"]).fit(X)
+
+
+@pytest.mark.parametrize("name", ["A", "Z"])
+def test_a_level_that_the_reference_lacks_is_the_average_whatever_its_name(name):
+    """Controls have levels M and N only; nothing is known of the third, wherever it is sorted."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["CTR", "SCZ"], 60)
+    level = np.where(y == "CTR", np.resize(["M", "N"], 120), np.resize(["M", "N", name], 120))
+    X = pd.DataFrame({"a": rng.normal(size=120) + 2.0 * (level == "N"), "h": level})
+    fitted = CovariateRegressor(["h"], reference="CTR").fit(X, y)
+    with pytest.warns(match="no training subject had"):
+        adjusted = fitted.transform(X)
+    np.testing.assert_array_equal(adjusted["a"][level == name], X["a"][level == name])
+
+
+def test_reference_and_within_groups_exclude_each_other():
+    X = pd.DataFrame({"a": [1.0, 2, 3, 4], "age": [1.0, 2, 3, 5]})
+    with pytest.raises(InputError, match="give one of"):
+        CovariateRegressor(["age"], reference="x", within_groups=True).fit(X, list("xxyy"))
+
+
+def test_columns_named_by_numbers_must_stay_in_their_order():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)))
+    fitted = CovariateRegressor([2]).fit(X)
+    with pytest.raises(InputError, match="same columns in the same order"):
+        fitted.transform(X[[2, 0, 1]])

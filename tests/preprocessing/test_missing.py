@@ -58,11 +58,44 @@ def test_columns_are_filled_by_median_mean_and_most_frequent_level(gaps):
     out = imputer().fit_transform(gaps)
     assert out.loc["sub-001", "age"] == gaps["age"].median()
     assert out.loc["sub-002", "sex"] == gaps["sex"].mode()[0]
-    row = gaps.index[gaps["region0"].isna()][0]
-    assert out.loc[row, "region0"] == gaps["region0"].median()
-    assert imputer("mean").fit_transform(gaps).loc[row, "region0"] == pytest.approx(
-        gaps["region0"].mean()
+    regions = gaps.filter(like="region")
+    row = regions.index[regions["region0"].isna()][0]
+    assert RegionImputer().fit_transform(regions).loc[row, "region0"] == regions["region0"].median()
+    assert RegionImputer("mean").fit_transform(regions).loc[row, "region0"] == pytest.approx(
+        regions["region0"].mean()
     )
+
+
+@pytest.mark.parametrize("strategy", ["median", "mean", "knn", "iterative"])
+def test_a_cell_is_filled_in_at_the_level_of_its_site(strategy):
+    rng = np.random.default_rng(0)
+    site = np.resize(["A", "B"], 200)
+    values = rng.normal(size=(200, 4)) + 50.0 * (site == "B")[:, None]
+    X = pd.DataFrame(values, columns=list("abcd")).mask(rng.random((200, 4)) < 0.1)
+    X["site"] = site
+    filled = RegionImputer(strategy, site="site").fit_transform(X)
+    assert (filled.loc[site == "A", list("abcd")].to_numpy() < 25).all()
+    assert (filled.loc[site == "B", list("abcd")].to_numpy() > 25).all()
+
+
+def test_a_site_that_training_lacked_has_the_median_of_all():
+    X = pd.DataFrame({"a": np.arange(20.0), "b": 1.0, "site": ["A"] * 10 + ["B"] * 10})
+    new = pd.DataFrame({"a": [np.nan], "b": [1.0], "site": ["C"]})
+    assert RegionImputer(site="site").fit(X).transform(new)["a"].tolist() == [9.5]
+
+
+def test_categories_that_are_numbers_stay_categories():
+    X = pd.DataFrame({"a": np.arange(6.0), "b": 1.0, "h": pd.Categorical([1.0, 2, 3, 1, 2, None])})
+    filled = RegionImputer(covariates=["h"]).fit_transform(X)
+    assert isinstance(filled["h"].dtype, pd.CategoricalDtype)
+    assert filled["h"].tolist() == [1, 2, 3, 1, 2, 1]
+
+
+def test_a_level_that_the_test_part_does_not_know_can_be_filled_in():
+    train = pd.DataFrame({"a": np.arange(4.0), "h": pd.Categorical(["p", "p", "p", "q"])})
+    test = pd.DataFrame({"a": [1.0, 2.0], "h": pd.Categorical(["q", None])})
+    filled = RegionImputer(covariates=["h"]).fit(train).transform(test)
+    assert filled["h"].tolist() == ["q", "p"]
 
 
 @pytest.mark.parametrize("strategy", ["knn", "iterative"])

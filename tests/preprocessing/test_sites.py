@@ -237,3 +237,55 @@ def site_f(table, part):
     D = np.column_stack([part["age"], part["sex"] == "M", pd.get_dummies(part["site"])])
     coef = np.linalg.lstsq(D.astype(float), regions, rcond=None)[0]
     return np.median(f_classif(regions - D[:, :2].astype(float) @ coef[:2], part["site"])[0])
+
+
+def unbalanced(effect=1.5, scales=(1.0, 1.0)):
+    """Two groups that differ, at two sites with other shares of them; regions are independent."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["CTR", "SCZ"], 500)
+    at_a = rng.random(1000) < np.where(group == "CTR", 0.8, 0.2)
+    noise = rng.normal(size=(1000, 6)) * np.where(at_a, *scales)[:, None]
+    X = pd.DataFrame(noise - effect * (group == "SCZ")[:, None], columns=list("abcdef"))
+    return X.assign(site=np.where(at_a, "A", "B")), group
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (0.7, 1.5)])
+def test_within_groups_a_group_difference_is_not_taken_for_a_site(scales):
+    X, group = unbalanced(scales=scales)
+    plain = SiteHarmonizer("site").fit_transform(X)[group == "CTR"].corr().to_numpy()
+    apart = SiteHarmonizer("site", within_groups=True).fit_transform(X, group)
+    within = [apart[group == g].corr().to_numpy() for g in ("CTR", "SCZ")]
+    off = ~np.eye(6, dtype=bool)
+    assert plain[off].mean() > 0.03
+    assert all(abs(C[off].mean()) < 0.02 for C in within)
+    means = apart.groupby(group).mean()
+    np.testing.assert_allclose(means.loc["CTR"] - means.loc["SCZ"], 1.5, atol=0.25)
+
+
+def test_within_groups_equals_the_group_as_a_preserved_covariate():
+    X, group = unbalanced(scales=(0.7, 1.5))
+    apart = SiteHarmonizer("site", within_groups=True).fit_transform(X, group)
+    preserved = SiteHarmonizer("site", preserve=["g"]).fit_transform(X.assign(g=group))
+    pd.testing.assert_frame_equal(apart, preserved.drop(columns="g"))
+
+
+def test_within_groups_one_site_changes_nothing():
+    X, group = unbalanced()
+    same = SiteHarmonizer("site", within_groups=True).fit_transform(X.assign(site="A"), group)
+    pd.testing.assert_frame_equal(same, X.drop(columns="site"))
+
+
+def test_within_groups_new_rows_need_no_group():
+    X, group = unbalanced()
+    fitted = SiteHarmonizer("site", within_groups=True).fit(X, group)
+    assert fitted.transform(X[:1]).shape == (1, 6)
+    with pytest.raises(InputError, match="needs the groups"):
+        SiteHarmonizer("site", within_groups=True).fit(X)
+
+
+def test_one_site_column_in_a_list_is_that_column_and_two_are_refused():
+    X, _ = unbalanced()
+    one, listed = SiteHarmonizer("site").fit_transform(X), SiteHarmonizer(["site"]).fit_transform(X)
+    pd.testing.assert_frame_equal(one, listed)
+    with pytest.raises(InputError, match="site names several columns"):
+        SiteHarmonizer(["site", "a"]).fit(X)

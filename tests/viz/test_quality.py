@@ -5,11 +5,11 @@ from matplotlib.figure import Figure
 from sgbn.viz.quality import LOW, plot_quality
 
 
-def draw(z, coverage):
+def draw(z, coverage, full=0.95):
     n, m = np.shape(z)
     names = [f"s{k}" for k in range(n)], [f"r{k}" for k in range(m)]
     figure = Figure(layout="constrained")
-    return figure, plot_quality(figure, z, coverage, *names)
+    return figure, plot_quality(figure, z, coverage, *names, full=full)
 
 
 def test_scores_and_coverage_are_shown_where_they_belong(tmp_path):
@@ -48,3 +48,10 @@ def test_names_are_thinned_out_when_there_are_too_many():
     step = int(labels[1][1:])
     assert labels == [f"s{k}" for k in range(0, 400, step)]
     assert len(by_region.get_xticklabels()) == 2
+
+
+def test_the_caller_says_what_is_low():
+    _, (_, by_subject, _) = draw(np.zeros((2, 3)), [[0.5] * 3, [0.7] * 3], full=0.6)
+    colours = [to_hex(bar.get_facecolor()).upper() for bar in by_subject.patches]
+    assert [colour == LOW for colour in colours] == [True, False]
+    assert by_subject.lines[0].get_xdata()[0] == 0.6

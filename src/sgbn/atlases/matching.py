@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sgbn.atlases.atlas import Atlas, Region
 from sgbn.atlases.library import ATLASES, is_aseg, load_atlas
-from sgbn.atlases.totals import is_total
+from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 
 FEWEST = 2  # columns that an atlas must match to be taken for the table's own
 
@@ -79,16 +79,28 @@ def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
         if found is not None:
             region, measure = found
             matched.append(ColumnMatch(column, region, measure or _usual_measure(region)))
-        elif is_total(column):
+        elif is_total(column) or is_csf(column):
             totals.append(column)
         else:
             unmatched.append(column)
-    return AtlasMatch(atlas, tuple(matched), tuple(totals), tuple(unmatched))
+    match = AtlasMatch(atlas, tuple(matched), tuple(totals), tuple(unmatched))
+    return _without_total_csf(match, columns)
+
+
+def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
+    """CSF is a structure of aseg beside others; alone, or beside TIV, the total of CAT12 or SPM."""
+    structures = {found.column for found in match.columns if is_aseg(found.region)}
+    csf = {column for column in structures if is_csf(column)}
+    if structures - csf and not any(map(is_whole_head, columns)):
+        return match
+    regions = tuple(found for found in match.columns if found.column not in csf)
+    totals = tuple(column for column in columns if column in csf.union(match.totals))
+    return replace(match, columns=regions, totals=totals)
 
 
 def _no_atlas(columns: Sequence[str]) -> AtlasMatch:
-    totals = tuple(column for column in columns if is_total(column))
-    unmatched = tuple(column for column in columns if not is_total(column))
+    totals = tuple(column for column in columns if is_total(column) or is_csf(column))
+    unmatched = tuple(column for column in columns if column not in totals)
     return AtlasMatch(None, (), totals, unmatched)
 
 

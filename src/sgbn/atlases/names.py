@@ -13,9 +13,10 @@ from functools import lru_cache
 from itertools import takewhile
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
+SIDE_WORDS = frozenset(side for sides in SIDES.values() for side in sides)
 SHORT = 4  # keys so short keep their separators: LC_R is the locus coeruleus, LCR may be anything
 MOST_WORDS = 3  # of a measure at either end, as in mean_thickness_mm
-IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg"})  # ctx-lh-insula
+IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg"})  # ctx-lh-insula, lh.aparc.insula
 IGNORED = frozenset({"and"})  # G_and_S, G&S, G.S and G_S are one
 SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # older and newer AAL
 
@@ -98,20 +99,33 @@ def words(name: str) -> list[str]:
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
     found = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
-    return found[1:] if found and found[0] in IGNORED_FIRST else found
+    first = 1 if found and found[0] in SIDE_WORDS else 0
+    if len(found) > first and found[first] in IGNORED_FIRST:
+        del found[first]
+    return found
 
 
 @lru_cache(maxsize=10_000)  # every atlas is asked about every column
 def readings(column: str) -> tuple[tuple[str, str], ...]:
     """Each key that a column may be known by, with the measure that its other words name.
 
-    The longest is first, so that ``Left-Accumbens-area`` is read before ``Left-Accumbens``.
+    The longest is first, so that ``Left-Accumbens-area`` is read before ``Left-Accumbens``. A side
+    beyond the measure (``insula_thickness_lh``) is read beside the region last.
     """
-    return tuple(_readings(column))
-
-
-def _readings(column: str) -> Iterator[tuple[str, str]]:
     parts = words(column)
+    return tuple(reading for order in _orders(parts) for reading in _readings(order))
+
+
+def _orders(parts: list[str]) -> Iterator[list[str]]:
+    """Words as they stand, and with the side at the other end where a measure cuts it off."""
+    yield parts
+    if len(parts) > 1 and parts[-1] in SIDE_WORDS and parts[-2] in MEASURES:
+        yield [parts[-1], *parts[:-1]]
+    if len(parts) > 1 and parts[0] in SIDE_WORDS and parts[1] in MEASURES:
+        yield [*parts[1:], parts[0]]
+
+
+def _readings(parts: list[str]) -> Iterator[tuple[str, str]]:
     lead = _leading(parts)
     trail = _leading(parts[::-1])
     for taken in range(lead + trail + 1):
@@ -131,14 +145,14 @@ def key(parts: list[str]) -> str:
 def name_keys(name: str, hemisphere: str) -> set[str]:
     """Keys of a region: its name as it stands, and with every spelling of its side."""
     parts = words(name)
-    return {key(parts)} | _with_side(_without_side(parts, hemisphere), hemisphere)
+    return {key(parts)} | with_side(_without_side(parts, hemisphere), hemisphere)
 
 
 def alias_keys(name: str, hemisphere: str) -> set[str]:
     """Keys of a region by its other names, also as ENIGMA writes them (Lput)."""
     aliases = ALIASES.get(stem(name, hemisphere), ())
     joined = {key([hemisphere.lower() + alias]) for alias in aliases}
-    return joined.union(*(_with_side([alias], hemisphere) for alias in aliases))
+    return joined.union(*(with_side([alias], hemisphere) for alias in aliases))
 
 
 def stem(name: str, hemisphere: str) -> str:
@@ -146,7 +160,8 @@ def stem(name: str, hemisphere: str) -> str:
     return "".join(_without_side(words(name), hemisphere))
 
 
-def _with_side(parts: list[str], hemisphere: str) -> set[str]:
+def with_side(parts: list[str], hemisphere: str) -> set[str]:
+    """Keys of these words with every spelling of the side at either end."""
     sides = SIDES.get(hemisphere)
     if sides is None:
         return {key(parts)}

@@ -7,14 +7,14 @@ import math
 from pathlib import Path
 
 from sgbn.atlases.atlas import Atlas, Region
+from sgbn.atlases.names import SIDES
 from sgbn.exceptions import InputError
 
 REQUIRED = ("region", "hemisphere", "lobe", "x", "y", "z")
 VOLUME = "volume_mm3"  # may be absent
 DELIMITERS = (",", "\t", ";")
 HEMISPHERES = {
-    **dict.fromkeys(("l", "lh", "left"), "L"),
-    **dict.fromkeys(("r", "rh", "right"), "R"),
+    **{side: hemisphere for hemisphere, sides in SIDES.items() for side in sides},
     **dict.fromkeys(("", "b", "m", "midline", "both", "bilateral"), ""),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgbn.atlases.names import key, readings, words
+from sgbn.atlases.names import SIDES, key, readings, with_side, words
 
 # Totals of FreeSurfer, ENIGMA and CAT12, as written.
 _TOTALS = (
@@ -29,20 +29,17 @@ _TOTALS = (
     "EstimatedTotalIntraCranialVol",
     "eTIV",
     "ICV",
-    "TIV",
     "IntraCranialVol",
     "TotalIntraCranialVol",
-    "GM",
-    "WM",
     "WMH",
-    "GMV",
-    "WMV",
     "TotalGM",
     "TotalWM",
     "TotalCSF",
     "TotalGMV",
     "TotalWMV",
 )
+# Those of CAT12 and SPM. A CSF beside them is that of the whole head.
+_WHOLE_HEAD = ("TIV", "GM", "WM", "GMV", "WMV")
 # Those of a hemisphere, also written without one.
 _SIDED = (
     "MeanThickness",
@@ -71,14 +68,14 @@ _LABELS = (
 
 
 def _with_sides(names: tuple[str, ...]) -> set[str]:
-    sides = ("l", "r", "lh", "rh", "left", "right")
-    return {key([side, *words(name)]) for name in names for side in sides}
+    return {found for name in names for side in SIDES for found in with_side(words(name), side)}
 
 
 _KEYS = frozenset(
-    {key(words(name)) for name in (*_TOTALS, *_SIDED, *_LABELS)}
+    {key(words(name)) for name in (*_TOTALS, *_WHOLE_HEAD, *_SIDED, *_LABELS)}
     | _with_sides((*_SIDED, *_WITH_SIDE, *_LABELS))
 )
+_WHOLE_HEAD_KEYS = frozenset(key(words(name)) for name in _WHOLE_HEAD)
 
 
 def is_total(column: str) -> bool:
@@ -86,6 +83,16 @@ def is_total(column: str) -> bool:
 
     Totals of FreeSurfer, ENIGMA and CAT12 (MeanThickness, BrainSegVol, eTIV, SurfaceHoles,
     LSurfArea, TIV, ...), and the labels of FreeSurfer that are no regions (WM-hypointensities,
-    unknown, Medial_wall, ...). ``CSF`` is none: it is a structure of FreeSurfer's aseg.
+    unknown, Medial_wall, ...). ``CSF`` is none: it may be a structure of FreeSurfer's aseg.
     """
     return any(found in _KEYS for found, _ in readings(column))
+
+
+def is_csf(column: str) -> bool:
+    """Whether a column is called CSF: FreeSurfer's structure, or the total of CAT12 and SPM."""
+    return any(found == "csf" for found, _ in readings(column))
+
+
+def is_whole_head(column: str) -> bool:
+    """Whether a column is a total as CAT12 and SPM write it: TIV, GM, WM."""
+    return any(found in _WHOLE_HEAD_KEYS for found, _ in readings(column))

@@ -1,9 +1,14 @@
-"""Types of command-line arguments."""
+"""Types of command-line arguments, and the folder that a command writes to."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+
+from sgbn.exceptions import InputError
 
 
 def at_least(smallest: int) -> Callable[[str], int]:
@@ -34,3 +39,20 @@ def number_from(smallest: float) -> Callable[[str], float]:
         return value
 
     return number
+
+
+def make_folder(path: Path) -> Path:
+    """Make the folder of ``--out`` and see that files can be written to it, before any work."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        file = next((one for one in (path, *path.parents) if os.path.isfile(one)), None)
+        reason = (error.strerror or str(error)).lower()
+        if file is not None:
+            reason = "it is a file" if file == path else f"{file} is a file"
+        raise InputError(
+            f"cannot write to {path}: {reason}. Give another folder (--out)."
+        ) from error
+    return path

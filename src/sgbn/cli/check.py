@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from sgbn.cli.tables import add_table_options, read_cohort
+
+if TYPE_CHECKING:
+    from sgbn.cohort import Cohort
+
+LEFT_OUT = ("totals", "other_measures", "excluded", "ignored")  # columns that reading left out
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,28 +29,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
+    from sgbn.comparison import prepare
     from sgbn.exceptions import InputError
     from sgbn.quality import review
 
     cohort = read_cohort(arguments)
-    print(cohort.summary())
-    _print_provenance(cohort.provenance)
+    print_cohort(cohort)
     reviewed = review(cohort)
     print()
     for finding in reviewed.findings:
         print(finding)
     if reviewed.stops:
-        raise InputError(
-            f"the groups cannot be compared: see the {len(reviewed.stops)} lines that begin with "
-            "'stop' above."
-        )
+        raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
+    prepare(cohort)
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
 
 
-def _print_provenance(provenance) -> None:  # type: ignore[no-untyped-def]
-    """Print what reading left out."""
-    for name in ("totals", "ignored", "excluded"):
-        columns = provenance.get(name)
-        if columns:
-            more = ", ..." if len(columns) > 8 else ""
-            print(f"columns {name}: {', '.join(map(str, columns[:8]))}{more}")
+def print_cohort(cohort: Cohort) -> None:
+    """Print what a cohort holds, and which columns reading left out."""
+    from sgbn.exceptions import listed
+
+    print(cohort.summary())
+    for name in LEFT_OUT:
+        if cohort.provenance.get(name):
+            print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
+    if cohort.provenance.get("ids") == "row numbers":
+        print("no column of subjects' names was found: rows are numbered (--id names one)")

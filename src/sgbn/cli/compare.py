@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sgbn.cli.arguments import at_least, number_from
+from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.check import print_cohort
 from sgbn.cli.tables import add_table_options, read_cohort
 
 
@@ -23,8 +24,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--gamma",
         type=number_from(0),
-        help="sparsity, 0 or more; smaller gives more edges (1 up to 100 subjects, half the "
-        "decimal logarithm of their number beyond)",
+        help="sparsity, 0 or more, the same for all groups; smaller gives more edges (1 up to 100 "
+        "subjects in the largest group, half the decimal logarithm of their number beyond)",
     )
     parser.add_argument("--workers", type=at_least(1), default=1, help="processes (1)")
     parser.set_defaults(run=run, after_interrupt="Start the same command again.")
@@ -36,7 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.structure import SGBN
 
     cohort = read_cohort(arguments)
-    print(cohort.summary())
+    print_cohort(cohort)
+    make_folder(arguments.out)
     learner = None if arguments.gamma is None else SGBN(arguments.gamma)
     comparison = compare(cohort, learner=learner, n_jobs=arguments.workers)
     print()

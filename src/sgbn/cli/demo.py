@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from sgbn.cli.arguments import at_least, number_from
+from sgbn.cli.arguments import at_least, make_folder, number_from
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.io import edge_table
     from sgbn.structure import SGBN
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    make_folder(arguments.out)
     cohort = simulate_cohort(arguments.subjects, arguments.seed)
     print(
         f"Simulated {arguments.subjects} subjects in each of 2 groups, "

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import at_least, number_from
+from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.exceptions import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--measure",
         choices=("volume", "mean"),
         default="volume",
-        help="volume: sum of the voxels times their volume, for tissue maps; mean: for all else "
-        "(volume)",
+        help="volume: sum of the voxels times their volume, for tissue maps; mean: for all else; "
+        "0 counts as outside its mask (volume)",
     )
     parser.add_argument(
         "--time-series",
@@ -90,6 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
+    make_folder(arguments.out)  # before hours of work
     common: dict[str, Any] = {
         "labels": arguments.labels,
         "min_coverage": arguments.min_coverage,
@@ -134,6 +136,7 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     print(f"Wrote {len(subjects)} tables of {volumes} volumes to {arguments.out}, such as")
     print(f"{subjects['file'][0]}, and quality_subjects.csv.")
+    _print_flagged(subjects)
     _report_failures(failures, arguments.out)
 
 
@@ -147,21 +150,22 @@ def _write(table: pd.DataFrame, path: Path) -> None:
 def _draw(found: Extraction, path: Path) -> None:
     from matplotlib.figure import Figure
 
+    from sgbn.io.images.quality import FULL
     from sgbn.quality import robust_z
     from sgbn.viz.quality import plot_quality
 
     n, m = found.values.shape
     width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
     figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
-    plot_quality(figure, robust_z(found.values), found.coverage, found.ids, found.regions)
+    z = robust_z(found.values)
+    plot_quality(figure, z, found.coverage, found.ids, found.regions, full=FULL)
     figure.savefig(path, dpi=150)
 
 
 def _print_flagged(subjects: pd.DataFrame) -> None:
     flagged = subjects.loc[subjects["flagged"], "subject_id"].tolist()
     if flagged:
-        more = ", ..." if len(flagged) > MAX_LISTED else ""
-        print(f"{len(flagged)} subjects need a look: {', '.join(flagged[:MAX_LISTED])}{more}.")
+        print(f"{len(flagged)} subjects need a look: {listed(flagged, MAX_LISTED)}.")
     else:
         print("No subject is flagged.")
 

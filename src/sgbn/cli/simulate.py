@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import at_least, number_from
+from sgbn.cli.arguments import at_least, make_folder, number_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     settings = _settings(arguments)
     cohort = simulate_cohort(**settings)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    make_folder(arguments.out)
     table = arguments.out / "cohort.csv"
     write_table(cohort, table)
     written = [table, *_write_truth(cohort, arguments.out)]

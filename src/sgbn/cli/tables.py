@@ -13,6 +13,7 @@ OPTIONS = (
     *("group", "id", "covariates", "site", "regions", "exclude", "measure", "groups"),
     *("participants", "missing", "atlas", "delimiter", "decimal"),
 )
+SEVERAL = ("covariates", "regions", "exclude", "measure", "groups", "missing")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
@@ -25,28 +26,50 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
         "tables and joined by subject",
     )
-    columns = parser.add_argument_group("columns")
+    _add_columns(parser.add_argument_group("columns"))
+    _add_rows(parser.add_argument_group("rows and files"))
+
+
+def _add_columns(columns: argparse._ArgumentGroup) -> None:
     columns.add_argument("--group", metavar="COLUMN", help="column of the groups")
     columns.add_argument("--id", metavar="COLUMN", help="column of the subjects' names")
     columns.add_argument(
-        "--covariates", nargs="+", default=(), metavar="COLUMN", help="such as age sex eTIV"
+        "--covariates",
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+        help="such as age sex eTIV; this and other lists may be given in parts",
     )
     columns.add_argument("--site", metavar="COLUMN", help="column of the site or scanner")
     columns.add_argument(
         "--regions",
         nargs="+",
+        action="extend",
         metavar="NAME",
         help="names or patterns such as 'lh_*' of the regions; 'all' takes every numeric column "
         "that is not named otherwise (those that an atlas knows)",
     )
     columns.add_argument(
-        "--exclude", nargs="+", default=(), metavar="NAME", help="columns or patterns to leave out"
+        "--exclude",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="columns or patterns to leave out",
     )
     columns.add_argument(
-        "--measure", help="thickness, volume or area, where a table holds several of a region"
+        "--measure",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="thickness, volume or area, where a table holds several of a region; of several names "
+        "each region has the first that there is",
     )
-    rows = parser.add_argument_group("rows and files")
-    rows.add_argument("--groups", nargs="+", metavar="LABEL", help="take these groups only")
+
+
+def _add_rows(rows: argparse._ArgumentGroup) -> None:
+    rows.add_argument(
+        "--groups", nargs="+", action="extend", metavar="LABEL", help="take these groups only"
+    )
     rows.add_argument(
         "--freesurfer",
         action="store_true",
@@ -58,22 +81,35 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "--missing",
         nargs="*",
+        action="extend",
         metavar="VALUE",
         help="stands for a missing cell, such as -999, beside the usual marks; none: take such "
         "numbers as they are",
     )
     rows.add_argument("--atlas", help="desikan_killiany, destrieux, aal, aal2 or aal3 (found)")
-    rows.add_argument("--sheet", help="sheet of an Excel file (the first)")
+    rows.add_argument(
+        "--sheet",
+        help="sheet of an Excel file by name or number, the first is 1; not for FreeSurfer tables "
+        "(the first)",
+    )
     rows.add_argument("--delimiter", help="between cells (found)")
     rows.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (found)")
 
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
     """Cohort that the options describe."""
+    from sgbn.exceptions import InputError
     from sgbn.io import read_freesurfer, read_table
 
     options = {name: getattr(arguments, name) for name in OPTIONS}
-    options["regions"] = "all" if arguments.regions == ["all"] else arguments.regions
+    for name in SEVERAL:
+        if options[name] is not None:
+            options[name] = list(dict.fromkeys(options[name]))  # said twice is said once
     if arguments.freesurfer or len(arguments.tables) > 1:
+        if arguments.sheet is not None:
+            raise InputError(
+                "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several) "
+                "have none. Leave it out."
+            )
         return read_freesurfer(*arguments.tables, **options)
     return read_table(arguments.tables[0], sheet=arguments.sheet, **options)

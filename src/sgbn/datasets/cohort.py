@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, load_atlas
-from sgbn.cohort import Cohort
+from sgbn.cohort import Cohort, read_only
 from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_networks
 from sgbn.datasets.nuisance import (
     COVARIATES,
@@ -80,9 +80,10 @@ class SimulatedCohort(Cohort):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "biology", _read_only(self.biology))
+        object.__setattr__(self, "biology", read_only(np.array(self.biology)))
         for name in _BY_REGION:
-            effects = {key: _read_only(effect) for key, effect in getattr(self, name).items()}
+            given = getattr(self, name).items()
+            effects = {key: read_only(np.array(effect)) for key, effect in given}
             object.__setattr__(self, name, effects)
         for name in _TRUTH:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
@@ -162,7 +163,8 @@ def simulate_cohort(
         Share of all cells that is missing, at random; no subject and no region is missing whole.
     confounding : float
         From 0 to 1. The last group is up to ten years older than the first, the ones between in
-        steps; each group is gathered up to wholly at a site of its own.
+        steps; each group is gathered up to wholly at a site of its own (shared, if groups are more
+        than sites).
 
     Examples
     --------
@@ -300,9 +302,3 @@ def _only(names: Iterable[str], columns: Mapping[str, Any]) -> dict[str, Any]:
 def _places(names: Sequence[str], among: Sequence[str]) -> list[int]:
     place = {name: number for number, name in enumerate(among)}
     return [place[name] for name in names]
-
-
-def _read_only(array: ArrayLike) -> Array:
-    frozen = np.array(array, dtype=np.float64)
-    frozen.setflags(write=False)
-    return frozen

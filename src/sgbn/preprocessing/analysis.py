@@ -10,14 +10,13 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sgbn.cohort import SITE
 from sgbn.exceptions import InputError
 from sgbn.preprocessing.columns import as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
 from sgbn.preprocessing.missing import RegionImputer
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer
-
-SITE = "site"  # what a cohort's table calls its site column
 
 
 class HasCovariates(Protocol):
@@ -77,7 +76,8 @@ def make_analysis(
     reference : group label, optional
         Learn the effects of covariates from this group only.
     within_groups : bool
-        Learn the effects of covariates within groups.
+        Learn the effects of covariates within groups. Sites are harmonised without the groups in
+        any case: training rows would else be changed with labels that test rows lack.
     classifier : estimator, optional
         By default linear discriminant analysis with a shrunken covariance.
 
@@ -95,8 +95,16 @@ def make_analysis(
     ['standardise', 'classify']
     """
     names, site = _named_columns(cohort, covariates, site)
+    if not names and (reference is not None or within_groups):
+        raise InputError(
+            "reference and within_groups say how effects of covariates are learned, and no "
+            "covariate is named: name one in covariates, or leave them out."
+        )
+    regressor = CovariateRegressor(names, reference=reference, within_groups=within_groups)
     steps = {
-        **_preparation(names, site, impute, reference, within_groups),
+        "impute": None if impute is None else RegionImputer(impute, covariates=names, site=site),
+        "harmonise": None if site is None else SiteHarmonizer(site, preserve=names),
+        "covariates": regressor if names else None,
         "select": None if k is None else _selector(k, select_by),
         "standardise": StandardScaler(),
         "classify": _default_classifier() if classifier is None else classifier,
@@ -112,18 +120,18 @@ def make_preparation(
     covariates: Any = (),
     site: Any = None,
     impute: str = "median",
-    reference: Any = None,
-    within_groups: bool = False,
 ) -> Pipeline:
-    """Make the first steps of `make_analysis`: from a table with gaps to regions alone.
+    """Make the steps from a table with gaps to the regions of whole groups, of which one learns.
 
     The steps are ``impute``, ``harmonise`` and ``covariates``, those that are needed, with the
-    parameters of `make_analysis`. For networks of whole groups, where nothing is predicted.
+    parameters of `make_analysis`. Effects of sites and covariates are learned within groups, so
+    that no difference between the groups is taken for one of them. Call ``fit_transform(X, y)``
+    with the groups as y; where something is predicted, take `make_analysis`.
 
     Returns
     -------
     Pipeline
-        Its `transform` gives a DataFrame of regions.
+        Its `fit_transform` gives a DataFrame of regions.
 
     Examples
     --------
@@ -131,24 +139,14 @@ def make_preparation(
     ['impute', 'covariates']
     """
     names, site = _named_columns(cohort, covariates, site)
-    steps = _preparation(names, site, impute, reference, within_groups)
-    return _pipeline(steps).set_output(transform="pandas")
-
-
-def _preparation(
-    names: tuple[Any, ...], site: Any, impute: str | None, reference: Any, within_groups: bool
-) -> dict[str, Any]:
-    if not names and (reference is not None or within_groups):
-        raise InputError(
-            "reference and within_groups say how effects of covariates are learned, and no "
-            "covariate is named: name one in covariates, or leave them out."
-        )
-    regressor = CovariateRegressor(names, reference=reference, within_groups=within_groups)
-    return {
-        "impute": None if impute is None else RegionImputer(impute, covariates=names, site=site),
-        "harmonise": None if site is None else SiteHarmonizer(site, preserve=names),
-        "covariates": regressor if names else None,
+    steps = {
+        "impute": RegionImputer(impute, covariates=names, site=site),
+        "harmonise": None
+        if site is None
+        else SiteHarmonizer(site, preserve=names, within_groups=True),
+        "covariates": CovariateRegressor(names, within_groups=True) if names else None,
     }
+    return _pipeline(steps).set_output(transform="pandas")
 
 
 def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
@@ -168,7 +166,7 @@ def _named_columns(
 
 def _selector(k: Any, select_by: str) -> RegionSelector:
     if isinstance(k, Integral):
-        return RegionSelector(int(k), by=select_by)
+        return RegionSelector(k, by=select_by)  # type: ignore[arg-type]
     return RegionSelector(regions=as_names(k))
 
 

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sgbn.exceptions import InputError, did_you_mean, shown
+from sgbn.exceptions import InputError, did_you_mean, listed, shown
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -88,6 +88,11 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
         return names[self._kept_places]
 
+    @property
+    def _site(self) -> Any:
+        """Name of the site column, None without one."""
+        return next(iter(as_names(getattr(self, "site", None))), None)
+
     def _open(self, X: Any, reset: bool = True) -> Table:
         """Take X apart; with `reset`, find and remember the places of its columns first."""
         frame = self._frame(X, reset)
@@ -103,6 +108,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         if isinstance(X, pd.DataFrame):
             _check_frame(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
+            self._check_order(X.columns, reset)
             return X
         mixed = any(as_names(names) for names in self._roles().values())
         array = validate_data(
@@ -114,10 +120,22 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         )
         return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
 
+    def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
+        """Refuse names that are no text and stand elsewhere; scikit-learn looks at text only."""
+        named_by_text = hasattr(self, "feature_names_in_")
+        if not (reset or named_by_text or self._columns.equals(columns)):
+            raise InputError(
+                f"the columns of X ({listed(list(columns))}) are not those of fit, in their order "
+                f"({listed(list(self._columns))}). Give the same columns in the same order."
+            )
+
     def _place(self, columns: pd.Index[Any]) -> None:
+        self._columns = columns
         roles = {parameter: as_names(names) for parameter, names in self._roles().items()}
         self._names = [name for names in roles.values() for name in names]
         _check_once(roles)
+        if len(roles.get("site", ())) > 1:
+            raise InputError(f"site names several columns: {listed(roles['site'])}. Name one.")
         self._named_places = np.array(
             [find(name, columns, role) for role, names in roles.items() for name in names], np.intp
         )

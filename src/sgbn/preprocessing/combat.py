@@ -98,7 +98,6 @@ def shrink(gamma: Array, variance: Array, counts: NDArray[np.intp]) -> tuple[Arr
         new = (tau2 * n * gamma + delta * centre) / (tau2 * n + delta)
         squares = (n - 1) * variance + n * (gamma - new) ** 2
         new_delta = (0.5 * squares * s2 + m * s2 + m**3) / ((n / 2 + 1) * s2 + m**2)
-        new_delta = np.where(single, 1.0, new_delta)
         change = max(np.abs(new - location).max(), np.abs(new_delta / delta - 1).max())
         location, delta = new, new_delta
         if change <= TOL * max(1.0, np.abs(gamma).max()):

@@ -38,7 +38,8 @@ class CovariateRegressor(NamedColumnTransformer):
         For an array, positions of columns.
     reference : group label, optional
         Learn the slopes from the training rows with ``y == reference`` only, such as the controls:
-        what a disease does to ageing is then left in the patients.
+        what a disease does to ageing is then left in the patients. A category that the reference
+        group lacks is one that training did not have.
     within_groups : bool
         Learn the slopes from rows centred within their group, so that a difference of the groups
         in means is not taken for an effect of a covariate that differs between them. y is used in
@@ -91,12 +92,17 @@ class CovariateRegressor(NamedColumnTransformer):
         -------
         self
         """
+        if self.reference is not None and self.within_groups:
+            raise InputError(
+                "reference learns the slopes from one group, within_groups from all: give one of "
+                "them."
+            )
         table = self._open(X)
-        design = learn_design(table.named)
         rows, codes = self._training(y, len(table.values))
+        design = learn_design(table.named, rows)
         which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
         check_enough_rows(len(rows), len(np.unique(codes)), design, which)
-        slopes = within_group_slopes(design.rows(table.named)[rows], table.values[rows], codes)
+        slopes = within_group_slopes(design.rows(table.named.iloc[rows]), table.values[rows], codes)
         _warn_about_rank(slopes, design, which)
         self._design = design
         self.coef_, self.n_rows_ = slopes.coef, len(rows)

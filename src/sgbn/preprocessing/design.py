@@ -78,11 +78,12 @@ class Design:
         return list(dict.fromkeys(owners[k] for k in columns))
 
 
-def learn_design(named: pd.DataFrame) -> Design:
-    """Levels and means of the covariates in the training rows."""
-    covariates = tuple(Covariate(name, _levels(named[name])) for name in named.columns)
+def learn_design(named: pd.DataFrame, rows: NDArray[np.intp] | None = None) -> Design:
+    """Levels of the covariates in these training rows (all), and means over all that have them."""
+    known = named if rows is None else named.iloc[rows]
+    covariates = tuple(Covariate(name, _levels(known[name])) for name in named.columns)
     blocks = [covariate.encode(named[covariate.name]) for covariate in covariates]
-    return Design(covariates, _stack(blocks, len(named)).mean(axis=0))
+    return Design(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
 
 
 def is_categorical(cells: pd.Series[Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from sgbn.preprocessing.columns import (
 from sgbn.preprocessing.design import is_categorical, numeric_cells
 
 STRATEGIES = ("median", "mean", "knn", "iterative")
+FEWEST = 5  # known cells that make a median of a site's own
 NEAREST = 20  # regions that predict a missing one: with all of them, time grows as their cube
 
 
@@ -38,7 +39,10 @@ class RegionImputer(NamedColumnTransformer):
 
     Regions are filled by the strategy, numeric covariates by their median, categorical ones by
     their most frequent level. Covariates and site stay in X. Cells that are not missing are not
-    touched; numeric covariates come back as floats.
+    touched; numeric covariates come back as floats. Where sites are named, the strategy works on
+    distances from the median of each site, so that a cell is filled in at the level of its site;
+    a site that training lacked, or that knows a region of fewer than five subjects, has the median
+    of all.
 
     Parameters
     ----------
@@ -48,7 +52,8 @@ class RegionImputer(NamedColumnTransformer):
     covariates : sequence of column names
         For an array, positions of columns.
     site : column name, optional
-        A missing site is refused: no guess of it is sound.
+        Cells are filled in at the level of their site. A missing site is refused: no guess of it
+        is sound.
 
     Attributes
     ----------
@@ -93,7 +98,8 @@ class RegionImputer(NamedColumnTransformer):
         table = self._open(X)
         self.n_missing_ = self._count(table)
         self.n_imputed_ = int(self.n_missing_.sum())
-        self._imputer = _fit_imputer(self.strategy, table.values)
+        self._centres = _site_medians(table, self._site)
+        self._imputer = _fit_imputer(self.strategy, table.values - self._levels(table))
         names = as_names(self.covariates)
         self._fillings = {name: _filling(table.named[name]) for name in names}
         return self
@@ -111,15 +117,40 @@ class RegionImputer(NamedColumnTransformer):
         return counts
 
     def _check_site(self, table: Table) -> None:
-        if self.site is not None:
-            check_site(table.named[self.site])
+        if self._site is not None:
+            check_site(table.named[self._site])
+
+    def _levels(self, table: Table) -> Array:
+        """Medians of the regions at the site of each row."""
+        if self._site is None:
+            return np.zeros((len(table.values), 1))
+        rest = self._centres[None]
+        return np.array([self._centres.get(site, rest) for site in table.named[self._site]])
 
     def _changed(self, table: Table) -> Table:
         self._check_site(table)
         named = table.named.copy()
         for name, filling in self._fillings.items():
             named[name] = _filled(named[name], filling)
-        return replace(table, values=_fill_regions(self._imputer, table.values), named=named)
+        levels = self._levels(table)
+        filled = _fill_regions(self._imputer, table.values - levels) + levels
+        values = np.where(np.isnan(table.values), filled, table.values)
+        return replace(table, values=values, named=named)
+
+
+def _site_medians(table: Table, site: Any) -> dict[Any, Array]:
+    """Site -> medians of the regions in training; None -> those of all rows."""
+    everywhere = np.nanmedian(table.values, axis=0)
+    medians: dict[Any, Array] = {None: everywhere}
+    if site is None:
+        return medians
+    for name, rows in table.named.groupby(site, observed=True).indices.items():
+        own = table.values[rows]
+        enough = np.count_nonzero(~np.isnan(own), axis=0) >= FEWEST
+        medians[name] = everywhere.copy()
+        if enough.any():
+            medians[name][enough] = np.nanmedian(own[:, enough], axis=0)
+    return medians
 
 
 def _fit_imputer(strategy: str, values: Array) -> Pipeline:
@@ -144,31 +175,38 @@ def _fit_imputer(strategy: str, values: Array) -> Pipeline:
 
 
 def _fill_regions(imputer: Pipeline, values: Array) -> Array:
-    gaps = np.isnan(values)
-    if not gaps.any():
+    if not np.isnan(values).any():
         return values
-    filled = imputer.transform(values)
+    filled: Array = imputer.transform(values)
     if "standardise" in imputer.named_steps:
         filled = imputer.named_steps["standardise"].inverse_transform(filled)
-    return np.where(gaps, filled, values)
+    return filled
 
 
-def _filling(cells: pd.Series[Any]) -> Any:
-    """Median or most frequent level of a covariate, to stand for its missing cells."""
+class Filling(NamedTuple):
+    """What stands for the missing cells of a covariate: its most frequent level, or its median."""
+
+    is_categorical: bool
+    value: Any
+
+
+def _filling(cells: pd.Series[Any]) -> Filling:
     if is_categorical(cells):
         known = np.asarray(cells.dropna(), object)[:, None]
-        return SimpleImputer(strategy="most_frequent").fit(known).statistics_[0]
+        return Filling(True, SimpleImputer(strategy="most_frequent").fit(known).statistics_[0])
     known = numeric_cells(cells)[:, None]
-    return float(SimpleImputer(strategy="median").fit(known).statistics_[0])
+    return Filling(False, SimpleImputer(strategy="median").fit(known).statistics_[0])
 
 
-def _filled(cells: pd.Series[Any], filling: Any) -> pd.Series[Any]:
-    if isinstance(filling, float):
+def _filled(cells: pd.Series[Any], filling: Filling) -> pd.Series[Any]:
+    if not filling.is_categorical:
         values = numeric_cells(cells)
-        return pd.Series(np.where(np.isnan(values), filling, values), index=cells.index)
+        return pd.Series(np.where(np.isnan(values), filling.value, values), index=cells.index)
     gaps = cells.isna().to_numpy()
     if not gaps.any():
         return cells
     filled = cells.copy()
-    filled[gaps] = filling
+    if isinstance(cells.dtype, pd.CategoricalDtype) and filling.value not in cells.cat.categories:
+        filled = cells.cat.add_categories([filling.value])
+    filled[gaps] = filling.value
     return filled

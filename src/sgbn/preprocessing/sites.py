@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import (
+    Array,
     NamedColumnTransformer,
     Table,
     as_names,
@@ -49,8 +50,9 @@ class SiteHarmonizer(NamedColumnTransformer):
     * A preserved covariate that does not vary within sites cannot be told from the site: its
       effect goes with the site's, and a `DataWarning` says so.
 
-    The group cannot be preserved. `fit` takes no notice of y, except that it refuses a preserved
-    column that is y under other names: the label of a test subject would then shape its values.
+    The group cannot be preserved where something is predicted: the label of a test subject would
+    shape its values. `fit` takes no notice of y, except that it refuses a preserved column that is
+    y under other names. For whole groups, of which nothing is predicted, see `within_groups`.
 
     Parameters
     ----------
@@ -64,6 +66,10 @@ class SiteHarmonizer(NamedColumnTransformer):
         What to do about sites that training did not have.
     empirical_bayes : bool
         If False, each region's own estimate is used. One region alone is never shrunk.
+    within_groups : bool
+        Hold the means of the groups y aside as well, so that a difference between the groups is not
+        taken for one between sites with unequal shares of them. Then ``fit_transform(X, y)`` is
+        not `fit` and `transform`: it knows the group of each row, `transform` does not.
 
     Attributes
     ----------
@@ -96,12 +102,14 @@ class SiteHarmonizer(NamedColumnTransformer):
         passthrough: Any = (),
         unseen: str = "average",
         empirical_bayes: bool = True,
+        within_groups: bool = False,
     ) -> None:
         self.site = site
         self.preserve = preserve
         self.passthrough = passthrough
         self.unseen = unseen
         self.empirical_bayes = empirical_bayes
+        self.within_groups = within_groups
 
     def _roles(self) -> Mapping[str, Any]:
         return {"site": self.site, "preserve": self.preserve, "passthrough": self.passthrough}
@@ -114,7 +122,8 @@ class SiteHarmonizer(NamedColumnTransformer):
         X : DataFrame or array of shape (n_samples, n_columns)
             Regions, site and covariates.
         y : array-like of shape (n_samples,), optional
-            Not used; a preserved covariate that equals it is refused.
+            Groups, required with `within_groups`. Else not used; a preserved covariate that equals
+            it is refused.
 
         Returns
         -------
@@ -126,20 +135,44 @@ class SiteHarmonizer(NamedColumnTransformer):
         preserved = self._preserved(table)
         design = learn_design(preserved)
         _refuse_group(preserved, y)
-        sites = () if self.site is None else self._check_sites(self._labels(table))
+        groups = self._group_columns(y, len(preserved))
+        sites = () if self._site is None else self._check_sites(self._labels(table))
         if len(sites) < 2:
-            fitted = _unchanged(table, len(design.names), max(len(sites), 1))
+            n_design = len(design.names) + groups.shape[1]
+            fitted = _unchanged(table, n_design, max(len(sites), 1))
             codes = np.zeros(len(preserved), np.intp)
         else:
             codes = level_codes(self._labels(table), sites)
-            fitted = self._combat(table.values, design, design.rows(preserved), codes)
+            D = np.hstack([design.rows(preserved), groups])
+            fitted = self._combat(table.values, design, D, codes)
         self._store(design, fitted, list(sites), codes)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:  # noqa: ARG002
+        """Estimate the site effects and remove them; see `within_groups`."""
+        self.fit(X, y)
+        if not self.within_groups:
+            return self.transform(X)
+        table = self._open(X, reset=False)
+        groups = self._group_columns(y, len(table.values))
+        effects = groups @ self._fitted.slopes.coef[len(self.design_names_) :]
+        apart = self._changed(replace(table, values=table.values - effects))
+        return self._close(X, replace(apart, values=apart.values + effects))
+
+    def _group_columns(self, y: Any, n_rows: int) -> Array:
+        """Centred indicators of each group but the first; none without `within_groups`."""
+        if not self.within_groups:
+            return np.empty((n_rows, 0))
+        if y is None:
+            raise InputError("within_groups needs the groups: call fit(X, y) with one label a row.")
+        codes, groups = labels_of(y, n_rows)
+        columns: Array = (codes[:, None] == np.arange(1, len(groups))).astype(float)
+        return columns - columns.mean(axis=0)
 
     def _combat(self, values: Any, design: Design, D: Any, codes: NDArray[np.intp]) -> Combat:
         check_enough_rows(len(values), int(codes.max()) + 1, design, "training rows")
         fitted = fit_combat(values, D, codes, empirical_bayes=self.empirical_bayes)
-        _warn_confounded(fitted.slopes, design, self.site)
+        _warn_confounded(fitted.slopes, design, self._site)
         return fitted
 
     def _store(
@@ -149,12 +182,14 @@ class SiteHarmonizer(NamedColumnTransformer):
         self.sites_, self.site_counts_ = sites, np.bincount(codes)
         self.location_, self.scale_ = fitted.location, fitted.scale
         self.region_mean_, self.region_sd_ = fitted.mean, fitted.sd
-        self.coef_, self.design_names_ = fitted.slopes.coef, design.names
+        self.coef_, self.design_names_ = fitted.slopes.coef[: len(design.names)], design.names
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
+        unknown = len(self._fitted.slopes.coef) - D.shape[1]  # columns of groups, at their mean
+        D = np.hstack([D, np.zeros((len(D), unknown))])
         codes = np.full(len(table.values), -1, np.intp)
-        if self.site is not None:
+        if self._site is not None:
             labels = self._labels(table)
             codes = level_codes(labels, self.sites_)
             self._report_unseen(labels, codes)
@@ -164,7 +199,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         return table.named[list(as_names(self.preserve))]
 
     def _labels(self, table: Table) -> pd.Series[Any]:
-        labels = table.named[self.site]
+        labels = table.named[self._site]
         check_site(labels)
         return labels
 
@@ -172,7 +207,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         sites = sorted_levels(labels)
         if len(sites) > 1 and len(sites) == len(labels):
             raise InputError(
-                f"each training subject has a site of its own in {self.site!r} "
+                f"each training subject has a site of its own in {self._site!r} "
                 f"({listed(sites)}), so that no site effect can be estimated. Is this the column "
                 "of subjects? Give the one of sites."
             )
@@ -223,6 +258,7 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
 
 def _warn_confounded(slopes: Slopes, design: Design, site: Any) -> None:
     lost = np.union1d(slopes.constant, slopes.collinear)
+    lost = lost[lost < len(design.names)]  # the columns after those are groups
     if len(lost):
         warn(
             f"the preserved covariate {listed(design.covariates_of(lost))} cannot be told from "

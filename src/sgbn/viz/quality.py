@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.viz.matrices import COLOURS
 
 LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
-FULL = 0.95  # coverage from here on is fine
 FINE, LOW = "#0072B2", "#D55E00"
 FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
 LINE = 1.15  # of the font's size: names closer than that touch
@@ -28,6 +27,8 @@ def plot_quality(
     coverage: ArrayLike,
     subjects: Sequence[str],
     regions: Sequence[str],
+    *,
+    full: float,
 ) -> NDArray[np.object_]:
     """Draw outliers of subjects and regions, and how much of each was measured.
 
@@ -37,6 +38,8 @@ def plot_quality(
     z, coverage : array-like of shape (n, m)
         Robust z scores (NaN where not known), and the share of a region's voxels with a value.
     subjects, regions : sequence of str
+    full : float
+        Coverage from here on is fine.
 
     Returns
     -------
@@ -54,9 +57,9 @@ def plot_quality(
         scores.text(
             0.5, 0.5, "too few subjects to tell outliers", transform=scores.transAxes, ha="center"
         )
-    _bars(by_subject, coverage.mean(axis=1), horizontal=True)
+    _bars(by_subject, coverage.mean(axis=1), full, horizontal=True)
     by_subject.set_ylim(scores.get_ylim())
-    _bars(by_region, coverage.mean(axis=0), horizontal=False)
+    _bars(by_region, coverage.mean(axis=0), full, horizontal=False)
     by_region.set_xlim(scores.get_xlim())
     _name(by_region, "x", regions)
     bar = figure.colorbar(picture, ax=by_subject, location="right", shrink=0.9, pad=0.08)
@@ -71,20 +74,20 @@ def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
     return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
 
 
-def _bars(ax: Axes, shares: NDArray[np.float64], *, horizontal: bool) -> None:
+def _bars(ax: Axes, shares: NDArray[np.float64], full: float, *, horizontal: bool) -> None:
     """Bars of coverage, those that are low in another colour, with a line where that begins."""
     places = np.arange(len(shares))
-    colours = np.where(shares < FULL, LOW, FINE)
+    colours = np.where(shares < full, LOW, FINE)
     thickness = 0.8 if len(shares) <= MANY else 1.0
     if horizontal:
         ax.barh(places, shares, height=thickness, color=colours)
-        ax.axvline(FULL, color="0.3", lw=0.6, ls="--")
+        ax.axvline(full, color="0.3", lw=0.6, ls="--")
         ax.set_xlim(0, 1)
         ax.tick_params(left=False, labelleft=False)
         ax.set_title("mean coverage", fontsize=9)
     else:
         ax.bar(places, shares, width=thickness, color=colours)
-        ax.axhline(FULL, color="0.3", lw=0.6, ls="--")
+        ax.axhline(full, color="0.3", lw=0.6, ls="--")
         ax.set_ylim(0, 1)
         ax.set_ylabel("mean coverage", fontsize=8)
     ax.tick_params(labelsize=7)

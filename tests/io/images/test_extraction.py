@@ -9,7 +9,8 @@ import pytest
 
 from sgbn import InputError, StudyError
 from sgbn.io.images import extraction as module
-from sgbn.io.images.extraction import extract_regions
+from sgbn.io.images.extraction import extract_regions, task_name
+from sgbn.io.images.label_atlas import load_label_atlas
 
 AFFINE = np.array([[-2.0, 0, 0, 20], [0, 2, 0, -20], [0, 0, 2, -20], [0, 0, 0, 1]])
 NAMES = {1: "L hippocampus", 2: "G&S_frontomargin", 3: "insula"}
@@ -162,12 +163,48 @@ def test_a_changed_image_is_measured_again(tmp_path, images, atlas, measured):
     np.testing.assert_allclose(found.values[2], VOLUMES[0] * 8, rtol=1e-6)
 
 
+def test_an_image_that_changed_in_time_alone_is_measured_again(tmp_path, atlas):
+    """An image that is not compressed has the same size whatever its values."""
+    path = save(tmp_path / "sub-1.nii", subject(0))
+    os.utime(path, (1e9, 1e9))
+    first = extract_regions([path], atlas, folder=tmp_path / "kept", progress=False)
+    save(path, subject(4))
+    os.utime(path, (1e9 + 1, 1e9 + 1))
+    second = extract_regions([path], atlas, folder=tmp_path / "kept", progress=False)
+    np.testing.assert_allclose(second.values, first.values * 5, rtol=1e-6)
+
+
+def test_names_of_results_begin_with_what_is_the_subjects_alone(images):
+    names = [task_name(s, path) for s in ("a.b", "a_b", "a/b") for path in images]
+    owners = [name.rpartition(".")[0] for name in names]
+    assert len(set(names)) == 9
+    assert [owners.index(owner) for owner in owners] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+
+
+def test_zeros_are_no_values_of_a_mean_and_flag_the_subject(tmp_path, images, atlas):
+    data = subject(2)
+    data[:, :5] = 0  # a third of the regions 1 and 2
+    images[2] = save(images[2], data)
+    found = extract_regions(images, atlas, measure="mean", progress=False)
+    np.testing.assert_allclose(found.values, MEANS, rtol=1e-6)
+    np.testing.assert_allclose(found.coverage, [[1, 1, 1], [1, 1, 1], [2 / 3, 2 / 3, 1]])
+    assert found.quality.subjects["flagged"].tolist() == [False, False, True]
+    volumes = extract_regions(images, atlas, progress=False)
+    np.testing.assert_allclose(volumes.values[2], VOLUMES[2] * [2 / 3, 2 / 3, 1], rtol=1e-6)
+    assert (volumes.coverage == 1).all()
+
+
 def test_a_folder_begun_with_another_atlas_or_measure_is_refused(tmp_path, images, atlas):
     settings = {"folder": tmp_path / "kept", "progress": False}
     extract_regions(images, atlas, **settings)
     with pytest.raises(StudyError, match="measure: volume there, mean now"):
         extract_regions(images, atlas, measure="mean", **settings)
-    with pytest.raises(StudyError, match="atlas"):
+    extract_regions(images, load_label_atlas(str(atlas)), **settings)
+    with pytest.raises(
+        StudyError,
+        match=r"atlas: atlas\.nii\.gz \(3 regions: 'L hippocampus', .* there, "
+        r"atlas\.nii\.gz \(3 regions: 'other', 'label_2', 'label_3'; sha256 ",
+    ):
         extract_regions(images, atlas, labels={1: "other"}, **settings)
 
 
@@ -189,12 +226,31 @@ def test_ids_are_kept_as_text_whatever_they_are(tmp_path, images, atlas):
     assert found.ids == ids
 
 
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (None, "images is a NoneType. Give a list"),
+        (5, "images is a int. Give a list"),
+        ([5], "int is no path of an image. Give"),
+        ({"a": None}, "NoneType is no path of an image"),
+        ([nib.Nifti1Image(np.ones((2, 2, 2)), None)], "Nifti1Image is no path .*nibabel.save"),
+        (nib.Nifti1Image(np.ones((2, 2, 2)), None), "images is a Nifti1Image. Give a list"),
+    ],
+)
+def test_what_is_no_image_is_named(atlas, bad, message):
+    with pytest.raises(InputError, match=message):
+        extract_regions(bad, atlas, progress=False)
+
+
 def test_parameters_are_checked(images, atlas, monkeypatch):
     with pytest.raises(InputError, match="'volume' or 'mean'"):
         extract_regions(images, atlas, measure="median")
     for share in (1.5, -1, "half", np.nan):
         with pytest.raises(InputError, match="min_coverage"):
             extract_regions(images, atlas, min_coverage=share)
+    for jobs in (0, "all"):
+        with pytest.raises(InputError, match="n_jobs"):
+            extract_regions(images, atlas, n_jobs=jobs)
     monkeypatch.setitem(sys.modules, "nibabel", None)
     with pytest.raises(InputError, match="pip install"):
         extract_regions(images, atlas)

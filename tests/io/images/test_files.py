@@ -13,6 +13,15 @@ from sgbn.io.images.files import find_images, images_by_subject, stem, subject_i
         ("x/sub-01/ses-2/anat/sub-01_ses-2_T1w.nii", "sub-01_ses-2"),
         ("mwp1sub-07_T1w.nii", "sub-07"),
         ("study/sub-03/mri/mwp1T1.nii", "sub-03"),
+        ("sub-01/ses-2/anat/gm.nii", "sub-01_ses-2"),
+        ("ses-1/sub-01/ses-2/gm.nii", "sub-01_ses-2"),
+        ("sub-01/ses-2/sub-01_gm.nii", "sub-01_ses-2"),
+        ("sub-01/ses-2/sub-02_gm.nii", "sub-02"),
+        ("sub-01_ses-2/gm.nii", "sub-01_ses-2"),
+        ("sub-01/anat/ses-2/gm.nii", "sub-01"),
+        ("ses-2/sub-01_gm.nii", "sub-01"),
+        ("wc2001.nii", "wc2001"),  # wc2 of 001, or a subject of that name
+        ("mwp10012.nii", "mwp10012"),
         ("mwp1patient7.nii", "patient7"),
         ("s8mwp1patient7.nii.gz", "patient7"),
         ("m0wp1_0012.nii", "0012"),
@@ -86,6 +95,9 @@ def test_ids_of_ones_own(folder):
     assert list(images_by_subject(folder)) == ["a", "atlas", "b", "c"]
     with pytest.raises(InputError, match="1 ids for 2 images"):
         images_by_subject(["a.nii", "b.nii"], ["x"])
+    for no_list in (5, "x"):
+        with pytest.raises(InputError, match=f"ids is {no_list!r}: give a list"):
+            images_by_subject(["a.nii"], no_list)
     with pytest.raises(InputError, match="given twice"):
         images_by_subject({"a": "a.nii"}, ["x"])
     for nothing in ([], {}):

@@ -49,6 +49,13 @@ def test_a_listed_region_without_voxels_is_named_and_left_out(path):
     assert atlas.absent == ("gone",)
 
 
+def test_many_regions_without_voxels_are_counted(tmp_path):
+    data = np.arange(1, 28, dtype=np.int16).reshape(3, 3, 3)
+    names = {value: f"r{value}" for value in range(1, 38)}
+    with pytest.warns(DataWarning, match="'r28', .*'r35' and 2 more"):
+        load_label_atlas(nib.Nifti1Image(data, AFFINE), names)
+
+
 def test_a_table_of_all_that_a_program_knows_warns_of_nothing(path, recwarn):
     atlas = load_label_atlas(path, {value: f"region {value}" for value in range(1000)})
     assert atlas.absent == ()
@@ -60,6 +67,28 @@ def test_the_background_can_be_several_values(path):
     assert load_label_atlas(path, background=5).regions == ("label_0", "label_12", "label_40")
     with pytest.raises(InputError, match="no label but the background"):
         load_label_atlas(path, background=[0, 5, 12, 40])
+
+
+@pytest.mark.parametrize("bad", ["x", None, 0.5, np.nan, [0, "x"], [np.inf]])
+def test_a_background_that_is_no_label_is_refused(path, bad):
+    with pytest.raises(InputError, match=r"background is .* give the label value"):
+        load_label_atlas(path, background=bad)
+    assert load_label_atlas(path, background={0, 12}).regions == ("label_5", "label_40")
+    assert load_label_atlas(path, background=np.array([0, 12])).regions == ("label_5", "label_40")
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (5, "labels is 5. Give a file of names"),
+        ({"a": "x"}, "labels has the key 'a', which is no label value"),
+        ({5.5: "x"}, "labels has the key 5.5"),
+        ({None: "x"}, "labels has the key None"),
+    ],
+)
+def test_names_that_are_none_are_refused(path, bad, message):
+    with pytest.raises(InputError, match=message):
+        load_label_atlas(path, bad)
 
 
 def test_two_labels_of_the_same_name_are_named(path):
@@ -157,5 +186,7 @@ def test_a_failed_download_is_explained(monkeypatch):
 def test_what_is_no_atlas_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone\.nii does not exist"):
         load_label_atlas(tmp_path / "gone.nii")
+    with pytest.raises(InputError, match=r"is a folder\. Give a label image"):
+        load_label_atlas(tmp_path)
     with pytest.raises(InputError, match="a int is no atlas"):
         load_label_atlas(3)

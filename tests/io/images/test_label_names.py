@@ -22,6 +22,16 @@ FILES = {
     "lut.txt": "#No. Label  R G B A\n\n1   Left-Hippocampus   220 20 10 0\n"
     "  2   G&S frontomargin  1 2 3 0\n17\tPars, opercularis 60 60 60 0\n",
     "words.txt": "1 Left-Hippocampus\n2 G&S frontomargin\n17 Pars, opercularis\n",
+    "comments.txt": "# names\n1 Left-Hippocampus # seen\n2 G&S frontomargin\t# c\n"
+    "17 Pars, opercularis #\n",
+    "coloured.txt": "1 Left-Hippocampus 220 20 10 0 # 3\n2 G&S frontomargin 1 2 3 0\n"
+    "17 Pars, opercularis 60 60 60 0\n",
+    "header.txt": "Index Name\n1 Left-Hippocampus\n2 G&S frontomargin\n17 Pars, opercularis\n",
+    "header_lut.txt": "index  name  R G B A\n1 Left-Hippocampus 1 2 3 0\n"
+    "2 G&S frontomargin 1 2 3 0\n17 Pars, opercularis 1 2 3 0\n",
+    "equals.txt": "1 = Left-Hippocampus\n2=G&S frontomargin\n17 =Pars, opercularis\n",
+    "equals2.txt": "17=Pars, opercularis\n1=Left-Hippocampus\n2=G&S frontomargin\n",
+    "colons.txt": "1: Left-Hippocampus\n2: G&S frontomargin\n17: Pars, opercularis\n",
     "aal.txt": "1 Left-Hippocampus 2001\n2 G&S frontomargin 2002\n17 Pars, opercularis 2101\n",
     "snap.txt": '1 255 0 0 1 1 1 "Left-Hippocampus"\n2 0 255 0 1 1 1 "G&S frontomargin"\n'
     '17 0 0 1 1 1 1 "Pars, opercularis"\n',
@@ -50,6 +60,12 @@ def test_numbers_that_belong_to_a_name_are_kept(tmp_path):
     assert read_label_names(path) == {1: "Lobule 1", 2: "Lobule 2"}
 
 
+def test_a_mark_within_a_name_or_a_cell_is_no_comment(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text('1 Area #1\n2 Area #2\n3 "Area # 3"\n')
+    assert read_label_names(path) == {1: "Area #1", 2: "Area #2", 3: "Area # 3"}
+
+
 def test_latin_letters_are_read(tmp_path):
     (tmp_path / "names.csv").write_bytes("1,Région\n".encode("latin-1"))
     assert read_label_names(tmp_path / "names.csv") == {1: "Région"}
@@ -62,6 +78,10 @@ def test_latin_letters_are_read(tmp_path):
         ("a,b\n1,x\n", "have the columns a, b. Name the column"),
         ("1,x\n,y\n", "no index and name in the line"),
         ("1\n", "no index and name"),
+        ("1 =\n", "no index and name"),
+        ("A 1\nB 2\n", "Begin each line with the label value"),
+        ("Index R Name\n1 255 A\n", "no index and name in the line 'Index R Name'"),
+        ("Index Name\n", "no line but the header"),
         ("1,x\n1,y\n", "label 1 is called 'x' and 'y'"),
         ("index,name\n1,\n", "label 1 has no name"),
         ("<atlas><label>", "cannot be read as FSL's XML"),

@@ -82,3 +82,21 @@ def test_regions_are_summed_up_and_absent_ones_listed(atlas):
     assert table.loc["b", ["coverage", "n_low", "n_missing"]].tolist() == [0.875, 5, 1]
     assert table["n_outlying"].tolist() == [1, 0, 0, 0, 0]
     assert table["in_atlas"].tolist() == [True] * 4 + [False]
+
+
+@pytest.mark.parametrize("value", [0, np.nan])
+def test_an_empty_region_flags_where_outliers_cannot_be_told(atlas, value):
+    values = draws()[:5]
+    values[3, 1] = value
+    table = subjects(atlas, values)
+    assert not table["regions_outlying"].any()
+    assert table["flagged"].tolist() == [False, False, False, True, False]
+
+
+def test_a_total_that_is_odd_flags_though_no_region_is(atlas):
+    values = draws()
+    values[7] = np.median(values, axis=0) + 3.5
+    table = subjects(atlas, values)
+    assert not table["regions_outlying"].any()
+    assert table["total_z"][7] > 5
+    assert table.index[table["flagged"]].tolist() == [7]

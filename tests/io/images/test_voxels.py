@@ -37,7 +37,7 @@ def test_sums_are_those_of_masked_arrays(data):
         hnp.arrays(np.float32, 60, elements=st.floats(-1e6, 1e6, width=32) | st.just(np.nan))
     )
     before = values.copy()
-    sums, counts = region_sums(values, region, m)
+    sums, counts = region_sums(values, np.isfinite(values), region, m)
     for k in range(m):
         own = values[region == k].astype(np.float64)
         assert counts[k] == np.isfinite(own).sum()
@@ -83,6 +83,24 @@ def test_another_grid_gets_the_labels_that_nilearn_gives_it(atlas, affine):
     assert placed.in_view.tolist() == [1, 1, 1]
 
 
+def test_an_atlas_shifted_by_less_than_a_voxel_is_resampled(atlas):
+    """1.2 mm of 2 mm: the centre of each voxel lies in the next one of the atlas."""
+    shifted = AFFINE.copy()
+    shifted[1, 3] += 1.2
+    placed = place(atlas, grid((20, 20, 20), shifted))
+    flat = np.zeros(20**3, int)
+    flat[placed.where] = placed.region + 1
+    assert placed.resampled
+    assert np.array_equal(flat.reshape((20, 20, 20), order="F"), np.roll(blocks(), -1, axis=1))
+
+
+def test_coverage_counts_what_lies_outside_the_field_of_view(tmp_path, atlas):
+    path = save(tmp_path / "a.nii.gz", np.ones((20, 20, 13), np.float32))
+    for measure in ("volume", "mean"):
+        found = measure_image(path, atlas, measure, 0.5)
+        np.testing.assert_allclose(found["coverage"], [1, 1, 0.5])
+
+
 def test_what_lies_outside_the_field_of_view_is_counted(atlas):
     placed = place(atlas, grid((20, 20, 13), AFFINE))
     np.testing.assert_allclose(placed.in_view, [1, 1, 0.5])
@@ -115,6 +133,24 @@ def test_nan_counts_as_0_in_volumes_and_not_at_all_in_means(tmp_path, atlas):
     assert volume["coverage"].tolist() == [0.5, 1, 1]
 
 
+def test_zeros_count_in_volumes_and_not_at_all_in_means(tmp_path, atlas):
+    values = np.full((20, 20, 20), 0.5, np.float32)
+    values[3:6, 3:9, 3:9] = 0  # half of region 1
+    values[10:16, 3:9, 3:9] = 0  # all of region 2
+    path = save(tmp_path / "a.nii.gz", values)
+    volume = measure_image(path, atlas, "volume", 0.5)
+    assert volume["values"].tolist() == [0.5 * 108 * 8, 0, 0.5 * 216 * 8]
+    assert volume["coverage"].tolist() == [1, 1, 1]
+    assert volume["minimum"] == 0
+    mean = measure_image(path, atlas, "mean", 0.5)
+    np.testing.assert_equal(mean["values"], [0.5, np.nan, 0.5])
+    assert mean["coverage"].tolist() == [0.5, 0, 1]
+    assert mean["minimum"] == 0.5
+    assert mean["zeros"] == volume["zeros"] == pytest.approx(0.5)
+    with pytest.raises(InputError, match=r"50% .* \(100% lie in its field of view\).* mask"):
+        measure_image(path, atlas, "mean", 0.6)
+
+
 def test_a_region_that_vanishes_on_a_coarse_grid_is_missing(tmp_path):
     labels = blocks()
     labels[18, 18, 18] = 4
@@ -133,6 +169,15 @@ def test_an_image_in_another_space_is_refused(tmp_path, atlas):
     path = save(tmp_path / "a.nii.gz", np.ones((20, 20, 20), np.float32), away)
     with pytest.raises(InputError, match=r"a\.nii\.gz has values in 0% .* Normalise it"):
         measure_image(path, atlas, "mean", 0.5)
+    with pytest.raises(InputError, match=r"a\.nii\.gz has values in 0% .* Normalise it"):
+        measure_image(path, atlas, "mean", 0)
+
+
+@pytest.mark.parametrize("measure", ["volume", "mean"])
+def test_an_image_of_nan_is_refused_as_such(tmp_path, atlas, measure):
+    path = save(tmp_path / "a.nii.gz", np.full((20, 20, 20), np.nan, np.float32))
+    with pytest.raises(InputError, match=r"a\.nii\.gz .* all its voxels in the atlas are NaN"):
+        measure_image(path, atlas, measure, 0.5)
 
 
 def test_an_empty_image_is_refused(tmp_path, atlas):

@@ -3,12 +3,8 @@ import pytest
 
 from sgbn import InputError
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
-from sgbn.io.tables.columns import Options
 from sgbn.io.tables.files import from_frame
-
-
-def options(**given):
-    return Options.of(**{"groups": None, "group": None} | given)
+from sgbn.io.tables.options import Options
 
 
 def table(n=4, **columns):
@@ -18,37 +14,73 @@ def table(n=4, **columns):
 
 def test_columns_of_labels_are_read_as_text():
     columns = ["id", "dx", "IntraCranialVol", "lh_insula"]
-    asked = options(group="dx", covariates="eTIV")
+    asked = Options.of(group="dx", covariates="eTIV")
     assert read_as_text(asked, columns) == {"id", "dx", "IntraCranialVol"}
 
 
 def test_the_id_is_found_or_named():
-    assert find_id(table(), options()) == "id"
-    assert find_id(table(code=list("wxyz")), options(id="code")) == "code"
+    assert find_id(table(), Options.of()) == "id"
+    assert find_id(table(code=list("wxyz")), Options.of(id="code")) == "code"
     with pytest.raises(InputError, match="t has no column 'cod' to be the id"):
-        find_id(table(code=list("wxyz")), options(id="cod"))
+        find_id(table(code=list("wxyz")), Options.of(id="cod"))
 
 
 def test_labels_of_their_own_are_no_group_from_ten_rows_on():
-    assert len(assemble(table(4, dx=list("abcd")), options(group="dx")).groups) == 4
+    assert len(assemble(table(4, dx=list("abcd")), Options.of(group="dx")).groups) == 4
     with pytest.raises(InputError, match="20 different labels in 20 rows"):
-        assemble(table(20, dx=[k / 7 for k in range(20)]), options(group="dx"))
+        assemble(table(20, dx=[k / 7 for k in range(20)]), Options.of(group="dx"))
 
 
 def test_duplicates_among_rows_that_are_left_out_do_not_matter():
     made = table(4, dx=["a", "a", "b", None], id=["s", "r", "s", "s"])
-    assert assemble(made, options(group="dx", groups=["a"])).ids == ("s", "r")
+    assert assemble(made, Options.of(group="dx", groups=["a"])).ids == ("s", "r")
     with pytest.raises(InputError, match="'s' is in"):
-        assemble(made, options(group="dx", groups=["a", "b"]))
+        assemble(made, Options.of(group="dx", groups=["a", "b"]))
 
 
 def test_participants_need_ids():
     people = pd.DataFrame({"dx": ["a"] * 4, "age": [1] * 4})
     with pytest.raises(InputError, match=r"no column of ids.*participant_id"):
-        assemble(table(), options(group="dx"), people)
+        assemble(table(), Options.of(group="dx"), people)
 
 
 def test_a_column_that_no_table_has_is_missed_in_the_first():
     people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "dx": ["a"] * 4})
     with pytest.raises(InputError, match="has no column 'diagnosis' to be the group"):
-        assemble(table(), options(group="diagnosis"), people)
+        assemble(table(), Options.of(group="diagnosis"), people)
+
+
+def test_a_column_in_neither_table_is_looked_for_in_both():
+    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "diagnosis": ["a"] * 4})
+    with pytest.raises(InputError, match=r"t has .* nor has the DataFrame.*mean 'diagnosis'"):
+        assemble(table(), Options.of(group="diagnosi"), people)
+
+
+def test_the_named_id_is_that_of_participants_too_and_the_rest_is_said():
+    made = table(code=list("wxyz"))
+    people = pd.DataFrame({"id": [1, 1, 1, 1], "code": list("zyxw"), "dx": list("aabb"), "iq": 1})
+    cohort = assemble(made, Options.of(id="code", group="dx"), people)
+    assert cohort.group.tolist() == ["b", "b", "a", "a"]
+    assert cohort.provenance["participants"]["ignored"] == ["id", "iq"]
+
+
+def test_two_names_of_one_column():
+    with pytest.raises(InputError, match="'eTIV' and 'ICV' are both the column 'ICV' of t"):
+        assemble(table(ICV=[1.5] * 4), Options.of(covariates=["eTIV", "ICV"]))
+    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "TIV": 1, "eTIV": 1.5})
+    with pytest.raises(InputError, match="both the column 'eTIV'"):
+        assemble(table(), Options.of(covariates=["eTIV", "ICV"]), people)
+
+
+@pytest.mark.parametrize("role", ["group", "site", "covariates"])
+def test_marks_for_missing_labels_are_refused_in_every_role(role):
+    made = table(4, dx=["a", "b", "-999", "a"])
+    with pytest.raises(InputError, match=r"row 2 .*column 'dx': -999 is no label"):
+        assemble(made, Options.of(**{role: "dx"}))
+
+
+def test_groups_may_leave_out_what_looks_like_missing():
+    made = table(4, dx=["a", "b", "-999", "a"])
+    assert assemble(made, Options.of(group="dx", groups=["a", "b"])).provenance["left_out"] == {
+        "-999": 1
+    }

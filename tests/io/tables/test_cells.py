@@ -6,10 +6,12 @@ from sgbn import InputError
 from sgbn.io.tables.cells import (
     SENTINELS,
     Missing,
+    check_label_sentinels,
     check_sentinels,
     covariate,
     parse,
     region_values,
+    text_labels,
 )
 from sgbn.io.tables.files import from_frame
 
@@ -89,3 +91,85 @@ def test_markers_of_every_kind():
     assert Missing.of("-9.0").numbers == Missing.of([-9]).numbers
     parsed = parse(table(a=[1, -9, 3]), "a", Missing.of(-9))
     assert parsed.missing.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "message"),
+    [
+        (["60,1", "61,25", "n.a."], None, r"row 0 .*'60,1'.*decimal=',' \(--decimal ,\)"),
+        (["60,5", "1.510", "61,5"], ",", r"row 1 .*'1\.510'.*--decimal"),
+        (["1.523.456,7", "1,5", "2,5"], ",", r"row 0 .*'1\.523\.456,7'.*Thousands"),
+        (["1 500 000", "1 600 000", "x"], None, r"row 0 .*'1 500 000'.*Thousands"),
+        (["1\u202f500", "x", "x"], None, "row 0 .*Thousands"),
+        (["51", "unknown", "52"], None, r"row 1 .*'unknown'.*missing= \(--missing\)"),
+        (["low", "7", "low", "high"], None, r"row 0 .*'low'.*\(3 such cells"),
+        (["1", "#DIV/0!", "2"], None, "row 1 .*'#DIV/0!'.*correct the formula"),
+        (["a", "#REF!", "b"], None, "row 1 .*'#REF!'.*correct the formula"),
+    ],
+)
+def test_numbers_written_otherwise_never_become_labels(cells, decimal, message):
+    with pytest.raises(InputError, match=message):
+        covariate(table(decimal, a=cells), "a", Missing())
+
+
+def test_a_third_of_unknowns_is_read_once_it_is_named():
+    made = table(a=["51", "unknown", "52"])
+    np.testing.assert_array_equal(covariate(made, "a", Missing.of("unknown")), [51, np.nan, 52])
+
+
+def test_labels_that_few_rows_share_are_no_covariate():
+    dates = [f"2020-01-{k:02}" for k in range(1, 11)]
+    with pytest.raises(InputError, match=r"'a': 10 different labels in 10 rows.*--covariates"):
+        covariate(table(a=dates), "a", Missing())
+    assert len(covariate(table(a=dates[:9]), "a", Missing())) == 9
+    assert len(covariate(table(a=dates[:5] * 2), "a", Missing())) == 10
+    with pytest.raises(InputError, match="10 different labels in 10 rows"):
+        covariate(table(a=[*dates, *[None] * 30]), "a", Missing())
+
+
+@pytest.mark.parametrize("markers", ["unknown", [-777], ["unknown", 0]])
+def test_other_markers_leave_the_guard_on(markers):
+    values = np.array([2.1, 2.5, -999, 2.4])
+    with pytest.raises(InputError, match=r"missing=\[-999\] \(--missing -999\)"):
+        check_sentinels(table(a=values), "a", values, Missing.of(markers))
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"),
+    [
+        (["CTR", "SCZ", "-999", "CTR"], 2),
+        (["M", "F", "99", "F"], 2),
+        (["0", "1", "1", "0", "99"], 4),
+        (["1", "2", "1", "-9"], 3),
+    ],
+)
+def test_a_label_that_stands_for_missing_is_refused(labels, row):
+    made = table(a=labels)
+    with pytest.raises(InputError, match=f"row {row} .*looks like a mark for a missing cell"):
+        check_label_sentinels(made, "a", labels, Missing())
+    check_label_sentinels(made, "a", labels, Missing.of([]))
+
+
+def test_numbers_among_numbers_are_labels():
+    sites = [str(k) for k in range(60, 120)]
+    check_label_sentinels(table(a=sites), "a", sites, Missing())
+
+
+def test_a_number_that_is_missing_is_so_however_it_is_written():
+    made = table(a=["M", "-9.0", "-9", "F"], b=["1", "-9.0", -9, "2"])
+    assert text_labels(made, "a", Missing.of(-9)) == ["M", "", "", "F"]
+    parsed = parse(made, "b", Missing.of("-9"))
+    assert parsed.missing.tolist() == [False, True, True, False]
+
+
+def test_a_number_within_three_ranges_is_a_value():
+    for value, far in ((99, False), (999, True)):
+        values = np.array([30.0, 40, 50, value])  # 99 lies 2.45 ranges above
+        if far:
+            with pytest.raises(InputError, match="999"):
+                check_sentinels(table(a=values), "a", values, Missing())
+        else:
+            check_sentinels(table(a=values), "a", values, Missing())
+    values = np.array([30.0, 35, 45, 99])  # 3.6 ranges above
+    with pytest.raises(InputError, match="99"):
+        check_sentinels(table(a=values), "a", values, Missing())

@@ -580,3 +580,18 @@ def test_real_tables(name):
     table = pd.read_csv(path)
     np.testing.assert_array_equal(cohort.values, table[list(cohort.regions)].to_numpy())
     assert cohort.ids == tuple(table["subject_id"])
+
+
+def test_the_index_of_a_data_frame_holds_the_ids_if_nothing_else_does():
+    table = make().drop(columns="subject_id").set_axis(range(1000, 1000 + N), axis=0)
+    assert read_table(table, **ROLES).ids[:2] == ("1000", "1001")
+    assert read_table(table.assign(ID=[f"p{k}" for k in range(N)]), **ROLES).ids[0] == "p0"
+
+
+def test_excel_errors_are_refused_where_they_are_used(tmp_path):
+    path = tmp_path / "t.xlsx"
+    changed(5, REGIONS[1], "#DIV/0!").assign(note="#REF!").to_excel(path, index=False)
+    with pytest.raises(InputError, match=r"row 5 \(subject '0051403'\).*'#DIV/0!'.*formula"):
+        read_table(path, **ROLES)
+    changed(5, REGIONS[1], "#NV").assign(note="#REF!").to_excel(path, index=False)
+    assert np.argwhere(np.isnan(read_table(path, **ROLES).values)).tolist() == [[3, 1]]

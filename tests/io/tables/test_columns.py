@@ -2,12 +2,9 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.tables.columns import Options, choose_regions, find_column, id_column
+from sgbn.io.tables.columns import choose_regions, find_column, id_column
 from sgbn.io.tables.files import from_frame
-
-
-def options(**given):
-    return Options.of(**{"groups": None, "group": None} | given)
+from sgbn.io.tables.options import Options
 
 
 @pytest.mark.parametrize(
@@ -20,6 +17,10 @@ def options(**given):
         (["a", "Measure:volume"], None),
         (["(row names)", "a"], "(row names)"),
         (["(row names)", "subject"], "subject"),
+        (["(row names)", "lh.aparc.thickness"], "lh.aparc.thickness"),
+        (["age", "Subject ID"], "Subject ID"),
+        (["Participant-Id", "age"], "Participant-Id"),
+        (["Probanden-ID", "age"], None),
     ],
 )
 def test_ids_by_name(columns, found):
@@ -36,21 +37,6 @@ def test_the_volume_inside_the_skull_has_several_names():
     assert find_column(["a"], "eTIV") is None
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"group": "a", "id": "a"}, "'a' is named as id and as group"),
-        ({"covariates": ["a", "a"]}, "'a' is named as covariate and as covariate"),
-        ({"group": 3}, "group is 3. Give the name"),
-        ({"covariates": 3}, "covariates is 3"),
-        ({"groups": ["x"]}, "give group= too"),
-    ],
-)
-def test_roles_must_be_names_and_distinct(given, message):
-    with pytest.raises(InputError, match=message):
-        options(**given)
-
-
 def table(**columns):
     base = {"id": list("abc"), "lh_insula": [1.0, 2, 3], "rh_insula": [2.0, 3, 4]}
     return from_frame(pd.DataFrame(base | columns), "t")
@@ -58,7 +44,7 @@ def table(**columns):
 
 def test_every_column_is_accounted_for():
     made = table(eTIV=1.5, note="x", age=[20, 30, 40], euler=2)
-    choice = choose_regions(made, ["id", "age"], options(exclude=["eul*"]))
+    choice = choose_regions(made, ["id", "age"], Options.of(exclude=["eul*"]))
     facts = choice.facts
     places = [*choice.regions, *facts["totals"], *facts["excluded"], *facts["ignored"]]
     assert sorted([*places, "id", "age"]) == sorted(made.columns)
@@ -66,20 +52,23 @@ def test_every_column_is_accounted_for():
 
 def test_a_name_with_pattern_characters_is_taken_as_it_is():
     made = table(**{"a[1]": [1.0, 2, 3], "a1": [1.0, 2, 3]})
-    assert choose_regions(made, ["id"], options(regions=["a[1]", "a1"])).regions == ("a[1]", "a1")
+    assert choose_regions(made, ["id"], Options.of(regions=["a[1]", "a1"])).regions == (
+        "a[1]",
+        "a1",
+    )
 
 
 def test_patterns_pass_over_totals_and_roles():
     made = table(lh_MeanThickness_thickness=2.5, lh_age=[1, 2, 3])
-    chosen = choose_regions(made, ["id", "lh_age"], options(regions=["?h_*"]))
+    chosen = choose_regions(made, ["id", "lh_age"], Options.of(regions=["?h_*"]))
     assert chosen.regions == ("lh_insula", "rh_insula")
 
 
 def test_columns_without_cells_are_passed_over():
     made = table(note=[None, None, None], empty=[float("nan")] * 3, later=[None, 2.5, 3.5])
     with pytest.raises(InputError, match=r"not named: 'later'\. Name"):
-        choose_regions(made, ["id"], options())
-    assert choose_regions(made, ["id"], options(regions="all")).regions[2:] == ("later",)
+        choose_regions(made, ["id"], Options.of())
+    assert choose_regions(made, ["id"], Options.of(regions="all")).regions[2:] == ("later",)
 
 
 def test_numbers_with_some_text_are_no_text():
@@ -87,4 +76,51 @@ def test_numbers_with_some_text_are_no_text():
         pd.DataFrame({"lh_insula": range(9), "rh_insula": range(9), "IQ": [*range(8), "?"]}), "t"
     )
     with pytest.raises(InputError, match="not named: 'IQ'"):
-        choose_regions(made, [], options())
+        choose_regions(made, [], Options.of())
+
+
+def without_ids(**columns):
+    base = {"lh_insula": [1.0, 2, 3], "rh_insula": [2.0, 3, 4]}
+    return from_frame(pd.DataFrame(base | columns), "t")
+
+
+def test_a_column_that_looks_like_ids_is_pointed_out():
+    made = without_ids(**{"Probanden-ID": [12, 14, 17], "age": [20, 21, 22]})
+    offer = r"'Probanden-ID' looks like the subjects' ids.*id='Probanden-ID', --id"
+    for regions in (None, "all"):
+        with pytest.raises(InputError, match=offer):
+            choose_regions(made, [], Options.of(regions=regions), has_ids=False)
+    chosen = choose_regions(made, [], Options.of(regions="all"), has_ids=True)
+    assert "Probanden-ID" in chosen.regions
+    excluded = Options.of(regions="all", exclude="*-ID")
+    assert len(choose_regions(made, [], excluded, has_ids=False).regions) == 3
+
+
+@pytest.mark.parametrize("cells", [[1.5, 2.5, 3.5], [1, 1, 2]])
+def test_ids_are_whole_and_distinct(cells):
+    made = without_ids(carotid=cells)
+    assert "carotid" in choose_regions(made, [], Options.of(regions="all"), False).regions
+
+
+def test_every_role_is_offered_to_an_unnamed_number():
+    with pytest.raises(InputError, match=r"--id, --group, --site, --covariates.*--exclude"):
+        choose_regions(table(age=[20, 30, 40]), ["id"], Options.of())
+
+
+def test_a_better_atlas_is_named_with_both_counts():
+    names = ["lh_bankssts", "rh_bankssts", "lh_parsorbitalis", "rh_parsorbitalis"]
+    made = table(**{name: [1.0, 2, 3] for name in names})
+    said = "aal .*matches 2 columns, but desikan_killiany 6"
+    with pytest.raises(InputError, match=said):
+        choose_regions(made, ["id"], Options.of(atlas="aal"))
+    both = table(**{"Left-Caudate": [1.0, 2, 3], "Right-Caudate": 1.5} | dict.fromkeys(names, 2.5))
+    with pytest.raises(InputError, match=r"destrieux .*matches 2 columns, but desikan_killiany 8"):
+        choose_regions(both, ["id"], Options.of(atlas="destrieux"))
+    with pytest.raises(InputError) as error:
+        choose_regions(table(age=[1, 2, 3]), ["id"], Options.of(atlas="dk"))
+    assert "right one" not in str(error.value)
+
+
+def test_a_measure_is_asked_for_by_its_option():
+    with pytest.raises(InputError, match="--measure area"):
+        choose_regions(table(lh_insula_area=[1, 2, 3]), ["id"], Options.of())

@@ -110,3 +110,16 @@ def test_nothing_is_imported_for_plain_text(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", guarded)
     assert load(tmp_path / "t.csv").frame.shape == (1, 2)
+
+
+def test_an_index_that_does_not_count_from_zero_is_kept():
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    kept = from_frame(frame.set_axis([1007, 1003], axis=0), "f")
+    assert kept.columns == ["(row names)", "a", "b"]
+    assert kept.frame["(row names)"].tolist() == [1007, 1003]
+    assert from_frame(frame.set_axis([0, 0], axis=0), "f").columns == ["a", "b"]
+
+
+def test_marks_are_text():
+    with pytest.raises(InputError, match="delimiter is 5"):
+        load(pd.DataFrame({"a": [1], "b": [2]}), delimiter=5)

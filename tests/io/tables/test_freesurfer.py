@@ -125,3 +125,51 @@ def test_errors_name_the_file_of_the_column(put):
 def test_a_table_is_needed():
     with pytest.raises(InputError, match="one table or more"):
         read_freesurfer()
+
+
+def spread(hemi, factor=1.0):
+    """A table whose totals differ clearly between subjects."""
+    return aparc(hemi).assign(eTIV=1e6 * (1 + np.arange(len(IDS))) * factor)
+
+
+def test_totals_are_compared_subject_by_subject():
+    cohort = read_freesurfer(spread("lh"), spread("rh").iloc[::-1], covariates="eTIV")
+    assert cohort.covariates["eTIV"].tolist() == [1e6, 2e6, 3e6, 4e6]
+
+
+def test_totals_may_differ_by_rounding_only():
+    read_freesurfer(spread("lh"), spread("rh", 1 + 5e-6))
+    with pytest.raises(InputError, match="4 subjects differ"):
+        read_freesurfer(spread("lh"), spread("rh", 1 + 5e-5))
+
+
+def test_the_named_id_may_be_that_of_the_participants():
+    people = pd.DataFrame({"id": list("abcd"), "code": IDS, "dx": list("xxyy")})
+    options = {"participants": people, "group": "dx"}
+    assert read_freesurfer(aparc("lh"), id="code", **options).group.tolist() == list("xxyy")
+    with pytest.raises(InputError, match=r"no column 'cod' to be the id, nor has .*'code'"):
+        read_freesurfer(aparc("lh"), id="cod", **options)
+    with pytest.raises(InputError, match="no column 'code' to be the id"):
+        read_freesurfer(aparc("lh"), id="code")
+
+
+def test_each_table_has_its_own_decimal_mark(tmp_path):
+    aparc("lh").to_csv(tmp_path / "lh.txt", sep="\t", index=False)
+    aparc("rh").to_csv(tmp_path / "rh.txt", sep=";", decimal=",", index=False)
+    cohort = read_freesurfer(tmp_path / "lh.txt", tmp_path / "rh.txt", covariates="eTIV")
+    same = read_freesurfer(aparc("lh"), aparc("rh"), covariates="eTIV")
+    np.testing.assert_array_equal(cohort.values, same.values)
+    people = pd.DataFrame({"id": IDS, "age": [20.5, 31.25, 40.5, 50.0]})
+    people.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)
+    for first in ("lh.txt", "rh.txt"):
+        read = read_freesurfer(
+            tmp_path / first, participants=tmp_path / "people.csv", covariates="age"
+        )
+        assert read.covariates["age"].tolist() == [20.5, 31.25, 40.5, 50.0]
+
+
+def test_the_index_of_a_data_frame_is_no_measure():
+    tables = [aparc(hemi).iloc[::-1] for hemi in ("lh", "rh")]
+    cohort = read_freesurfer(*tables)
+    assert cohort.ids == tuple(IDS[::-1])
+    assert len(cohort.regions) == 6

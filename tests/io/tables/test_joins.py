@@ -53,3 +53,30 @@ def test_columns_follow_their_rows():
     )
     assert joined.frame["y"].tolist() == [6, 5]
     assert joined.source_of("y") == "u"
+
+
+def test_two_ids_that_are_one_participant():
+    people = table(["1", "2"], "p", sex=["M", "F"])
+    with pytest.raises(InputError, match="t: the ids '1' and 'sub-1' are one subject, '1' in p"):
+        join_participants(table(["1", "sub-1"], a=[1, 2]), people, ["sex"], may_lack=False)
+
+
+@pytest.mark.parametrize("name", ["sub-001", "001", "sub-1_ses-02", "sub-01_ses-pre"])
+def test_zeros_and_sessions_are_named_as_the_cause(name):
+    people = table([name, "7"], "p", sex=["M", "F"])
+    with pytest.raises(InputError, match=f"1 would match but for leading zeros.*'1' and '{name}'"):
+        join_participants(table(["1"], a=[1]), people, ["sex"], may_lack=False)
+
+
+def test_other_ids_have_no_likely_cause():
+    with pytest.raises(InputError) as error:
+        join_participants(
+            table(["10"], a=[1]), table(["1"], "p", sex=["M"]), ["sex"], may_lack=False
+        )
+    assert "would match" not in str(error.value)
+
+
+def test_each_column_keeps_the_decimal_mark_of_its_file():
+    people = with_ids(from_frame(pd.DataFrame({"id": ["1"], "age": ["34,5"]}), "p", ","), "id")
+    joined = join_participants(table(["1"], a=["2.5"]), people, ["age"], may_lack=False)
+    assert (joined.origin_of("a").decimal, joined.origin_of("age").decimal) == (".", ",")

@@ -10,6 +10,7 @@ from sgbn.io.tables.raw import (
     as_text,
     filled_rows,
     labels,
+    later_header,
     name_columns,
 )
 
@@ -64,3 +65,20 @@ def test_columns_without_name_and_cells_are_dropped():
 def test_rows_of_markers_alone_are_empty():
     frame = pd.DataFrame({"a": [None, "x", "."], "b": [np.nan, np.nan, np.nan]})
     assert filled_rows(frame).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        ([["title"], ["id", "a"], ["x", "1"]], 1),
+        ([["title", ""], ["by", ""], ["id", "a"], ["x", "1,5"]], 2),
+        ([["id", "a"], ["x", "1"], ["y", "2"]], 0),
+        ([["id", ""], ["x", "1"], ["y", "2"]], 0),
+        ([["id", ""], ["x", "NA"], ["y", "2"]], 0),
+        ([["id", "", "n"], ["x", "u", "v"], ["y", "u", "v"]], 0),
+        ([["title"]] * 6 + [["id", "a"], ["x", "1"]], 0),
+        ([], 0),
+    ],
+)
+def test_the_header_below_titles(rows, header):
+    assert later_header(rows) == header

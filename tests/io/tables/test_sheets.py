@@ -54,3 +54,45 @@ def test_pandas_own_file(tmp_path):
     table = read(path)
     assert table.frame["id"].tolist() == ["01", "02"]
     assert table.frame["a"].isna().tolist() == [False, True]
+
+
+def saved(tmp_path, *pages):
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for title, rows in pages:
+        page = made.create_sheet(title)
+        for row in rows:
+            page.append(row)
+    made.save(tmp_path / "t.xlsx")
+    return tmp_path / "t.xlsx"
+
+
+TABLE = [["id", "a"], ["x", 1.5], ["y", 2.5]]
+
+
+def test_an_empty_first_sheet_names_the_others(tmp_path):
+    path = saved(tmp_path, ("notes", [["about"]]), ("data", TABLE))
+    with pytest.raises(InputError, match=r"sheet 'notes': no rows.*--sheet\): 'data'"):
+        read(path)
+
+
+def test_a_sheet_by_its_number_as_text_unless_one_is_called_so(tmp_path):
+    path = saved(tmp_path, ("first", TABLE), ("data", TABLE))
+    assert [read(path, sheet=text).facts["sheet"] for text in "12"] == ["first", "data"]
+    with pytest.raises(InputError, match="there are 'first', 'data'"):
+        read(path, sheet="0")
+    path = saved(tmp_path, ("first", TABLE), ("1", TABLE))
+    assert read(path, sheet="1").facts["sheet"] == "1"
+
+
+def test_a_title_above_the_header_is_pointed_out(tmp_path):
+    path = saved(tmp_path, ("s", [["Study of 2020"], [], *TABLE]))
+    with pytest.raises(InputError, match="sheet 's': the header seems to be in row 3"):
+        read(path)
+
+
+def test_errors_of_formulas_are_kept_and_not_available_is_missing(tmp_path):
+    rows = [[], ["id", "a", "b"], ["x", "#DIV/0!", 1.5], ["y", "#N/A", 2.5], ["z", 3, "#REF!"]]
+    frame = read(saved(tmp_path, ("s", rows))).frame
+    assert frame["a"].isna().tolist() == [False, True, False]
+    assert (frame["a"][0], frame["b"][2]) == ("#DIV/0!", "#REF!")

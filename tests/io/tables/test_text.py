@@ -23,6 +23,9 @@ def parse(text, **options):
         ('id,"a;b;c"\n1,2\n', ",", "."),
         ("id;a\nx,y;2.5\n", ";", "."),
         ("id;a;b\n1;2,5;7\n2;2,75;6.0\n", ";", ","),
+        ("id;a;b\n1;2.5;7.5\n2;2,75;6.0\n", ";", "."),
+        ("id;a;b\n1;0,125;7\n2;1,250;6\n", ";", ","),
+        ("id;a;b\n1;1.5;1.25\n2;1,250;6\n", ";", "."),
     ],
 )
 def test_delimiter_and_decimal_mark_are_found(text, delimiter, decimal):
@@ -81,3 +84,56 @@ def test_numbers_are_read_exactly():
     numbers = [0.1, 1 / 3, 2.5000000000000004, 123456789.123456789, 5e-324]
     table = parse("id,a\n" + "".join(f"x,{number!r}\n" for number in numbers))
     assert table.frame["a"].tolist() == numbers
+
+
+def test_thousands_or_decimals_are_asked_for():
+    text = "id;a;b\n1;1,250;7\n2;12,500;6\n"
+    with pytest.raises(InputError, match=r"'1,250' may separate.*decimal=',' \(--decimal ,\)"):
+        parse(text)
+    assert parse(text, decimal=",").frame["a"].tolist() == [1.25, 12.5]
+    assert parse(text, decimal=".").frame["a"].tolist() == ["1,250", "12,500"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("My study\nid,a,b\nx,1,2\ny,2,3\n", 2),
+        ("Study\nid,a,b\nx,1,2\n", 2),
+        ("Study 2020, wave 1\nid,a,b\nx,1,2\ny,2,3\n", 2),
+        ("Study;;\n\nby me;;\nid;a;b\nx;1,5;2\n", 4),
+        ("\n\nStudy\tx\t\nid\ta\tb\nx\t1.5\t2\n", 4),
+    ],
+)
+def test_a_title_above_the_header_is_pointed_out(text, row):
+    with pytest.raises(InputError, match=f"header seems to be in row {row}. Remove the rows above"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,a,b\nx,y,\nz,,1\n",
+        "id,a,\nx,NA,NA\ny,1,\n",
+        "a b\n1 x 2\n2 y 3\n",
+        "id;n\nx;a, b\ny;c, 5\n",
+    ],
+)
+def test_a_header_above_odd_rows_is_no_title(text):
+    assert len(parse(text).frame) == 2
+
+
+def test_row_names_are_no_decimals():
+    assert parse("a,b\nr1,1,2\nr2,3,4\n").columns[0] == "(row names)"
+    with pytest.raises(InputError, match="row 2: 3 cells, but the header has 2"):
+        parse("a,b\n2.5,1,2\n2.25,3,4\n")
+
+
+def test_a_cell_of_several_lines_may_cross_the_end_of_the_sample():
+    rows = [f"{k},1,x" for k in range(48)] + ['48,"one\ntwo",x', "49,1,x"]
+    assert parse("id,a,b\n" + "\n".join(rows) + "\n").frame.shape == (50, 3)
+
+
+def test_a_delimiter_in_a_quoted_cell_may_cross_the_end_of_the_sample():
+    for lines in range(40, 60):
+        rows = [f"{k},1,x" for k in range(lines)] + ['n,"one, two,\nthree, four",x', "m,1,x"]
+        assert parse("id,a,b\n" + "\n".join(rows) + "\n").frame.shape == (lines + 2, 3)

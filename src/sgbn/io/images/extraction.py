@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, listed
 from sgbn.io.images.files import images_by_subject
 from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import nibabel
@@ -22,6 +22,7 @@ from sgbn.io.images.voxels import MEASURES, measure_image
 from sgbn.runs import Arrays, run_study
 from sgbn.validation import is_number
 
+N_NAMED = 3  # regions that stand for an atlas in a message
 MIN_COVERAGE = 0.5  # an image that has less of the atlas is in another space
 
 Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
@@ -37,9 +38,10 @@ class Extraction:
         Subjects whose image could be used.
     regions : list of str
     values : ndarray of shape (n subjects, m regions)
-        Volumes in cubic mm, or means; NaN where a region has no voxel in the image.
+        Volumes in cubic mm, or means; NaN where a region has no voxel in the image, or a mean
+        no voxel with a value.
     coverage : ndarray of shape (n, m)
-        Share of the region's voxels that have a value.
+        Share of the region's voxels that have a value: finite, and in a mean not exactly 0.
     quality : Quality
         Tables `subjects` and `regions`.
     failures : dict
@@ -90,7 +92,9 @@ def extract_regions(
     measure : {"volume", "mean"}
         ``"volume"``: the sum of the voxels times the volume of a voxel, in cubic mm, for tissue
         probabilities. ``"mean"``: the mean of the voxels, for PET and all else. Voxels that are
-        NaN or infinite count as 0 in a volume, and not at all in a mean; coverage tells of them.
+        NaN or infinite count as 0 in a volume, and not at all in a mean. Nor does exactly 0 count
+        in a mean: FSL, fMRIPrep and others write it outside the mask, and a map of real numbers
+        hardly ever has it inside. Coverage tells of all voxels without a value.
     ids : sequence of str, optional
         One an image.
     min_coverage : float
@@ -171,20 +175,28 @@ def run_subjects(
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
-    """Say what makes two extractions different, but for the images themselves."""
+    """Say what makes two extractions different, but for the images themselves.
+
+    All of the atlas is one entry, so that two atlases are told apart in words, not by sums alone.
+    """
+    regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, N_NAMED)}"
     return {
-        "atlas (sha256)": atlas.fingerprint,
+        "atlas": f"{Path(atlas.name).name} ({regions}; sha256 {atlas.fingerprint})",
         "measure": measure,
         "min_coverage": float(min_coverage),
     }
 
 
 def task_name(subject: str, path: Path) -> str:
-    """File name of a subject's result that changes with the image, so that it is measured again."""
+    """File name of a subject's result that changes with the image, so that it is measured again.
+
+    What is before the last dot is the subject's alone.
+    """
     try:
         status = path.stat()
         state = f"{status.st_size} {status.st_mtime_ns}"
     except OSError:
         state = "absent"
-    digest = hashlib.sha256(f"{subject}\n{path.resolve()}\n{state}".encode()).hexdigest()
-    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', subject)[:80]}.{digest[:16]}"
+    image_state = f"{path.resolve()}\n{state}"
+    owner, image = (hashlib.sha256(s.encode()).hexdigest() for s in (subject, image_state))
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', subject)[:80]}.{owner[:8]}.{image[:16]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +14,11 @@ ENDINGS = (".nii.gz", ".nii")
 OTHER_ENDINGS = (".mgz", ".mgh", ".img.gz", ".img", ".hdr")  # read if named, not looked for
 
 _BIDS = re.compile(r"sub-[A-Za-z0-9]+(?:_ses-[A-Za-z0-9]+)?")
+_SESSION = re.compile(r"ses-[A-Za-z0-9]+")
 # What SPM and CAT12 put before the name of a normalised tissue map: mwp1, m0wp1, s8mwp1, swc1, ...
-# Those of maps in native space (c1, p1) are left: "c1023" may well be a control.
-_TISSUE = re.compile(r"^(?:s\d*)?(?:m0?)?w[pc][1-3](?=.)")
+# Those of maps in native space (c1, p1) are left: "c1023" may well be a control. So are those
+# before a digit: "wc2001" may be the map wc2 of 001, or a subject of that name.
+_TISSUE = re.compile(r"^(?:s\d*)?(?:m0?)?w[pc][1-3](?=\D)")
 
 
 def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = ()) -> list[Path]:
@@ -65,24 +68,40 @@ def _matches(pattern: str) -> list[Path]:
 def subject_id(path: str | Path) -> str:
     """Id of the subject, from the name of an image.
 
-    The entities ``sub-XX`` and ``ses-YY`` of BIDS where the name, or else a folder above it, has
-    them; otherwise the name without its ending and without what SPM or CAT12 put before it.
+    The entities ``sub-XX`` and ``ses-YY`` of BIDS where the name or the folders above it
+    (``sub-XX/ses-YY``) have them; otherwise the name without its ending and without what SPM or
+    CAT12 put before it. That is kept where a digit follows it, because it cannot be told whether
+    ``wc2001`` is the map ``wc2`` of ``001``, or a subject of that name.
 
     Examples
     --------
     >>> subject_id("derivatives/sub-01_ses-2_space-MNI_label-GM_probseg.nii.gz")
     'sub-01_ses-2'
+    >>> subject_id("sub-01/ses-2/anat/gm.nii.gz")
+    'sub-01_ses-2'
     >>> subject_id("mwp1patient7.nii")
     'patient7'
+    >>> subject_id("wc2001.nii")
+    'wc2001'
     """
     path = Path(path)
+    above = _folder_id(path.parent.parts)
     entity = _BIDS.search(path.name)
-    if entity:
-        return entity[0]
-    folders = [part for part in path.parent.parts if _BIDS.fullmatch(part)]
-    if folders:
-        return folders[-1]
+    if entity:  # the folders may add a session to the same subject
+        return above if above.startswith(f"{entity[0]}_ses-") else entity[0]
+    if above:
+        return above
     return _TISSUE.sub("", stem(path)).lstrip("_- ") or stem(path)
+
+
+def _folder_id(folders: Sequence[str]) -> str:
+    """Entities of the last folder that has any, with the session that is a folder below it."""
+    places = [k for k, folder in enumerate(folders) if _BIDS.fullmatch(folder)]
+    if not places:
+        return ""
+    subject, *below = folders[places[-1] :]
+    session = below[0] if below and _SESSION.fullmatch(below[0]) else ""
+    return f"{subject}_{session}" if session and "_ses-" not in subject else subject
 
 
 def stem(path: str | Path) -> str:
@@ -103,12 +122,10 @@ def images_by_subject(
         if ids is not None:
             raise InputError("ids are given twice: leave out `ids`, or give `images` as a list.")
         ids, images = [str(name) for name in images], list(images.values())
-    paths = find_images([images]) if isinstance(images, str | Path) else [Path(p) for p in images]
+    paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
     if not paths:
         raise InputError("no image was given.")
-    if ids is not None and len(ids) != len(paths):
-        raise InputError(f"{len(ids)} ids for {len(paths)} images: give one id an image.")
-    names = [subject_id(path) for path in paths] if ids is None else [str(one) for one in ids]
+    names = [subject_id(path) for path in paths] if ids is None else _own_ids(ids, len(paths))
     found: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):
         if name in found:
@@ -119,3 +136,31 @@ def images_by_subject(
             )
         found[name] = path
     return found
+
+
+def image_path(image: object) -> Path:
+    """Path of an image; what is no path is named."""
+    if not isinstance(image, str | os.PathLike):
+        raise InputError(
+            f"a {type(image).__name__} is no path of an image. Give the image's file; save one "
+            "that is in memory first (nibabel.save)."
+        )
+    return Path(image)
+
+
+def _paths(images: object) -> list[Path]:
+    if not isinstance(images, Iterable) or hasattr(images, "dataobj"):
+        raise InputError(
+            f"images is a {type(images).__name__}. Give a list of image files, a mapping of id to "
+            "file, or a folder."
+        )
+    return [image_path(one) for one in images]
+
+
+def _own_ids(ids: object, n: int) -> list[str]:
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"ids is {ids!r}: give a list with one id an image.")
+    names = [str(one) for one in ids]
+    if len(names) != n:
+        raise InputError(f"{len(names)} ids for {n} images: give one id an image.")
+    return names

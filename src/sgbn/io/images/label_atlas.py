@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
+from sgbn.validation import is_number
 
 LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
 SCHAEFER_SIZES = range(100, 1001, 100)
@@ -94,15 +95,15 @@ def load_label_atlas(
         atlas = _fetch(atlas.lower(), download)
     name, image, own_labels = _image_and_labels(atlas)
     values, data = _label_values(image, name)
-    skipped = np.unique(np.array(background)).astype(int).tolist()
+    skipped = _background(background)
     values = values[~np.isin(values, skipped)]
     if not values.size:
         raise InputError(f"the atlas {name} has no label but the background ({background}).")
     names = _names(own_labels if labels is None else labels, values, name)
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
     _check_unique(regions, values, name)
-    listed = {v: n for v, n in names.items() if v not in skipped}
-    absent = _absent(listed, values, name)
+    known = {v: n for v, n in names.items() if v not in skipped}
+    absent = _absent(known, values, name)
     index = np.where(np.isin(data, values), np.searchsorted(values, data) + 1, 0).astype(np.int32)
     index.flags.writeable = False
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
@@ -119,6 +120,8 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
         return name, image, labels
     if isinstance(atlas, str | os.PathLike):
         path = Path(atlas)
+        if path.is_dir():
+            raise InputError(f"the atlas {path} is a folder. Give a label image (.nii, .nii.gz).")
         if not path.is_file():
             raise InputError(
                 f"the atlas {path} does not exist. Give a label image (.nii, .nii.gz), or one of "
@@ -174,13 +177,29 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
     return np.unique(labels), labels
 
 
+def _background(background: Any) -> list[int]:
+    """Values that are no region."""
+    many = background if isinstance(background, Collection) else [background]
+    if not all(is_number(one) and float(one).is_integer() for one in many):
+        raise InputError(
+            f"background is {background!r}: give the label value that is no region, as a whole "
+            "number, or a list of such values."
+        )
+    return [int(one) for one in many]
+
+
 def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
     if labels is None:
         return {}
     if isinstance(labels, str | Path):
         return read_label_names(labels)
     if isinstance(labels, Mapping):
-        return {int(value): str(name) for value, name in labels.items()}
+        return {_label_value(value): str(name) for value, name in labels.items()}
+    if not isinstance(labels, Iterable):
+        raise InputError(
+            f"labels is {labels!r}. Give a file of names, a mapping of label to name, or a list of "
+            "names."
+        )
     names = [str(name) for name in labels]
     first = 0 if names and names[0].lower() in ("background", "unknown") else 1
     if values.min() < first or values.max() >= first + len(names):
@@ -190,6 +209,20 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
             f"{values.max()}. Give a mapping of label to name."
         )
     return dict(enumerate(names, start=first))
+
+
+def _label_value(value: Any) -> int:
+    try:
+        whole = int(value)
+        fits = whole == float(value)
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise InputError(
+            f"labels has the key {value!r}, which is no label value. Give a mapping of label (a "
+            "whole number) to name."
+        )
+    return whole
 
 
 def _check_unique(regions: Sequence[str], values: NDArray[np.int64], atlas: str) -> None:
@@ -203,17 +236,16 @@ def _check_unique(regions: Sequence[str], values: NDArray[np.int64], atlas: str)
         first[region] = value
 
 
-def _absent(listed: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, ...]:
+def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, ...]:
     """Regions listed without a voxel; a table of all that a program knows is not such a list."""
     present = set(values.tolist())
-    absent = tuple(name for value, name in listed.items() if value not in present)
+    absent = tuple(name for value, name in known.items() if value not in present)
     if len(absent) > len(present):
         return ()
     if absent:
-        shown = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
         warn(
-            f"{len(absent)} regions of the list have no voxel in the atlas {atlas}: {shown}. They "
-            "get no column."
+            f"{len(absent)} regions of the list have no voxel in the atlas {atlas}: "
+            f"{listed(absent)}. They get no column."
         )
     return absent
 

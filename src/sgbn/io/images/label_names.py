@@ -1,15 +1,16 @@
 """Names of an atlas's labels, from the files that come with atlases.
 
 Known are tables with a header (BIDS ``dseg.tsv`` with index and name, CAT12's ``ROIid;ROIname``),
-two columns without one, colour tables of FreeSurfer and ITK-SNAP, AAL's ``1 Precentral_L 2001`` and
-FSL's XML.
+two columns without one, colour tables of FreeSurfer and ITK-SNAP, AAL's ``1 Precentral_L 2001``,
+``1 = Precentral_L`` and FSL's XML. A line's end from ``#`` on is a comment, if blanks are on both
+sides of the mark and nothing is in quotes.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,6 +20,8 @@ from sgbn.io.images.files import stem
 INDEX_COLUMNS = ("index", "roiid", "id", "value", "key", "label", "number", "intensity")
 NAME_COLUMNS = ("name", "roiname", "region", "label_name", "structure", "labelname", "label")
 SIDECARS = (".tsv", ".csv", ".txt", ".lut", ".xml")  # in this order; the first found counts
+COMMENT = re.compile(r"\s#(?:\s.*)?$")
+INDEX_AND_NAME = re.compile(r"([+-]?\d{1,15}(?:\.0*)?)(?:\s*[=:]\s*|\s+)([^\s=:].*)")
 N_COLOURS = 4  # red, green, blue, alpha at the end of a line of a colour table
 
 Names = dict[int, str]
@@ -76,11 +79,11 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
 
 
 def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
-    lines = [line for line in text.splitlines() if line.split("#")[0].strip()]
+    lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
         raise InputError(f"the labels {path} are empty.")
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
-    if delimiter is None or re.match(r"\s*\d+ +[^\s;,]", lines[0]):
+    if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
         return _from_words(lines, path)
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
@@ -94,6 +97,10 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
             raise InputError(f"the labels {path}: no index and name in the line {row}.")
         pairs.append((int(float(row[index])), row[name]))
     return pairs
+
+
+def _without_comment(line: str) -> str:
+    return line if '"' in line else COMMENT.sub("", line)
 
 
 def _columns(header: list[str], path: Path) -> tuple[int, int]:
@@ -112,16 +119,21 @@ def _columns(header: list[str], path: Path) -> tuple[int, int]:
     return index, name
 
 
-def _from_words(lines: Iterable[str], path: Path) -> list[tuple[int, str]]:
+def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
     """Lines of an index, a name, and in colour tables numbers behind or before the name."""
     values, words = [], []
-    for line in lines:
-        first, rest = (*line.split(maxsplit=1), "")[:2]
-        quoted = re.search(r'"(.*)"', rest)  # ITK-SNAP
-        if not _is_whole(first) or not rest.strip():
-            raise InputError(f"the labels {path}: no index and name in the line {line!r}.")
-        values.append(int(float(first)))
-        words.append([quoted[1]] if quoted else rest.split())
+    for line in lines[1:] if _is_header(lines[0].lower().split()) else lines:
+        found = INDEX_AND_NAME.fullmatch(line.strip())
+        if not found:
+            raise InputError(
+                f"the labels {path}: no index and name in the line {line!r}. Begin each line with "
+                "the label value, then the name, or give a table with the columns index and name."
+            )
+        quoted = re.search(r'"(.*)"', found[2])  # ITK-SNAP
+        values.append(int(float(found[1])))
+        words.append([quoted[1]] if quoted else found[2].split())
+    if not values:
+        raise InputError(f"the labels {path} have no line but the header.")
     n_numbers = min(_n_last_numbers(one) for one in words)
     if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
         n_cut = int(len({" ".join(one[:-1]) for one in words}) == len(words))
@@ -129,6 +141,10 @@ def _from_words(lines: Iterable[str], path: Path) -> list[tuple[int, str]]:
         n_cut = min(n_numbers, N_COLOURS)
     names = [" ".join(one[: len(one) - n_cut]) for one in words]
     return list(zip(values, names, strict=True))
+
+
+def _is_header(words: Sequence[str]) -> bool:
+    return len(words) > 1 and words[0] in INDEX_COLUMNS and words[1] in NAME_COLUMNS
 
 
 def _n_last_numbers(words: list[str]) -> int:

@@ -35,10 +35,10 @@ def subject_table(
     """One row a subject.
 
     Columns: subject_id, image, grid, resampled, coverage (share of the regions' voxels that have a
-    value), zeros (share of those that are exactly 0), regions_empty (regions without a voxel or
-    with nothing but zeros), minimum and maximum in the regions, total (sum over regions of
-    volumes, or mean over regions of means), total_z and regions_outlying (robust z beyond 5; not
-    judged with fewer than ten subjects), flagged, note.
+    value), zeros (share of the finite ones that are exactly 0), regions_empty (regions without a
+    voxel or with nothing but zeros), minimum and maximum of the voxels that have a value,
+    total (sum over regions of volumes, or mean over regions of means), total_z and
+    regions_outlying (robust z beyond 5; not judged with fewer than ten subjects), flagged, note.
     """
     values = np.array([result["values"] for result in results])
     shares = np.array([result["coverage"] for result in results])

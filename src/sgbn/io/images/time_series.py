@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,12 @@ from sgbn.io.images.extraction import (
     study_settings,
     task_name,
 )
-from sgbn.io.images.files import images_by_subject
+from sgbn.io.images.files import image_path, images_by_subject
 from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
-from sgbn.io.images.voxels import check_coverage, place, region_sums
-from sgbn.runs import write_atomically
+from sgbn.io.images.quality import FULL
+from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
+from sgbn.runs import Arrays, write_atomically
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class TimeSeries:
     ----------
     regions : list of str
     values : ndarray of shape (volumes, m regions)
-        Means over the finite voxels; NaN where a region has none.
+        Means over the finite voxels that are not 0 in all volumes; NaN where a region has none.
     coverage : ndarray of shape (m,)
-        Share of the region's voxels that have a value in all volumes.
+        Share of the region's voxels that are finite in all volumes and not 0 in all.
     step : float
         Seconds between volumes as the header has it; NaN where it does not say.
     """
@@ -65,6 +66,8 @@ def extract_time_series(
 ) -> TimeSeries:
     """Mean signal of each region in each volume of a four-dimensional image.
 
+    A voxel that is exactly 0 in all volumes lies outside the mask of the run and has no value.
+
     Parameters
     ----------
     image : path
@@ -80,8 +83,9 @@ def extract_time_series(
     """
     check_share(min_coverage)
     nibabel()
+    path = image_path(image)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
-    return _series(Path(image), atlas, min_coverage)
+    return _series(path, atlas, min_coverage)
 
 
 def write_time_series(
@@ -99,6 +103,8 @@ def write_time_series(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Write ``ID_timeseries.tsv`` for each of many images; a second start does what is missing.
 
+    A subject has one table, that of the image which was given last.
+
     Parameters
     ----------
     images, on_error, n_jobs, progress
@@ -111,8 +117,9 @@ def write_time_series(
     Returns
     -------
     subjects : DataFrame
-        subject_id, image, file, volumes, step, coverage, regions_empty (without a value) and
-        regions_constant (the same value all the time).
+        subject_id, image, file, volumes, step, coverage, regions_empty (without a value),
+        regions_constant (the same value all the time), and flagged (coverage below 95 %, or a
+        region that is empty or constant).
     failures : dict
         Subject id -> message.
     """
@@ -121,26 +128,37 @@ def write_time_series(
     paths, out = images_by_subject(images), Path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     study, targets = out / "series", _targets(out, paths)
+    kept = {s: study / "tasks" / f"{task_name(s, path)}.npz" for s, path in paths.items()}
     for subject, target in targets.items():
         if not target.exists():  # a result without its table is not finished
-            name = task_name(subject, paths[subject])
-            (study / "tasks" / f"{name}.npz").unlink(missing_ok=True)
+            kept[subject].unlink(missing_ok=True)
     same = {"atlas": atlas, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
         study,
         _write,
-        {s: {"path": path, "target": targets[s], **same} for s, path in paths.items()},
+        {
+            s: {"path": path, "target": targets[s], "kept": kept[s], **same}
+            for s, path in paths.items()
+        },
         study_settings(atlas, "time series", min_coverage),
         n_jobs=n_jobs,
         progress=progress,
         on_error=on_error,
     )
+    return _subject_table(paths, targets, results), failures
+
+
+def _subject_table(
+    paths: Mapping[str, Path], targets: Mapping[str, Path], results: Mapping[str, Arrays]
+) -> pd.DataFrame:
     rows = [
         {"subject_id": subject, "image": str(paths[subject]), "file": targets[subject].name}
         | {key: value.item() for key, value in result.items()}
         for subject, result in results.items()
     ]
-    return pd.DataFrame(rows), failures
+    table = pd.DataFrame(rows)
+    odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
+    return table.assign(flagged=odd | (table["coverage"] < FULL))
 
 
 def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
@@ -157,7 +175,14 @@ def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
     return targets
 
 
-def _write(path: Path, target: Path, atlas: LabelAtlas, min_coverage: float) -> dict[str, Any]:
+def _write(
+    path: Path, target: Path, kept: Path, atlas: LabelAtlas, min_coverage: float
+) -> dict[str, Any]:
+    """Write the table of a subject in place of that of any other image, and sum it up."""
+    target.unlink(missing_ok=True)
+    owner = kept.stem.rpartition(".")[0]
+    for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
+        old.unlink()
     series = _series(path, atlas, min_coverage)
     write = partial(series.table().to_csv, sep="\t", index=False, na_rep="n/a")
     write_atomically(target, write)
@@ -180,12 +205,19 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
             "command line)."
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
-    values, counts = np.empty((n_volumes, m)), placed.n_voxels
+    sums, found = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
+    ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
+    always, zero = ~ever, ~ever  # finite, and 0, in all volumes
     for t, volume in enumerate(volumes(image, path)):
-        sums, found = region_sums(volume[placed.where], placed.region, m)
-        values[t] = np.where(found > 0, sums / np.maximum(found, 1), np.nan)
-        counts = np.minimum(counts, found)
+        inside = volume[placed.where]
+        finite = np.isfinite(inside)
+        sums[t], found[t] = region_sums(inside, finite, placed.region, m)
+        ever, always, zero = ever | finite, always & finite, zero & (inside == 0)
+    check_content(path, ever, ~zero)
+    counts = np.bincount(placed.region[always & ~zero], minlength=m)
     coverage = check_coverage(path, atlas, placed, counts, min_coverage)
+    found -= np.bincount(placed.region[zero], minlength=m)
+    values = np.where(found > 0, sums / np.maximum(found, 1), np.nan)
     return TimeSeries(list(atlas.regions), values, coverage, _step(image))
 
 

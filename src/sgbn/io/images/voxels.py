@@ -72,12 +72,11 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 
 
 def region_sums(
-    values: NDArray[Any], region: NDArray[np.intp], m: int
+    values: NDArray[Any], known: NDArray[np.bool_], region: NDArray[np.intp], m: int
 ) -> tuple[Array, NDArray[np.intp]]:
-    """Sum of the finite values of each of `m` regions in double precision, and their number."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        values, region = values[finite], region[finite]
+    """Sum of the known values of each of `m` regions in double precision, and their number."""
+    if not known.all():
+        values, region = values[known], region[known]
     sums = np.asarray(np.bincount(region, values, m), dtype=np.float64)
     return sums, np.bincount(region, minlength=m)
 
@@ -91,7 +90,7 @@ def measure_image(
     -------
     dict
         ``values`` and ``coverage`` a region, and single entries on the image. A region without a
-        voxel in the image is NaN.
+        voxel in the image, or in a mean without one that has a value, is NaN.
     """
     image = open_image(path)
     _, n_volumes = spatial_shape(image, path)
@@ -104,22 +103,33 @@ def measure_image(
     (volume,) = volumes(image, path)
     placed = place(atlas, grid)
     inside = volume[placed.where]
-    sums, counts = region_sums(inside, placed.region, len(atlas.regions))
+    finite, nonzero = np.isfinite(inside), inside != 0
+    check_content(path, finite, nonzero)
+    known = finite if measure == "volume" else finite & nonzero
+    sums, counts = region_sums(inside, known, placed.region, len(atlas.regions))
     coverage = check_coverage(path, atlas, placed, counts, min_coverage)
-    known = inside[np.isfinite(inside)]
-    if not known.any():
-        raise InputError(f"{path} is empty: all its voxels in the atlas are 0. Make it again.")
+    minimum, maximum = inside[known].min(), inside[known].max()
     factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
     return {
         "values": np.where(counts > 0, sums * factor, np.nan),
         "coverage": coverage,
         "grid": str(grid),
         "resampled": placed.resampled,
-        "minimum": known.min(),
-        "maximum": known.max(),
-        "zeros": 1 - np.count_nonzero(known) / known.size,
-        "note": _note(image, measure, float(known.min()), float(known.max())),
+        "minimum": minimum,
+        "maximum": maximum,
+        "zeros": 1 - np.count_nonzero(finite & nonzero) / np.count_nonzero(finite),
+        "note": _note(image, measure, float(minimum), float(maximum)),
     }
+
+
+def check_content(path: Path, finite: NDArray[np.bool_], nonzero: NDArray[np.bool_]) -> None:
+    """Refuse an image whose voxels in the atlas are all NaN or infinite, or else 0."""
+    if finite.size and not finite.any():
+        raise InputError(
+            f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make it again."
+        )
+    if finite.size and not (finite & nonzero).any():
+        raise InputError(f"{path} is empty: all its voxels in the atlas are 0. Make it again.")
 
 
 def check_coverage(
@@ -129,15 +139,21 @@ def check_coverage(
     counts: NDArray[np.intp],
     min_coverage: float,
 ) -> Array:
-    """Share of each region that has a value; an error if that of all voxels is too small."""
+    """Share of each region that has a value; an error if that of all voxels is 0 or too small."""
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
-    if total < min_coverage:
+    if total < min_coverage or not total:
+        seen = in_view > 0 and in_view >= min_coverage
+        remedy = (
+            "Check its mask (NaN is no value, nor is 0 in a mean or a series)"
+            if seen
+            else f"Normalise it to the space of {atlas.name}"
+        )
+        less = f", less than {min_coverage:.0%}" if min_coverage else ""
         raise InputError(
             f"{path} has values in {total:.0%} of the atlas's voxels only ({in_view:.0%} lie in "
-            f"its field of view), less than {min_coverage:.0%}. Normalise it to the space of "
-            f"{atlas.name}, or allow less coverage (min_coverage)."
+            f"its field of view){less}. {remedy}, or allow less coverage (min_coverage)."
         )
     return coverage
 

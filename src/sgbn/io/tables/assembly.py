@@ -10,14 +10,19 @@ import numpy as np
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed
-from sgbn.io.tables.cells import covariate, first_blank, group_labels, region_values
-from sgbn.io.tables.columns import Options, choose_regions, find_column, id_column, unknown_column
+from sgbn.io.tables.cells import (
+    check_label_sentinels,
+    check_repeated,
+    covariate,
+    first_blank,
+    region_values,
+    text_labels,
+)
+from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import check_ids, join_participants, with_ids
+from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import RawTable
-
-MANY_ROWS = 10  # rows from which on labels can be told from numbers of their own
-OWN_LABELS = 0.5  # share of rows with a label of their own beyond which it is no group
 
 
 def read_as_text(options: Options, columns: list[str]) -> set[str]:
@@ -34,9 +39,17 @@ def find_id(table: RawTable, options: Options) -> str | None:
     return options.id if options.id is not None else id_column(table.columns, options.named)
 
 
-def assemble(table: RawTable, options: Options, participants: Source | None = None) -> Cohort:
-    """Check every column that is asked for, and make the cohort."""
-    own = find_id(table, options)
+def assemble(
+    table: RawTable, options: Options, participants: Source | None = None, own: str | None = None
+) -> Cohort:
+    """Check every column that is asked for, and make the cohort.
+
+    Parameters
+    ----------
+    own : str, optional
+        Column of ids, if it is known by now; then `options.id` is that of the participants.
+    """
+    own = find_id(table, options) if own is None else own
     table = with_ids(table, own)
     if participants is not None:
         table = _joined(table, options, participants)
@@ -48,7 +61,7 @@ def assemble(table: RawTable, options: Options, participants: Source | None = No
         name: covariate(table, columns[name], options.missing) for name in options.covariates
     }
     taken = [*columns.values(), *([own] if own is not None else [])]
-    choice = choose_regions(table, taken, options)
+    choice = choose_regions(table, taken, options, has_ids=own is not None)
     facts = {
         **table.facts,
         "ids": "row numbers" if own is None else own,
@@ -69,11 +82,14 @@ def assemble(table: RawTable, options: Options, participants: Source | None = No
 
 def _joined(table: RawTable, options: Options, participants: Source) -> RawTable:
     people = load_table(participants, lambda columns: read_as_text(options, columns))
-    own = find_id(people, replace(options, id=None))
+    used = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
+    if options.id not in {None, *used, *table.columns, *people.columns}:
+        raise unknown_column(table, str(options.id), "id", people)
+    own = find_id(people, options if options.id in people.columns else replace(options, id=None))
     if own is None:
         raise InputError(
             f"{people.name} has no column of ids, by which it could be joined. Call it "
-            "'participant_id'."
+            "'participant_id', or name it (id=, --id)."
         )
     people = with_ids(people, own)
     check_ids(people, own)
@@ -85,21 +101,34 @@ def _joined(table: RawTable, options: Options, participants: Source) -> RawTable
             "in one of them."
         )
     absent = [name for name in named if find_column(table.columns, name) is None]
-    found = [find_column(people.columns, name) for name in absent]
-    wanted = [column for column in found if column is not None]
+    wanted = []
+    for name in absent:
+        column = find_column(people.columns, name)
+        if column is None:
+            raise unknown_column(table, name, options.named[name], people)
+        wanted.append(column)
+    wanted = list(dict.fromkeys(wanted))
+    ignored = [column for column in people.columns if column not in (own, *wanted)]
+    people = replace(people, facts={**people.facts, "ignored": ignored})
     may_lack = options.groups is not None and options.group in wanted
     return join_participants(table, people, wanted, may_lack)
 
 
 def _columns(table: RawTable, options: Options) -> dict[str, str]:
     """Name that was asked for -> column, for all roles but the id."""
-    columns = {}
+    columns: dict[str, str] = {}
     for name, role in options.named.items():
         if role == "id":
             continue
         found = find_column(table.columns, name)
         if found is None:
             raise unknown_column(table, name, role)
+        other = next((asked for asked, column in columns.items() if column == found), None)
+        if other is not None:
+            raise InputError(
+                f"{other!r} and {name!r} are both the column {found!r} of "
+                f"{table.source_of(found)}. Name it once."
+            )
         columns[name] = found
     return columns
 
@@ -111,7 +140,7 @@ def _groups(
     if options.group is None:
         return table, None, {}
     column = columns[options.group]
-    found = group_labels(table, column, options.missing)
+    found = text_labels(table, column, options.missing)
     left_out: dict[str, int] = {}
     if options.groups is not None:
         _check_groups(table, column, found, options.groups)
@@ -119,19 +148,15 @@ def _groups(
         left_out = dict(Counter(label for label, k in zip(found, kept, strict=True) if not k))
         table = table.keep(kept)
         found = [label for label in found if label in options.groups]
+    else:
+        check_label_sentinels(table, column, found, options.missing)
     blank = first_blank(found)
     if blank is not None:
         raise InputError(
             f"{table.where(blank, column)}: the group is missing ({found.count('')} such rows). "
-            "Fill it in, or give groups=[...] to keep the rows of these groups alone."
+            "Fill it in, or give groups=[...] (--groups) to keep the rows of these groups alone."
         )
-    distinct = len(set(found))
-    if len(found) >= MANY_ROWS and distinct > OWN_LABELS * len(found):
-        raise InputError(
-            f"{table.source_of(column)}, column {column!r}: {distinct} different labels in "
-            f"{len(found)} rows, such as {listed(found, 3)}. This is no group: name the column "
-            "that holds it (group=)."
-        )
+    check_repeated(table, column, found, "group")
     return table, found, left_out
 
 
@@ -151,7 +176,8 @@ def _sites(table: RawTable, columns: dict[str, str], options: Options) -> list[s
     if options.site is None:
         return None
     column = columns[options.site]
-    found = group_labels(table, column, options.missing)
+    found = text_labels(table, column, options.missing)
+    check_label_sentinels(table, column, found, options.missing)
     blank = first_blank(found)
     if blank is not None:
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
-from sgbn.io.tables.raw import MISSING, RawTable, as_text, is_number_type, labels
+from sgbn.exceptions import InputError, listed
+from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
 
 Array = NDArray[np.float64]
 
@@ -24,11 +24,16 @@ SENTINELS = (-9.0, *(float(sign + d * k) for sign in "-+" for d in "789" for k i
 BLOCK = 32  # columns that are turned at once: they fit the cache
 FAR = 3.0  # ranges of all others beyond which such a number is no value
 FEW = 3  # other values that are too few to tell
+MANY_ROWS = 10  # rows from which on labels can be told from values of their own
+OWN_LABELS = 0.5  # share of rows with a label of their own beyond which these are no labels
+
+OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
 
 _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_GROUPED = re.compile(r"[+-]?\d{1,3}([.,' ]\d{3})+([.,]\d+)?|[+-]?\d+[.,]\d+[.,]\d+")
+_GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
+_EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
 
 
 @dataclass(frozen=True)
@@ -39,24 +44,29 @@ class Missing:
     ----------
     texts : frozenset of str
     numbers : tuple of float
-    given : bool
-        Whether the caller named any: numbers such as -999 are then taken as they are.
+    unguarded : bool
+        Whether numbers such as -999 are taken as they are, as ``[]`` asks for.
     """
 
     texts: frozenset[str] = MISSING
     numbers: tuple[float, ...] = ()
-    given: bool = False
+    unguarded: bool = False
 
     @classmethod
     def of(cls, markers: object) -> Missing:
         """From the argument of a reader: None, one marker, or several."""
         if markers is None:
             return cls()
+        if isinstance(markers, Mapping):
+            raise InputError(
+                "missing is a mapping. Give one list of markers for all columns, such as "
+                "missing=['unknown', -999]."
+            )
         one = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
         found: Sequence[object] = [markers] if one else list(markers)  # type: ignore[call-overload]
         texts = frozenset(as_text(marker) for marker in found)
         numbers = tuple(float(text) for text in sorted(texts) if NUMBERS["."].fullmatch(text))
-        return cls(MISSING | texts, numbers, given=True)
+        return cls(MISSING | texts, numbers, unguarded=not texts)
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,8 @@ def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
         if missing.numbers:
             values = np.where(np.isin(values, missing.numbers), np.nan, values)
         return Parsed(values, np.zeros(len(values), bool), np.isnan(values))
-    read = [_number(cell, table.decimal, missing) for cell in cells.to_numpy(object)]
+    decimal = table.origin_of(column).decimal
+    read = [_number(cell, decimal, missing) for cell in cells.to_numpy(object)]
     values = np.array([math.nan if number is None else number for number in read], np.float64)
     bad = np.array([number is None for number in read], bool)
     return Parsed(values, bad, np.isnan(values) & ~bad)
@@ -132,44 +143,64 @@ def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> 
 def _region(table: RawTable, region: str, missing: Missing) -> Array:
     parsed = parse(table, region, missing)
     if parsed.bad.any():
-        raise _no_number(table, region, parsed, "region")
+        raise _no_number(table, region, parsed.bad, "region")
     return parsed.values
 
 
 def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
-    """Numbers if all cells that are there are numbers, else labels."""
+    """Numbers if all cells that are there are numbers, labels if none is."""
     parsed = parse(table, column, missing)
-    if parsed.kind == "mixed":
-        raise _no_number(table, column, parsed, "covariate")
-    if parsed.kind == "text":
-        found = labels(table.frame[column], missing.texts)
-        check_spelling(table, column, found)
+    if parsed.bad.any():
+        found = text_labels(table, column, missing)
+        check_label_sentinels(table, column, found, missing)
+        _check_no_numbers(table, column, parsed)
+        check_repeated(table, column, found, "covariate")
         return np.array(found, dtype=str)
     check_finite(table, column, parsed.values)
     check_sentinels(table, column, parsed.values, missing)
     return parsed.values
 
 
-def _no_number(table: RawTable, column: str, parsed: Parsed, role: str) -> InputError:
-    row = int(np.flatnonzero(parsed.bad)[0])
+def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
+    """Refuse labels with numbers among them, in whatever way these are written."""
+    cells = table.frame[column].to_numpy(object)
+    like = [ANY_NUMBER.fullmatch(as_text(c)) or _GROUPED.fullmatch(as_text(c)) for c in cells]
+    written = parsed.bad & np.array([found is not None for found in like], bool)
+    if written.any():
+        raise _no_number(table, column, written, "covariate")
+    if not (parsed.bad | parsed.missing).all():
+        error = _no_number(table, column, parsed.bad, "covariate")
+        raise InputError(f"{error} Numbers that are labels need a letter each.")
+
+
+def _no_number(table: RawTable, column: str, bad: NDArray[np.bool_], role: str) -> InputError:
+    row = int(np.flatnonzero(bad)[0])
     cell = as_text(table.frame[column].iloc[row])
-    count = int(parsed.bad.sum())
+    count = int(bad.sum())
     others = f" ({count} such cells in this column)" if count > 1 else ""
     return InputError(
         f"{table.where(row, column)}: the {role} holds {cell[:60]!r}, which is no number{others}. "
-        + _remedy(cell, table.decimal)
+        + _remedy(cell, table.origin_of(column).decimal)
     )
 
 
 def _remedy(cell: str, decimal: str) -> str:
     other = "," if decimal == "." else "."
     if NUMBERS[other].fullmatch(cell) and decimal == ".":
-        return "If the comma separates decimals, give decimal=','; else remove it."
-    if _GROUPED.fullmatch(cell):
-        return "Thousands separators are not guessed: write the number without them."
+        return (
+            "If the comma separates decimals, give decimal=',' (--decimal ,) or write a point; "
+            "else remove it."
+        )
+    if _GROUPED.fullmatch(cell) or NUMBERS[other].fullmatch(cell):
+        return (
+            "Thousands separators are not guessed: write the number without them, or give the "
+            "decimal mark (decimal=, --decimal)."
+        )
+    if _EXCEL_ERROR.fullmatch(cell):
+        return "This is an error of Excel: correct the formula, or leave the cell empty."
     return (
         "Correct the cell, leave it empty, or, if it stands for a missing value, name it in "
-        "missing=."
+        "missing= (--missing)."
     )
 
 
@@ -187,27 +218,70 @@ def check_sentinels(table: RawTable, column: str, values: Array, missing: Missin
     """Refuse a number such as -999 that lies far from all others: it stands for "missing"."""
     present = values[~np.isnan(values)]
     others = present[~np.isin(present, SENTINELS)]
-    if missing.given or len(others) < FEW:
+    if missing.unguarded or len(others) < FEW:
         return
     low, high = others.min(), others.max()
     reach = FAR * (high - low)
     for sentinel in sorted(set(present.tolist()) & set(SENTINELS)):
         below = sentinel < 0 and (low >= 0 or sentinel < low - reach)
         if below or sentinel > high + reach:
-            rows = np.flatnonzero(values == sentinel)
-            raise InputError(
-                f"{table.where(int(rows[0]), column)}: {sentinel:g} lies far from all other "
-                f"values ({low:g} to {high:g}) and looks like a mark for a missing cell "
-                f"({len(rows)} such cells in this column). Give missing=[{sentinel:g}] to read it "
-                "as missing, missing=[] to take it as it is."
-            )
+            said = f"lies far from all other values ({low:g} to {high:g})"
+            raise _sentinel(table, column, values == sentinel, f"{sentinel:g}", said)
 
 
-def group_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
-    """Labels of groups or sites, "" where missing; spelled in one way each."""
+def check_label_sentinels(
+    table: RawTable, column: str, found: Sequence[str], missing: Missing
+) -> None:
+    """Refuse a label such as -999, unless labels are numbers and it lies among them."""
+    values = np.array([math.nan if (v := _value(label)) is None else v for label in found])
+    words = [label for label, value in zip(found, values, strict=True) if label and value != value]
+    if not words:
+        check_sentinels(table, column, values, missing)
+    elif np.isin(values, SENTINELS).any() and not missing.unguarded:
+        row = int(np.flatnonzero(np.isin(values, SENTINELS))[0])
+        said = f"is no label as the others ({listed(sorted(set(words)), 3)})"
+        raise _sentinel(table, column, values == values[row], found[row], said)
+
+
+def _value(label: str) -> float | None:
+    """Finite number that a label is."""
+    value = float(label) if NUMBERS["."].fullmatch(label) else math.inf
+    return value if math.isfinite(value) else None
+
+
+def _sentinel(
+    table: RawTable, column: str, where: NDArray[np.bool_], sentinel: str, said: str
+) -> InputError:
+    return InputError(
+        f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {said} and looks like a "
+        f"mark for a missing cell ({where.sum()} such cells in this column). Give "
+        f"missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
+        "(--missing without a value) to take it as it is."
+    )
+
+
+def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
+    """Labels, "" where missing; spelled in one way each."""
     found = labels(table.frame[column], missing.texts)
+    if missing.numbers:
+        found = ["" if _value(label) in missing.numbers else label for label in found]
+    for row, label in enumerate(found):
+        if _EXCEL_ERROR.fullmatch(label):
+            raise InputError(f"{table.where(row, column)}: {label!r}. {_remedy(label, '.')}")
     check_spelling(table, column, found)
     return found
+
+
+def check_repeated(table: RawTable, column: str, found: Sequence[str], role: str) -> None:
+    """Refuse labels that most rows have to themselves, such as ids, dates or numbers."""
+    present = [label for label in found if label]
+    distinct = len(set(present))
+    if len(present) >= MANY_ROWS and distinct > OWN_LABELS * len(present):
+        raise InputError(
+            f"{table.source_of(column)}, column {column!r}: {distinct} different labels in "
+            f"{len(present)} rows, such as {listed(present, 3)}. Ids, dates and the like are no "
+            f"{role}: name the column that holds it ({OPTIONS[role]})."
+        )
 
 
 def check_spelling(table: RawTable, column: str, found: Sequence[str]) -> None:

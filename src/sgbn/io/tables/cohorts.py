@@ -13,16 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.atlases import Atlas
-from sgbn.cohort import Cohort
+from sgbn.cohort import SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
-from sgbn.io.tables.columns import Options
 from sgbn.io.tables.files import PARQUET, Source, load_table
+from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
 from sgbn.io.tables.sheets import EXTRA
 from sgbn.runs import write_atomically
 
-ID, GROUP, SITE = "subject_id", "group", "site"
+ID, GROUP = "subject_id", "group"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -58,8 +58,8 @@ def read_table(
         Column of subject ids, each only once; leading zeros are kept. If not given, a column that
         is called so (``subject_id``, ``participant_id``, ``ID``, ...), else rows are numbered.
     covariates : str or list of str
-        Columns of numbers or labels; cells may be missing. ``eTIV`` finds FreeSurfer's other names
-        of it too.
+        Columns of numbers or of labels, never both; cells may be missing. ``eTIV`` finds
+        FreeSurfer's other names of it too.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``), or ``"all"``: every column of numbers that has no other
         role. If not given, the columns that match an atlas; any other column of numbers is then
@@ -75,15 +75,16 @@ def read_table(
         the first that there is.
     participants : path or DataFrame, optional
         A second table with group, covariates or site, such as BIDS ``participants.tsv``; joined
-        by id, with or without ``sub-``.
+        by id, with or without ``sub-``. Its decimal mark is found by itself.
     sheet : str or int, optional
-        Of an Excel file; the first if not given.
+        Of an Excel file: its name, or its place counted from 0; the first if not given. Text that
+        is a number and names no sheet counts from 1, as at the command line.
     delimiter, decimal : str, optional
         Of a text file; found if not given.
     missing : str, number or list, optional
-        What stands for a missing cell beside the usual (empty, NA, n/a, NaN, ".", "-", ...). If
-        not given, a number such as -999 that lies far from all others is an error; ``[]`` takes
-        it as it is.
+        What stands for a missing cell beside the usual (empty, NA, n/a, NaN, ".", "-", ...). Any
+        other number such as -999 that lies far from all values is an error; ``[]`` takes it as
+        it is.
 
     Returns
     -------

@@ -9,26 +9,27 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
+
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, did_you_mean, listed, warn
-from sgbn.io.tables.cells import Missing, parse
-from sgbn.io.tables.raw import ROW_NAMES, RawTable, as_text, is_number_type
+from sgbn.io.tables.cells import Array, Missing, parse
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type
 
-# Names of id columns in lower case, the likeliest first.
+# Names of id columns in lower case, letters and digits only, the likeliest first.
 ID_NAMES = (
-    "subject_id",
-    "participant_id",
     "subjectid",
+    "participantid",
     "subjid",
-    "subj_id",
-    "sub_id",
+    "subid",
     "subject",
     "participant",
     "subj",
     "sub",
     "id",
     "names",
-    "src_subject_id",
+    "srcsubjectid",
 )
 FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)  # first cell of its tables
 INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
@@ -37,84 +38,34 @@ WITH_NUMBERS = ("number", "mixed")
 FEWEST = 2  # regions of a network
 
 
-@dataclass(frozen=True)
-class Options:
-    """The columns a caller asks for; see `sgbn.io.tables.read_table`."""
-
-    group: str | None = None
-    id: str | None = None
-    covariates: tuple[str, ...] = ()
-    site: str | None = None
-    regions: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    groups: tuple[str, ...] | None = None
-    atlas: Atlas | str | None = None
-    measure: tuple[str, ...] = ()
-    missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
-    only_regions: bool = False  # the table holds measures alone: unknown ones are left out
-
-    @classmethod
-    def of(cls, **given: Any) -> Options:
-        """From the arguments of a reader."""
-        for name in ("covariates", "exclude", "measure"):
-            given[name] = _several(given.get(name) or (), name)
-        for name in ("groups", "regions"):
-            given.setdefault(name)
-            if given[name] is not None:
-                given[name] = _several(given[name], name)
-        if given["groups"] is not None:
-            given["groups"] = tuple(map(as_text, given["groups"]))
-            if given["group"] is None:
-                raise InputError("groups= chooses among the labels of a column: give group= too.")
-        given["missing"] = Missing.of(given.get("missing"))
-        options = cls(**given)
-        options._check_distinct()
-        return options
-
-    @property
-    def named(self) -> dict[str, str]:
-        """Column -> what it was named for."""
-        single = {"id": self.id, "group": self.group, "site": self.site}
-        roles = {str(column): role for role, column in single.items() if column is not None}
-        return {**dict.fromkeys(self.covariates, "covariate"), **roles}
-
-    def _check_distinct(self) -> None:
-        roles = [("id", self.id), ("group", self.group), ("site", self.site)]
-        roles += [("covariate", name) for name in self.covariates]
-        seen: dict[str, str] = {}
-        for role, column in roles:
-            if column is None:
-                continue
-            if not isinstance(column, str):
-                raise InputError(f"{role} is {column!r}. Give the name of a column.")
-            if column in seen:
-                raise InputError(
-                    f"column {column!r} is named as {seen[column]} and as {role}. A column has one "
-                    "role: name another, or leave one out."
-                )
-            seen[column] = role
-
-
-def _several(names: object, what: str) -> tuple[Any, ...]:
-    if isinstance(names, str):
-        return (names,)
-    if not isinstance(names, Iterable):
-        raise InputError(f"{what} is {names!r}. Give a name or a list of names.")
-    return tuple(names)
-
-
 def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
     """Column whose name says that it holds ids."""
-    free = [column for column in columns if column not in set(taken)]
-    lower: dict[str, str] = {}
+    named = [column for column in columns if column != ROW_NAMES]
+    free = [column for column in named if column not in set(taken)]
+    plain: dict[str, str] = {}
     for column in free:
-        lower.setdefault(column.lower(), column)
+        plain.setdefault(_plain(column), column)
     for name in ID_NAMES:
-        if name in lower:
-            return lower[name]
-    if free and (free[0] == columns[0]) and FREESURFER_ID.fullmatch(free[0]):
+        if name in plain:
+            return plain[name]
+    if free and (free[0] == named[0]) and FREESURFER_ID.fullmatch(free[0]):
         return free[0]
-    return ROW_NAMES if ROW_NAMES in free else None
+    return ROW_NAMES if ROW_NAMES in {*columns} - {*taken} else None
+
+
+def _plain(name: str) -> str:
+    """Name in lower case, letters and digits only."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _like_ids(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
+    """Those columns of numbers that end in "id" and hold whole numbers, each only once."""
+    ending = [column for column in columns if _plain(column).endswith("id")]
+    return [name for name in ending if _counts(parse(table, name, missing).values)]
+
+
+def _counts(values: Array) -> bool:
+    return len(np.unique(values)) == len(values) and bool((values == np.round(values)).all())
 
 
 def find_column(columns: Sequence[str], name: str) -> str | None:
@@ -126,10 +77,13 @@ def find_column(columns: Sequence[str], name: str) -> str | None:
     return None
 
 
-def unknown_column(table: RawTable, name: str, role: str) -> InputError:
-    """Error about a column that is not there."""
-    near = did_you_mean(name, table.columns)
-    return InputError(f"{table.name} has no column {name!r} to be the {role}. {near}")
+def unknown_column(
+    table: RawTable, name: str, role: str, people: RawTable | None = None
+) -> InputError:
+    """Error about a column that is not there, nor in a table of participants."""
+    near = did_you_mean(name, [*table.columns, *(people.columns if people else ())])
+    neither = f", nor has {people.name}" if people else ""
+    return InputError(f"{table.name} has no column {name!r} to be the {role}{neither}. {near}")
 
 
 @dataclass(frozen=True)
@@ -141,23 +95,34 @@ class Choice:
     facts: dict[str, Any]
 
 
-def choose_regions(table: RawTable, taken: Sequence[str], options: Options) -> Choice:
+def choose_regions(
+    table: RawTable, taken: Sequence[str], options: Options, has_ids: bool = True
+) -> Choice:
     """Regions among the columns that have no other role.
 
     Parameters
     ----------
     taken : sequence of str
         Columns with another role, the id column among them.
+    has_ids : bool
+        Without ids, a column that looks like them is pointed out.
     """
     excluded = _matching(table, options.exclude, "exclude", taken)
     used = {*taken, *excluded, ROW_NAMES}
     free = [column for column in table.columns if column not in used]
     if options.regions is None:
-        chosen, match, others = _by_atlas(table, free, options)
+        chosen, match, others = _by_atlas(table, free, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
         chosen, match = _by_name(table, free, taken, options)
         others, rule = [], ALL if options.regions == (ALL,) else "given"
+        unknown = [] if has_ids or rule != ALL else [c for c in chosen if c in match.unmatched]
+        ids = _like_ids(table, unknown, options.missing)
+        if ids:
+            raise InputError(
+                f"{table.name}: {_is_id(ids)} Leave it out (exclude=, --exclude) if it is neither "
+                "id nor region; if it is a region, name all regions (regions=, --regions)."
+            )
     if len(chosen) < FEWEST:
         raise _too_few(table, chosen, free, options)
     left = {*chosen, *match.totals, *others}
@@ -197,7 +162,7 @@ def _fitting(table: RawTable, pattern: str, taken: Sequence[str]) -> list[str]:
 
 
 def _by_atlas(
-    table: RawTable, free: list[str], options: Options
+    table: RawTable, free: list[str], options: Options, has_ids: bool
 ) -> tuple[list[str], AtlasMatch, list[str]]:
     """Columns that match an atlas, and those of measures that were not chosen."""
     match = match_columns(free, options.atlas)
@@ -206,17 +171,39 @@ def _by_atlas(
     if numeric and options.only_regions:
         warn(
             f"{table.name}: {len(numeric)} columns are unknown to the atlas and left out: "
-            f"{listed(numeric)}. Exclude them (exclude=) to say so, or take regions='all'."
+            f"{listed(numeric)}. Exclude them (exclude=, --exclude) to say so, or take "
+            f"regions='all' (--regions all).{_better_atlas(free, match, options)}"
         )
     elif numeric and len(chosen) >= FEWEST:
+        ids = [] if has_ids else _like_ids(table, numeric, options.missing)
         raise InputError(
             f"{table.name}: these columns hold numbers, but are no known region and were not "
-            f"named: {listed(numeric, len(numeric))}. Name each as covariate (covariates=, "
-            "--covariates), leave it out (exclude=, --exclude), or take all columns of numbers "
-            "that have no other role as regions (regions='all', --regions all)."
+            f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
+            "site=, covariates=; --id, --group, --site, --covariates), leave it out (exclude=, "
+            "--exclude), or take all columns of numbers that have no other role as regions "
+            f"(regions='all', --regions all).{' ' + _is_id(ids) if ids else ''}"
+            + _better_atlas(free, match, options)
         )
     kept = set(chosen)
     return chosen, match, [m.column for m in match.columns if m.column not in kept]
+
+
+def _is_id(columns: Sequence[str]) -> str:
+    name = columns[0]
+    return f"{name!r} looks like the subjects' ids: name it so (id={name!r}, --id {name!r})."
+
+
+def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
+    """Sentence about an atlas that matches more columns than the one that was given."""
+    if options.atlas is None or match.atlas is None:
+        return ""
+    best = match_columns(free)
+    if best.atlas is None or len(best.columns) < len(match.columns) + FEWEST:
+        return ""
+    return (
+        f" The atlas {match.atlas.name} (atlas=, --atlas) matches {len(match.columns)} columns, "
+        f"but {best.atlas.name} {len(best.columns)}: is this the right one?"
+    )
 
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
@@ -271,8 +258,8 @@ def _several_columns(
     first = next(name for name in there if name)
     return InputError(
         f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
-        f"in this table are {_said(there)}. Choose one, such as measure={first!r}, or several in "
-        "order of preference."
+        f"in this table are {_said(there)}. Choose one, such as measure={first!r} (--measure "
+        f"{first}), or several in order of preference."
     )
 
 
@@ -294,7 +281,7 @@ def _by_name(
     if listed_totals:
         raise InputError(
             f"{listed(listed_totals)} in regions= is a total of other columns and no region. Name "
-            "it as a covariate (covariates=), or leave it out."
+            "it as a covariate (covariates=, --covariates), or leave it out."
         )
     allowed = set(free) - totals
     found = _matching(table, patterns, "regions", taken)
@@ -311,9 +298,10 @@ def _too_few(
             f"{FEWEST}. Say which are regions (regions=['name', 'lh_*'], or regions='all' for all "
             f"columns of numbers; --regions). Columns of numbers: {listed(numeric) or 'none'}; "
             f"all columns: {listed(table.columns)}."
+            + _better_atlas(free, match_columns(free, options.atlas), options)
         )
     return InputError(
         f"{table.name}: {len(chosen)} columns are left as regions ({listed(chosen) or 'none'}), "
-        f"and a network needs {FEWEST}. Name more in regions=. Its columns are "
+        f"and a network needs {FEWEST}. Name more in regions= (--regions). Its columns are "
         f"{listed(table.columns)}."
     )

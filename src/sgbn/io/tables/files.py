@@ -25,7 +25,7 @@ from sgbn.io.tables.raw import (
 )
 from sgbn.io.tables.raw import as_text as text_of
 from sgbn.io.tables.sheets import EXCEL, EXTRA, read_sheet
-from sgbn.io.tables.text import check_decimal, parse_text
+from sgbn.io.tables.text import check_marks, parse_text
 from sgbn.validation import table_names
 
 Source = str | PathLike[str] | pd.DataFrame
@@ -52,11 +52,11 @@ def load_table(
     as_text : callable
         Names in the header -> those whose cells must stay as written.
     sheet : str or int, optional
-        Of an Excel file; the first if not given.
+        Of an Excel file, by name or number; the first if not given.
     delimiter, decimal : str, optional
         Of a text file; found if not given.
     """
-    check_decimal(decimal)
+    check_marks(delimiter, decimal)
     if isinstance(source, pd.DataFrame):
         return from_frame(source, "the DataFrame", decimal)
     if not isinstance(source, str | PathLike):
@@ -66,7 +66,7 @@ def load_table(
     name, path = repr(str(source)), Path(source)
     suffix = path.suffix.lower()
     if sheet is not None and suffix not in EXCEL:
-        raise InputError(f"{name} has no sheets: leave out sheet={sheet!r}.")
+        raise InputError(f"{name} has no sheets: leave out sheet={sheet!r} (--sheet).")
     content = _read_bytes(path, name)
     if suffix in EXCEL:
         table = read_sheet(path, name, as_text, sheet, decimal)
@@ -85,7 +85,10 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
         raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
     names = clean_names(table_names(frame))
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
-    if text_of(index.name) or index.dtype.kind not in "iu":
+    counts = index.dtype.kind in "iu" and (
+        not index.is_unique or np.array_equal(index, np.arange(len(index)))
+    )
+    if text_of(index.name) or not counts:
         table = pd.concat([pd.Series(index.to_numpy(object)), table], axis=1)
         names = [text_of(index.name), *names]
     table = name_columns(table, names, name)
@@ -95,7 +98,7 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
     if len(rows) < len(table):
         table = table.iloc[rows].reset_index(drop=True)
     facts = {"source": name, "rows": len(rows)}
-    return RawTable(table, Origin(name, rows, FROM_ZERO), facts=facts, decimal=decimal or ".")
+    return RawTable(table, Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
 
 
 def _read_bytes(path: Path, name: str) -> bytes:

@@ -14,10 +14,10 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
 from sgbn.io.tables.cells import parse
-from sgbn.io.tables.columns import Options
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import add_columns, check_ids, with_ids
-from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, check_unique, labels
 
 ID = "subject_id"
 SAME = 1e-5  # relative difference of totals that is rounding in a table
@@ -48,6 +48,7 @@ def read_freesurfer(
         tables are known. Of an id that is a path (``subjects/sub-01``) the last part is taken.
     participants : path or DataFrame, optional
         Table of the same subjects with group, covariates and site, such as ``participants.tsv``.
+        Where `id` is one of its columns, the tables need none of that name.
     group, id, covariates, site, regions, exclude, groups, atlas, measure : optional
         As in `read_table`. Totals (``eTIV``, ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
@@ -73,17 +74,24 @@ def read_freesurfer(
         missing=missing,
         only_regions=True,
     )
-    loaded = [_load(table, options, delimiter, decimal) for table in tables]
+    elsewhere = participants is not None  # the id may be a column of theirs
+    loaded = [_load(table, options, elsewhere, delimiter, decimal) for table in tables]
     joined = loaded[0]
     for other in loaded[1:]:
         joined = _join(joined, other, options)
     facts = {"tables": [dict(table.facts) for table in loaded]}
     if len(loaded) == 1:
         facts = dict(loaded[0].facts)
-    return assemble(replace(joined, facts=facts), replace(options, id=ID), participants)
+    return assemble(replace(joined, facts=facts), options, participants, own=ID)
 
 
-def _load(source: Source, options: Options, delimiter: str | None, decimal: str | None) -> RawTable:
+def _load(
+    source: Source,
+    options: Options,
+    elsewhere: bool,
+    delimiter: str | None,
+    decimal: str | None,
+) -> RawTable:
     """Read one table, a row a subject, with ids that are no paths."""
     table = load_table(
         source,
@@ -91,7 +99,10 @@ def _load(source: Source, options: Options, delimiter: str | None, decimal: str 
         delimiter=delimiter,
         decimal=decimal,
     )
+    if elsewhere and options.id not in table.columns:
+        options = replace(options, id=None)
     own = find_id(table, options) or table.columns[0]
+    table = replace(table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {own})))
     if _is_transposed(table, own):
         table, own = _turned(table, own), ID
     table = with_ids(table, own)
@@ -100,7 +111,8 @@ def _load(source: Source, options: Options, delimiter: str | None, decimal: str 
     if ID in rest.columns:
         raise InputError(f"{table.name} has a second column of ids, {ID!r}. Remove one of them.")
     frame = pd.concat([pd.Series(ids, name=ID, dtype=object), rest], axis=1)
-    table = replace(table, frame=frame, ids=tuple(ids))
+    facts = {**table.facts, "ids": own}
+    table = replace(table, frame=frame, ids=tuple(ids), facts=facts)
     check_ids(table, own)
     return table
 
@@ -119,7 +131,8 @@ def _turned(table: RawTable, own: str) -> RawTable:
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     frame = pd.concat([pd.Series(list(body.columns), name=ID, dtype=object), turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
-    return replace(table, frame=frame, origin=Origin(table.name, places, "column {} (transposed)"))
+    origin = replace(table.origin, numbers=places, unit="column {} (transposed)")
+    return replace(table, frame=frame, origin=origin)
 
 
 def _join(table: RawTable, other: RawTable, options: Options) -> RawTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.tables.raw import Origin, RawTable, labels
+from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
 
@@ -40,7 +41,7 @@ def check_ids(table: RawTable, column: str | None) -> None:
             repeated = len(table.ids) - len(set(table.ids))
             raise InputError(
                 f"{table.name}: the id {name!r} is in {rows} of column {column!r} ({repeated} "
-                "such rows). Keep one row a subject, or name the right column (id=)."
+                "such rows). Keep one row a subject, or name the right column (id=, --id)."
             )
 
 
@@ -61,12 +62,13 @@ def join_participants(
             f"{people.name}: {twice!r} and {_bare(twice)!r} are one id. Keep one row a subject."
         )
     rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
+    _check_one_each(table, people, rows)
     lacking = [name for name, row in zip(table.ids, rows, strict=True) if row < 0]
     if lacking and not (may_lack and len(lacking) < len(rows)):
         raise InputError(
             f"{people.name} has no row for {len(lacking)} of {len(rows)} subjects in "
-            f"{table.name}: {listed(lacking)}; it has {listed(people.ids, 3)}. Add them there, or "
-            "remove them here."
+            f"{table.name}: {listed(lacking)}; it has {listed(people.ids, 3)}. "
+            f"{_likely_cause(lacking, people.ids)}Add them there, or remove them here."
         )
     joined = add_columns(table, people, columns, rows)
     facts = {
@@ -82,6 +84,35 @@ def _bare(name: str) -> str:
     return name.removeprefix(PREFIX)
 
 
+def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None:
+    """Refuse two ids of the table that are one participant."""
+    first: dict[int, str] = {}
+    for name, row in zip(table.ids, rows.tolist(), strict=True):
+        if row >= 0 and first.setdefault(row, name) != name:
+            raise InputError(
+                f"{table.name}: the ids {first[row]!r} and {name!r} are one subject, "
+                f"{people.ids[row]!r} in {people.name}. Keep one row a subject."
+            )
+
+
+def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
+    """Sentence about ids that would match but for leading zeros, session or case."""
+    core = {_core(name): name for name in ids}
+    near = [name for name in lacking if _core(name) in core]
+    if not near:
+        return ""
+    return (
+        f"{len(near)} would match but for leading zeros, the session, or upper and lower case "
+        f"({near[0]!r} and {core[_core(near[0])]!r}): write the ids alike. "
+    )
+
+
+def _core(name: str) -> str:
+    """Id in lower case without "sub-", session and leading zeros."""
+    subject = re.sub(r"[_./-]*ses(sion)?[-_]?[^\W_]+.*$", "", _bare(name.lower()))
+    return re.sub(r"(?<!\d)0+(?=\d)", "", subject)
+
+
 def add_columns(
     table: RawTable, other: RawTable, columns: Sequence[str], rows: np.ndarray
 ) -> RawTable:
@@ -92,7 +123,7 @@ def add_columns(
     if (rows < 0).any():
         there = np.broadcast_to((rows >= 0)[:, None], cells.shape)
         cells = cells.astype(object).where(there)
-    origin = Origin(other.name, other.origin.numbers[rows], other.origin.unit)
+    origin = replace(other.origin, numbers=other.origin.numbers[rows])
     return replace(
         table,
         frame=pd.concat([table.frame, cells], axis=1),

@@ -16,10 +16,14 @@ from sgbn.exceptions import InputError
 
 # Cells that say that there is nothing. One list for all columns.
 MISSING = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
+    ("", "NA", "N/A", "n/a", "#N/A", "#NV", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
 )
 ROW_NAMES = "(row names)"  # what a first column without a name is called here
 EXACT_INTEGER = 2**53  # floats beyond it skip integers
+TITLES = 5  # rows above a header that are looked through for it
+
+# A number with either decimal mark, as in a cell of text.
+ANY_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
@@ -27,11 +31,15 @@ _NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from: the file as errors call it, and the number of each row there."""
+    """Where rows come from: the file as errors call it, and the number of each row there.
+
+    `decimal` is what separates decimals in those of its cells that are text.
+    """
 
     name: str
     numbers: NDArray[np.intp]
     unit: str = "row {}"
+    decimal: str = "."
 
     def where(self, row: int) -> str:
         """Place of a row."""
@@ -50,8 +58,6 @@ class RawTable:
         Of all columns but those in `others`, which were joined from elsewhere.
     facts : mapping
         How it was read, for the provenance.
-    decimal : str
-        What separates decimals in cells that are text.
     ids : tuple of str
         Subjects, once they are known.
     """
@@ -60,7 +66,6 @@ class RawTable:
     origin: Origin
     others: Mapping[str, Origin] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
-    decimal: str = "."
     ids: tuple[str, ...] = ()
 
     @property
@@ -75,13 +80,17 @@ class RawTable:
 
     def where(self, row: int, column: str | None = None) -> str:
         """Place of a cell or row: file, row as counted there, subject, column."""
-        place = self.others.get(column or "", self.origin).where(row)
+        place = self.origin_of(column or "").where(row)
         subject = f" (subject {self.ids[row]!r})" if self.ids else ""
         return place + subject + (f", column {column!r}" if column is not None else "")
 
+    def origin_of(self, column: str) -> Origin:
+        """Where the cells of a column come from."""
+        return self.others.get(column, self.origin)
+
     def source_of(self, column: str) -> str:
         """Name of the file that a column comes from."""
-        return self.others.get(column, self.origin).name
+        return self.origin_of(column).name
 
     def keep(self, rows: NDArray[np.bool_]) -> RawTable:
         """Those rows only, each with its old place."""
@@ -104,6 +113,29 @@ def clean_names(header: Iterable[object]) -> list[str]:
     """Names as text without surrounding blanks; "" where there is none."""
     names = [as_text(cell) for cell in header]
     return ["" if _NO_NAME.fullmatch(name) else name for name in names]
+
+
+def later_header(rows: Sequence[Sequence[str]]) -> int:
+    """Which of the first rows looks like the header: 0 unless titles stand above it.
+
+    It names more columns than the rows above, holds no number, and the row below holds some.
+    """
+    filled = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    for k in range(1, min(TITLES + 1, len(filled) - 1)):
+        names, below = filled[k], filled[k + 1]
+        longer = len(names) > max(1, *map(len, filled[:k]))
+        plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
+        if longer and plain and any(map(ANY_NUMBER.fullmatch, below)):
+            return k
+    return 0
+
+
+def title_above(source: str, row: int) -> InputError:
+    """Error about rows above the header."""
+    return InputError(
+        f"{source}: the header seems to be in row {row}. Remove the rows above it, so that the "
+        "names of the columns come first."
+    )
 
 
 def name_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,17 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.raw import (
     MISSING,
+    TITLES,
     NamedText,
     Origin,
     RawTable,
     clean_names,
     filled_rows,
+    later_header,
     name_columns,
+    title_above,
 )
+from sgbn.io.tables.raw import as_text as text_of
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files in which openpyxl finds how a number is shown
@@ -34,10 +39,17 @@ def read_sheet(
     decimal: str | None = None,
 ) -> RawTable:
     """Cells of one sheet, the first if none is named, typed as they are there."""
-    cells, chosen = _cells(path, source, sheet)
+    cells, chosen, others = _cells(path, source, sheet)
     filled = np.flatnonzero(filled_rows(cells))
     if len(filled) < 2:
-        raise InputError(f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects.")
+        said = f", or name another sheet (sheet=, --sheet): {listed(others)}" if others else ""
+        raise InputError(
+            f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{said}."
+        )
+    first = cells.iloc[filled[: TITLES + 2]].to_numpy(object)
+    header = later_header([[text_of(cell) for cell in row] for row in first])
+    if header:
+        raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
     head, rows = filled[0], filled[1:]
     names = clean_names(cells.iloc[head])
     body = cells.iloc[rows].reset_index(drop=True)
@@ -47,13 +59,15 @@ def read_sheet(
         body = _with_zeros(body, [k for k in ids if _has_numbers(body[k])], path, chosen, rows)
     frame = name_columns(body, names, source).infer_objects()
     facts = {"sheet": chosen, "rows": len(rows)}
-    return RawTable(frame, Origin(source, rows + 1), facts=facts, decimal=decimal or ".")
+    return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 
-def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str]:
+def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
+    """Cells, the name of their sheet, and those of the others."""
     try:
         with pd.ExcelFile(path) as book:
-            chosen = _chosen([str(name) for name in book.sheet_names], sheet, source)
+            names = [str(name) for name in book.sheet_names]
+            chosen = _chosen(names, sheet, source)
             cells = pd.read_excel(
                 book,
                 sheet_name=chosen,
@@ -62,6 +76,9 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 keep_default_na=False,
                 na_values=sorted(MISSING),
             )
+        cells = cells.set_axis(range(cells.shape[1]), axis=1)
+        if path.suffix.lower() in WITH_FORMATS and _may_hold_errors(path):
+            cells = _with_errors(cells, path, chosen)
     except InputError:
         raise
     except ImportError as error:
@@ -72,7 +89,24 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
         raise InputError(
             f"{source} is no Excel file, or damaged ({said}). Save it again, or as CSV."
         ) from error
-    return cells.set_axis(range(cells.shape[1]), axis=1), chosen
+    return cells, chosen, [name for name in names if name != chosen]
+
+
+def _may_hold_errors(path: Path) -> bool:
+    """Whether any sheet has a cell of the type "error"."""
+    with zipfile.ZipFile(path) as book:
+        pages = [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+        return any(b't="e"' in book.read(name) for name in pages)
+
+
+def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
+    """Errors such as #DIV/0! as text: pandas reads them as missing, without a word."""
+    cells = cells.copy()
+    for row in _page(path, sheet).iter_rows():
+        for cell in row:
+            if cell.data_type == "e" and cell.value not in MISSING:
+                cells.iloc[cell.row - 1, cell.column - 1] = cell.value
+    return cells
 
 
 def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
@@ -80,6 +114,8 @@ def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
         return names[0]
     if isinstance(sheet, int) and 0 <= sheet < len(names):
         return names[sheet]
+    if isinstance(sheet, str) and sheet not in names and sheet.isdecimal():
+        return _chosen(names, int(sheet) - 1, source)  # as people count, at the command line
     if sheet not in names:
         raise InputError(f"{source} has no sheet {sheet!r}: there are {listed(names)}.")
     return str(sheet)
@@ -95,15 +131,19 @@ def _with_zeros(
     """Numbers that the sheet shows with leading zeros (format 0000000), as that text."""
     if not columns:
         return body
-    import openpyxl  # type: ignore[import-untyped,unused-ignore]
-
-    page = openpyxl.load_workbook(path, data_only=True)[sheet]
+    page = _page(path, sheet)
     shown = body.copy()
     for k in columns:
         cells = [page.cell(int(row) + 1, k + 1) for row in rows]
         if any(_zeros(cell) for cell in cells):
             shown[k] = np.array([_shown(cell) for cell in cells], dtype=object)
     return shown
+
+
+def _page(path: Path, sheet: str) -> Any:
+    import openpyxl  # type: ignore[import-untyped,unused-ignore]
+
+    return openpyxl.load_workbook(path, data_only=True)[sheet]
 
 
 def _zeros(cell: Any) -> int:

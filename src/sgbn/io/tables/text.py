@@ -26,7 +26,9 @@ from sgbn.io.tables.raw import (
     RawTable,
     clean_names,
     filled_rows,
+    later_header,
     name_columns,
+    title_above,
 )
 
 BLANKS = "blanks"  # delimiter: any run of spaces and tabs
@@ -39,6 +41,8 @@ DECIMAL_BYTES = 2**16  # bytes that tell the decimal mark
 _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _BEFORE_HEADER = re.compile(rb"[\s,;|]*")
+_DECIMAL = re.compile(rb"[ \t]*[+-]?\d*\.\d+")  # a first cell that is no name of a row
+_THOUSANDS = re.compile(rb"[+-]?[1-9]\d{0,2},\d{3}")  # or a number with three decimals
 _EXCEL_HINT = re.compile(rb'"?sep=([^\n])"?[ ,;\t]*\n', re.IGNORECASE)
 # Since 3.1 pandas always reads a number as the float nearest to it.
 _EXACT: dict[str, Any] = (
@@ -79,7 +83,7 @@ def parse_text(
     body, encoding = _as_utf8(content, source)
     layout = _layout(body, source, delimiter)
     sample = body[layout.start : layout.start + DECIMAL_BYTES]
-    decimal = decimal or _decimal(sample, layout.delimiter)
+    decimal = decimal or _decimal(sample, layout.delimiter, source)
     frame, layout = _cells(body, layout, decimal, as_text(layout.names), source)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
     filled = filled_rows(frame)
@@ -94,11 +98,13 @@ def parse_text(
         "rows": len(frame),
     }
     frame = name_columns(frame, layout.names, source)
-    return RawTable(frame, Origin(source, numbers), facts=facts, decimal=decimal)
+    return RawTable(frame, Origin(source, numbers, decimal=decimal), facts=facts)
 
 
-def check_decimal(decimal: str | None) -> None:
-    """Refuse what is no decimal mark."""
+def check_marks(delimiter: object, decimal: object) -> None:
+    """Refuse what is no delimiter or decimal mark."""
+    if not isinstance(delimiter, str | None):
+        raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
     if decimal not in (None, ".", ","):
         raise InputError(f"decimal is {decimal!r}. Give '.' or ','.")
 
@@ -140,6 +146,7 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
     end = _after_lines(body, head, SAMPLE_LINES)
     lines = _masked(body[head:end]).split(b"\n")
     found = _given(delimiter) or _delimiter([line for line in lines if line.strip()])
+    _check_title(body, head, lines, found, source)
     names, start = _header(body, head, found, source) if found else ([], 0)
     if len([name for name in names if name]) < 2:
         raise _one_column(lines[0], found, source)
@@ -151,6 +158,19 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
     if end < len(body):
         records = records[:-1]  # it may be cut inside a quoted cell
     return _Layout(found, _fit(names, records, found, row, source), start, row)
+
+
+def _check_title(
+    body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: str
+) -> None:
+    """Refuse titles above the header, which would be taken for it."""
+    marks = list(DELIMITERS) if delimiter in ("", BLANKS) else [delimiter]
+    filled = [k for k, line in enumerate(lines) if line.strip()]
+    for mark in marks:
+        rows = [lines[k].decode(errors="replace").split(mark) for k in filled]
+        found = later_header(rows)
+        if found and len({len(row) for row in rows[found:]}) == 1:
+            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[found])
 
 
 def _after_lines(body: bytes, place: int, lines: int) -> int:
@@ -241,7 +261,8 @@ def _fit(
     mark = _mark(delimiter)
     widths = [_width(line, mark) if line.strip(b" \t" + mark) else 0 for line in records]
     filled = {width for width in widths if width}
-    if filled == {len(names) + 1} and not _all_end(records, mark):
+    whole = not any(_DECIMAL.match(line) for line in records)
+    if filled == {len(names) + 1} and whole and not _all_end(records, mark):
         return ["", *names]  # R's write.table has no name for its row names
     needed = _needed(names)
     for k, width in enumerate(widths):
@@ -268,19 +289,27 @@ def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
     tried = [DELIMITERS.get(delimiter, delimiter)] if delimiter else [*DELIMITERS.values(), BLANKS]
     return InputError(
         f"{source} comes out as one column: its first line is {line.decode()[:60]!r}. Tried as "
-        f"delimiter: {', '.join(tried)}. Give the right one (delimiter=), and a header with two "
-        "names or more."
+        f"delimiter: {', '.join(tried)}. Give the right one (delimiter=, --delimiter), and a "
+        "header with two names or more."
     )
 
 
-def _decimal(sample: bytes, delimiter: str) -> str:
+def _decimal(sample: bytes, delimiter: str, source: str) -> str:
     """Decimal mark of most numbers with decimals; never a comma where commas separate cells."""
     if delimiter == "," or b"," not in sample:
         return "."
     edge = rb"[\s" + re.escape(_mark(delimiter)) + rb'"]'
     cell = rb"(?:^|(?<=%b))[+-]?\d*%b\d+(?:[eE][+-]?\d+)?(?=%b|$)"
-    commas, points = (len(re.findall(cell % (edge, mark, edge), sample)) for mark in (b",", rb"\."))
-    return "," if commas > points else "."
+    commas, points = (re.findall(cell % (edge, mark, edge), sample) for mark in (b",", rb"\."))
+    if len(commas) <= len(points):
+        return "."
+    if all(map(_THOUSANDS.fullmatch, commas)):
+        raise InputError(
+            f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
+            "or thousands. Give decimal=',' (--decimal ,) if they are decimals; else write the "
+            "numbers without it."
+        )
+    return ","
 
 
 def _cells(

@@ -1,0 +1,111 @@
+"""What a caller asks of a table: which columns have which role, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sgbn.atlases import Atlas
+from sgbn.exceptions import InputError
+from sgbn.io.tables.cells import Missing
+from sgbn.io.tables.raw import as_text
+
+Names = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The columns a caller asks for; see `sgbn.io.tables.read_table`."""
+
+    group: str | None = None
+    id: str | None = None
+    covariates: tuple[str, ...] = ()
+    site: str | None = None
+    regions: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
+    atlas: Atlas | str | None = None
+    measure: tuple[str, ...] = ()
+    missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
+    only_regions: bool = False  # the table holds measures alone: unknown ones are left out
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        group: str | None = None,
+        id: str | None = None,
+        covariates: Names = (),
+        site: str | None = None,
+        regions: Names | None = None,
+        exclude: Names = (),
+        groups: Names | None = None,
+        atlas: Atlas | str | None = None,
+        measure: Names | None = None,
+        missing: Any = None,
+        only_regions: bool = False,
+    ) -> Options:
+        """From the arguments of a reader."""
+        if not isinstance(atlas, Atlas | str | None):
+            raise InputError(f"atlas is {atlas!r}. Give the name of one, or read_atlas(path).")
+        options = cls(
+            group=group,
+            id=id,
+            covariates=_several(covariates, "covariates"),
+            site=site,
+            regions=None if regions is None else _several(regions, "regions"),
+            exclude=_several(exclude, "exclude"),
+            groups=None if groups is None else tuple(map(as_text, _several(groups, "groups"))),
+            atlas=atlas,
+            measure=_several(measure, "measure"),
+            missing=Missing.of(missing),
+            only_regions=only_regions,
+        )
+        options._check_groups()
+        options._check_distinct()
+        return options
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Column -> what it was named for."""
+        single = {"id": self.id, "group": self.group, "site": self.site}
+        roles = {str(column): role for role, column in single.items() if column is not None}
+        return {**dict.fromkeys(self.covariates, "covariate"), **roles}
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.group is None:
+            raise InputError(
+                "groups= (--groups) chooses among the labels of a column: give group= too "
+                "(--group)."
+            )
+        if not self.groups:
+            raise InputError("groups is empty. Name the groups to keep, or leave it out.")
+
+    def _check_distinct(self) -> None:
+        roles = [("id", self.id), ("group", self.group), ("site", self.site)]
+        roles += [("covariate", name) for name in self.covariates]
+        seen: dict[str, str] = {}
+        for role, column in roles:
+            if column is None:
+                continue
+            if not isinstance(column, str):
+                raise InputError(f"{role} is {column!r}. Give the name of a column.")
+            if column in seen:
+                raise InputError(
+                    f"column {column!r} is named as {seen[column]} and as {role}. A column has one "
+                    "role: name another, or leave one out."
+                )
+            seen[column] = role
+
+
+def _several(names: object, what: str) -> tuple[Any, ...]:
+    if names is None:
+        return ()
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{what} is {names!r}. Give a name or a list of names.")
+    return tuple(names)

@@ -1,0 +1,29 @@
+import pytest
+
+from sgbn import InputError
+from sgbn.io.tables.options import Options
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"group": "a", "id": "a"}, "'a' is named as id and as group"),
+        ({"covariates": ["a", "a"]}, "'a' is named as covariate and as covariate"),
+        ({"group": 3}, "group is 3. Give the name"),
+        ({"covariates": 3}, "covariates is 3"),
+        ({"groups": ["x"]}, "give group= too .--group"),
+        ({"group": "a", "groups": []}, "groups is empty"),
+        ({"atlas": 5}, "atlas is 5"),
+        ({"missing": {"age": -9}}, "missing is a mapping"),
+    ],
+)
+def test_roles_must_be_names_and_distinct(given, message):
+    with pytest.raises(InputError, match=message):
+        Options.of(**given)
+
+
+def test_one_name_is_a_list_of_one_and_none_is_none():
+    options = Options.of(group="dx", groups=[1.0, "b"], covariates="age", measure=None)
+    assert options.groups == ("1", "b")
+    assert (options.covariates, options.measure, options.regions) == (("age",), (), None)
+    assert options.named == {"age": "covariate", "dx": "group"}
