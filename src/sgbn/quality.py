@@ -313,7 +313,7 @@ def _missing(cohort: Cohort) -> Iterator[Finding]:
             "note",
             f"{missing.sum()} cells ({missing.mean():.1%}) of {missing.any(axis=1).sum()} subjects "
             f"are missing, first {cohort.regions[_first(missing.any(axis=0))]!r}",
-            "They are imputed by the median of their region",
+            "They are imputed by the median of their region at their site",
         )
 
 
