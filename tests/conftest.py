@@ -14,7 +14,7 @@ from sgbn.graph import random_dag
 # A first call compiles, so that no example has a deadline. CI repeats itself; a developer's runs
 # search on.
 settings.register_profile("sgbn", deadline=None, derandomize="CI" in os.environ)
-settings.register_profile("long", deadline=None, max_examples=1000)  # .ci/long
+settings.register_profile("long", deadline=None, max_examples=3000)  # .ci/long
 settings.load_profile("sgbn")
 
 

@@ -43,7 +43,7 @@ def cohorts(draw):
 
 
 @given(cohort=cohorts(), suffix=st.sampled_from([".csv", ".tsv", ".parquet"]))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_cohort_survives_a_file(tmp_path, cohort, suffix):
     path = tmp_path / f"t{suffix}"
     write_table(cohort, path)
@@ -87,7 +87,7 @@ def cohort_or_error(source, **options):
 
 
 @given(content=st.one_of(st.binary(max_size=200), TEXT.map(str.encode)), options=OPTIONS)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_gives_a_cohort_or_an_input_error(tmp_path, content, options):
     path = tmp_path / "fuzz.csv"
     path.write_bytes(content)
@@ -95,7 +95,7 @@ def test_any_file_gives_a_cohort_or_an_input_error(tmp_path, content, options):
 
 
 @given(cut=st.integers(0, len(TABLE)), piece=st.binary(max_size=12), sep=st.sampled_from(",;\t |"))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_table_gives_a_cohort_or_an_input_error(tmp_path, cut, piece, sep):
     content = TABLE.replace(",", sep).encode()
     path = tmp_path / "fuzz.csv"
@@ -126,7 +126,6 @@ FRAMES = st.integers(0, 4).flatmap(
 
 
 @given(frame=FRAMES, options=OPTIONS)
-@settings(max_examples=150)
 def test_any_data_frame_gives_a_cohort_or_an_input_error(frame, options):
     before = frame.copy(deep=True)
     cohort_or_error(frame, **options)
