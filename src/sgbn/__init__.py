@@ -28,6 +28,7 @@ _HOME = {
     "edge_table": "sgbn.io",
     "extract_regions": "sgbn.io",
     "extract_time_series": "sgbn.io",
+    "FisherVectors": "sgbn.discriminative",
     "fit_weights": "sgbn.structure",
     "GaussianNetwork": "sgbn.gaussian",
     "GS": "sgbn.structure.baselines",
@@ -55,6 +56,7 @@ _HOME = {
     "RegionSelector": "sgbn.preprocessing",
     "review": "sgbn.quality",
     "SGBN": "sgbn.structure",
+    "SGBNClassifier": "sgbn.discriminative",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     from sgbn.datasets import load_network as load_network
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
+    from sgbn.discriminative import FisherVectors as FisherVectors
+    from sgbn.discriminative import SGBNClassifier as SGBNClassifier
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning
     from sgbn.exceptions import InputError as InputError

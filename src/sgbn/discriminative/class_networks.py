@@ -1,0 +1,109 @@
+r"""One network a class, each from its own covariance or from a blend with the pooled one.
+
+.. math:: S_c(\rho) = (1 - \rho) S_c + \rho S, \qquad S = \sum_k n_k S_k / n
+
+with the class covariances :math:`S_k`. A blend lends a small class strength from the others; at
+:math:`\rho = 1` the networks differ in their means only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.discriminative.fisher import with_variances
+from sgbn.exceptions import InputError, shown
+from sgbn.gaussian import GaussianNetwork
+from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.sgbn import default_gamma
+
+Array = NDArray[np.float64]
+
+FEWEST = 2  # rows from which a network can be learned
+
+
+def default_learner(labels: NDArray[Any]) -> SGBN:
+    """Return `SGBN` with one gamma for all classes: that of the largest."""
+    return SGBN(default_gamma(int(np.unique(labels, return_counts=True)[1].max())))
+
+
+def learn_networks(
+    learner: Any,
+    values: Array,
+    labels: NDArray[Any],
+    names: Sequence[str],
+    *,
+    pool: float = 0.0,
+    variances: str = "class",
+) -> dict[Any, GaussianNetwork]:
+    """Network of each class, in sorted order of the classes.
+
+    Parameters
+    ----------
+    learner : estimator
+        Cloned for every class.
+    values : ndarray of shape (n, m)
+    labels : ndarray of shape (n,)
+    names : sequence of str
+        Of the columns.
+    pool : float
+        Share of the pooled covariance, from 0 to 1.
+    variances : {"class", "pooled", "unit"}
+    """
+    classes, sizes = np.unique(labels, return_counts=True)
+    networks = {}
+    for label, size in zip(classes.tolist(), sizes, strict=True):
+        if size < FEWEST:
+            raise InputError(
+                f"class {shown(label)} has {size} row: a network needs {FEWEST} or more. Leave the "
+                "class out, or add subjects."
+            )
+        try:
+            networks[label] = _learn(clone(learner), values, labels, label, list(names), pool)
+        except ValueError as error:
+            raise InputError(f"class {shown(label)} ({size} rows): {error}") from error
+    return with_variances(networks, variances, sizes.astype(float))
+
+
+def log_likelihoods(networks: Mapping[Any, GaussianNetwork], values: Array) -> Array:
+    """Log-likelihood of every row under every network, shape (n, classes)."""
+    return np.column_stack([network.log_likelihood(values) for network in networks.values()])
+
+
+def _learn(
+    learner: Any, values: Array, labels: NDArray[Any], label: Any, names: list[str], pool: float
+) -> GaussianNetwork:
+    if pool == 0:
+        found = learner.fit(values[labels == label]).network_
+        return GaussianNetwork(found.coef, found.intercept, found.noise_variance, names)
+    if not isinstance(learner, NetworkEstimator):
+        raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")
+    rows, n_effective = blended_rows(values, labels, label, pool)
+    learner._check_parameters()
+    moments = learner._moments(rows, names)
+    if moments.has_bias:
+        raise InputError("pool centres the rows: it cannot go with a penalised intercept.")
+    mean = values[labels == label].mean(axis=0)
+    moments = replace(moments, n=n_effective, mean=mean)
+    network: GaussianNetwork = learner._fit_moments(moments, rows, names).network_
+    return network
+
+
+def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -> tuple[Array, int]:
+    """Rows whose covariance is the blend, and the number of rows that they are worth (Kish).
+
+    All rows are centred in their class and weighted: those of the class more, the others less.
+    """
+    n, own = len(labels), labels == label
+    centred = values.copy()
+    for other in np.unique(labels):
+        centred[labels == other] -= values[labels == other].mean(axis=0)
+    weights = np.where(own, (1 - pool) / own.sum(), 0.0) + pool / n
+    rows = centred * np.sqrt(n * weights)[:, None]
+    return rows, round(weights.sum() ** 2 / np.square(weights).sum())

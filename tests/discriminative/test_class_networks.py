@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from sklearn.covariance import EmpiricalCovariance
+
+from sgbn import ORSGBN, SGBN, InputError
+from sgbn.discriminative.class_networks import (
+    blended_rows,
+    default_learner,
+    learn_networks,
+    log_likelihoods,
+)
+
+
+@pytest.fixture
+def two_classes(simulate):
+    first, _ = simulate(5, 60, 0)
+    second, _ = simulate(5, 140, 1)
+    return np.vstack([first, second + 2]), np.repeat(["a", "b"], [60, 140])
+
+
+@pytest.mark.parametrize("pool", [0.0, 0.25, 1.0])
+def test_blended_rows_have_the_blended_covariance(two_classes, pool):
+    X, y = two_classes
+    own, other = np.cov(X[:60].T, bias=True), np.cov(X[60:].T, bias=True)
+    pooled = (60 * own + 140 * other) / 200
+    rows, n = blended_rows(X, y, "a", pool)
+    np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(rows.T @ rows / 200, (1 - pool) * own + pool * pooled)
+    assert n == {0.0: 60, 1.0: 200}.get(pool, n)
+    assert 60 <= n <= 200
+
+
+def test_rows_and_labels_are_not_changed(two_classes):
+    X, y = two_classes
+    before = X.copy()
+    learn_networks(SGBN(), X, y, list("abcde"), pool=0.5)
+    assert np.array_equal(X, before)
+
+
+def test_without_a_blend_each_network_is_that_of_its_rows(two_classes):
+    X, y = two_classes
+    networks = learn_networks(ORSGBN(0.1), X, y, list("vwxyz"))
+    for label, network in networks.items():
+        alone = ORSGBN(0.1).fit(X[y == label]).network_
+        assert np.array_equal(network.coef, alone.coef)
+        assert network.names == tuple("vwxyz")
+
+
+def test_a_little_blend_changes_little_and_the_mean_not_at_all(two_classes):
+    X, y = two_classes
+    plain = learn_networks(ORSGBN(0.1), X, y, list("abcde"))["a"]
+    blend = learn_networks(ORSGBN(0.1), X, y, list("abcde"), pool=1e-9)["a"]
+    np.testing.assert_allclose(blend.coef, plain.coef, atol=1e-6)
+    np.testing.assert_allclose(blend.mean, X[:60].mean(axis=0))
+
+
+def test_one_gamma_for_all_classes(two_classes):
+    _, y = two_classes
+    assert default_learner(y).gamma == max(1.0, np.log10(140) / 2)
+
+
+def test_log_likelihoods_have_a_column_a_class(two_classes):
+    X, y = two_classes
+    networks = learn_networks(SGBN(), X, y, list("abcde"))
+    L = log_likelihoods(networks, X)
+    assert L.shape == (200, 2)
+    np.testing.assert_array_equal(L[:, 1], networks["b"].log_likelihood(X))
+
+
+def test_a_blend_needs_a_learner_that_works_on_moments(two_classes):
+    X, y = two_classes
+    with pytest.raises(InputError, match="needs a learner of sgbn, not EmpiricalCovariance"):
+        learn_networks(EmpiricalCovariance(), X, y, list("abcde"), pool=0.5)
+    literal = ORSGBN(0.1, standardize=False, penalize_intercept=True)
+    with pytest.raises(InputError, match="cannot go with a penalised intercept"):
+        learn_networks(literal, X, y, list("abcde"), pool=0.5)
