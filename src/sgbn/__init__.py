@@ -14,6 +14,7 @@ _HOME = {
     "alpha_grid": "sgbn.structure",
     "alpha_max": "sgbn.structure",
     "certifies_dag": "sgbn.graph",
+    "CLSGBNClassifier": "sgbn.discriminative",
     "Cohort": "sgbn.cohort",
     "cohort_table": "sgbn.io",
     "compare": "sgbn.comparison",
@@ -38,12 +39,14 @@ _HOME = {
     "InputError": "sgbn.exceptions",
     "InterIAMB": "sgbn.structure.baselines",
     "InterIAMBnPC": "sgbn.structure.baselines",
+    "KLSGBNClassifier": "sgbn.discriminative",
     "L1MB": "sgbn.structure.baselines",
     "load_atlas": "sgbn.atlases",
     "load_network": "sgbn.datasets",
     "make_analysis": "sgbn.preprocessing",
     "make_preparation": "sgbn.preprocessing",
     "match_columns": "sgbn.atlases",
+    "MMSGBNClassifier": "sgbn.discriminative",
     "orient_known": "sgbn.graph",
     "ORSGBN": "sgbn.structure",
     "pdag_errors": "sgbn.graph",
@@ -80,7 +83,10 @@ if TYPE_CHECKING:
     from sgbn.datasets import load_network as load_network
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
+    from sgbn.discriminative import CLSGBNClassifier as CLSGBNClassifier
     from sgbn.discriminative import FisherVectors as FisherVectors
+    from sgbn.discriminative import KLSGBNClassifier as KLSGBNClassifier
+    from sgbn.discriminative import MMSGBNClassifier as MMSGBNClassifier
     from sgbn.discriminative import SGBNClassifier as SGBNClassifier
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning

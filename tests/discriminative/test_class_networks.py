@@ -4,6 +4,7 @@ from sklearn.covariance import EmpiricalCovariance
 
 from sgbn import ORSGBN, SGBN, InputError
 from sgbn.discriminative.class_networks import (
+    Scale,
     blended_rows,
     default_learner,
     learn_networks,
@@ -16,6 +17,19 @@ def two_classes(simulate):
     first, _ = simulate(5, 60, 0)
     second, _ = simulate(5, 140, 1)
     return np.vstack([first, second + 2]), np.repeat(["a", "b"], [60, 140])
+
+
+def test_a_network_of_standardised_rows_is_that_of_the_rows(two_classes):
+    X, y = two_classes
+    X = X * [1, 10, 0.1, 3, 1e4] + 7
+    scale = Scale.of(X)
+    plain = learn_networks(ORSGBN(0.1), X, y, list("abcde"))
+    there = learn_networks(ORSGBN(0.1), scale.standardise(X), y, list("abcde"))
+    for label, network in plain.items():
+        back = scale.in_units(there[label])
+        np.testing.assert_allclose(back.coef, network.coef, rtol=1e-8)
+        np.testing.assert_allclose(back.intercept, network.intercept, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(back.noise_variance, network.noise_variance, rtol=1e-8)
 
 
 @pytest.mark.parametrize("pool", [0.0, 0.25, 1.0])

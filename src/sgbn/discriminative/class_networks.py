@@ -9,8 +9,8 @@ with the class covariances :math:`S_k`. A blend lends a small class strength fro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,33 @@ from sgbn.structure.sgbn import default_gamma
 Array = NDArray[np.float64]
 
 FEWEST = 2  # rows from which a network can be learned
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Means and standard deviations over all classes together.
+
+    Standardising each class by itself would erase the difference in means.
+    """
+
+    mean: Array
+    sd: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Self:
+        """Of these rows; constant columns are left to the learner, which names them."""
+        sd = values.std(axis=0)
+        return cls(values.mean(axis=0), np.where(sd > 0, sd, 1.0))
+
+    def standardise(self, values: Array) -> Array:
+        """Rows in standard deviations from the mean."""
+        return (values - self.mean) / self.sd
+
+    def in_units(self, network: GaussianNetwork) -> GaussianNetwork:
+        """Network of standardised variables, in the units of the data."""
+        coef = network.coef * self.sd / self.sd[:, None]
+        intercept = self.mean + self.sd * network.intercept - self.mean @ coef
+        return GaussianNetwork(coef, intercept, network.noise_variance * self.sd**2, network.names)
 
 
 def default_learner(labels: NDArray[Any]) -> SGBN:

@@ -10,6 +10,7 @@ and one number, fitted on rows that the networks have not seen, puts that right.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import (
+    Scale,
     default_learner,
     learn_networks,
     log_likelihoods,
@@ -28,6 +30,7 @@ from sgbn.discriminative.class_networks import (
 from sgbn.discriminative.explanation import Explanation, explain_ratio
 from sgbn.discriminative.fisher import CHOICES, read_labels
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.gaussian import GaussianNetwork
 from sgbn.validation import check_data, column_names, is_number
 
 Array = NDArray[np.float64]
@@ -35,6 +38,13 @@ Array = NDArray[np.float64]
 FOLDS = 5  # for the temperature
 FEWEST_A_FOLD = 3  # rows of a class that training must keep in each fold
 TEMPERATURES = (1e-3, 10.0)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a fit learned: the networks of the classes, in the units of the data."""
+
+    networks: dict[Any, GaussianNetwork]
 
 
 class SGBNClassifier(ClassifierMixin, BaseEstimator):
@@ -45,7 +55,8 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     learner : estimator, optional
         Learns the network of a class; `SGBN` with one gamma for all classes by default.
     variances : {"class", "pooled", "unit"}
-        Noise variances: of each class, their mean, or 1 as in the paper.
+        Noise variances: of each class, their mean, or those of the regions over all classes
+        together (1 in standardised data, as in the paper).
     pool : float
         Share of the pooled covariance in each class's own, from 0 (the paper) to 1.
     priors : {"empirical", "equal"} or mapping of class to share
@@ -116,8 +127,9 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"y has one class, {shown(self.classes_[0])}: a classifier needs two or more."
             )
-        self.networks_ = self._networks(values, labels, names)
         self.priors_ = self._class_priors(labels)
+        self._learned = self._learn(values, labels, names)
+        self.networks_ = self._learned.networks
         self.temperature_ = self._fit_temperature(values, labels, names)
         return self
 
@@ -167,11 +179,17 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         likelihoods = log_likelihoods(self.networks_, check_data(self, X, reset=False))
         return posterior_scores(likelihoods, self.temperature_, self.priors_)
 
-    def _networks(self, values: Array, labels: NDArray[Any], names: list[str]) -> dict[Any, Any]:
+    def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Learned:
+        """Networks of the classes, from rows standardised over all classes together."""
+        scale = Scale.of(values)
+        networks = self._standardised_networks(scale.standardise(values), labels, names)
+        return Learned({label: scale.in_units(network) for label, network in networks.items()})
+
+    def _standardised_networks(
+        self, Z: Array, labels: NDArray[Any], names: list[str]
+    ) -> dict[Any, GaussianNetwork]:
         learner = default_learner(labels) if self.learner is None else self.learner
-        return learn_networks(
-            learner, values, labels, names, pool=self.pool, variances=self.variances
-        )
+        return learn_networks(learner, Z, labels, names, pool=self.pool, variances=self.variances)
 
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
         if self.temperature != "cv":
@@ -185,7 +203,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         unseen = np.empty((len(values), len(self.classes_)))
         for train, test in folds.split(values, codes):
             try:
-                networks = self._networks(values[train], labels[train], names)
+                networks = self._learn(values[train], labels[train], names).networks
             except InputError as error:  # such as a region that is constant in a fold
                 raise InputError(
                     f"in a fold for the temperature: {error} Or set temperature=1."

@@ -1,0 +1,85 @@
+"""CL-SGBN: networks moved so that the probability of the true classes grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.discriminative.moved import MovedClassifier, minimise
+from sgbn.discriminative.moves import Moves
+from sgbn.discriminative.objectives import ConditionalLikelihood, Sample
+from sgbn.exceptions import InputError
+from sgbn.validation import is_number
+
+Array = NDArray[np.float64]
+
+
+class CLSGBNClassifier(MovedClassifier):
+    """Networks of a large conditional likelihood, in a ball around the start.
+
+    As `MMSGBNClassifier`, but the mean log-probability of the true classes grows: a smooth
+    objective to which every subject counts, and which cannot collapse. Not in the paper.
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        Of the networks at the start; `SGBN` by default.
+    edges : int or "present"
+        Edges and biases to move, see `MMSGBNClassifier`.
+    slack : float
+        Size of the ball, as a share of the fitting error at the start.
+    anchor : {"start", "fit"}
+        See `MMSGBNClassifier`.
+    sharpness : float
+        What log-likelihoods are multiplied by in the objective. Those of many regions differ by
+        tens; without this few subjects would count.
+    variances, pool, priors, temperature, random_state
+        As in `SGBNClassifier`.
+    max_iter : int
+
+    Attributes
+    ----------
+    networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
+        As in `SGBNClassifier`.
+    fitting_errors_ : dict of class to (before, after, limit)
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        edges: Any = "present",
+        slack: float = 0.01,
+        anchor: str = "start",
+        sharpness: float = 0.2,
+        variances: str = "class",
+        pool: float = 0.0,
+        priors: Any = "empirical",
+        temperature: Any = "cv",
+        max_iter: int = 200,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            learner,
+            variances=variances,
+            pool=pool,
+            priors=priors,
+            temperature=temperature,
+            random_state=random_state,
+        )
+        self.edges = edges
+        self.slack = slack
+        self.anchor = anchor
+        self.sharpness = sharpness
+        self.max_iter = max_iter
+
+    def _optimise(self, sample: Sample, moves: Moves) -> tuple[Array, int]:
+        objective = ConditionalLikelihood(sample, self.sharpness)
+        return minimise(objective, moves, moves.project(moves.u0), self.max_iter)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not is_number(self.sharpness) or not 0 < self.sharpness < np.inf:
+            raise InputError(f"sharpness={self.sharpness!r}: give a positive number.")

@@ -1,0 +1,201 @@
+r"""The soft margin of MM-SGBN (Section 3.2 of the paper), in its nu form.
+
+For margins g_i of n samples,
+
+.. math:: F(g) = \min_{r \ge 0} -r + \frac{1}{\nu n} \sum_i \max(0, r - g_i), \qquad 0 < \nu \le 1.
+
+The paper's lambda is 1 / (nu n); a smaller one would leave r unbounded. While the nu-quantile of
+the margins is not negative, r is that quantile and -F the mean of the worst share nu of them (the
+conditional value at risk). Else r = 0, and -F no longer rewards any margin: the fit collapsed.
+
+F is convex in the margins but has kinks. The smoothed form replaces max(0, z) by
+
+.. math:: (z + \delta/2)^2 / (2 \delta) \quad \text{for } |z| \le \delta / 2,
+
+which exceeds it by delta / 8 at most, so that F rises by delta / (8 nu) at most. Its r solves
+
+.. math:: \sum_i \operatorname{clip}((r - g_i) / \delta + 1/2, 0, 1) = \nu n,
+
+whose left side is linear between breakpoints: Newton's method in a bracket ends on the right piece,
+where it is exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.jit import jit
+
+Array = NDArray[np.float64]
+
+MAX_PASSES = 200  # of the bracketed Newton; halving a bracket of floats takes fewer
+ROUND_OFF = 1e-14  # of a sum of n weights, as a share of n
+
+
+class MaxMargin(NamedTuple):
+    """Value of the soft margin and where it comes from.
+
+    Attributes
+    ----------
+    value : float
+        F; not a number where a margin is not finite.
+    weights : ndarray of shape (n,)
+        ``-weights`` is the gradient of F in the margins (a subgradient of the exact form). They
+        lie between 0 and 1 / (nu n), and add up to 1 while r > 0.
+    r : float
+        The margin, the minimiser in the definition.
+    """
+
+    value: float
+    weights: Array
+    r: float
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether no positive margin is left: r = 0."""
+        return self.r == 0.0
+
+
+def max_margin(g: Array, nu: float) -> MaxMargin:
+    """Exact soft margin.
+
+    Samples that tie at r share what is left of the weight equally.
+
+    Parameters
+    ----------
+    g : ndarray of shape (n,)
+        Margins.
+    nu : float
+        Share of samples that the margin may give up, 0 < nu <= 1.
+
+    Returns
+    -------
+    MaxMargin
+
+    Raises
+    ------
+    InputError
+        If `nu` is outside its range or `g` is empty.
+    """
+    _check(g, nu)
+    if not np.isfinite(g).all():
+        return MaxMargin(np.nan, np.full(g.size, np.nan), np.nan)
+    budget = nu * g.size
+    place = min(int(np.ceil(budget)), g.size) - 1
+    r = max(float(np.partition(g, place)[place]), 0.0)
+    below, tied = g < r, g == r
+    weights = below / budget
+    left = 1.0 - below.sum() / budget
+    if left > 0.0:  # else r = 0 is above the quantile, and samples at 0 cost nothing
+        weights[tied] = left / tied.sum()
+    return MaxMargin(float((r - g)[below].sum()) / budget - r, weights, r)
+
+
+def smoothed_max_margin(g: Array, nu: float, delta: float) -> MaxMargin:
+    """Soft margin with the hinge smoothed over a width `delta` > 0.
+
+    Parameters
+    ----------
+    g : ndarray of shape (n,)
+        Margins.
+    nu : float
+        Share of samples that the margin may give up, 0 < nu <= 1.
+    delta : float
+        Width of the smoothing, in the unit of the margins.
+
+    Returns
+    -------
+    MaxMargin
+
+    Raises
+    ------
+    InputError
+        If `nu` or `delta` is outside its range or `g` is empty.
+    """
+    _check(g, nu)
+    if not delta > 0.0:
+        raise InputError(f"delta = {delta} must be positive: take max_margin for no smoothing.")
+    weights = np.empty(g.size)
+    g = np.require(g, np.float64, ["C", "W"])  # one signature for the kernel
+    value, r = smooth_margins(g, float(nu), float(delta), weights)
+    return MaxMargin(value, weights, r)
+
+
+def _check(g: Array, nu: float) -> None:
+    """Raise unless the problem has a solution."""
+    if not 0.0 < nu <= 1.0:
+        raise InputError(f"nu = {nu} must be above 0 and at most 1: r is unbounded otherwise.")
+    if g.size == 0:
+        raise InputError("there are no margins: give one for each of at least one sample.")
+
+
+@jit
+def smooth_margins(g, nu, delta, weights):  # type: ignore[no-untyped-def]
+    """Smoothed form for other kernels: sets `weights` in place, returns the value and r."""
+    budget = nu * g.size
+    low = np.inf
+    high = -np.inf
+    for i in range(g.size):
+        if not np.isfinite(g[i]):
+            weights[:] = np.nan
+            return np.nan, np.nan
+        low = min(low, g[i])
+        high = max(high, g[i])
+    r = 0.0
+    if _excess(g, 0.0, delta, budget)[0] < 0.0:
+        r = _root(g, max(low - 0.5 * delta, 0.0), high + 0.5 * delta, delta, budget)
+    total = 0.0
+    for i in range(g.size):
+        z = r - g[i]
+        share = min(max(z / delta + 0.5, 0.0), 1.0)
+        weights[i] = share / budget
+        total += z if share == 1.0 else 0.5 * delta * share * share
+    return total / budget - r, r
+
+
+@jit
+def _excess(g, r, delta, budget):  # type: ignore[no-untyped-def]
+    """Sum of the samples' shares at `r`, less the budget, and its slope in r."""
+    total = -budget
+    partial = 0
+    for i in range(g.size):  # without branches, which would depend on chance
+        share = min(max((r - g[i]) / delta + 0.5, 0.0), 1.0)
+        total += share
+        partial += (share > 0.0) & (share < 1.0)
+    return total, partial / delta
+
+
+@jit
+def _root(g, low, high, delta, budget):  # type: ignore[no-untyped-def]
+    """R between `low` and `high` at which the shares add up to the budget.
+
+    Samples whose share is 0 or 1 in all of the bracket are not looked at again.
+    """
+    near = g.copy()
+    size = g.size
+    r = 0.5 * (low + high)
+    for _ in range(MAX_PASSES):
+        excess, slope = _excess(near[:size], r, delta, budget)
+        if abs(excess) <= ROUND_OFF * g.size:
+            break
+        if excess > 0.0:
+            high = r
+        else:
+            low = r
+        newton = r - excess / slope if slope > 0.0 else low
+        r = newton if low < newton < high else 0.5 * (low + high)
+        if r in (low, high):
+            break
+        kept = 0
+        for i in range(size):
+            one = near[i]
+            full = one <= low - 0.5 * delta
+            budget -= full
+            near[kept] = one
+            kept += (not full) & (one < high + 0.5 * delta)
+        size = kept
+    return r

@@ -1,0 +1,36 @@
+"""Classes with networks, ready to be moved."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sgbn import ORSGBN, simulate_cohort
+from sgbn.discriminative.class_networks import learn_networks
+from sgbn.discriminative.moves import Moves, moves_of, theta_of
+from sgbn.discriminative.objectives import Sample
+
+
+@pytest.fixture
+def problem():
+    """Function (classes, edges a class, anchor, slack) -> sample, moves, networks."""
+
+    def make(n_classes=2, k=10, anchor="fit", slack=0.01, n=40, regions=8):
+        cohort = simulate_cohort(n, regions=regions, groups=tuple("abcdefghij"[:n_classes]))
+        Z = (cohort.values - cohort.values.mean(axis=0)) / cohort.values.std(axis=0)
+        codes = np.unique(cohort.group, return_inverse=True)[1]
+        networks = learn_networks(ORSGBN(0.1), Z, cohort.group, cohort.regions)
+        rng = np.random.default_rng(0)
+        parts = []
+        for c, network in enumerate(networks.values()):
+            theta = theta_of(network)
+            parents, children = np.nonzero(theta)
+            kept = rng.permutation(len(parents))[:k]
+            own = Z[codes == c]
+            moved = parents[kept], children[kept]
+            parts.append(moves_of(own, theta, *moved, slack=slack, anchor=anchor))
+        variances = np.array([network.noise_variance for network in networks.values()])
+        sample = Sample(Z, codes, variances, np.log(np.full(n_classes, 1 / n_classes)))
+        return SimpleNamespace(sample=sample, moves=Moves(tuple(parts)), networks=networks)
+
+    return make

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sgbn import InputError, MMSGBNClassifier, SGBNClassifier, simulate_cohort
+
+
+@parametrize_with_checks([MMSGBNClassifier()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return simulate_cohort(60, regions=14)
+
+
+def worst(classifier, cohort, share):
+    """Mean of the worst margins, in log-likelihood of standardised data."""
+    ratio = classifier.decision_function(cohort.values) / classifier.temperature_
+    margins = np.sort(np.where(cohort.group == "patient", ratio, -ratio))
+    return margins[: int(share * len(margins))].mean()
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.8])
+def test_the_worst_margins_grow(cohort, nu):
+    start = SGBNClassifier(variances="unit", temperature=1.0).fit(cohort.values, cohort.group)
+    moved = MMSGBNClassifier(nu=nu, temperature=1.0).fit(cohort.values, cohort.group)
+    assert worst(moved, cohort, nu) > worst(start, cohort, nu)
+
+
+def test_a_margin_that_collapses_is_said_with_a_remedy():
+    null = simulate_cohort(60, regions=8, differ="nothing")
+    with pytest.warns(match="the margin collapsed to zero.* Raise nu"):
+        MMSGBNClassifier(nu=0.01, temperature=1.0).fit(null.values, null.group)
+
+
+def test_nu_is_a_share(cohort):
+    with pytest.raises(InputError, match="nu=2"):
+        MMSGBNClassifier(nu=2).fit(cohort.values, cohort.group)
