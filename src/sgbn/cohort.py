@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError, did_you_mean
-from sgbn.validation import is_number
+from sgbn.validation import LARGEST, is_number
 
 Array = NDArray[np.float64]
 
@@ -61,11 +61,12 @@ class Cohort:
                 f"values has shape {values.shape}, but there are {len(ids)} subjects and "
                 f"{len(regions)} regions."
             )
-        if np.isinf(values).any():
-            row, column = np.argwhere(np.isinf(values))[0]
+        huge = np.abs(values) > LARGEST
+        if huge.any():
+            row, column = np.argwhere(huge)[0]
             raise InputError(
-                f"region {regions[column]!r} of subject {ids[row]!r} is infinite. Correct the "
-                "cell, or leave it empty (NaN)."
+                f"region {regions[column]!r} of subject {ids[row]!r} is {values[row, column]:g}, "
+                "infinite or too large to compute with. Correct the cell, or leave it empty (NaN)."
             )
         covariates = {
             str(name): _covariate(name, column, len(ids))
@@ -268,8 +269,11 @@ def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
     array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
     if array.shape != (n,):
         raise InputError(f"covariate {name!r} has shape {array.shape}: {n} subjects need {n}.")
-    if is_numeric and np.isinf(array).any():
-        raise InputError(f"covariate {name!r} is infinite somewhere. Correct it, or make it NaN.")
+    if is_numeric and (np.abs(array) > LARGEST).any():
+        raise InputError(
+            f"covariate {name!r} is infinite somewhere, or too large to compute with. Correct it, "
+            "or make it NaN."
+        )
     return read_only(array)
 
 

@@ -18,6 +18,7 @@ from sgbn.moments import Moments
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
 WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
 FEW_SAMPLES = 10  # a regression on fewer says little
+LARGEST = 1e100  # of a cell: sums of squares stay finite
 MANY_A_SAMPLE = 3  # columns a sample: with more, the strongest of so many correlations are chance
 
 

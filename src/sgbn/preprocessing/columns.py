@@ -20,11 +20,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.validation import LARGEST
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
-
-LARGEST = 1e100  # of a cell: sums of squares stay finite
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed, shown, warn
-from sgbn.preprocessing.columns import LARGEST, Array, row_name
+from sgbn.preprocessing.columns import Array, row_name
+from sgbn.validation import LARGEST
 
 RANK_EPS = 1e-8  # singular values of standardised columns: relatively smaller is collinear
 CONSTANT_EPS = 1e-12  # spread relative to the largest cell: less is round-off

@@ -20,7 +20,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min
 LABELS = WORDS.filter(
     lambda text: text not in ("NA", "nan", "NaN", "null", "NULL", "None", ".", "-")
 )
-NUMBERS = st.floats(allow_infinity=False, width=64)
+NUMBERS = st.floats(-1e100, 1e100) | st.just(float("nan"))
 
 
 @st.composite
