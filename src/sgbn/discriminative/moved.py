@@ -155,13 +155,18 @@ class MovedClassifier(SGBNClassifier):
             raise InputError(f"anchor={self.anchor!r}: give 'fit' or 'start'.")
 
 
-def minimise(objective: Objective, moves: Moves, u0: Array, max_iter: int) -> tuple[Array, int]:
-    """Spectral projected gradient from u0, on the objective in units of its value at the start."""
+def minimise(
+    objective: Objective, moves: Moves, u0: Array, max_iter: int, stall: float = STALL
+) -> tuple[Array, int]:
+    """Spectral projected gradient from u0, on the objective in units of its value at the start.
+
+    It also ends when ten iterations gain less than the share `stall`.
+    """
     unit = abs(objective(moves.thetas(u0))[0]) or 1.0
 
     def value_and_gradient(u: Array) -> tuple[float, Array]:
         value, gradients = objective(moves.thetas(u))
         return value / unit, moves.pull(gradients) / unit
 
-    found = spg(value_and_gradient, moves.project, u0, tol=TOL, max_iter=max_iter, stall=STALL)
+    found = spg(value_and_gradient, moves.project, u0, tol=TOL, max_iter=max_iter, stall=stall)
     return found.x, found.n_iter

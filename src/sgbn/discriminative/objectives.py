@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +43,14 @@ class Sample:
     variances: Array
     log_priors: Array
 
+    @cached_property
+    def biased(self) -> Array:
+        """Rows with a last column of ones, made once for many evaluations."""
+        return with_bias(self.values)
+
     def likelihoods(self, thetas: Sequence[Array]) -> tuple[Array, list[Array]]:
         """Log-likelihoods (n, classes), and residuals over variance of each class."""
-        X = with_bias(self.values)
+        X = self.biased
         columns, scaled = [], []
         for theta, variance, prior in zip(thetas, self.variances, self.log_priors, strict=True):
             R = self.values - X @ theta
@@ -55,7 +61,7 @@ class Sample:
 
     def gradients(self, in_likelihoods: Array, scaled: Sequence[Array]) -> list[Array]:
         """Gradients in the parameters from those in the log-likelihoods."""
-        X = with_bias(self.values)
+        X = self.biased
         return [X.T @ (in_likelihoods[:, [c]] * R) for c, R in enumerate(scaled)]
 
 
@@ -148,8 +154,7 @@ class FisherKernelObjective:
         return scatter * svm.objective, gradients
 
     def _gradient(self, R: Array, variance: Array, svm: L2SVM, scatter: float) -> Array:
-        X, n, beta = self.sample.values, len(R), svm.beta[:, None]
-        Xb = with_bias(X)
+        X, Xb, n, beta = self.sample.values, self.sample.biased, len(R), svm.beta[:, None]
         Q = R * X
         norms = np.diag(self.inner)[:, None]
         # (A o H) R and A Q for A = J0 (I - 11'/n) - scatter beta beta' / 2, without n x n products
