@@ -60,6 +60,7 @@ _HOME = {
     "review": "sgbn.quality",
     "SGBN": "sgbn.structure",
     "SGBNClassifier": "sgbn.discriminative",
+    "SGBNClassifierCV": "sgbn.discriminative",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from sgbn.discriminative import KLSGBNClassifier as KLSGBNClassifier
     from sgbn.discriminative import MMSGBNClassifier as MMSGBNClassifier
     from sgbn.discriminative import SGBNClassifier as SGBNClassifier
+    from sgbn.discriminative import SGBNClassifierCV as SGBNClassifierCV
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning
     from sgbn.exceptions import InputError as InputError

@@ -1,6 +1,7 @@
 """Networks that tell groups apart."""
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
+from sgbn.discriminative.cross_validated import SGBNClassifierCV
 from sgbn.discriminative.fisher import FisherVectors
 from sgbn.discriminative.kl_sgbn import KLSGBNClassifier
 from sgbn.discriminative.likelihood import SGBNClassifier
@@ -12,4 +13,5 @@ __all__ = [
     "KLSGBNClassifier",
     "MMSGBNClassifier",
     "SGBNClassifier",
+    "SGBNClassifierCV",
 ]

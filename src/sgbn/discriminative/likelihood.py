@@ -194,11 +194,19 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
         if self.temperature != "cv":
             return float(self.temperature)
-        codes = np.searchsorted(self.classes_, labels)
-        smallest = int(np.bincount(codes).min())
-        n_folds = min(FOLDS, smallest - FEWEST_A_FOLD + 1)
-        if n_folds < 2:
+        unseen = self._unseen_likelihoods(values, labels, names)
+        if unseen is None:
             return 1.0
+        return best_temperature(unseen, np.searchsorted(self.classes_, labels), self.priors_)
+
+    def _unseen_likelihoods(
+        self, values: Array, labels: NDArray[Any], names: list[str]
+    ) -> Array | None:
+        """Log-likelihoods of rows under networks that have not seen them; None if too few."""
+        codes = np.searchsorted(self.classes_, labels)
+        n_folds = min(FOLDS, int(np.bincount(codes).min()) - FEWEST_A_FOLD + 1)
+        if n_folds < 2:
+            return None
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         unseen = np.empty((len(values), len(self.classes_)))
         for train, test in folds.split(values, codes):
@@ -209,7 +217,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
                     f"in a fold for the temperature: {error} Or set temperature=1."
                 ) from error
             unseen[test] = log_likelihoods(networks, values[test])
-        return best_temperature(unseen, codes, self.priors_)
+        return unseen
 
     def _class_priors(self, labels: NDArray[Any]) -> Array:
         classes, counts = np.unique(labels, return_counts=True)
@@ -258,10 +266,17 @@ def best_temperature(likelihoods: Array, codes: NDArray[np.intp], priors: Array)
         Class of each row, numbered from 0.
     priors : ndarray of shape (classes,)
     """
-
-    def log_loss(log_temperature: float) -> float:
-        scores = posterior_scores(likelihoods, np.exp(log_temperature), priors)
-        return -float(log_softmax(scores, axis=1)[np.arange(len(codes)), codes].mean())
-
-    found = minimize_scalar(log_loss, bounds=np.log(TEMPERATURES), method="bounded")
+    found = minimize_scalar(
+        lambda t: tempered_loss(likelihoods, codes, priors, np.exp(t)),
+        bounds=np.log(TEMPERATURES),
+        method="bounded",
+    )
     return float(np.exp(found.x))
+
+
+def tempered_loss(
+    likelihoods: Array, codes: NDArray[np.intp], priors: Array, temperature: float
+) -> float:
+    """Mean of -log p(class) of the rows at a temperature."""
+    posterior = log_softmax(posterior_scores(likelihoods, temperature, priors), axis=1)
+    return -float(posterior[np.arange(len(codes)), codes].mean())
