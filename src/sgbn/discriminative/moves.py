@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, solve_triangular
+from scipy.linalg import block_diag, get_lapack_funcs
 
 from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 RIDGE = 1e-10  # of the diagonal's mean: enough for an inverse, too little to be seen
+
+# LAPACK itself: for the few parents of a region, scipy's checks would take longer than the work.
+_potrf, _trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -162,10 +165,9 @@ def moves_of(
         columns = X[:, parents[children == child]]
         gram = columns.T @ columns
         gram[np.diag_indices_from(gram)] += RIDGE * np.trace(gram) / len(gram)
-        L = np.linalg.cholesky(gram)
-        half = solve_triangular(L, columns.T @ residuals[:, child], lower=True)
-        factors.append(solve_triangular(L, np.eye(len(L)), lower=True).T)
-        steps.append(half)
+        inverse, _ = _trtri(_potrf(gram, lower=1, clean=1)[0], lower=1)
+        factors.append(inverse.T)
+        steps.append(inverse @ (columns.T @ residuals[:, child]))
     to_fit = np.concatenate(steps)  # the least-squares optimum, seen from the start
     to_weights = block_diag(*factors) if factors else np.empty((0, 0))
     start = theta[parents, children]
