@@ -16,15 +16,14 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
+from sgbn.discriminative.class_networks import default_learner
 from sgbn.exceptions import InputError, listed
 from sgbn.io import cohort_table, edge_table
 from sgbn.moments import constant_columns
 from sgbn.preprocessing import make_preparation
 from sgbn.quality import Review, review
 from sgbn.runs import parallel, versions, write_atomically, write_json
-from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.sgbn import default_gamma
 from sgbn.viz import plot_matrix
 
 INCHES_A_REGION = 0.1  # of a matrix: the names of neighbouring regions do not touch
@@ -73,24 +72,24 @@ def compare(
     n_jobs : int, optional
         Processes. Results do not depend on it.
     """
-    reviewed, regions = prepare(cohort)
+    reviewed = review(cohort)
+    regions = prepare(reviewed)
     usable = reviewed.cohort
     if learner is None:
-        learner = SGBN(gamma=default_gamma(max(usable.sizes.values())))
+        learner = default_learner(np.asarray(usable.group))
     parts = [regions[usable.group == group] for group in usable.groups]
     fitted = parallel(lambda part: clone(learner).fit(part), parts, n_jobs)
     return Comparison(reviewed, regions, dict(zip(usable.groups, fitted, strict=True)))
 
 
-def prepare(cohort: Cohort) -> tuple[Review, pd.DataFrame]:
-    """Review a cohort, and make the regions that its networks are learned from.
+def prepare(reviewed: Review) -> pd.DataFrame:
+    """Make the regions that the networks of a reviewed cohort are learned from.
 
     Raises
     ------
     InputError
         If the groups cannot be compared.
     """
-    reviewed = review(cohort)
     usable = reviewed.require()
     table = cohort_table(usable)
     regions = make_preparation(usable).fit_transform(table, usable.group)
@@ -102,7 +101,7 @@ def prepare(cohort: Cohort) -> tuple[Review, pd.DataFrame]:
                 f"nothing is left of {listed(list(constant))} in the group {group!r} once sites "
                 "and covariates are taken out. Exclude these regions, or name fewer covariates."
             )
-    return reviewed, regions
+    return regions
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:

@@ -112,7 +112,7 @@ def test_the_best_temperature_is_that_of_the_smallest_log_loss():
 
 def test_too_few_rows_for_folds_leave_the_temperature_at_one(simulate):
     X, _ = simulate(3, 8, 0)
-    assert SGBNClassifier().fit(X, np.repeat([0, 1], 4)).temperature_ > 0
+    assert SGBNClassifier().fit(X, np.repeat([0, 1], 4)).temperature_ != 1.0
     assert SGBNClassifier().fit(X, [0] * 5 + [1] * 3).temperature_ == 1.0
 
 

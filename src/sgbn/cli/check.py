@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(finding)
     if reviewed.stops:
         raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
-    prepare(cohort)
+    prepare(reviewed)
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
 
 

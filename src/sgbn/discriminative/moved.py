@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +59,7 @@ class Moved(Learned):
     n_iter: int
 
 
-class MovedClassifier(SGBNClassifier):
+class MovedClassifier(SGBNClassifier, ABC):
     """Base of the classifiers that move edge weights. Subclasses say what is minimised."""
 
     edges: Any
