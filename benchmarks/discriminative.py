@@ -18,10 +18,9 @@ from scipy.optimize import minimize
 
 from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier, simulate_cohort
 from sgbn.discriminative.class_networks import Scale, learn_networks
-from sgbn.discriminative.kl_sgbn import PairwiseFisherKernels
-from sgbn.discriminative.moves import with_bias
-from sgbn.discriminative.objectives import Sample, margins_of
-from sgbn.solvers.max_margin import max_margin
+from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
+from sgbn.discriminative.objectives import MovingLikelihoods, Sample, exact_margin
+from sgbn.solvers.linear_residuals import margins, residuals_at
 
 SEED, REPEATS, N, EDGES, NU = 0, 5, 40, 100, 0.5
 OPTIONS = {"maxiter": 300, "ftol": 1e-7}
@@ -32,7 +31,6 @@ class Problem:
 
     def __init__(self, seed):
         cohort = simulate_cohort(N, seed)
-        self.labels = cohort.group
         self.Z = Scale.of(cohort.values).standardise(cohort.values)
         self.codes = np.unique(cohort.group, return_inverse=True)[1]
         self.networks = learn_networks(
@@ -44,11 +42,11 @@ class Problem:
     def moves(self):
         """Edges chosen and whitened."""
         chooser = MMSGBNClassifier(edges=EDGES)
-        return chooser._moves(self.Z, self.codes, self.labels, self.networks)
+        return chooser._moves(self.Z, self.codes, self.networks)
 
     def optimise(self, classifier):
         """Run ours, set-up included."""
-        return classifier._optimise(self.sample, self.moves())[0]
+        return classifier._optimise(MovingLikelihoods.of(self.sample, self.moves()))[0]
 
 
 def ball_constraint(moves, n_extra=0):
@@ -68,13 +66,14 @@ def ball_constraint(moves, n_extra=0):
     return {"type": "ineq", "fun": room, "jac": slope}
 
 
-def slsqp_kl(problem, moves):
-    bound = PairwiseFisherKernels(problem.sample, 1.0, moves.thetas(moves.u0))
-    unit = bound(moves.thetas(moves.u0))[0]
+def slsqp_kl(likelihoods):
+    moves = likelihoods.moves
+    bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
+    unit = bound(moves.u0)[0]
 
     def value_and_gradient(u):
-        value, gradients = bound(moves.thetas(u))
-        return value / unit, moves.pull(gradients) / unit
+        value, gradient = bound(u)
+        return value / unit, gradient / unit
 
     found = minimize(
         value_and_gradient,
@@ -87,27 +86,24 @@ def slsqp_kl(problem, moves):
     return found.x
 
 
-def slsqp_mm(problem, moves):
+def slsqp_mm(likelihoods):
     """Weights u, a slack a subject and the margin r."""
-    n, d = len(problem.codes), len(moves.u0)
+    P, moves = likelihoods.residuals, likelihoods.moves
+    n, d = len(P.codes), len(moves.u0)
     price = 1 / (NU * n)
-    X = with_bias(problem.Z)
-    sign = np.where(problem.codes == 0, 1.0, -1.0)
+    block = np.repeat(np.arange(len(P.owner)), np.diff(P.starts))
+    sign = np.where(P.codes == P.owner[block][:, None], 1.0, -1.0)
 
-    def margins(u):
-        return margins_of(problem.sample.likelihoods(moves.thetas(u))[0], problem.codes)[0]
+    def margins_at(x):
+        return margins(likelihoods.log_likelihoods(x[:d]), P.codes)[0]
 
-    def margin_slope(x):
-        _, scaled = problem.sample.likelihoods(moves.thetas(x[:d]))
-        parts = [
-            (sign if c == 0 else -sign)[:, None]
-            * ((X[:, m.parents] * scaled[c][:, m.children]) @ m.to_weights)
-            for c, m in enumerate(moves.classes)
-        ]
-        return np.hstack([*parts, np.eye(n), -np.ones((n, 1))])
+    def slope(x):
+        R = np.empty_like(P.A)
+        residuals_at(P, x[:d].copy(), R)
+        return np.hstack([(sign * R[block] * P.D).T, np.eye(n), -np.ones((n, 1))])
 
-    start = margins(moves.u0)
-    r = max_margin(start, NU).r
+    start = margins_at(moves.u0)
+    r = exact_margin(likelihoods, moves.u0, NU).r
     gradient = np.r_[np.zeros(d), np.full(n, price), -1.0]
     found = minimize(
         lambda x: price * x[d:-1].sum() - x[-1],
@@ -116,11 +112,7 @@ def slsqp_mm(problem, moves):
         method="SLSQP",
         bounds=[(None, None)] * d + [(0, None)] * (n + 1),
         constraints=[
-            {
-                "type": "ineq",
-                "fun": lambda x: margins(x[:d]) - x[-1] + x[d:-1],
-                "jac": margin_slope,
-            },
+            {"type": "ineq", "fun": lambda x: margins_at(x) - x[-1] + x[d:-1], "jac": slope},
             ball_constraint(moves, n + 1),
         ],
         options=OPTIONS,
@@ -142,14 +134,14 @@ def seconds(function):
 def run(seed):
     problem = Problem(seed)
     moves = problem.moves()
-    bound = PairwiseFisherKernels(problem.sample, 1.0, moves.thetas(moves.u0))
+    likelihoods = MovingLikelihoods.of(problem.sample, moves)
+    bound = PairwiseFisherKernels(likelihoods, 1.0, moves.u0)
 
     def mm_value(u):
-        L, _ = problem.sample.likelihoods(moves.thetas(moves.project(u)))
-        return max_margin(margins_of(L, problem.codes)[0], NU).value
+        return exact_margin(likelihoods, moves.project(u), NU).value
 
     def kl_value(u):
-        return bound(moves.thetas(moves.project(u)))[0]
+        return bound(moves.project(u))[0]
 
     rows = []
     for name, ours, theirs, value in (
@@ -157,7 +149,7 @@ def run(seed):
         ("MM-SGBN", MMSGBNClassifier(edges=EDGES, nu=NU), slsqp_mm, mm_value),
     ):
         own, u = seconds(lambda ours=ours: problem.optimise(ours))
-        peer, v = seconds(lambda theirs=theirs: theirs(problem, moves))
+        peer, v = seconds(lambda theirs=theirs: theirs(likelihoods))
         rows.append(
             {
                 "method": name,

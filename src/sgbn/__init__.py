@@ -29,6 +29,7 @@ _HOME = {
     "edge_table": "sgbn.io",
     "extract_regions": "sgbn.io",
     "extract_time_series": "sgbn.io",
+    "FisherSVMClassifier": "sgbn.discriminative",
     "FisherVectors": "sgbn.discriminative",
     "fit_weights": "sgbn.structure",
     "GaussianNetwork": "sgbn.gaussian",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from sgbn.datasets import simulate_cohort as simulate_cohort
     from sgbn.datasets import simulate_sem as simulate_sem
     from sgbn.discriminative import CLSGBNClassifier as CLSGBNClassifier
+    from sgbn.discriminative import FisherSVMClassifier as FisherSVMClassifier
     from sgbn.discriminative import FisherVectors as FisherVectors
     from sgbn.discriminative import KLSGBNClassifier as KLSGBNClassifier
     from sgbn.discriminative import MMSGBNClassifier as MMSGBNClassifier

@@ -30,3 +30,11 @@ def jit(kernel: Callable[..., Any]) -> Any:
     except RuntimeError:
         _warn_no_cache()
         return numba.njit(kernel)
+
+
+def jit_inside(generator: Callable[..., Any]) -> Any:
+    """Compile `generator` for use in other kernels, which keep it in their own cache.
+
+    numba cannot use a generator that comes from the cache in a kernel that does not.
+    """
+    return numba.njit(generator)

@@ -8,12 +8,12 @@ import pytest
 from sgbn import ORSGBN, simulate_cohort
 from sgbn.discriminative.class_networks import learn_networks
 from sgbn.discriminative.moves import Moves, moves_of, theta_of
-from sgbn.discriminative.objectives import Sample
+from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 
 
 @pytest.fixture
 def problem():
-    """Function (classes, edges a class, anchor, slack) -> sample, moves, networks."""
+    """Function (classes, edges a class, ...) -> sample, moves, networks and likelihoods."""
 
     def make(n_classes=2, k=10, anchor="fit", slack=0.01, n=40, regions=8):
         cohort = simulate_cohort(n, regions=regions, groups=tuple("abcdefghij"[:n_classes]))
@@ -31,6 +31,24 @@ def problem():
             parts.append(moves_of(own, theta, *moved, slack=slack, anchor=anchor))
         variances = np.array([network.noise_variance for network in networks.values()])
         sample = Sample(Z, codes, variances, np.log(np.full(n_classes, 1 / n_classes)))
-        return SimpleNamespace(sample=sample, moves=Moves(tuple(parts)), networks=networks)
+        moves = Moves(tuple(parts))
+        likelihoods = MovingLikelihoods.of(sample, moves)
+        return SimpleNamespace(
+            sample=sample, moves=moves, networks=networks, likelihoods=likelihoods
+        )
 
     return make
+
+
+@pytest.fixture
+def assert_gradient():
+    """Function (objective, moves): its gradient must equal finite differences."""
+
+    def check(objective, moves):
+        rng = np.random.default_rng(0)
+        u = moves.project(moves.u0 + 0.3 * rng.normal(size=len(moves.u0)))
+        steps = 1e-5 * np.eye(len(u))
+        numeric = [(objective(u + e)[0] - objective(u - e)[0]) / 2e-5 for e in steps]
+        np.testing.assert_allclose(objective(u)[1], numeric, atol=1e-6 * np.abs(numeric).max())
+
+    return check

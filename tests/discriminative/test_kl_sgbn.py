@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import InputError, KLSGBNClassifier, simulate_cohort
+from sgbn import FisherSVMClassifier, InputError, KLSGBNClassifier, simulate_cohort
+from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 
 
 @parametrize_with_checks([KLSGBNClassifier()])
@@ -15,28 +16,12 @@ def cohort():
     return simulate_cohort(60, regions=14)
 
 
-def test_the_radius_margin_bound_falls(problem):
-    from sgbn.discriminative.kl_sgbn import PairwiseFisherKernels
-
+@pytest.mark.parametrize("radius", ["scatter", "ball"])
+def test_the_radius_margin_bound_falls(problem, radius):
     p = problem(3, k=12, slack=0.05)
-    start = p.moves.thetas(p.moves.u0)
-    bound = PairwiseFisherKernels(p.sample, 1.0, start)
-    u, _ = KLSGBNClassifier(C=1.0)._optimise(p.sample, p.moves)
-    assert bound(p.moves.thetas(u))[0] < 0.99 * bound(start)[0]
-
-
-def test_the_bound_of_three_classes_is_the_sum_over_pairs(problem):
-    from sgbn.discriminative.kl_sgbn import PairwiseFisherKernels, _pair
-    from sgbn.discriminative.objectives import FisherKernelObjective
-
-    p = problem(3)
-    thetas = p.moves.thetas(p.moves.u0)
-    bound = PairwiseFisherKernels(p.sample, 1.0, thetas)
-    parts = [
-        FisherKernelObjective(_pair(p.sample, a, b), own.C)([thetas[a], thetas[b]])[0]
-        for (a, b), own in zip(bound.pairs, bound.bounds, strict=True)
-    ]
-    assert bound(thetas)[0] == pytest.approx(sum(parts))
+    bound = PairwiseFisherKernels(p.likelihoods, 1.0, p.moves.u0, radius)
+    u, _ = KLSGBNClassifier(radius=radius)._optimise(p.likelihoods)
+    assert bound(u)[0] < 0.99 * bound(p.moves.u0)[0]
 
 
 def test_units_do_not_matter(cohort):
@@ -54,3 +39,28 @@ def test_units_do_not_matter(cohort):
 def test_the_penalty_is_positive(cohort):
     with pytest.raises(InputError, match="C=-1"):
         KLSGBNClassifier(C=-1).fit(cohort.values, cohort.group)
+
+
+def test_the_radius_is_one_of_two(cohort):
+    with pytest.raises(InputError, match="radius='sphere'"):
+        KLSGBNClassifier(radius="sphere").fit(cohort.values, cohort.group)
+
+
+@pytest.mark.parametrize("components", [None, 20])
+def test_one_network_for_all_classes_tells_them_apart_by_its_fisher_vectors(cohort, components):
+    shared = KLSGBNClassifier(shared=True)
+    svm = FisherSVMClassifier(shared, components=components).fit(cohort.values, cohort.group)
+    first, second = svm.classifier_.networks_.values()
+    np.testing.assert_array_equal(first.coef, second.coef)
+    assert svm.coef_.shape[1] == (components or 14 * 14)
+    assert svm.score(cohort.values, cohort.group) > 0.7
+    before, after, limit = svm.classifier_.fitting_errors_["patient"]
+    assert after <= limit * (1 + 1e-8)
+    assert limit == pytest.approx(1.01 * before)
+    assert len(svm.classifier_.edge_changes()) > 0
+
+
+def test_one_network_has_no_likelihood_ratio(cohort):
+    fitted = KLSGBNClassifier(shared=True).fit(cohort.values, cohort.group)
+    with pytest.raises(InputError, match="FisherSVMClassifier"):
+        fitted.predict(cohort.values)

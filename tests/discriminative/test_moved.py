@@ -13,10 +13,12 @@ from sgbn import (
     SGBNClassifier,
     simulate_cohort,
 )
-from sgbn.discriminative.kl_sgbn import PairwiseFisherKernels
+from sgbn.discriminative import moved as moved_module
+from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.discriminative.moved import minimise
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import ConditionalLikelihood, MaxMarginObjective
+from sgbn.graph import is_dag
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
 
@@ -41,11 +43,53 @@ def test_graphs_stay_and_no_class_fits_worse_than_its_limit(cohort, kind):
         assert limit == pytest.approx(1.01 * before)
         if moved.anchor == "fit":
             assert after <= limit * (1 + 1e-8)
-    for part, theta in zip(
-        moved._learned.moves.classes, map(theta_of, moved._learned.after.values()), strict=True
-    ):
-        u = np.linalg.solve(part.to_weights, theta[part.parents, part.children] - part.centre)
-        assert np.linalg.norm(u) <= part.radius * (1 + 1e-8)
+        else:  # the change itself costs no more than the slack, whatever its direction
+            own = table(cohort)[cohort.group == label] / cohort.values.std(axis=0)
+            change = theta_of(moved._learned.after[label]) - theta_of(moved._learned.before[label])
+            centred = own - cohort.values.mean(axis=0) / cohort.values.std(axis=0)
+            fitted = np.column_stack([centred, np.ones(len(own))]) @ change
+            assert np.square(fitted).sum() <= 0.01 * before * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("kind", [MMSGBNClassifier, KLSGBNClassifier])
+def test_with_all_edges_new_ones_appear_and_the_graphs_are_dags(cohort, kind):
+    moved = kind(edges="all", temperature=1.0).fit(table(cohort), cohort.group)
+    start = SGBNClassifier(variances="unit", temperature=1.0).fit(table(cohort), cohort.group)
+    for label, network in moved.networks_.items():
+        old, new = start.networks_[label].coef != 0, network.coef != 0
+        assert is_dag(network.coef)
+        assert (new & ~old).any()
+        before, after, limit = moved.fitting_errors_[label]
+        assert limit == pytest.approx(1.01 * before)
+        assert after <= limit * (1 + 1e-8)
+    changes = moved.edge_changes()
+    assert ((changes["before"] == 0) & (changes["after"] != 0)).any()
+
+
+def test_all_edges_gain_more_than_those_present(cohort):
+    def worst_half(edges):
+        moved = MMSGBNClassifier(edges=edges, temperature=1.0).fit(cohort.values, cohort.group)
+        ratio = moved.decision_function(cohort.values)
+        margins = np.sort(np.where(cohort.group == "patient", ratio, -ratio))
+        return margins[: len(margins) // 2].mean()
+
+    assert worst_half("all") > worst_half("present")
+
+
+def test_the_order_is_solved_anew(cohort, monkeypatch):
+    """With edges that are light by definition, a second order allows what the first did not."""
+    orders = []
+    allowed = moved_module._allowed
+    monkeypatch.setattr(moved_module, "LIGHT", 0.5)
+    monkeypatch.setattr(
+        moved_module, "_allowed", lambda order: orders.append(order) or allowed(order)
+    )
+    moved = MMSGBNClassifier(edges="all", temperature=1.0).fit(cohort.values, cohort.group)
+    assert len({tuple(order) for order in orders}) > 2
+    for label, network in moved.networks_.items():
+        assert is_dag(network.coef)
+        _, after, limit = moved.fitting_errors_[label]
+        assert after <= limit * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -89,30 +133,31 @@ def slsqp(objective, moves, starts=5):
     for k in range(starts):
         u0 = moves.project(moves.u0 + (k > 0) * rng.normal(size=len(moves.u0)))
         found = minimize(
-            lambda u: objective(moves.thetas(u))[0],
+            objective,
             u0,
-            jac=lambda u: moves.pull(objective(moves.thetas(u))[1]),
+            jac=True,
             method="SLSQP",
             constraints=NonlinearConstraint(room, 0, np.inf),
             options={"maxiter": 500, "ftol": 1e-12},
         )
-        best = min(best, objective(moves.thetas(moves.project(found.x)))[0])
+        best = min(best, objective(moves.project(found.x))[0])
     return best
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda p: MaxMarginObjective(p.sample, 0.5, 0.3),
-        lambda p: ConditionalLikelihood(p.sample, 0.2),
-        lambda p: PairwiseFisherKernels(p.sample, 1.0, p.moves.thetas(p.moves.u0)),
+        lambda p: MaxMarginObjective(p.likelihoods, 0.5, 0.3),
+        lambda p: ConditionalLikelihood(p.likelihoods, 0.2),
+        lambda p: PairwiseFisherKernels(p.likelihoods, 1.0, p.moves.u0),
+        lambda p: PairwiseFisherKernels(p.likelihoods, 1.0, p.moves.u0, "ball"),
     ],
 )
 def test_the_optimum_is_no_worse_than_that_of_slsqp(problem, make):
     p = problem(k=8, slack=0.05)
     objective = make(p)
     u, _ = minimise(objective, p.moves, p.moves.u0, 500)
-    found, best = objective(p.moves.thetas(u))[0], slsqp(objective, p.moves)
+    found, best = objective(u)[0], slsqp(objective, p.moves)
     assert found <= best + 1e-3 * abs(best)
     np.testing.assert_allclose(p.moves.project(u), u, atol=1e-8)
 
@@ -125,6 +170,7 @@ def test_the_optimum_is_no_worse_than_that_of_slsqp(problem, make):
         ({"edges": "some"}, "edges='some'"),
         ({"slack": -1}, "slack=-1"),
         ({"anchor": "end"}, "anchor='end'"),
+        ({"anchor": "start", "edges": "all"}, "edges='all' with anchor='start'"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(cohort, kind, parameters, message):

@@ -62,19 +62,6 @@ def test_around_the_start_the_ball_has_the_size_of_the_slack(problem):
         assert not moves.u0.any()
 
 
-def test_gradients_are_pulled_back(problem):
-    p = problem()
-    rng = np.random.default_rng(0)
-    slopes = [rng.normal(size=moves.start.shape) for moves in p.moves.classes]
-
-    def value(u):
-        return sum(np.sum(s * t) for s, t in zip(slopes, p.moves.thetas(u), strict=True))
-
-    u = rng.normal(size=len(p.moves.u0))
-    numeric = [(value(u + 1e-6 * e) - value(u - 1e-6 * e)) / 2e-6 for e in np.eye(len(u))]
-    np.testing.assert_allclose(p.moves.pull(slopes), numeric, atol=1e-6)
-
-
 def test_a_class_without_moving_weights_stays(problem):
     p = problem()
     none = np.empty(0, np.intp)

@@ -2,66 +2,50 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from sgbn.discriminative.fisher import fisher_kernel
 from sgbn.discriminative.objectives import (
     ConditionalLikelihood,
-    FisherKernelObjective,
     MaxMarginObjective,
-    margins_of,
+    exact_margin,
 )
 
 OBJECTIVES = {
-    "margin": lambda sample: MaxMarginObjective(sample, 0.5, 0.3),
-    "small share": lambda sample: MaxMarginObjective(sample, 0.1, 0.05),
-    "likelihood": lambda sample: ConditionalLikelihood(sample, 0.2),
-    "kernel": lambda sample: FisherKernelObjective(sample, 1e-3),
+    "margin": lambda p: MaxMarginObjective(p.likelihoods, 0.5, 0.3),
+    "small share": lambda p: MaxMarginObjective(p.likelihoods, 0.1, 0.05),
+    "likelihood": lambda p: ConditionalLikelihood(p.likelihoods, 0.2),
 }
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_gradients_equal_finite_differences(problem, name, n_classes):
-    if name == "kernel" and n_classes > 2:
-        pytest.skip("an SVM has two classes")
+def test_gradients_equal_finite_differences(problem, name, n_classes, assert_gradient):
     p = problem(n_classes)
-    objective = OBJECTIVES[name](p.sample)
+    assert_gradient(OBJECTIVES[name](p), p.moves)
+
+
+@pytest.mark.parametrize("k", [10, 1000])
+def test_likelihoods_are_those_of_the_networks(problem, k):
+    """At the start, and where the networks have moved; with children that stay, and without."""
+    p = problem(3, k=k)
     rng = np.random.default_rng(0)
-    u = p.moves.project(p.moves.u0 + 0.3 * rng.normal(size=len(p.moves.u0)))
-
-    def value(v):
-        return objective(p.moves.thetas(v))[0]
-
-    gradient = p.moves.pull(objective(p.moves.thetas(u))[1])
-    numeric = [(value(u + 1e-5 * e) - value(u - 1e-5 * e)) / 2e-5 for e in np.eye(len(u))]
-    np.testing.assert_allclose(gradient, numeric, atol=1e-6 * np.abs(numeric).max())
-
-
-def test_likelihoods_are_those_of_the_networks(problem):
-    p = problem(3)
-    L, _ = p.sample.likelihoods(p.moves.thetas(p.moves.u0))
-    expected = [net.log_likelihood(p.sample.values) for net in p.networks.values()]
-    constant = L - np.column_stack(expected)
-    np.testing.assert_allclose(constant, constant[0, 0], atol=1e-8)
+    for u in (p.moves.u0, p.moves.u0 + rng.normal(size=len(p.moves.u0))):
+        L = p.likelihoods.log_likelihoods(u)
+        Xb = np.column_stack([p.sample.values, np.ones(len(p.sample.values))])
+        for c, theta in enumerate(p.moves.thetas(u)):
+            variance = p.sample.variances[c]
+            squares = np.square(p.sample.values - Xb @ theta) / variance
+            expected = -(squares + np.log(variance)).sum(axis=1) / 2 + p.sample.log_priors[c]
+            np.testing.assert_allclose(L[c], expected, rtol=1e-9)
 
 
 def test_conditional_likelihood_is_the_log_loss(problem):
     p = problem(3)
-    thetas = p.moves.thetas(p.moves.u0)
-    L, _ = p.sample.likelihoods(thetas)
+    L = p.likelihoods.log_likelihoods(p.moves.u0).T
     P = np.exp(0.2 * L) / np.exp(0.2 * L).sum(axis=1, keepdims=True)
-    value, _ = ConditionalLikelihood(p.sample, 0.2)(thetas)
+    value, _ = ConditionalLikelihood(p.likelihoods, 0.2)(p.moves.u0)
     assert value == pytest.approx(log_loss(p.sample.codes, P))
 
 
-def test_the_kernel_is_that_of_the_fisher_vectors(problem):
-    p = problem()
-    K, _ = FisherKernelObjective(p.sample, 1.0).kernel(p.moves.thetas(p.moves.u0))
-    expected = fisher_kernel(p.sample.values, networks=list(p.networks.values()))
-    np.testing.assert_allclose(K, expected, rtol=1e-8)
-
-
-def test_the_rival_is_the_strongest_other_class():
-    L = np.array([[1.0, 3.0, 2.0], [5.0, 0.0, 4.0]])
-    margins, rivals = margins_of(L, np.array([0, 0]))
-    assert margins.tolist() == [-2.0, 1.0]
-    assert rivals.tolist() == [1, 2]
+def test_the_smoothed_margin_tends_to_the_exact_one(problem):
+    p = problem(3)
+    smoothed = MaxMarginObjective(p.likelihoods, 0.5, 1e-6)(p.moves.u0)[0]
+    assert smoothed == pytest.approx(exact_margin(p.likelihoods, p.moves.u0, 0.5).value, abs=1e-6)

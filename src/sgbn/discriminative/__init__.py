@@ -2,16 +2,21 @@
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
 from sgbn.discriminative.cross_validated import SGBNClassifierCV
+from sgbn.discriminative.densities import MixtureMeans, learn_kernel
 from sgbn.discriminative.fisher import FisherVectors
+from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.discriminative.kl_sgbn import KLSGBNClassifier
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.discriminative.mm_sgbn import MMSGBNClassifier
 
 __all__ = [
     "CLSGBNClassifier",
+    "FisherSVMClassifier",
     "FisherVectors",
     "KLSGBNClassifier",
     "MMSGBNClassifier",
+    "MixtureMeans",
     "SGBNClassifier",
     "SGBNClassifierCV",
+    "learn_kernel",
 ]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import MovedClassifier, minimise
-from sgbn.discriminative.moves import Moves
-from sgbn.discriminative.objectives import ConditionalLikelihood, Sample
+from sgbn.discriminative.moved import STALL, TOL, MovedClassifier
+from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
+from sgbn.solvers.linear_residuals import minimise_log_loss
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
@@ -75,9 +75,19 @@ class CLSGBNClassifier(MovedClassifier):
         self.sharpness = sharpness
         self.max_iter = max_iter
 
-    def _optimise(self, sample: Sample, moves: Moves) -> tuple[Array, int]:
-        objective = ConditionalLikelihood(sample, self.sharpness)
-        return minimise(objective, moves, moves.project(moves.u0), self.max_iter)
+    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+        moves = likelihoods.moves
+        u, n_iter, _ = minimise_log_loss(
+            likelihoods.residuals,
+            moves.offsets,
+            moves.radii,
+            moves.u0,
+            float(self.sharpness),
+            TOL,
+            int(self.max_iter),
+            STALL,
+        )
+        return u, n_iter
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -10,7 +10,8 @@ variances nor Fisher-information scaling matter here.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.discriminative.fisher import aligned, labelled, parameters_of, read_labels
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
+from sgbn.jit import jit
 from sgbn.validation import check_values
 
 Array = NDArray[np.float64]
@@ -65,7 +67,13 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
             "signed=False, or compare classes by pairs."
         )
     given = aligned(networks, values.shape[1], names if hasattr(X, "columns") else None)
-    return np.array([_scores_of(net, values, codes, signed) for net in given.values()])
+    for density in given.values():
+        if not isinstance(density, GaussianNetwork):
+            raise InputError(
+                f"{type(density).__name__} is no GaussianNetwork. Score the components of "
+                "FisherVectors by scikit-learn's f_classif instead: it ranks them the same way."
+            )
+    return component_scores(given.values(), values, codes, signed)
 
 
 def select_edges(
@@ -95,7 +103,8 @@ def select_edges(
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InputError(f"k={k!r}: give how many edges to select, 1 or more.")
     places = np.argwhere(candidates)
-    heights = np.round(np.abs(scores) if absolute else scores, TIE_DIGITS)[candidates]
+    heights = scores[candidates]
+    heights = np.round(np.abs(heights) if absolute else heights, TIE_DIGITS)
     return places[np.argsort(-heights, kind="stable")[:k]]
 
 
@@ -114,55 +123,56 @@ def present_edges(networks: Any, biases: bool = True) -> NDArray[np.bool_]:
     return present
 
 
-class _Terms(NamedTuple):
-    """Columns (the constant 1 last), residuals, their means, and both centred."""
-
-    x: Array
-    r: Array
-    U: Array
-    V: Array
-
-    def mean_product(self, rows: Any = slice(None)) -> Array:
-        """Mean over the rows of what x_i r_j is above the product of the means."""
-        U, V = self.U[rows], self.V[rows]
-        mean: Array = (
-            np.outer(self.x, V.mean(axis=0)) + np.outer(U.mean(axis=0), self.r) + U.T @ V / len(U)
-        )
-        return mean
-
-    def variance(self) -> Array:
-        """Variance of x_i r_j; zero where it is round-off."""
-        x, r, U, V = self.x[:, None], self.r, self.U, self.V
-        n = len(U)
-        UV, UVV, UUV, UUVV = (A.T @ B / n for A in (U, U**2) for B in (V, V**2))
-        squares = x**2 * (V**2).mean(axis=0) + r**2 * (U**2).mean(axis=0)[:, None] + UUVV
-        variance = squares - UV**2 + 2 * (x * r * UV + x * UVV + r * UUV)
-        # centring leaves the last digits of a mean behind
-        least = ROUND_OFF * squares + (ROUND_OFF * x * r) ** 2
-        return np.where(variance > least, variance, 0.0)
+def component_scores(
+    networks: Iterable[GaussianNetwork], X: Array, codes: NDArray[np.intp], signed: bool = False
+) -> Array:
+    """`edge_scores` on checked rows, with the classes numbered from 0."""
+    Xb = np.column_stack([X, np.ones(len(X))])
+    count = int(codes.max()) + 1
+    return np.array(
+        [
+            _correlation_ratios(Xb, network.residuals(X), codes, count, signed)
+            for network in networks
+        ]
+    )
 
 
-def _scores_of(network: Any, X: Array, codes: NDArray[np.intp], signed: bool) -> Array:
-    """Scores of one network's components."""
-    if not isinstance(network, GaussianNetwork):
-        raise InputError(
-            f"{type(network).__name__} is no GaussianNetwork. Score the components of "
-            "FisherVectors by scikit-learn's f_classif instead: it ranks them the same way."
-        )
-    terms = _terms(np.column_stack([X, np.ones(len(X))]), network.residuals(X))
-    total, variance = terms.mean_product(), terms.variance()
-    rows = [codes == c for c in range(codes.max() + 1)]
-    above = np.array([terms.mean_product(own) - total for own in rows])
-    between = np.einsum("c,cij->ij", [own.mean() for own in rows], above**2)
-    ratio = np.divide(between, variance, out=np.zeros_like(between), where=variance > 0)
-    scores: Array = np.sqrt(np.minimum(ratio, 1.0))
-    np.fill_diagonal(scores, 0.0)
-    return scores * np.sign(above[-1]) if signed else scores
+@jit
+def _correlation_ratios(Xb, R, codes, n_classes, signed):  # type: ignore[no-untyped-def]
+    """Scores of one network's components; the constant 1 is the last column of `Xb`."""
+    n = len(Xb)
+    x, r = Xb.sum(axis=0) / n, R.sum(axis=0) / n
+    U, V = Xb - x, R - r
+    between, above = np.zeros((x.size, r.size)), np.zeros((x.size, r.size))
+    total = np.dot(U.T, V) / n
+    for c in range(n_classes):
+        own = codes == c
+        Uc, Vc = U[own], V[own]
+        size = len(Uc)
+        u, v = Uc.sum(axis=0) / size, Vc.sum(axis=0) / size
+        # mean over the class of what x_i r_j is above its mean over all
+        above = x.reshape(-1, 1) * v + u.reshape(-1, 1) * r + np.dot(Uc.T, Vc) / size - total
+        between += size / n * above**2
+    variance = _variances(x.reshape(-1, 1), r, U, V, total)
+    for i in range(x.size):
+        for j in range(r.size):
+            ratio = between[i, j] / variance[i, j] if variance[i, j] > 0.0 and i != j else 0.0
+            between[i, j] = np.sqrt(min(ratio, 1.0))
+    return between * np.sign(above) if signed else between
 
 
-def _terms(X: Array, R: Array) -> _Terms:
-    x, r = X.mean(axis=0), R.mean(axis=0)
-    return _Terms(x, r, X - x, R - r)
+@jit
+def _variances(x, r, U, V, UV):  # type: ignore[no-untyped-def]
+    """Variance of x_i r_j; zero where it is round-off."""
+    n = len(U)
+    UU, VV = U**2, V**2
+    UVV, UUV, UUVV = np.dot(U.T, VV) / n, np.dot(UU.T, V) / n, np.dot(UU.T, VV) / n
+    spread = (UU.sum(axis=0) / n).reshape(-1, 1)
+    squares = x**2 * (VV.sum(axis=0) / n) + r**2 * spread + UUVV
+    variance = squares - UV**2 + 2 * (x * r * UV + x * UVV + r * UUV)
+    # centring leaves the last digits of a mean behind
+    least = ROUND_OFF * squares + (ROUND_OFF * x * r) ** 2
+    return np.where(variance > least, variance, 0.0)
 
 
 def _candidates(scores: Array, present: ArrayLike | None) -> NDArray[np.bool_]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sgbn.discriminative.fisher_objective import RADII, PairwiseFisherKernels
 from sgbn.discriminative.moved import MovedClassifier, minimise
-from sgbn.discriminative.moves import Moves
-from sgbn.discriminative.objectives import FisherKernelObjective, Sample
+from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
-from sgbn.solvers.svm import total_scatter
+from sgbn.gaussian import GaussianNetwork
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
@@ -24,22 +22,29 @@ class KLSGBNClassifier(MovedClassifier):
 
     Moves the edges that tell the classes apart best, so that the radius-margin bound of an L2-SVM
     on the Fisher vectors falls, while no class's fitting error exceeds ``1 + slack`` times that of
-    the start. The graphs stay as they are. With more than two classes the bounds of all pairs are
-    added. Classes are predicted by the likelihood of the moved networks.
+    the start. With more than two classes the bounds of all pairs are
+    added. Classes are predicted by the likelihood of the moved networks; to predict by the SVM on
+    their Fisher vectors, in full or by the best components, wrap it in `FisherSVMClassifier`.
 
     Parameters
     ----------
     learner : estimator, optional
         Of the networks at the start; `SGBN` by default.
-    edges : int or "present"
+    edges : int, "present" or "all"
         Edges and biases to move, see `MMSGBNClassifier`.
     slack : float
         Share of fitting error that may be added.
     anchor : {"fit", "start"}
         See `MMSGBNClassifier`.
+    shared : bool
+        One network for all classes, learned from all rows (the paper's footnote 1), whose Fisher
+        vectors tell them apart. Likelihoods cannot: predict by `FisherSVMClassifier` then.
     C : float
         Penalty of the SVM's slacks, in units of n over the total scatter of the Fisher vectors at
         the start, so that it does not depend on their scale.
+    radius : {"scatter", "ball"}
+        Radius of the bound: by the total scatter of the Fisher vectors, as in the paper, or that of
+        the smallest ball around them, which few subjects may decide.
     variances, pool, priors, temperature, random_state
         As in `SGBNClassifier`; unit variances by default, as in the paper.
     max_iter : int
@@ -62,7 +67,9 @@ class KLSGBNClassifier(MovedClassifier):
         edges: Any = 100,
         slack: float = 0.01,
         anchor: str = "fit",
+        shared: bool = False,
         C: float = 1.0,
+        radius: str = "scatter",
         variances: str = "unit",
         pool: float = 0.0,
         priors: Any = "empirical",
@@ -81,48 +88,38 @@ class KLSGBNClassifier(MovedClassifier):
         self.edges = edges
         self.slack = slack
         self.anchor = anchor
+        self.shared = shared
         self.C = C
+        self.radius = radius
         self.max_iter = max_iter
 
-    def _optimise(self, sample: Sample, moves: Moves) -> tuple[Array, int]:
-        u0 = moves.project(moves.u0)
-        objective = PairwiseFisherKernels(sample, self.C, moves.thetas(u0))
-        return minimise(objective, moves, u0, self.max_iter)
+    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+        u0 = likelihoods.moves.project(likelihoods.moves.u0)
+        bound = PairwiseFisherKernels(likelihoods, self.C, u0, self.radius)
+        return minimise(bound, likelihoods.moves, u0, self.max_iter)
+
+    def _standardised_networks(
+        self, Z: Array, labels: NDArray[Any], names: list[str]
+    ) -> dict[Any, GaussianNetwork]:
+        if not self.shared:
+            return super()._standardised_networks(Z, labels, names)
+        [network] = super()._standardised_networks(Z, np.zeros(len(Z)), names).values()
+        return dict.fromkeys(self.classes_.tolist(), network)
+
+    def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
+        return 1.0 if self.shared else super()._fit_temperature(values, labels, names)
+
+    def _scores(self, X: ArrayLike) -> Array:
+        if self.shared:
+            raise InputError(
+                "one network for all classes gives each the same likelihood. Predict by "
+                "FisherSVMClassifier(KLSGBNClassifier(shared=True))."
+            )
+        return super()._scores(X)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not is_number(self.C) or not 0 < self.C < np.inf:
             raise InputError(f"C={self.C!r}: give a positive number.")
-
-
-class PairwiseFisherKernels:
-    """Sum of the radius-margin bounds of all pairs of classes."""
-
-    def __init__(self, sample: Sample, C: float, start: Sequence[Array]) -> None:
-        self.pairs = list(combinations(range(len(start)), 2))
-        self.bounds = []
-        for a, b in self.pairs:
-            objective = FisherKernelObjective(_pair(sample, a, b), 1.0)
-            K, _ = objective.kernel([start[a], start[b]])
-            objective.C = C * len(K) / total_scatter(K)
-            self.bounds.append(objective)
-
-    def __call__(self, thetas: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and gradients."""
-        value, gradients = 0.0, [np.zeros_like(theta) for theta in thetas]
-        for (a, b), bound in zip(self.pairs, self.bounds, strict=True):
-            part, (first, second) = bound([thetas[a], thetas[b]])
-            value += part
-            gradients[a] += first
-            gradients[b] += second
-        return value, gradients
-
-
-def _pair(sample: Sample, a: int, b: int) -> Sample:
-    rows = np.isin(sample.codes, (a, b))
-    return Sample(
-        sample.values[rows],
-        (sample.codes[rows] == b).astype(np.intp),
-        sample.variances[[a, b]],
-        sample.log_priors[[a, b]],
-    )
+        if self.radius not in RADII:
+            raise InputError(f"radius={self.radius!r}: give 'scatter' or 'ball'.")

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import MovedClassifier, minimise
-from sgbn.discriminative.moves import Moves
-from sgbn.discriminative.objectives import MaxMarginObjective, Sample, margins_of
+from sgbn.discriminative.moved import TOL, MovedClassifier
+from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
 from sgbn.exceptions import InputError, warn
-from sgbn.solvers.max_margin import max_margin
+from sgbn.solvers.linear_residuals import margins, minimise_margin
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 
 # Widths of the smoothed hinge in standard deviations of the margins, and how well each is solved:
-# the wide ones only lead the way.
-WIDTHS = {1.0: 1e-2, 0.2: 1e-3, 0.04: 1e-6}
+# the wide one only leads the way.
+WIDTHS = {0.1: 1e-3, 0.03: 1e-5}
 
 
 class MMSGBNClassifier(MovedClassifier):
@@ -26,16 +25,17 @@ class MMSGBNClassifier(MovedClassifier):
 
     Starts from one network a class and moves the edges that tell the classes apart best, so that
     the mean of the worst share `nu` of the margins (own class against the strongest other) grows,
-    while no class's fitting error exceeds ``1 + slack`` times that of the start. The graphs stay as
-    they are.
+    while no class's fitting error exceeds ``1 + slack`` times that of the start.
 
     Parameters
     ----------
     learner : estimator, optional
         Of the networks at the start; `SGBN` by default.
-    edges : int or "present"
+    edges : int, "present" or "all"
         How many edges and biases of all classes together are moved: those whose Fisher components
-        correlate most with the class. "present" moves all.
+        correlate most with the class. "present" moves all, and the graphs stay as they are. "all"
+        is the paper's general form: every pair that the order of a class allows, so that edges may
+        appear; the order is solved anew until it stays, and the graphs are DAGs, but hardly sparse.
     slack : float
         Share of fitting error that may be added.
     anchor : {"fit", "start"}
@@ -46,7 +46,7 @@ class MMSGBNClassifier(MovedClassifier):
     variances, pool, priors, temperature, random_state
         As in `SGBNClassifier`; unit variances by default, as in the paper.
     max_iter : int
-        Iterations at each of three widths of the smoothed hinge.
+        Iterations at each of two widths of the smoothed hinge.
 
     Attributes
     ----------
@@ -88,20 +88,30 @@ class MMSGBNClassifier(MovedClassifier):
         self.nu = nu
         self.max_iter = max_iter
 
-    def _optimise(self, sample: Sample, moves: Moves) -> tuple[Array, int]:
-        def margins(u: Array) -> Array:
-            return margins_of(sample.likelihoods(moves.thetas(u))[0], sample.codes)[0]
-
-        best = moves.project(moves.u0)
-        spread = float(margins(best).std()) or 1.0
-        u, n_iter = best, 0
+    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+        moves = likelihoods.moves
+        u = best = moves.project(moves.u0)
+        margin = exact_margin(likelihoods, best, self.nu)
+        L = likelihoods.log_likelihoods(best)
+        spread = float(margins(L, likelihoods.residuals.codes)[0].std()) or 1.0
+        n_iter = 0
         for width, stall in WIDTHS.items():
-            objective = MaxMarginObjective(sample, self.nu, width * spread)
-            u, rounds = minimise(objective, moves, u, self.max_iter, stall)
+            u, rounds, _ = minimise_margin(
+                likelihoods.residuals,
+                moves.offsets,
+                moves.radii,
+                u,
+                float(self.nu),
+                width * spread,
+                TOL,
+                int(self.max_iter),
+                stall,
+            )
             n_iter += rounds
-            # the smoothed optimum is kept only if the margin itself gained
-            best = min(best, u, key=lambda v: max_margin(margins(v), self.nu).value)
-        if max_margin(margins(best), self.nu).collapsed:
+            reached = exact_margin(likelihoods, u, self.nu)
+            if reached.value < margin.value:  # the smoothed optimum counts only if it is one
+                best, margin = u, reached
+        if margin.collapsed:
             warn(
                 f"the margin collapsed to zero: more than a share nu = {self.nu:g} of the subjects "
                 "lie on the wrong side, and the objective no longer rewards any margin. Raise nu, "

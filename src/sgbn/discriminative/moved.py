@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
-from sgbn.discriminative.edge_selection import edge_scores, present_edges, select_edges
+from sgbn.discriminative.edge_selection import component_scores, present_edges, select_edges
 from sgbn.discriminative.fisher import BIAS
 from sgbn.discriminative.likelihood import Learned, SGBNClassifier
 from sgbn.discriminative.moves import Moves, fitting_error, moves_of, theta_of
-from sgbn.discriminative.objectives import Sample
+from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.acyclicity import levels
 from sgbn.solvers.projected_gradient import spg
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
-Objective = Callable[[Sequence[Array]], tuple[float, list[Array]]]
+Objective = Callable[[Array], tuple[float, Array]]
+Places = tuple[NDArray[np.intp], ...]
 
-TOL = 1e-8  # of the projected gradient of an objective that starts at one
+TOL = 1e-6  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
+ROUNDS = 5  # in which the order is solved anew; two are usual
+HELD = 1e-2  # ridge where every pair may move: a class has rarely rows enough to hold them all
+LIGHT = 0.01  # weight of an edge that has no say in the order; the paper draws none below it
 CHANGE_FIELDS = (
     ("class", object),
     ("source", object),
@@ -46,16 +51,25 @@ class Moved(Learned):
     ----------
     before, after : dict of class to GaussianNetwork
         In standard deviations of all rows.
-    moves : Moves
-        Which parameters were moved.
+    places : list of (parents, children)
+        Which parameters of each network were moved; parent m is the bias.
     fitting_errors : dict of class to (before, after, limit)
     n_iter : int
     """
 
     before: dict[Any, GaussianNetwork]
     after: dict[Any, GaussianNetwork]
-    moves: Moves
+    places: list[Places]
     fitting_errors: dict[Any, tuple[float, float, float]]
+    n_iter: int
+
+
+class _Round(NamedTuple):
+    """Parameters of each network after a minimisation."""
+
+    thetas: list[Array]
+    moves: Moves
+    places: list[Places]
     n_iter: int
 
 
@@ -68,7 +82,7 @@ class MovedClassifier(SGBNClassifier, ABC):
     max_iter: int
 
     @abstractmethod
-    def _optimise(self, sample: Sample, moves: Moves) -> tuple[Array, int]:
+    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
         """Best u, and the iterations that it took."""
 
     def edge_changes(self) -> NDArray[Any]:
@@ -82,12 +96,13 @@ class MovedClassifier(SGBNClassifier, ABC):
         """
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
-        for label, moves in zip(learned.after, learned.moves.classes, strict=True):
+        places = learned.places * (len(learned.after) if len(learned.places) == 1 else 1)
+        for label, (parents, children) in zip(learned.after, places, strict=True):
             names = [*learned.after[label].names, BIAS]
             pairs = (theta_of(learned.before[label]), theta_of(learned.after[label]))
-            before, after = (theta[moves.parents, moves.children] for theta in pairs)
-            sources = [names[k] for k in moves.parents]
-            targets = [names[k] for k in moves.children]
+            before, after = (theta[parents, children] for theta in pairs)
+            sources = [names[k] for k in parents]
+            targets = [names[k] for k in children]
             labels = [label] * len(sources)
             rows += zip(labels, sources, targets, before, after, after - before, strict=True)
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
@@ -112,47 +127,122 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Moved:
         scale = Scale.of(values)
         Z = scale.standardise(values)
-        before = self._standardised_networks(Z, labels, names)
         codes = np.searchsorted(self.classes_, labels)
-        moves = self._moves(Z, codes, labels, before)
-        variances = np.array([network.noise_variance for network in before.values()])
-        sample = Sample(Z, codes, variances, np.log(self.priors_))
-        u, n_iter = self._optimise(sample, moves)
-        thetas = moves.thetas(moves.project(u))
-        after, errors = {}, {}
-        for c, (label, network) in enumerate(before.items()):
-            theta, own = thetas[c], moves.classes[c]
-            after[label] = GaussianNetwork(theta[:-1], theta[-1], network.noise_variance, names)
-            errors[label] = (own.error, fitting_error(Z[codes == c], theta), own.limit)
-        networks = {label: scale.in_units(network) for label, network in after.items()}
-        return Moved(networks, before, after, moves, errors, n_iter)
-
-    def _moves(
-        self, Z: Array, codes: NDArray[np.intp], labels: NDArray[Any], before: dict[Any, Any]
-    ) -> Moves:
-        """Coordinates of the parameters that tell the classes apart best."""
-        present = present_edges(list(before.values()))
-        k = int(present.sum()) if self.edges == "present" else int(self.edges)
-        chosen = select_edges(edge_scores(Z, labels, list(before.values())), k, present)
-        parts = []
-        for c, network in enumerate(before.values()):
-            _, parents, children = chosen[chosen[:, 0] == c].T
-            theta = theta_of(network)
-            own = Z[codes == c]
-            parts.append(
-                moves_of(own, theta, parents, children, slack=self.slack, anchor=self.anchor)
+        before = self._standardised_networks(Z, labels, names)
+        starts = _distinct(before)
+        variances = np.array([network.noise_variance for network in starts])
+        sample = Sample(Z, codes, variances, np.log(self.priors_)[: len(starts)])
+        rows = [codes == c for c in range(len(starts))] if len(starts) > 1 else [codes >= 0]
+        thetas = [theta_of(network) for network in starts]
+        if self.edges == "all":
+            moved = self._move_in_rounds(sample, rows, thetas)
+        else:
+            places = self._selected(Z, codes, starts)
+            moved = self._move(sample, rows, thetas, places)
+        networks = [
+            GaussianNetwork(theta[:-1], theta[-1], network.noise_variance, names)
+            for theta, network in zip(moved.thetas, starts, strict=True)
+        ]
+        errors = [
+            (fitting_error(Z[own], theta), fitting_error(Z[own], after), part.limit)
+            for own, theta, after, part in zip(
+                rows, thetas, moved.thetas, moved.moves.classes, strict=True
             )
-        return Moves(tuple(parts))
+        ]
+        shared = len(starts) == 1
+        after = dict(zip(before, networks * len(before) if shared else networks, strict=True))
+        costs = dict(zip(before, errors * len(before) if shared else errors, strict=True))
+        in_units = {label: scale.in_units(network) for label, network in after.items()}
+        return Moved(in_units, before, after, moved.places, costs, moved.n_iter)
+
+    def _selected(
+        self, Z: Array, codes: NDArray[np.intp], networks: list[GaussianNetwork]
+    ) -> list[Places]:
+        """Parameters of each network that tell the classes apart best."""
+        present = present_edges(networks)
+        k = int(present.sum()) if self.edges == "present" else int(self.edges)
+        chosen = select_edges(component_scores(networks, Z, codes), k, present)
+        return [tuple(chosen[chosen[:, 0] == c, 1:].T) for c in range(len(networks))]
+
+    def _move(
+        self,
+        sample: Sample,
+        rows: list[NDArray[np.bool_]],
+        thetas: list[Array],
+        places: list[Places],
+        **options: Any,
+    ) -> _Round:
+        """Minimise over these parameters."""
+        limits = options.pop("limits", [None] * len(rows))
+        parts = [
+            moves_of(
+                sample.values[own],
+                theta,
+                *place,
+                slack=self.slack,
+                anchor=self.anchor,
+                limit=limit,
+                **options,
+            )
+            for own, theta, place, limit in zip(rows, thetas, places, limits, strict=True)
+        ]
+        moves = Moves(tuple(parts))
+        u, n_iter = self._optimise(MovingLikelihoods.of(sample, moves))
+        return _Round(moves.thetas(moves.project(u)), moves, places, n_iter)
+
+    def _move_in_rounds(
+        self, sample: Sample, rows: list[NDArray[np.bool_]], thetas: list[Array]
+    ) -> _Round:
+        """Minimise over every pair that the order allows, and solve the order anew, in turn.
+
+        Paper: Algorithm 1, step 6, and Algorithm 2, steps 1 and 2.
+        """
+        limits = [
+            (1 + self.slack) * fitting_error(sample.values[own], theta)
+            for own, theta in zip(rows, thetas, strict=True)
+        ]
+        orders = [levels(theta[:-1]) for theta in thetas]
+        for _ in range(ROUNDS):
+            places = [_allowed(order) for order in orders]
+            moved = self._move(sample, rows, thetas, places, limits=limits, ridge=HELD)
+            thetas = [_without_light_edges(theta) for theta in moved.thetas]
+            last, orders = orders, [levels(theta[:-1]) for theta in thetas]
+            if all(np.array_equal(*pair) for pair in zip(last, orders, strict=True)):
+                break
+        return moved
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         whole = is_number(self.edges) and self.edges == int(self.edges) and self.edges >= 1
-        if not whole and self.edges != "present":
-            raise InputError(f"edges={self.edges!r}: give a number of edges, or 'present'.")
+        if not whole and self.edges not in ("present", "all"):
+            raise InputError(f"edges={self.edges!r}: give a number of edges, 'present' or 'all'.")
         if not is_number(self.slack) or not 0 <= self.slack < np.inf:
             raise InputError(f"slack={self.slack!r}: give a number from 0 on.")
         if self.anchor not in ("fit", "start"):
             raise InputError(f"anchor={self.anchor!r}: give 'fit' or 'start'.")
+        if self.edges == "all" and self.anchor == "start":
+            raise InputError(
+                "edges='all' with anchor='start': edges that appear have no start. Set "
+                "anchor='fit', or edges='present'."
+            )
+
+
+def _distinct(networks: dict[Any, GaussianNetwork]) -> list[GaussianNetwork]:
+    """Network of each class, or the one that they share."""
+    first, *others = networks.values()
+    return [first] if all(other is first for other in others) else [first, *others]
+
+
+def _allowed(order: NDArray[np.int64]) -> Places:
+    """Pairs that the order allows, and all biases."""
+    pairs = order[:, None] < order
+    return np.nonzero(np.vstack([pairs, np.ones_like(order, bool)]))
+
+
+def _without_light_edges(theta: Array) -> Array:
+    kept = theta.copy()
+    kept[:-1][np.abs(theta[:-1]) < LIGHT] = 0.0
+    return kept
 
 
 def minimise(
@@ -162,11 +252,14 @@ def minimise(
 
     It also ends when ten iterations gain less than the share `stall`.
     """
-    unit = abs(objective(moves.thetas(u0))[0]) or 1.0
+    unit = 0.0
 
     def value_and_gradient(u: Array) -> tuple[float, Array]:
-        value, gradients = objective(moves.thetas(u))
-        return value / unit, moves.pull(gradients) / unit
+        nonlocal unit
+        value, gradient = objective(u)
+        unit = unit or abs(value) or 1.0
+        return value / unit, gradient / unit
 
-    found = spg(value_and_gradient, moves.project, u0, tol=TOL, max_iter=max_iter, stall=stall)
+    limits = moves.offsets, moves.radii
+    found = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=stall)
     return found.x, found.n_iter

@@ -16,28 +16,25 @@ a little smaller than the set, never larger.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, get_lapack_funcs
 
 from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
+from sgbn.solvers.whitening import to_weights, whiten
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+Indices = NDArray[np.int64]
 
 RIDGE = 1e-10  # of the diagonal's mean: enough for an inverse, too little to be seen
-
-# LAPACK itself: for the few parents of a region, scipy's checks would take longer than the work.
-_potrf, _trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class ClassMoves:
-    """Movable parameters of one class.
+    """Movable parameters of one class, sorted by child.
 
     Attributes
     ----------
@@ -45,10 +42,12 @@ class ClassMoves:
         All parameters at the start, the bias in the last row.
     parents, children : ndarray of shape (k,)
         Which of them move.
+    starts : ndarray of shape (blocks + 1,)
+        Where each child's begin.
     centre : ndarray of shape (k,)
         Where u = 0.
-    to_weights : ndarray of shape (k, k)
-        The moving parameters are ``centre + to_weights @ u``.
+    factors : ndarray
+        Of `sgbn.solvers.whitening`: the moving parameters are the centre and F u.
     u0 : ndarray of shape (k,)
         The start.
     radius : float
@@ -59,8 +58,9 @@ class ClassMoves:
     start: Array
     parents: Indices
     children: Indices
+    starts: Indices
     centre: Array
-    to_weights: Array
+    factors: Array
     u0: Array
     radius: float
     error: float
@@ -69,13 +69,13 @@ class ClassMoves:
     def theta(self, u: Array) -> Array:
         """All parameters at u."""
         moved = self.start.copy()
-        moved[self.parents, self.children] = self.centre + self.to_weights @ u
+        moved[self.parents, self.children] = self.centre + to_weights(self.factors, self.starts, u)
         return moved
 
-    def pull(self, gradient: Array) -> Array:
-        """Gradient in u from the gradient in all parameters."""
-        pulled: Array = self.to_weights.T @ gradient[self.parents, self.children]
-        return pulled
+    @property
+    def moving(self) -> Indices:
+        """Child of each block."""
+        return self.children[self.starts[:-1]]
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,15 @@ class Moves:
 
     classes: tuple[ClassMoves, ...]
 
-    @property
+    @cached_property
     def offsets(self) -> Indices:
         """Where the part of each class begins in u."""
         return np.cumsum([0, *(len(moves.u0) for moves in self.classes)])
+
+    @cached_property
+    def radii(self) -> Array:
+        """Of the ball of each class."""
+        return np.array([moves.radius for moves in self.classes])
 
     @property
     def u0(self) -> Array:
@@ -98,14 +103,11 @@ class Moves:
         """All parameters of each class at u."""
         return [moves.theta(part) for moves, part in zip(self.classes, self.split(u), strict=True)]
 
-    def pull(self, gradients: Sequence[Array]) -> Array:
-        """Gradient in u from those in the parameters of each class."""
-        pairs = zip(self.classes, gradients, strict=True)
-        return np.concatenate([moves.pull(gradient) for moves, gradient in pairs])
-
     def project(self, u: Array) -> Array:
         """Nearest u with every class within its limit."""
-        return project_balls(u, self.offsets, np.array([moves.radius for moves in self.classes]))
+        nearest = u.copy()
+        project_balls(nearest, self.offsets, self.radii)
+        return nearest
 
     def split(self, u: Array) -> list[Array]:
         """Part of each class."""
@@ -138,6 +140,8 @@ def moves_of(
     *,
     slack: float,
     anchor: str = "fit",
+    ridge: float = RIDGE,
+    limit: float | None = None,
 ) -> ClassMoves:
     """Coordinates for the moving parameters of one class.
 
@@ -154,28 +158,24 @@ def moves_of(
     anchor : {"fit", "start"}
         "fit": h <= (1 + slack) h(start), the paper's constraint, a ball around least squares.
         "start": a ball around the start, of the size slack h(start).
+    ridge : float
+        As a share of the mean square of the moving columns.
+    limit : float, optional
+        Of h, instead of (1 + slack) h(start).
     """
     X = with_bias(values)
-    residuals = values - X @ theta
-    error = float(np.square(residuals).sum())
+    error = fitting_error(values, theta)
     order = np.lexsort((parents, children))
     parents, children = parents[order], children[order]
-    factors, steps = [], [np.empty(0)]
-    for child in np.unique(children):
-        columns = X[:, parents[children == child]]
-        gram = columns.T @ columns
-        gram[np.diag_indices_from(gram)] += RIDGE * np.trace(gram) / len(gram)
-        inverse, _ = _trtri(_potrf(gram, lower=1, clean=1)[0], lower=1)
-        factors.append(inverse.T)
-        steps.append(inverse @ (columns.T @ residuals[:, child]))
-    to_fit = np.concatenate(steps)  # the least-squares optimum, seen from the start
-    to_weights = block_diag(*factors) if factors else np.empty((0, 0))
+    starts = np.append(np.flatnonzero(np.diff(children, prepend=-1)), len(children))
+    moving = children[starts[:-1]]
+    factors, to_fit = whiten(X.T @ X, theta, parents, moving, starts, ridge)
     start = theta[parents, children]
+    limit = (1 + slack) * error if limit is None else limit
     if anchor == "start":
-        centre, u0, room = start, np.zeros(len(start)), slack * error
+        centre, u0, room = start, np.zeros(len(start)), limit - error
     else:
-        centre, u0 = start + to_weights @ to_fit, -to_fit
-        room = slack * error + float(to_fit @ to_fit)
-    limit = (1 + slack) * error
+        centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit
+        room = limit - error + float(to_fit @ to_fit)
     radius = float(np.sqrt(max(room, 0.0)))
-    return ClassMoves(theta, parents, children, centre, to_weights, u0, radius, error, limit)
+    return ClassMoves(theta, parents, children, starts, centre, factors, u0, radius, error, limit)

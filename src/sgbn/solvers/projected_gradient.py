@@ -1,29 +1,32 @@
-r"""Spectral projected gradient: a smooth function over a set with a cheap projection P.
+r"""Spectral projected gradient: a smooth function over a product of balls, with projection P.
 
-.. math:: \min_x f(x), \qquad x \in \Omega; \qquad
+.. math:: \min_x f(x), \qquad \| x_c \| \le \rho_c \text{ for every block } c; \qquad
           \text{optimal of first order where } P(x - \nabla f(x)) = x.
 
 Each iteration aims at P(x - a g), with the Barzilai-Borwein step a = s's / s'y of the last move s
 and the change y of the gradient in it, and goes there unless the value exceeds the worst of the
 last few (a non-monotone line search): the short steps that a strict descent needs would undo what
 the spectral step gains. The path does not depend on the scale of f; the tolerance does.
+
+The search is a generator that asks for evaluations: `spg` answers with any Python function, and
+compiled solvers ask its compiled form `descent`, without a call back into Python.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.jit import jit, jit_inside
 from sgbn.solvers.result import SolverResult
 
 Array = NDArray[np.float64]
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
+MEMORY = 10  # values that the line search looks back on
 DECREASE = 1e-4  # share of the decrease that the gradient promises, for a step to be taken
 SHORTEST = 1e-12  # share of a move below which only round-off is left to gain
 LONGEST = 1e10  # spectral step, as a multiple of the first one, and its inverse as the least
@@ -31,26 +34,14 @@ LENGTHEN = 10.0  # where f is concave along a move and no spectral step exists
 ROUND_OFF = 1e-14  # of f, as a share of it: the gradient goes on falling where f no longer can
 
 
-class _Point(NamedTuple):
-    """A point with its value and gradient."""
-
-    x: Array
-    value: float
-    gradient: Array
-
-    @property
-    def finite(self) -> bool:
-        return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all())
-
-
 def spg(
     value_and_gradient: ValueAndGradient,
-    project: Callable[[Array], Array],
+    offsets: NDArray[np.int64],
+    radii: Array,
     x0: Array,
     *,
     tol: float,
     max_iter: int,
-    memory: int = 10,
     stall: float = 0.0,
 ) -> SolverResult:
     """Spectral projected gradient with a non-monotone line search.
@@ -59,19 +50,19 @@ def spg(
     ----------
     value_and_gradient : callable
         x -> (f(x), gradient). Where either is not finite, the step is shortened.
-    project : callable
-        x -> nearest point of the set, as a new array.
-    x0 : ndarray
+    offsets : ndarray of int of shape (n_balls + 1,)
+        Block c is ``x[offsets[c] : offsets[c + 1]]``; blocks may be empty.
+    radii : ndarray of shape (n_balls,)
+        Radius of each ball; infinity leaves the block free.
+    x0 : ndarray of shape (d,)
         Start; its projection must have a finite value.
     tol : float
         For `violation`, which is in the unit of the gradient: scale f to the order of 1.
     max_iter : int
         Moves at most.
-    memory : int, default=10
-        Values that the line search looks back on; 1 makes f fall at each iteration.
     stall : float, default=0
         Also stop, converged or not, when the lowest value fell by less than this share of it over
-        `memory` iterations.
+        ten iterations.
 
     Returns
     -------
@@ -84,107 +75,121 @@ def spg(
     InputError
         If the value or the gradient at the start is not finite.
     """
-    point = best = _evaluate(value_and_gradient, project(x0))
-    if not point.finite:
+    x, value, gradient, outcome = np.array(x0, float), np.empty(1), np.empty(len(x0)), np.empty(2)
+    limits = np.asarray(offsets, np.int64), np.asarray(radii, float)
+    for _ in search(x, value, gradient, *limits, float(tol), int(max_iter), float(stall), outcome):
+        value[0], gradient[:] = value_and_gradient(x.copy())
+    n_iter, violation = outcome
+    if np.isnan(violation):
         raise InputError("the value or the gradient at the start is not finite: start elsewhere.")
-    violation = _violation(project, point)
-    first = step = 1.0 / max(float(np.abs(point.gradient).max(initial=0.0)), 1e-300)
-    recent, lowest = deque([point.value], memory), deque([point.value], memory + 1)
-    n_iter = 0
-    while violation > tol and n_iter < max_iter and not _stalled(lowest, stall):
-        moved = _search(value_and_gradient, project, point, step, max(recent))
-        if moved is None:
-            if step == first and point is best and len(recent) == 1:
-                break
-            point, step = best, first  # a fresh start where f is lowest
-            recent.clear()
-        else:
-            n_iter += 1
-            step = _spectral_step(point, moved, step, first)
-            point = moved
-            best = point if point.value < best.value else best
-            violation = _violation(project, point)
-            if violation <= tol and point.value > best.value + ROUND_OFF * abs(best.value):
-                point, violation = best, _violation(project, best)
-                recent.clear()
-            lowest.append(best.value)
-        recent.append(point.value)
-    final = point if violation <= tol else best
-    violation = _violation(project, final)
-    return SolverResult(final.x, n_iter, violation, violation <= tol)
+    return SolverResult(x, int(n_iter), float(violation), bool(violation <= tol))
 
 
-def _evaluate(value_and_gradient: ValueAndGradient, x: Array) -> _Point:
-    """Point at `x`."""
-    value, gradient = value_and_gradient(x)
-    return _Point(x, float(value), gradient)
+def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  # type: ignore[no-untyped-def]
+    """Ask for evaluations: at each yield, put f(x) in ``value[0]`` and its gradient in `gradient`.
 
-
-def _violation(project: Callable[[Array], Array], point: _Point) -> float:
-    """Largest entry of |P(x - g) - x|."""
-    move = project(point.x - point.gradient) - point.x
-    return float(np.abs(move).max(initial=0.0))
-
-
-def _stalled(lowest: deque[float], stall: float) -> bool:
-    """Whether a full memory of lowest values shows too little progress."""
-    full = len(lowest) == lowest.maxlen
-    return full and lowest[0] - lowest[-1] < stall * abs(lowest[-1])
-
-
-def _search(
-    value_and_gradient: ValueAndGradient,
-    project: Callable[[Array], Array],
-    point: _Point,
-    step: float,
-    bar: float,
-) -> _Point | None:
-    """First point on the way to P(x - step g) that is low enough below `bar`; None if none is."""
-    move = project(point.x - step * point.gradient) - point.x
-    # The bound holds for any convex set, and keeps the sign where g'move is round-off.
-    slope = min(float(point.gradient @ move), -float(move @ move) / step)
-    share = 1.0
-    while slope < 0.0 and share >= SHORTEST:
-        trial = _evaluate(value_and_gradient, point.x + share * move)
-        if not trial.finite:
-            share *= 0.1
-            continue
-        if trial.value <= bar + DECREASE * share * slope + ROUND_OFF * abs(bar):
-            return trial
-        bend = trial.value - point.value - share * slope
-        lowest = -0.5 * share**2 * slope / bend if bend > 0.0 else 0.0
-        share = lowest if 0.1 * share <= lowest <= 0.9 * share else 0.5 * share
-    return None
-
-
-def _spectral_step(point: _Point, moved: _Point, step: float, first: float) -> float:
-    """Barzilai-Borwein step, kept within bounds."""
-    s = moved.x - point.x
-    bend = float(s @ (moved.gradient - point.gradient))
-    step = float(s @ s) / bend if bend > 0.0 else LENGTHEN * step
-    return float(np.clip(step, first / LONGEST, first * LONGEST))
-
-
-def project_balls(x: Array, offsets: NDArray[np.intp], radii: Array) -> Array:
-    """Nearest point in a product of balls around zero.
-
-    Parameters
-    ----------
-    x : ndarray of shape (d,)
-    offsets : ndarray of int of shape (n_balls + 1,)
-        Block c is ``x[offsets[c] : offsets[c + 1]]``; blocks may be empty.
-    radii : ndarray of shape (n_balls,)
-        Radius of each ball; infinity leaves the block as it is.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        A new array.
+    Changes `x`, at the end the result, and `outcome`: iterations, and the violation, which is not a
+    number if f is not finite at the start.
     """
-    projected = x.copy()
-    for c, radius in enumerate(radii):
-        block = projected[offsets[c] : offsets[c + 1]]
-        norm = np.sqrt(block @ block)
-        if norm > radius:
-            block *= radius / norm
-    return projected
+    project_balls(x, offsets, radii)
+    yield 0
+    outcome[0], outcome[1] = 0.0, np.nan
+    if not _finite(value, gradient):
+        return
+    point, height, slope_at = x.copy(), value[0], gradient.copy()
+    best, lowest, best_slope = point.copy(), height, slope_at.copy()
+    violation = _violation(point, slope_at, offsets, radii)
+    first = step = 1.0 / max(np.abs(slope_at).max() if x.size else 0.0, 1e-300)
+    recent = np.full(MEMORY, -np.inf)
+    recent[0] = height
+    lows = np.full(MEMORY + 1, np.inf)  # the last lowest values, the oldest at n_iter + 1
+    lows[0] = lowest
+    n_iter, fresh = 0, True
+    while violation > tol and n_iter < max_iter:
+        move = _aimed(point, slope_at, step, offsets, radii)
+        # The bound holds for any convex set, and keeps the sign where g'move is round-off.
+        slope = min(slope_at @ move, -(move @ move) / step)
+        bar, share, found = recent.max(), 1.0, False
+        while slope < 0.0 and share >= SHORTEST and not found:
+            x[:] = point + share * move
+            yield 0
+            if not _finite(value, gradient):
+                share *= 0.1
+            elif value[0] <= bar + DECREASE * share * slope + ROUND_OFF * abs(bar):
+                found = True
+            else:
+                share = _shortened(share, slope, value[0] - height)
+        if found:
+            step = _spectral_step(x - point, gradient - slope_at, step, first)
+            point[:], height, slope_at[:] = x, value[0], gradient
+            violation = _violation(point, slope_at, offsets, radii)
+            if height < lowest:
+                best[:], lowest, best_slope[:] = point, height, slope_at
+            n_iter, fresh = n_iter + 1, False
+            recent[n_iter % MEMORY] = height
+            lows[n_iter % (MEMORY + 1)] = lowest
+            if lows[(n_iter + 1) % (MEMORY + 1)] - lowest < stall * abs(lowest):
+                break
+            if violation > tol or height <= lowest + ROUND_OFF * abs(lowest):
+                continue
+        elif fresh:
+            break
+        # a fresh start where f is lowest
+        point[:], height, slope_at[:] = best, lowest, best_slope
+        violation = _violation(point, slope_at, offsets, radii)
+        step, fresh = first, True
+        recent[:] = -np.inf
+        recent[0] = height
+    if violation > tol:
+        point[:], slope_at[:] = best, best_slope
+    x[:] = point
+    outcome[0], outcome[1] = n_iter, _violation(point, slope_at, offsets, radii)
+
+
+descent = jit_inside(search)
+
+
+@jit
+def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
+    """Nearest point in a product of balls around zero; changes `x`."""
+    for c in range(radii.size):
+        block = x[offsets[c] : offsets[c + 1]]
+        norm = np.sqrt((block * block).sum())
+        if norm > radii[c]:
+            block *= radii[c] / norm
+
+
+@jit
+def _finite(value, gradient):  # type: ignore[no-untyped-def]
+    """Whether both are."""
+    return np.isfinite(value[0]) and np.isfinite(gradient.sum())
+
+
+@jit
+def _aimed(x, g, step, offsets, radii):  # type: ignore[no-untyped-def]
+    """P(x - step g) - x."""
+    aim = x - step * g
+    project_balls(aim, offsets, radii)
+    return aim - x
+
+
+@jit
+def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
+    """Largest entry of |P(x - g) - x|."""
+    return np.abs(_aimed(x, g, 1.0, offsets, radii)).max() if x.size else 0.0
+
+
+@jit
+def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
+    """Share of the move at the minimum of the parabola, within reason."""
+    bend = rise - share * slope
+    lowest = -0.5 * share**2 * slope / bend if bend > 0.0 else 0.0
+    return lowest if 0.1 * share <= lowest <= 0.9 * share else 0.5 * share
+
+
+@jit
+def _spectral_step(s, y, step, first):  # type: ignore[no-untyped-def]
+    """Barzilai-Borwein step, kept within bounds."""
+    bend = s @ y
+    step = (s @ s) / bend if bend > 0.0 else LENGTHEN * step
+    return min(max(step, first / LONGEST), first * LONGEST)

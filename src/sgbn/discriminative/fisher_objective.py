@@ -1,0 +1,223 @@
+r"""The radius-margin bound that KL-SGBN minimises, and its gradient.
+
+.. math:: F = \rho(K) J_0(K), \qquad \rho(K) = s \left( \sum_i w_i K_{ii} - w^T K w
+          + (1 - w^T w) / C \right)
+
+with the Fisher kernel K of all parameters of the networks and the L2-SVM's :math:`J_0`. The total
+scatter :math:`tr(S_T)` of the augmented features has w = 1/n and s = n; the squared radius of the
+smallest enclosing ball has s = 1 and the weights w of its centre. The SVM and the ball are solved
+anew at every evaluation, so that they drop out of the gradient (envelope theorem):
+
+.. math:: \partial F / \partial K = A = s J_0 (\operatorname{diag}(w) - w w^T)
+          - \rho \beta \beta^T / 2.
+
+As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, a column a child,
+:math:`H = \tilde X \tilde X^T` and :math:`Q = R \circ X`, no product with A is larger than n x m.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.discriminative.moves import with_bias
+from sgbn.discriminative.objectives import MovingLikelihoods
+from sgbn.solvers.linear_residuals import pull, residuals_at
+from sgbn.solvers.svm import L2SVM, l2_svm, radius, total_scatter
+from sgbn.solvers.svm_primal import l2_svm_cg
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+DENSE = 1000  # rows up to which the kernel itself is made; above, its products are faster
+RADII = ("scatter", "ball")
+
+
+class _Spread(NamedTuple):
+    """Radius term, its weights and their factor."""
+
+    value: float
+    weights: Array
+    factor: float
+
+
+class FisherKernelObjective:
+    """Radius-margin bound for two classes as a function of the residuals that move.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+    signs : ndarray of shape (n,)
+        -1 and 1.
+    children : ndarray of shape (blocks,)
+        Column of X that each moving residual belongs to.
+    still : ndarray of shape (n, others), still_children : ndarray of shape (others,)
+        Residuals over variance that do not move, and their columns.
+    C : float
+    measure : {"scatter", "ball"}
+
+    Paper: Eq. 3.8 and Eq. 3.9, with the multipliers optimal for every Theta; the ball is Eq. 3.4.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        signs: Array,
+        children: Indices,
+        still: tuple[Array, Indices],
+        C: float = 1.0,
+        measure: str = "scatter",
+    ) -> None:
+        self.X, self.Xb, self.signs, self.C, self.measure = X, with_bias(X), signs, C, measure
+        self.own = X[:, children]
+        self.norms = np.square(self.Xb).sum(axis=1)
+        self.dense = len(X) <= DENSE or measure == "ball"
+        self.still, self.still_children, self.children = *still, children
+        if self.dense:
+            self.H = self.Xb @ self.Xb.T
+            self.constant = self._kernel(still[0], X[:, still[1]])
+        self._support: Indices | None = None  # of the last SVM: the next one differs little
+        self._weights: tuple[Array, float] | None = None
+        self._centre: Array | None = None
+
+    def __call__(self, R: Array) -> tuple[float, Array]:
+        """Value, and gradient in the residuals over variance, (n, blocks)."""
+        K = self.kernel(R) if self.dense else None
+        svm = self._svm(R) if K is None else self._dual_svm(K)
+        spread = self._spread(R, K)
+        return spread.value * svm.objective, self._gradient(R, svm, spread)
+
+    def kernel(self, R: Array) -> Array:
+        """Fisher kernel of all parameters of the networks."""
+        return self.constant + self._kernel(R, self.own)
+
+    def scatter(self, R: Array) -> float:
+        """Trace of the total scatter matrix of the Fisher vectors."""
+        if self.dense:
+            return total_scatter(self.kernel(R))
+        features = self._features(R)
+        squares = np.square(features.R).sum(axis=1) @ self.norms
+        squares -= np.square(features.R * features.own).sum()
+        return float(squares - np.square(features.rmatvec(np.ones(len(R)))).sum() / len(R))
+
+    def _kernel(self, R: Array, own: Array) -> Array:
+        Q = R * own
+        K: Array = (R @ R.T) * self.H - Q @ Q.T
+        return K
+
+    def _features(self, R: Array) -> FisherFeatures:
+        children = np.append(self.children, self.still_children)
+        return FisherFeatures(self.Xb, np.hstack([R, self.still]), children)
+
+    def _dual_svm(self, K: Array) -> L2SVM:
+        found = l2_svm(K, self.signs, self.C, self._support)
+        self._support = found.support
+        return found
+
+    def _svm(self, R: Array) -> L2SVM:
+        found, self._weights = l2_svm_cg(self._features(R), self.signs, self.C, self._weights)
+        return found
+
+    def _spread(self, R: Array, K: Array | None) -> _Spread:
+        n = len(R)
+        if self.measure == "ball" and K is not None:
+            augmented = K + np.eye(n) / self.C
+            ball = radius(augmented, self._centre)
+            self._centre = ball.weights
+            return _Spread(ball.squared, ball.weights, 1.0)
+        scatter = self.scatter(R) if K is None else total_scatter(K)
+        return _Spread(scatter + (n - 1) / self.C, np.full(n, 1 / n), float(n))
+
+    def _gradient(self, R: Array, svm: L2SVM, spread: _Spread) -> Array:
+        Xb, w, beta = self.Xb, spread.weights[:, None], svm.beta[:, None]
+        Q = R * self.own
+        first, second = svm.objective * spread.factor, spread.value / 2
+        wR, bR = w * R, beta * R
+        AHR = first * (self.norms[:, None] * wR - w * (Xb @ (Xb.T @ wR)))
+        AHR -= second * beta * (Xb @ (Xb.T @ bR))
+        AQ = first * w * (Q - w.T @ Q) - second * beta * (beta.T @ Q)
+        gradient: Array = 2 * (AHR - AQ * self.own)
+        return gradient
+
+
+class FisherFeatures:
+    """Fisher vectors of many rows by their products: component (b, k) is R_b x_k, 0 if k = child.
+
+    With the shape, this is all that `sgbn.solvers.svm_primal.l2_svm_cg` asks for.
+    """
+
+    def __init__(self, Xb: NDArray[Any], R: NDArray[Any], children: Indices) -> None:
+        self.Xb, self.R, self.children = Xb, R, children
+        self.own = Xb[:, children]
+        self.places = np.arange(len(children)), children
+        self.shape = len(R), R.shape[1] * Xb.shape[1]
+
+    def matvec(self, w: Array) -> Array:
+        """Phi w."""
+        W = w.reshape(self.R.shape[1], -1).astype(self.R.dtype, copy=False)
+        inner = self.Xb @ W.T - self.own * W[self.places]
+        product: Array = np.einsum("ib,ib->i", self.R, inner)
+        return product
+
+    def rmatvec(self, v: Array) -> Array:
+        """Phi' v."""
+        W = (v.astype(self.R.dtype, copy=False)[:, None] * self.R).T @ self.Xb
+        W[self.places] = 0.0
+        return W.ravel()
+
+    def subset(self, rows: NDArray[np.bool_]) -> FisherFeatures:
+        """Take some rows, in single precision."""
+        Xb, R = (array[rows].astype(np.float32) for array in (self.Xb, self.R))
+        return FisherFeatures(Xb, R, self.children)
+
+
+class PairwiseFisherKernels:
+    """Sum of the radius-margin bounds of all pairs of classes, as a function of u.
+
+    C is in units of n over the total scatter at the start.
+    """
+
+    def __init__(
+        self, likelihoods: MovingLikelihoods, C: float, u0: Array, measure: str = "scatter"
+    ) -> None:
+        self.likelihoods = likelihoods
+        sample, owner = likelihoods.sample, likelihoods.residuals.owner
+        R = self._residuals(u0)
+        self.parts = []
+        for pair in combinations(range(int(sample.codes.max()) + 1), 2):
+            rows = np.isin(sample.codes, pair)
+            networks = pair if len(sample.variances) > 1 else (0,)
+            blocks = np.isin(owner, networks)
+            still = np.hstack([likelihoods.still[c][rows] for c in networks])
+            bound = FisherKernelObjective(
+                sample.values[rows],
+                np.where(sample.codes[rows] == pair[1], 1.0, -1.0),
+                likelihoods.children[blocks],
+                (still, np.concatenate([likelihoods.still_children(c) for c in networks])),
+                measure=measure,
+            )
+            where: Any = np.ix_(rows, blocks) if not (rows.all() and blocks.all()) else ...
+            bound.C = C * int(rows.sum()) / bound.scatter(R[where])
+            self.parts.append((bound, where))
+
+    def __call__(self, u: Array) -> tuple[float, Array]:
+        """Value and gradient."""
+        R = self._residuals(u)
+        value, in_residuals = 0.0, np.zeros_like(R)
+        for bound, where in self.parts:
+            part, gradient = bound(R[where])
+            value += part
+            in_residuals[where] += gradient
+        gradient = np.empty_like(u)
+        pull(self.likelihoods.residuals, (in_residuals / self.likelihoods.sd).T.copy(), gradient)
+        return value, gradient
+
+    def _residuals(self, u: Array) -> Array:
+        """Residuals over variance, (n, blocks)."""
+        R = np.empty_like(self.likelihoods.residuals.A)
+        residuals_at(self.likelihoods.residuals, u, R)
+        over: Array = R.T / self.likelihoods.sd
+        return over

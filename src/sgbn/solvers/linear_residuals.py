@@ -1,0 +1,185 @@
+r"""Log-likelihoods of several classes whose residuals are linear in what moves.
+
+.. math:: R_b(u) = A_b - \sum_{q \in b} u_q D_q, \qquad
+          L_c(u) = L_c^0 - \tfrac12 \sum_{b \text{ of } c} R_b(u)^2
+
+with a block b for every child of every class that has moving parameters, all in units of the noise,
+and everything that does not move in :math:`L^0`. Two functions of L are minimised over balls of u:
+the smoothed soft margin (Eq. 3.11 of the paper) and the mean log-loss.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.solvers.max_margin import smooth_margins
+from sgbn.solvers.projected_gradient import descent
+
+Array = NDArray[np.float64]
+
+
+class LinearResiduals(NamedTuple):
+    """Residuals and log-likelihoods as functions of u.
+
+    Attributes
+    ----------
+    D : ndarray of shape (d, n)
+        What one unit of each parameter takes off the residuals of its block.
+    A : ndarray of shape (blocks, n)
+        Residuals at u = 0.
+    starts : ndarray of int64 of shape (blocks + 1,)
+        Block b has the parameters ``starts[b]`` to ``starts[b + 1]``.
+    owner : ndarray of int64 of shape (blocks,)
+        Class of each block.
+    rest : ndarray of shape (classes, n)
+        Log-likelihoods without the blocks.
+    codes : ndarray of int64 of shape (n,)
+        True class of each row.
+    """
+
+    D: Array
+    A: Array
+    starts: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    rest: Array
+    codes: NDArray[np.int64]
+
+
+@jit
+def residuals_at(P, u, R):  # type: ignore[no-untyped-def]
+    """Residuals at u, into `R` of shape (blocks, n)."""
+    for b in range(R.shape[0]):
+        row = R[b]
+        row[:] = P.A[b]
+        for q in range(P.starts[b], P.starts[b + 1]):
+            weight, slope = u[q], P.D[q]
+            for i in range(row.size):
+                row[i] -= weight * slope[i]
+
+
+@jit
+def likelihoods_at(P, u, R, L):  # type: ignore[no-untyped-def]
+    """Residuals and log-likelihoods at u, into `R` and `L` of shape (classes, n)."""
+    residuals_at(P, u, R)
+    L[:] = P.rest
+    for b in range(R.shape[0]):
+        row, own = R[b], L[P.owner[b]]
+        for i in range(row.size):
+            own[i] -= 0.5 * row[i] * row[i]
+
+
+@jit
+def pull(P, in_residuals, g):  # type: ignore[no-untyped-def]
+    """Gradient in u from that in the residuals, into `g`."""
+    for b in range(P.owner.size):
+        for q in range(P.starts[b], P.starts[b + 1]):
+            g[q] = -_dot(in_residuals[b], P.D[q])
+
+
+@jit
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    """Inner product in four sums, which a processor adds up side by side."""
+    first = second = third = fourth = 0.0
+    whole = a.size - a.size % 4
+    for i in range(0, whole, 4):
+        first += a[i] * b[i]
+        second += a[i + 1] * b[i + 1]
+        third += a[i + 2] * b[i + 2]
+        fourth += a[i + 3] * b[i + 3]
+    for i in range(whole, a.size):
+        first += a[i] * b[i]
+    return (first + second) + (third + fourth)
+
+
+@jit
+def _pull_likelihoods(P, R, in_likelihoods, g):  # type: ignore[no-untyped-def]
+    """Gradient in u from that in the log-likelihoods, into `g`; overwrites `R`."""
+    for b in range(P.owner.size):
+        row, weights = R[b], in_likelihoods[P.owner[b]]
+        for i in range(row.size):
+            row[i] *= -weights[i]
+    pull(P, R, g)
+
+
+@jit
+def margins(L, codes):  # type: ignore[no-untyped-def]
+    """Log-likelihood of the own class less that of the strongest other one, and which that is.
+
+    Paper: Eq. 3.10, and the remark on several classes.
+    """
+    rivals = np.empty(codes.size, np.int64)
+    g = np.empty(codes.size)
+    for i in range(codes.size):
+        rival = 1 if codes[i] == 0 else 0
+        for c in range(L.shape[0]):
+            if c != codes[i] and L[c, i] > L[rival, i]:
+                rival = c
+        rivals[i] = rival
+        g[i] = L[codes[i], i] - L[rival, i]
+    return g, rivals
+
+
+@jit
+def soft_margin(P, u, nu, delta, gradient):  # type: ignore[no-untyped-def]
+    """Smoothed soft margin at u, its gradient into `gradient`.
+
+    Paper: Eq. 3.11, in its nu form.
+    """
+    R, L = np.empty_like(P.A), np.empty_like(P.rest)
+    likelihoods_at(P, u, R, L)
+    g, rivals = margins(L, P.codes)
+    weights = np.empty(g.size)
+    value, _ = smooth_margins(g, nu, delta, weights)
+    L[:] = 0.0
+    for i in range(g.size):
+        L[P.codes[i], i] = -weights[i]
+        L[rivals[i], i] = weights[i]
+    _pull_likelihoods(P, R, L, gradient)
+    return value
+
+
+@jit
+def log_loss(P, u, temperature, gradient):  # type: ignore[no-untyped-def]
+    """Mean of -log p(y | x) at u with log-likelihoods times the temperature."""
+    R, L = np.empty_like(P.A), np.empty_like(P.rest)
+    likelihoods_at(P, u, R, L)
+    n, value = P.codes.size, 0.0
+    for i in range(n):
+        highest = L[:, i].max()
+        total = 0.0
+        own = temperature * (L[P.codes[i], i] - highest)
+        for c in range(L.shape[0]):
+            L[c, i] = np.exp(temperature * (L[c, i] - highest))
+            total += L[c, i]
+        value += (np.log(total) - own) / n
+        for c in range(L.shape[0]):
+            L[c, i] *= temperature / (n * total)
+        L[P.codes[i], i] -= temperature / n
+    _pull_likelihoods(P, R, L, gradient)
+    return value
+
+
+@jit
+def minimise_margin(P, offsets, radii, u0, nu, delta, tol, max_iter, stall):  # type: ignore[no-untyped-def]
+    """Minimise `soft_margin` in the unit of its value at u0: u, iterations and violation."""
+    u, value, g, outcome = u0.copy(), np.empty(1), np.empty(u0.size), np.empty(2)
+    unit = abs(soft_margin(P, u, nu, delta, g)) or 1.0
+    for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
+        value[0] = soft_margin(P, u, nu, delta, g) / unit
+        g /= unit
+    return u, int(outcome[0]), outcome[1]
+
+
+@jit
+def minimise_log_loss(P, offsets, radii, u0, temperature, tol, max_iter, stall):  # type: ignore[no-untyped-def]
+    """Minimise `log_loss` in the unit of its value at u0: u, iterations and violation."""
+    u, value, g, outcome = u0.copy(), np.empty(1), np.empty(u0.size), np.empty(2)
+    unit = log_loss(P, u, temperature, g) or 1.0
+    for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
+        value[0] = log_loss(P, u, temperature, g) / unit
+        g /= unit
+    return u, int(outcome[0]), outcome[1]

@@ -1,0 +1,229 @@
+r"""L2-SVM on explicit features, in as many unknowns as there are features: no n x n matrix.
+
+.. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac{C}{2} \sum_i \max(0, s_i)^2, \qquad
+          s_i = 1 - y_i (w^T \phi_i + b),
+
+the problem of `sgbn.solvers.svm` in its primal variables. It is convex, and quadratic as long as
+the same samples have a slack s_i > 0. Each iteration solves the linear system of the present piece
+and, unless that is the optimum, goes towards its solution as far as the objective falls, found
+exactly along the line. The objective falls all the time and the pieces are finite in number, so
+that the method ends.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
+from scipy.sparse.linalg import LinearOperator, cg
+
+from sgbn.exceptions import InputError
+from sgbn.solvers.svm import L2SVM, l2_svm
+
+Array = NDArray[np.float64]
+
+TOL = 1e-9  # violation, in units of the margin
+MAX_ITER = 200  # linear systems; 3 to 10 are usual
+CG_TOL = 1e-4  # of the gradient: the objective is then right to its square
+FORCING = 0.1  # share of the gradient that a truncated Newton step leaves
+
+(_posv,) = get_lapack_funcs(("posv",), dtype=np.float64)
+
+
+def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
+    """L2-SVM on features: by `l2_svm_primal`, or on the kernel where samples are fewer.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+        Classes -1 and 1, at least one sample each.
+    C : float
+
+    Returns
+    -------
+    L2SVM
+        The weights of the features are ``Phi.T @ beta``.
+    """
+    n, p = Phi.shape
+    if p < n:
+        return l2_svm_primal(Phi, y, C)
+    centred = Phi - Phi.mean(axis=0)
+    found = l2_svm(centred @ centred.T, y, C)
+    shift = float(Phi.mean(axis=0) @ (centred.T @ found.beta))
+    return found._replace(intercept=found.intercept - shift)
+
+
+def l2_svm_primal(
+    Phi: Array, y: Array, C: float, *, tol: float = TOL, max_iter: int = MAX_ITER
+) -> L2SVM:
+    """L2-SVM by Newton's method in the weights of the features.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+        Classes -1 and 1, at least one sample each.
+    C : float
+        Penalty of the slacks.
+    tol : float, default=1e-9
+    max_iter : int, default=200
+
+    Returns
+    -------
+    L2SVM
+        As of `l2_svm` on ``Phi @ Phi.T``. `violation` is the largest slack that the solution of the
+        system wants to have another sign, in units of the margin.
+
+    Raises
+    ------
+    InputError
+        If the system is not positive definite to working precision: dependent features and a very
+        large C.
+    """
+    means = Phi.mean(axis=0)
+    F = Phi - means  # the bias takes up the rest; keeps digits where features are far from zero
+    weight = 1.0 + C * np.einsum("ij,ij->i", F, F)  # what a negative alpha takes from its margin
+    w, b = np.zeros(Phi.shape[1]), 0.0
+    slack, n_iter = np.ones(y.size), 0
+    while True:
+        n_iter += 1
+        inside = slack > 0.0
+        goal, goal_b = _optimum_on(F, y, C, inside, b)
+        reached = 1.0 - y * (F @ goal + goal_b)
+        violation = max(float(np.where(inside, -weight * reached, reached).max()), 0.0)
+        if violation <= tol or n_iter == max_iter:
+            break
+        step = _line_minimum(w, goal - w, slack, reached - slack, C)
+        w, b = w + step * (goal - w), b + step * (goal_b - b)
+        slack = 1.0 - y * (F @ w + b)
+    taken = np.where(inside, np.maximum(reached, 0.0), 0.0)
+    objective = 0.5 * goal @ goal + 0.5 * C * taken @ taken
+    return L2SVM(
+        C * y * taken,
+        goal_b - float(means @ goal),
+        float(objective),
+        np.flatnonzero(taken),
+        n_iter,
+        violation,
+        violation <= tol,
+    )
+
+
+def _optimum_on(
+    F: Array, y: Array, C: float, inside: NDArray[np.bool_], b: float
+) -> tuple[Array, float]:
+    """Weights and bias that are best where the samples `inside` have a slack; `b` if none has."""
+    p = F.shape[1]
+    if not inside.any():
+        return np.zeros(p), b
+    G, target = (F, y) if inside.all() else (F[inside], y[inside])
+    middle, share = G.mean(axis=0), target.mean()
+    G = G - middle
+    H = G.T @ G
+    H.flat[:: p + 1] += 1.0 / C
+    _, w, failed = _posv(H, G.T @ (target - share), lower=1, overwrite_a=1, overwrite_b=1)
+    if failed:
+        raise InputError(
+            f"Phi'Phi + I/C with C = {C:g} is not positive definite to working precision. Give a "
+            "smaller C."
+        )
+    return w, float(share - middle @ w)
+
+
+def _line_minimum(w: Array, move: Array, slack: Array, change: Array, C: float) -> float:
+    """Step t that minimises 1/2 ||w + t move||^2 + C/2 sum max(0, slack + t change)^2.
+
+    The derivative is piecewise linear and rises; its pieces end where a slack changes its sign.
+    """
+    active = (slack > 0.0) | ((slack == 0.0) & (change > 0.0))
+    ends = np.divide(-slack, change, out=np.full(slack.size, np.inf), where=change != 0.0)
+    order = np.flatnonzero((ends > 0.0) & np.isfinite(ends))
+    order = order[np.argsort(ends[order], kind="stable")]
+    turns = C * np.where(active, -1.0, 1.0)[order]
+    heights = w @ move + C * (slack * change)[active].sum()
+    slopes = move @ move + C * (change**2)[active].sum()
+    heights = np.cumsum(np.append(heights, turns * (slack * change)[order]))
+    slopes = np.cumsum(np.append(slopes, turns * (change**2)[order]))
+    risen = heights[:-1] + ends[order] * slopes[:-1] >= 0.0
+    piece = int(risen.argmax()) if risen.any() else len(order)
+    return float(-heights[piece] / slopes[piece])
+
+
+class Features(Protocol):
+    """Features of samples that are known by their products only."""
+
+    shape: tuple[int, int]
+
+    def matvec(self, w: Array) -> Array:
+        """Phi w."""
+
+    def rmatvec(self, v: Array) -> Array:
+        """Phi' v."""
+
+    def subset(self, rows: NDArray[np.bool_]) -> Features:
+        """Take some samples; in single precision, as it gives directions, not the optimum."""
+
+
+def l2_svm_cg(
+    Phi: Features,
+    y: Array,
+    C: float,
+    start: tuple[Array, float] | None = None,
+    *,
+    tol: float = CG_TOL,
+    max_iter: int = MAX_ITER,
+) -> tuple[L2SVM, tuple[Array, float]]:
+    """L2-SVM on features that are known by their products only, by truncated Newton steps.
+
+    Parameters
+    ----------
+    Phi : Features of shape (n, p)
+    y : ndarray of shape (n,)
+        Classes -1 and 1, at least one sample each.
+    C : float
+    start : weights and bias, optional
+        Those of a similar problem; zero by default.
+    tol : float, default=1e-4
+        Of the gradient's norm, as a share of that of the weights.
+    max_iter : int, default=200
+
+    Returns
+    -------
+    L2SVM
+        `violation` is the norm of the gradient over that of the weights.
+    tuple of weights and bias
+        `start` for a similar problem.
+    """
+    w, b = (np.zeros(Phi.shape[1]), 0.0) if start is None else start
+    slack = 1.0 - y * (Phi.matvec(w) + b)
+    n_iter = 0
+    while True:
+        n_iter += 1
+        taken = np.maximum(slack, 0.0)
+        beta = C * y * taken
+        gradient = np.append(w - Phi.rmatvec(beta), -beta.sum())
+        violation = float(np.linalg.norm(gradient)) / max(float(np.linalg.norm(w)), 1e-300)
+        if violation <= tol or n_iter == max_iter:
+            break
+        move = _newton_direction(Phi.subset(slack > 0.0), C, gradient)
+        change = -y * (Phi.matvec(move[:-1]) + move[-1])
+        step = _line_minimum(w, move[:-1], slack, change, C)
+        w, b, slack = w + step * move[:-1], b + step * float(move[-1]), slack + step * change
+    objective = 0.5 * float(w @ w) + 0.5 * C * float(taken @ taken)
+    support = np.flatnonzero(taken)
+    return L2SVM(beta, b, objective, support, n_iter, violation, violation <= tol), (w, b)
+
+
+def _newton_direction(Phi: Features, C: float, gradient: Array) -> Array:
+    """Newton's direction in weights and bias, to within a share of its length."""
+
+    def hessian(v: Array) -> Array:
+        product = C * (Phi.matvec(v[:-1]) + v[-1])
+        return np.append(v[:-1] + Phi.rmatvec(product), product.sum())
+
+    operator = LinearOperator((gradient.size, gradient.size), hessian)
+    found: Array = cg(operator, -gradient, rtol=FORCING)[0]
+    return found
