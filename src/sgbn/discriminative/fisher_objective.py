@@ -135,9 +135,10 @@ class FisherKernelObjective:
         Xb, w, beta = self.Xb, spread.weights[:, None], svm.beta[:, None]
         Q = R * self.own
         first, second = svm.objective * spread.factor, spread.value / 2
-        wR, bR = w * R, beta * R
-        AHR = first * (self.norms[:, None] * wR - w * (Xb @ (Xb.T @ wR)))
-        AHR -= second * beta * (Xb @ (Xb.T @ bR))
+        wR = w * R
+        HR = Xb @ (Xb.T @ np.hstack([wR, beta * R]))
+        k = R.shape[1]
+        AHR = first * (self.norms[:, None] * wR - w * HR[:, :k]) - second * beta * HR[:, k:]
         AQ = first * w * (Q - w.T @ Q) - second * beta * (beta.T @ Q)
         gradient: Array = 2 * (AHR - AQ * self.own)
         return gradient
@@ -188,9 +189,9 @@ class PairwiseFisherKernels:
         R = self._residuals(u0)
         self.parts = []
         for pair in combinations(range(int(sample.codes.max()) + 1), 2):
-            rows = np.isin(sample.codes, pair)
+            rows = (sample.codes == pair[0]) | (sample.codes == pair[1])
             networks = pair if len(sample.variances) > 1 else (0,)
-            blocks = np.isin(owner, networks)
+            blocks = (owner == networks[0]) | (owner == networks[-1])
             still = np.hstack([likelihoods.still[c][rows] for c in networks])
             bound = FisherKernelObjective(
                 sample.values[rows],

@@ -22,6 +22,7 @@ from sgbn.discriminative.fisher import FisherVectors, parameters_of, read_labels
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.moments import one_blas_thread
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.validation import check_data, is_number
@@ -115,7 +116,8 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         if self.components is not None:
             self._columns = best_components(self._vectors, Z, codes, int(self.components))
         self.components_ = self._vectors.get_feature_names_out()[self._columns]
-        self._fit_planes(Z, codes)
+        with one_blas_thread():
+            self._fit_planes(Z, codes)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -31,6 +31,7 @@ from sgbn.discriminative.explanation import Explanation, explain_ratio
 from sgbn.discriminative.fisher import CHOICES, read_labels
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
 from sgbn.gaussian import GaussianNetwork
+from sgbn.moments import one_blas_thread
 from sgbn.validation import check_data, column_names, is_number
 
 Array = NDArray[np.float64]
@@ -128,9 +129,10 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
                 f"y has one class, {shown(self.classes_[0])}: a classifier needs two or more."
             )
         self.priors_ = self._class_priors(labels)
-        self._learned = self._learn(values, labels, names)
-        self.networks_ = self._learned.networks
-        self.temperature_ = self._fit_temperature(values, labels, names)
+        with one_blas_thread():  # more would wait for each other over such small matrices
+            self._learned = self._learn(values, labels, names)
+            self.networks_ = self._learned.networks
+            self.temperature_ = self._fit_temperature(values, labels, names)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import component_scores, present_edges, select_edges
 from sgbn.discriminative.fisher import BIAS
 from sgbn.discriminative.likelihood import Learned, SGBNClassifier
-from sgbn.discriminative.moves import Moves, fitting_error, moves_of, theta_of
+from sgbn.discriminative.moves import RIDGE, Moves, fitting_error, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
 Places = tuple[NDArray[np.intp], ...]
 
-TOL = 1e-6  # of the projected gradient of an objective that starts at one
+TOL = 1e-5  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
 ROUNDS = 5  # in which the order is solved anew; two are usual
 HELD = 1e-2  # ridge where every pair may move: a class has rarely rows enough to hold them all
@@ -51,15 +51,15 @@ class Moved(Learned):
     ----------
     before, after : dict of class to GaussianNetwork
         In standard deviations of all rows.
-    places : list of (parents, children)
-        Which parameters of each network were moved; parent m is the bias.
+    moves : Moves
+        Which parameters of each network were moved.
     fitting_errors : dict of class to (before, after, limit)
     n_iter : int
     """
 
     before: dict[Any, GaussianNetwork]
     after: dict[Any, GaussianNetwork]
-    places: list[Places]
+    moves: Moves
     fitting_errors: dict[Any, tuple[float, float, float]]
     n_iter: int
 
@@ -69,7 +69,6 @@ class _Round(NamedTuple):
 
     thetas: list[Array]
     moves: Moves
-    places: list[Places]
     n_iter: int
 
 
@@ -96,13 +95,12 @@ class MovedClassifier(SGBNClassifier, ABC):
         """
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
-        places = learned.places * (len(learned.after) if len(learned.places) == 1 else 1)
-        for label, (parents, children) in zip(learned.after, places, strict=True):
+        for label, own in _by_class(learned.after, learned.moves.classes).items():
             names = [*learned.after[label].names, BIAS]
             pairs = (theta_of(learned.before[label]), theta_of(learned.after[label]))
-            before, after = (theta[parents, children] for theta in pairs)
-            sources = [names[k] for k in parents]
-            targets = [names[k] for k in children]
+            before, after = (theta[own.parents, own.children] for theta in pairs)
+            sources = [names[k] for k in own.parents]
+            targets = [names[k] for k in own.children]
             labels = [label] * len(sources)
             rows += zip(labels, sources, targets, before, after, after - before, strict=True)
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
@@ -138,7 +136,7 @@ class MovedClassifier(SGBNClassifier, ABC):
             moved = self._move_in_rounds(sample, rows, thetas)
         else:
             places = self._selected(Z, codes, starts)
-            moved = self._move(sample, rows, thetas, places)
+            moved = self._moved_by(sample, self._moves(Z, rows, thetas, places))
         networks = [
             GaussianNetwork(theta[:-1], theta[-1], network.noise_variance, names)
             for theta, network in zip(moved.thetas, starts, strict=True)
@@ -149,11 +147,10 @@ class MovedClassifier(SGBNClassifier, ABC):
                 rows, thetas, moved.thetas, moved.moves.classes, strict=True
             )
         ]
-        shared = len(starts) == 1
-        after = dict(zip(before, networks * len(before) if shared else networks, strict=True))
-        costs = dict(zip(before, errors * len(before) if shared else errors, strict=True))
+        after = _by_class(before, networks)
         in_units = {label: scale.in_units(network) for label, network in after.items()}
-        return Moved(in_units, before, after, moved.places, costs, moved.n_iter)
+        costs = _by_class(before, errors)
+        return Moved(in_units, before, after, moved.moves, costs, moved.n_iter)
 
     def _selected(
         self, Z: Array, codes: NDArray[np.intp], networks: list[GaussianNetwork]
@@ -164,31 +161,34 @@ class MovedClassifier(SGBNClassifier, ABC):
         chosen = select_edges(component_scores(networks, Z, codes), k, present)
         return [tuple(chosen[chosen[:, 0] == c, 1:].T) for c in range(len(networks))]
 
-    def _move(
+    def _moves(
         self,
-        sample: Sample,
+        values: Array,
         rows: list[NDArray[np.bool_]],
         thetas: list[Array],
         places: list[Places],
-        **options: Any,
-    ) -> _Round:
-        """Minimise over these parameters."""
-        limits = options.pop("limits", [None] * len(rows))
+        limits: Sequence[float | None] | None = None,
+        ridge: float = RIDGE,
+    ) -> Moves:
+        """Coordinates of these parameters of each network."""
+        limits = [None] * len(rows) if limits is None else limits
         parts = [
             moves_of(
-                sample.values[own],
+                values[own],
                 theta,
                 *place,
                 slack=self.slack,
                 anchor=self.anchor,
                 limit=limit,
-                **options,
+                ridge=ridge,
             )
             for own, theta, place, limit in zip(rows, thetas, places, limits, strict=True)
         ]
-        moves = Moves(tuple(parts))
+        return Moves(tuple(parts))
+
+    def _moved_by(self, sample: Sample, moves: Moves) -> _Round:
         u, n_iter = self._optimise(MovingLikelihoods.of(sample, moves))
-        return _Round(moves.thetas(moves.project(u)), moves, places, n_iter)
+        return _Round(moves.thetas(moves.project(u)), moves, n_iter)
 
     def _move_in_rounds(
         self, sample: Sample, rows: list[NDArray[np.bool_]], thetas: list[Array]
@@ -204,7 +204,8 @@ class MovedClassifier(SGBNClassifier, ABC):
         orders = [levels(theta[:-1]) for theta in thetas]
         for _ in range(ROUNDS):
             places = [_allowed(order) for order in orders]
-            moved = self._move(sample, rows, thetas, places, limits=limits, ridge=HELD)
+            moves = self._moves(sample.values, rows, thetas, places, limits, HELD)
+            moved = self._moved_by(sample, moves)
             thetas = [_without_light_edges(theta) for theta in moved.thetas]
             last, orders = orders, [levels(theta[:-1]) for theta in thetas]
             if all(np.array_equal(*pair) for pair in zip(last, orders, strict=True)):
@@ -231,6 +232,12 @@ def _distinct(networks: dict[Any, GaussianNetwork]) -> list[GaussianNetwork]:
     """Network of each class, or the one that they share."""
     first, *others = networks.values()
     return [first] if all(other is first for other in others) else [first, *others]
+
+
+def _by_class(classes: Iterable[Any], found: Sequence[Any]) -> dict[Any, Any]:
+    """Give each class its own, or all the one of the network that they share."""
+    labels = list(classes)
+    return dict(zip(labels, found if len(found) > 1 else [*found] * len(labels), strict=True))
 
 
 def _allowed(order: NDArray[np.int64]) -> Places:

@@ -109,7 +109,9 @@ class MovingLikelihoods:
 
     def still_children(self, c: int) -> NDArray[np.int64]:
         """Children of network c that do not move."""
-        return np.setdiff1d(np.arange(self.sample.values.shape[1]), self.moves.classes[c].moving)
+        stays = np.ones(self.sample.values.shape[1], bool)
+        stays[self.moves.classes[c].moving] = False
+        return np.flatnonzero(stays)
 
     def log_likelihoods(self, u: Array) -> Array:
         """Log-likelihoods (classes, n)."""
