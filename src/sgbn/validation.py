@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sgbn.exceptions import InputError, listed, warn
@@ -208,3 +210,14 @@ def warn_about_ties(
             "nothing else, so that both directions fit equally well and no order decides between "
             "them. Read each as a pair without a direction."
         )
+
+
+def read_labels(y: Any, n: int) -> NDArray[Any]:
+    """Class of each of n rows; numbers that are no classes and missing labels are refused."""
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(labels, np.empty(n))
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    if missing:
+        raise InputError(f"y is missing in row {missing[0]} (counted from 0). Remove the row.")
+    check_classification_targets(labels)
+    return labels

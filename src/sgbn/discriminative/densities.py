@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from sgbn.discriminative.fisher import HasScore, labelled, read_labels
+from sgbn.discriminative.fisher import HasScore, labelled
 from sgbn.exceptions import InputError, shown
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
-from sgbn.validation import check_values, is_number
+from sgbn.validation import check_values, is_number, read_labels
 
 Array = NDArray[np.float64]
 

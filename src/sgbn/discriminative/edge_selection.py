@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.discriminative.fisher import aligned, labelled, parameters_of, read_labels
+from sgbn.discriminative.fisher import aligned, labelled, parameters_of
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.jit import jit
-from sgbn.validation import check_values
+from sgbn.validation import check_values, read_labels
 
 Array = NDArray[np.float64]
 

@@ -15,14 +15,13 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import _safe_indexing, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sgbn.exceptions import InputError, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.structure import SGBN
-from sgbn.validation import check_data, column_names
+from sgbn.validation import check_data, column_names, read_labels
 
 Array = NDArray[np.float64]
 
@@ -322,17 +321,6 @@ def with_variances(
         label: GaussianNetwork(network.coef, network.intercept, common, network.names)
         for label, network in networks.items()
     }
-
-
-def read_labels(y: Any, n: int) -> NDArray[Any]:
-    """Class of each of n rows; numbers that are no classes and missing labels are refused."""
-    labels = column_or_1d(y, warn=True)
-    check_consistent_length(labels, np.empty(n))
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
-    if missing:
-        raise InputError(f"y is missing in row {missing[0]} (counted from 0). Remove the row.")
-    check_classification_targets(labels)
-    return labels
 
 
 def labelled(networks: Any) -> dict[Any, Any]:

@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
-from sgbn.discriminative.fisher import FisherVectors, parameters_of, read_labels
+from sgbn.discriminative.fisher import FisherVectors, parameters_of
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
-from sgbn.validation import check_data, is_number
+from sgbn.validation import check_data, is_number, read_labels
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

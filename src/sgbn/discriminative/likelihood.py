@@ -28,11 +28,11 @@ from sgbn.discriminative.class_networks import (
     log_likelihoods,
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
-from sgbn.discriminative.fisher import CHOICES, read_labels
+from sgbn.discriminative.fisher import CHOICES
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.validation import check_data, column_names, is_number
+from sgbn.validation import check_data, column_names, is_number, read_labels
 
 Array = NDArray[np.float64]
 

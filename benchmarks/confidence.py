@@ -1,0 +1,216 @@
+"""What the frequencies of `edge_confidence` are worth, and what they cost.
+
+python benchmarks/confidence.py     # writes benchmarks/results/confidence.json and .md
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import time
+
+import numpy as np
+from output import RESULTS, write
+
+from sgbn import SGBN, compare_graphs, random_dag, simulate_sem
+from sgbn.experiments.markdown import table
+from sgbn.graph import skeleton
+from sgbn.inference import edge_confidence
+
+SEED = 11
+M, DEGREE, SIZES = 40, 3.0, (60, 100, 200)
+N_NETWORKS, N_PAIRS = 20, 50
+N_FULL = 5  # networks on which the full search is tried as well
+BOUND_NETWORKS, BOUND_SAMPLES, BOUND_DRAWS, THRESHOLDS = 5, 10, 300, (0.6, 0.75, 0.9)
+BINS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+LEARNERS = {"fast": SGBN(n_kicks=0), "full": SGBN()}
+INTRODUCTION = """# Edge confidence
+
+Random DAGs of 40 variables and degree 3, weights of 0.5 to 1 in size, unequal noise; 20 networks a
+sample size, each with 50 complementary pairs of halves (100 networks)."""
+
+
+def make_data(n, which):
+    rng = np.random.default_rng([SEED, n, which])
+    return simulate_sem(random_dag(M, DEGREE, rng), n, noise="unequal", random_state=rng)
+
+
+def pair_records(confidence, truth):
+    """Frequency, direction's share, truly joined, truly directed so, of every pair ever joined."""
+    place = {name: k for k, name in enumerate(confidence.names)}
+    edges = confidence.edges()
+    i, j = (np.array([place[name] for name in edges[end]]) for end in ("source", "target"))
+    true = truth.coef != 0
+    return np.column_stack([edges.adjacent, edges.direction, skeleton(true)[i, j], true[i, j]])
+
+
+def reliability(records, column, value):
+    """Count and share of `value` in bins of `column`: the reliability curve."""
+    bins = np.clip(np.digitize(records[:, column] + 1e-9, BINS) - 1, 0, len(BINS) - 2)
+    return [
+        (
+            int((bins == b).sum()),
+            float(records[bins == b, value].mean()) if (bins == b).any() else None,
+        )
+        for b in range(len(BINS) - 1)
+    ]
+
+
+def quality(n, learner, n_networks):
+    """Return records of all pairs, and what halves, consensus and single fits found, on average."""
+    records, found = [], []
+    for which in range(n_networks):
+        X, truth = make_data(n, which)
+        confidence = edge_confidence(X, learner, n_pairs=N_PAIRS)
+        records.append(pair_records(confidence, truth))
+        true = skeleton(truth.coef)
+        single = compare_graphs(truth.coef, SGBN().fit(X).coef_)
+        agreed = compare_graphs(truth.coef, confidence.consensus())
+        found.append(
+            [
+                confidence.adjacent[true].sum() / 2,
+                confidence.adjacent[~true].sum() / 2,
+                true.sum() / 2,
+                single.errors,
+                single.shd_cpdag,
+                agreed.errors,
+                agreed.shd_cpdag,
+            ]
+        )
+    return np.concatenate(records), np.mean(found, axis=0).round(2).tolist()
+
+
+def bound_check(n):
+    """Pairs of low probability that are often joined, beside the bound, for each threshold."""
+    counts = {threshold: [] for threshold in THRESHOLDS}
+    for which in range(BOUND_NETWORKS):
+        _, truth = make_data(n, which)
+        rng = np.random.default_rng([SEED, n, which, 1])
+        probability = np.mean(
+            [
+                skeleton(LEARNERS["fast"].fit(truth.sample(n // 2, rng)).coef_)
+                for _ in range(BOUND_DRAWS)
+            ],
+            axis=0,
+        )
+        pairs = np.triu(np.ones((M, M), bool), 1)
+        theta = probability[pairs].mean()
+        low = pairs & (probability <= theta)
+        for _ in range(BOUND_SAMPLES):
+            confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS)
+            for threshold in THRESHOLDS:
+                chosen = confidence.adjacent >= threshold - 1e-9
+                counts[threshold].append(
+                    ((chosen & low).sum(), confidence.bound(threshold), (chosen & pairs).sum())
+                )
+    return {str(t): np.mean(c, axis=0).round(3).tolist() for t, c in counts.items()}
+
+
+def cost():
+    """Cost of 200 halves at n = 100 in single fits, for both settings; median of five networks."""
+    ratios = {name: [] for name in LEARNERS}
+    for which in range(5):
+        X, _ = make_data(100, which)
+        fit = min(cpu(lambda: SGBN().fit(X)) for _ in range(3))  # noqa: B023
+        for name, learner in LEARNERS.items():
+            ratios[name].append(cpu(lambda: edge_confidence(X, learner)) / fit)  # noqa: B023
+    return {name: round(float(np.median(values)), 1) for name, values in ratios.items()}
+
+
+def cpu(work):
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def curve_table(runs, key):
+    head = [key, *(f"n = {run['n']}" for run in runs)]
+    rows = []
+    for b, low in enumerate(BINS[:-1]):
+        cells = [run[key][b] for run in runs]
+        if any(count for count, _ in cells):
+            shown = [f"{share:.2f} ({count})" if count else "-" for count, share in cells]
+            rows.append([f"{low:.1f} to {BINS[b + 1]:.1f}", *shown])
+    return table(head, rows)
+
+
+def measure(n):
+    records, found = quality(n, LEARNERS["fast"], N_NETWORKS)
+    frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
+    _, fast = quality(n, LEARNERS["fast"], N_FULL)
+    _, full = quality(n, LEARNERS["full"], N_FULL)
+    return {
+        "n": n,
+        "adjacent": reliability(records, 0, 2),
+        "adjacent, true direction": reliability(records, 0, 3),
+        "direction": reliability(frequent, 1, 3),
+        "found": found,
+        "fast": fast,
+        "full": full,
+        "bound": bound_check(n),
+    }
+
+
+def report(runs, costs):
+    sections = [
+        (
+            "## Frequency of `adjacent`: share of pairs that are truly joined (pairs)",
+            curve_table(runs, "adjacent"),
+        ),
+        (
+            "## Frequency of `adjacent`: share whose more frequent direction is true (pairs)",
+            curve_table(runs, "adjacent, true direction"),
+        ),
+        (
+            "## Share `direction` of true pairs joined in half of the halves or more: share whose "
+            "direction is true (pairs)",
+            curve_table(runs, "direction"),
+        ),
+        (
+            "## Consensus beside one fit to all rows (means)",
+            table(
+                ["", "errors, one fit", "consensus", "CPDAG SHD, one fit", "consensus"],
+                [[f"n = {r['n']}", *(r["found"][k] for k in (3, 5, 4, 6))] for r in runs],
+            ),
+        ),
+        (
+            f"## Fast and full search of halves: joined pairs a half, {N_FULL} networks (means)",
+            table(
+                ["", "true, fast", "full", "false, fast", "full"],
+                [
+                    [f"n = {r['n']}", r["fast"][0], r["full"][0], r["fast"][1], r["full"][1]]
+                    for r in runs
+                ],
+            ),
+        ),
+        (
+            "## Bound of stability selection: pairs of at most mean probability that are selected",
+            table(
+                ["", "threshold", "selected, low probability", "bound", "selected, all"],
+                [[f"n = {r['n']}", t, *values] for r in runs for t, values in r["bound"].items()],
+            ),
+        ),
+    ]
+    text = INTRODUCTION.splitlines()
+    for head, lines in sections:
+        text += ["", head, "", *lines]
+    return [
+        *text,
+        "",
+        "## Cost",
+        "",
+        f"200 halves at n = 100 cost as much as {costs['fast']:g} fits of `SGBN()` to all rows "
+        f"({costs['full']:g} with the full search in each half); CPU, one thread, median of five.",
+    ]
+
+
+def main():
+    SGBN().fit(make_data(60, 0)[0])  # compiles
+    costs = cost()
+    runs = [measure(n) for n in SIZES]
+    write(RESULTS, "confidence", {"seed": SEED, "cost": costs, "runs": runs}, report(runs, costs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+r"""How far subjects are from the network of a reference group: a region, an edge, and overall.
+
+Region j of a new subject is compared with what its parents predict,
+
+.. math:: t_j = \frac{x_j - \hat x_j}{\hat\sigma_j \sqrt{1 + h_j}}, \qquad
+          h_j = \tfrac1n + (x_P - \bar x_P)^T (n S_{PP})^{-1} (x_P - \bar x_P),
+
+where :math:`h_j` is the error of the prediction itself: n reference subjects do not know the
+weights exactly, and least so for parents far from their mean. With d = n - k degrees of freedom (k
+coefficients) :math:`t_j` has Student's distribution, and :math:`z_j = \Phi^{-1}(F_d(t_j))` is a
+standard normal in new subjects of the reference group.
+
+The noise is independent of the parents, so that :math:`s_{ij} = z_j (x_i - \bar x_i) / sd_i` has
+mean 0 and variance 1 in the reference group. It is the Fisher score of the weight of i -> j: the
+mean of it over a group is away from zero where the group has another weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, ndtri, stdtr
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import check_is_fitted
+
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.inference.learning import check_learner, learn_part
+from sgbn.inference.rows import check_count
+from sgbn.moments import constant_columns
+from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.given_graph import COLLINEAR
+from sgbn.validation import FEW_SAMPLES, check_data, column_names
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+SMALLEST_TAIL = np.finfo(float).tiny  # of a distribution: beyond, z stays at 37
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """How far subjects are from a reference network.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The m regions.
+    sources, targets : tuple of str
+        The p edges.
+    regions : ndarray of shape (n, m)
+        z of every region given its parents: standard normal in the reference group.
+    edges : ndarray of shape (n, p)
+        Score of every edge: mean 0 and standard deviation 1 in the reference group (not normal: a
+        product). Positive where the subject speaks for a weight above the reference's.
+    distance : ndarray of shape (n,)
+        Sum of the squared z: the squared Mahalanobis distance under the network.
+    log_likelihood : ndarray of shape (n,)
+    p_chi2 : ndarray of shape (n,)
+        Chance of such a distance in the reference group, if all is Gaussian.
+    p_reference : ndarray of shape (n,)
+        The same by rank among the reference subjects, who were scored by networks that had not seen
+        them; never below 1 / (number of these + 1).
+    """
+
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    regions: Array
+    edges: Array
+    distance: Array
+    log_likelihood: Array
+    p_chi2: Array
+    p_reference: Array
+
+
+class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """How far each subject is from the network of a reference group.
+
+    Fit it to the rows of the reference group, such as controls, and score others. A change of one
+    region's mechanism shows in that region, not in those that it acts on: each is judged given its
+    parents. That holds as far as the learned directions do: at a reversible edge
+    (`sgbn.graph.edge_kinds`) either end may show it.
+
+    The reference subjects themselves are scored in `reference_`, each by a network learned without
+    it; `transform` of rows that were fitted would find them too close.
+
+    Parameters
+    ----------
+    learner : estimator, optional
+        Any learner of sgbn; by default `SGBN`.
+    n_folds : int
+        Parts of the reference group that are scored by networks of the others.
+    random_state : int
+        Seed of the folds.
+
+    Attributes
+    ----------
+    network_ : GaussianNetwork
+        Of the whole reference group.
+    reference_ : Deviations
+        Of the reference subjects, cross-fitted. Its edges are those of `network_`.
+    inflation_ : float
+        Root mean square of the cross-fitted z before they were divided by it: what the choice of
+        the parents adds to the error of the predictions. All z are divided by it.
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn.inference import NormativeDeviation
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 4))
+    >>> X[:, 2] += X[:, 0] + X[:, 1]  # x0 -> x2 <- x1, x2 -> x3
+    >>> X[:, 3] += X[:, 2]
+    >>> ill = np.array([[0.0, 0.0, 6.0, 6.0]])  # x2 is not what x0 and x1 predict; x3 follows it
+    >>> np.abs(NormativeDeviation().fit(X).transform(ill)).round().tolist()
+    [[0.0, 0.0, 6.0, 0.0]]
+    """
+
+    def __init__(self, learner: Any = None, *, n_folds: int = 5, random_state: int = 0) -> None:
+        self.learner = learner
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the network of the reference group, and score its subjects cross-fitted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of the reference group.
+        y : ignored
+        """
+        values = check_data(self, X)
+        names = column_names(self, X)
+        learner = check_learner(SGBN() if self.learner is None else self.learner)
+        folds = self._folds(values, names)
+        self._norm = _Norm.learn(clone(learner).fit(X).network_, values)
+        self.network_ = self._norm.network
+        raw, log_likelihood = _cross_fit(learner, values, names, folds)
+        self.inflation_ = float(np.sqrt(np.square(raw).mean()))
+        self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
+        self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Z of every region given its parents, of subjects that were not fitted."""
+        check_is_fitted(self)
+        return self._norm.z(check_data(self, X, reset=False)) / self.inflation_
+
+    def deviations(self, X: ArrayLike) -> Deviations:
+        """All deviations of subjects that were not fitted: regions, edges and overall."""
+        check_is_fitted(self)
+        values = check_data(self, X, reset=False)
+        return self._deviations(
+            self._norm.z(values), self.network_.log_likelihood(values), values, n_own=0
+        )
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log-likelihood of every row under the reference network."""
+        check_is_fitted(self)
+        return self.network_.log_likelihood(check_data(self, X, reset=False))
+
+    def _deviations(
+        self, raw: Array, log_likelihood: Array, values: Array, n_own: int
+    ) -> Deviations:
+        """Put together what is known of the rows; `n_own` of the reference are the row itself."""
+        network, z = self.network_, raw / self.inflation_
+        i, j = np.nonzero(network.coef)
+        standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
+        distance = np.square(z).sum(axis=1)
+        n = len(self._distances) - n_own
+        as_far = len(self._distances) - np.searchsorted(self._distances, distance) - n_own
+        return Deviations(
+            network.names,
+            tuple(network.names[k] for k in i),
+            tuple(network.names[k] for k in j),
+            z,
+            z[:, j] * standard[:, i],
+            distance,
+            log_likelihood,
+            chdtrc(network.m, distance),
+            (1 + as_far) / (n + 1),
+        )
+
+    def _folds(self, values: Array, names: list[str]) -> list[tuple[Rows, Rows]]:
+        """Rows to learn from and rows to score, checked."""
+        n_folds = check_count(self.n_folds, "n_folds", 2)
+        if len(values) < FEW_SAMPLES:
+            raise InputError(
+                f"the reference group has {len(values)} rows: fewer than {FEW_SAMPLES} are no "
+                "norm. Add subjects."
+            )
+        splitter = KFold(min(n_folds, len(values)), shuffle=True, random_state=self.random_state)
+        folds = list(splitter.split(values))
+        for train, _ in folds:
+            constant = np.flatnonzero(constant_columns(values[train]))
+            if constant.size:
+                raise InputError(
+                    f"{names[constant[0]]!r} is constant in the {len(train)} reference rows of a "
+                    "fold, so that the others cannot be scored. Leave this column out."
+                )
+        return folds
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """A network and the moments of the n rows that it was learned from."""
+
+    network: GaussianNetwork
+    mean: Array
+    covariance: Array
+    n: int
+
+    @classmethod
+    def learn(cls, network: GaussianNetwork, values: Array) -> Self:
+        return cls(network, values.mean(axis=0), np.cov(values.T, ddof=0), len(values))
+
+    def z(self, values: Array) -> Array:
+        """Prediction error of every region, as a standard normal if the parents are right."""
+        support = self.network.coef != 0
+        spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
+        t = self.network.residuals(values) / spread
+        degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
+        tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
+        z: Array = -np.sign(t) * ndtri(tail)
+        return z
+
+    def _leverage(self, values: Array, support: NDArray[np.bool_]) -> Array:
+        """Variance of the predictions, as a share of the noise variance."""
+        centred = values - self.mean
+        leverage = np.full(values.shape, 1 / self.n)
+        for j in np.flatnonzero(support.any(axis=0)):
+            parents = np.flatnonzero(support[:, j])
+            covariance = self.covariance[np.ix_(parents, parents)]
+            inverse = np.linalg.pinv(covariance, rcond=COLLINEAR, hermitian=True) / self.n
+            away = centred[:, parents]
+            leverage[:, j] += ((away @ inverse) * away).sum(axis=1)
+        return leverage
+
+
+def _cross_fit(
+    learner: NetworkEstimator, values: Array, names: list[str], folds: list[tuple[Rows, Rows]]
+) -> tuple[Array, Array]:
+    """Z and log-likelihood of every row under a network that has not seen it."""
+    z, log_likelihood = np.empty_like(values), np.empty(len(values))
+    for train, test in folds:
+        network = learn_part(learner, values[train], names).network_
+        z[test] = _Norm.learn(network, values[train]).z(values[test])
+        log_likelihood[test] = network.log_likelihood(values[test])
+    return z, log_likelihood

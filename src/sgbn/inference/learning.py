@@ -1,0 +1,42 @@
+"""Networks of parts of a sample: halves, and all but one fold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.exceptions import DataWarning, InputError
+from sgbn.moments import one_blas_thread
+from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+
+
+def check_learner(learner: Any) -> NetworkEstimator:
+    """Refuse what is no learner of sgbn, or has parameters that mean nothing."""
+    if not isinstance(learner, NetworkEstimator):
+        raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
+    learner._check_parameters()
+    return learner
+
+
+def learn_part(
+    learner: NetworkEstimator, values: Array, names: Sequence[str], seed: int = 0
+) -> NetworkEstimator:
+    """Fit a copy of a learner to part of a sample whose whole has been checked.
+
+    What is wrong with the part only is no warning of its own: there are many parts. A learner
+    without a seed gets `seed`, so that results can be repeated.
+    """
+    copy = clone(learner)
+    if copy.get_params().get("random_state", 0) is None:
+        copy.set_params(random_state=seed)
+    values = np.ascontiguousarray(values)
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)
+        return copy._fit_moments(copy._moments(values, list(names)), values, list(names))

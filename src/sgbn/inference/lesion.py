@@ -1,0 +1,124 @@
+"""A lesion in the computer: a region that no longer varies, and what that changes elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.inference.rows import region_index
+
+Array = NDArray[np.float64]
+
+DIGITS = 12  # of a divergence: the rest is round-off
+RANKING_FIELDS = (
+    ("divergence", float),
+    ("mean_change", float),
+    ("variance_change", float),
+    ("coupling_change", float),
+)
+
+
+@dataclass(frozen=True)
+class Lesion:
+    """A network before and after one of its regions was fixed from outside.
+
+    Attributes
+    ----------
+    region : str
+    before, after : GaussianNetwork
+        After the lesion nothing leads into the region, and it passes no variation on.
+    """
+
+    region: str
+    before: GaussianNetwork
+    after: GaussianNetwork
+
+    @property
+    def mean_change(self) -> Array:
+        """Change of the mean of every region, in the units of the data."""
+        return self.after.mean - self.before.mean
+
+    @property
+    def variance_change(self) -> Array:
+        """Change of the variance of every region as a share of what it was: -1 if none is left."""
+        change: Array = np.diag(self.after.covariance) / np.diag(self.before.covariance) - 1
+        return change
+
+    @property
+    def covariance_change(self) -> Array:
+        """Change of the covariance of every two regions."""
+        return self.after.covariance - self.before.covariance
+
+    def ranking(self) -> np.recarray[Any, Any]:
+        r"""Return the other regions as a record array, the most affected first.
+
+        Returns
+        -------
+        record array
+            `region`; `divergence`, the Kullback-Leibler divergence of its distribution after the
+            lesion from that before, in nats, by which they are ranked; `mean_change` in standard
+            deviations; `variance_change` as a share; and `coupling_change`, the root of the sum of
+            the squared changes of its correlations with the remaining regions.
+        """
+        lesioned = self.before.names.index(self.region)
+        rest = np.delete(np.arange(self.before.m), lesioned)
+        shift = (self.mean_change / np.sqrt(np.diag(self.before.covariance)))[rest]
+        change = self.variance_change[rest]
+        divergence = (change - np.log1p(change) + shift**2) / 2
+        coupling = _correlation(self.after, rest) - _correlation(self.before, rest)
+        coupling = np.sqrt(np.square(coupling).sum(axis=1))
+        names = np.asarray(self.before.names)[rest]
+        rows = list(zip(names, divergence, shift, change, coupling, strict=True))
+        ranked = np.lexsort((-coupling, -np.round(divergence, DIGITS)))
+        fields = [("region", names.dtype), *RANKING_FIELDS]
+        return np.array([rows[k] for k in ranked], dtype=fields).view(np.recarray)
+
+
+def lesion(network: Any, region: str, value: float | None = None) -> Lesion:
+    """Fix a region from outside, and see what that does to all others.
+
+    The edges into the region are cut and it takes one value in all subjects (`GaussianNetwork.do`):
+    whatever it passed on to others no longer varies. At its mean, which is the default, no mean
+    changes, and variances and covariances lose what came through the region.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+    region : str
+    value : float, optional
+        Such as a low volume, to see means change too.
+
+    Returns
+    -------
+    Lesion
+
+    Examples
+    --------
+    >>> from sgbn import GaussianNetwork
+    >>> from sgbn.inference import lesion
+    >>> chain = GaussianNetwork([[0, 1, 0], [0, 0, 1], [0, 0, 0]], names=["a", "b", "c"])
+    >>> lesion(chain, "b").ranking()[["region", "variance_change"]].tolist()
+    [('c', -0.6666...), ('a', 0.0)]
+    """
+    network = getattr(network, "network_", network)
+    place = region_index(region, network.names)
+    still = np.flatnonzero(network.noise_variance == 0)
+    if still.size:
+        raise InputError(
+            f"{network.names[still[0]]!r} has no noise (it was set by do()): make the lesion in "
+            "the network as it was learned."
+        )
+    at = float(network.mean[place]) if value is None else value
+    return Lesion(region, network, network.do({region: at}))
+
+
+def _correlation(network: GaussianNetwork, rest: NDArray[np.intp]) -> Array:
+    covariance = network.covariance[np.ix_(rest, rest)]
+    sd = np.sqrt(np.diag(covariance))
+    correlation: Array = covariance / np.outer(sd, sd)
+    return correlation

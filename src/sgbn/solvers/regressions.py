@@ -1,0 +1,87 @@
+r"""Least squares of every variable on its parents, from a covariance matrix.
+
+.. math:: b = S_{PP}^{-1} S_{Pj}, \qquad s^2 = \frac{n (S_{jj} - b^T S_{Pj})}{\nu - |P|}, \qquad
+          \operatorname{var}(b) = s^2 \operatorname{diag}(S_{PP}^{-1}) / n
+
+with :math:`\nu` degrees of freedom before any parent is counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sgbn.jit import jit
+
+SINGULAR = 1e-12  # pivots, as a share of the variance: smaller ones are copies of other parents
+
+
+@jit
+def regressions(S, n, freedom, parents):  # type: ignore[no-untyped-def]
+    """Weights, their variances and residual variances; ``parents[i, j]`` is i -> j.
+
+    Parents that the others determine, and those of a variable with no degree of freedom left, get a
+    weight of 0 and an infinite variance.
+    """
+    m = len(S)
+    B, V = np.zeros((m, m)), np.zeros((m, m))
+    noise = np.empty(m)
+    for j in range(m):
+        own = np.flatnonzero(parents[:, j])
+        k = own.size
+        L = np.empty((k + 1, k + 1))
+        for a in range(k):
+            L[a, :k] = S[own[a]][own]
+            L[k, a] = S[own[a], j]
+        L[k, k] = S[j, j]
+        usable = freedom > k and _factor(L, k)
+        if not usable:
+            noise[j] = np.nan
+            for a in range(k):
+                V[own[a], j] = np.inf
+            continue
+        noise[j] = n * max(L[k, k], 0.0) / (freedom - k)
+        _solve(L, k, own, j, B, V)
+        for a in range(k):
+            V[own[a], j] *= noise[j] / n
+    return B, V, noise
+
+
+@jit
+def _factor(L, k):  # type: ignore[no-untyped-def]
+    """Cholesky factor of the parents, in place; the last row becomes that of the child.
+
+    ``L[k, k]`` becomes the residual variance.
+    """
+    for i in range(k + 1):
+        spread = L[i, i]
+        for j in range(i + 1):
+            rest = L[i, j]
+            for h in range(j):
+                rest -= L[i, h] * L[j, h]
+            if i > j:
+                L[i, j] = rest / L[j, j]
+            elif i == k:
+                L[k, k] = rest
+            elif rest > SINGULAR * spread:
+                L[i, i] = np.sqrt(rest)
+            else:
+                return False
+    return True
+
+
+@jit
+def _solve(L, k, own, j, B, V):  # type: ignore[no-untyped-def]
+    """Weights into `B`, and the diagonal of the inverse Gram matrix into `V`."""
+    for a in range(k - 1, -1, -1):
+        weight = L[k, a]
+        for h in range(a + 1, k):
+            weight -= L[h, a] * B[own[h], j]
+        B[own[a], j] = weight / L[a, a]
+    column = np.empty(k)
+    for a in range(k):  # columns of the inverse factor
+        for h in range(a, k):
+            total = 1.0 if h == a else 0.0
+            for i in range(a, h):
+                total -= L[h, i] * column[i]
+            column[h] = total / L[h, h]
+            V[own[a], j] += column[h] ** 2

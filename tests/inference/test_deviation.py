@@ -1,0 +1,156 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sgbn import SGBN, DataWarning, GaussianNetwork, InputError
+from sgbn.inference import NormativeDeviation
+from sgbn.inference.deviation import _Norm
+from sgbn.structure import fit_weights
+
+
+@parametrize_with_checks([NormativeDeviation(SGBN(n_kicks=0), n_folds=3)])
+@pytest.mark.filterwarnings("ignore::sgbn.exceptions.DataWarning")
+def test_follows_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_prediction_errors_on_the_true_graph_are_standard_normal(simulate):
+    """Exactly so, however few rows: leverage and degrees of freedom are counted."""
+    _, truth = simulate(6, 10, 0)
+    rng = np.random.default_rng(0)
+    z = []
+    for _ in range(1500):
+        train, new = truth.sample(12, rng), truth.sample(1, rng)
+        z.append(_Norm.learn(fit_weights(train, truth), train).z(new)[0])
+    z = np.array(z)
+    assert np.abs(z.mean(axis=0)).max() < 4 / np.sqrt(1500)
+    assert np.abs(z.var(axis=0) - 1).max() < 4 * np.sqrt(2 / 1500)
+    assert np.mean(np.abs(z) > 1.96) == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Deviation of 120 reference rows, their rows, fresh ones, and the true network."""
+    from sgbn.datasets import simulate_sem
+    from sgbn.graph import random_dag
+
+    rng = np.random.default_rng(5)
+    X, truth = simulate_sem(random_dag(20, 3, rng), 120, noise="unequal", random_state=rng)
+    return NormativeDeviation().fit(X), X, truth.sample(2000, rng), truth
+
+
+def test_fresh_and_cross_fitted_reference_rows_are_standard_and_fitted_ones_too_close(fitted):
+    deviation, X, fresh, _ = fitted
+    z = deviation.transform(fresh)
+    # a region's own mean and noise come from 120 rows: errors of 0.09 and 0.065, with parents more
+    assert np.abs(z.mean(axis=0)).max() < 0.35
+    assert np.abs(z.std(axis=0) - 1).max() < 0.25
+    assert z.std() == pytest.approx(1, abs=0.03)
+    crossed = deviation.reference_.regions
+    assert np.abs(crossed.mean(axis=0)).max() < 0.1
+    assert np.abs(crossed.std(axis=0) - 1).max() < 0.2
+    assert deviation.transform(X).std() < 0.965
+
+
+def test_edge_scores_have_mean_zero_and_variance_one_in_the_reference_group(fitted):
+    deviation, _, fresh, _ = fitted
+    found = deviation.deviations(fresh)
+    assert found.edges.shape == (2000, len(found.sources))
+    assert np.abs(found.edges.mean(axis=0)).mean() < 0.15
+    assert found.edges.std() == pytest.approx(1, abs=0.1)
+
+
+def test_p_values_of_fresh_reference_rows_are_uniform(fitted):
+    deviation, _, fresh, _ = fitted
+    found = deviation.deviations(fresh)
+    for p in (found.p_chi2, found.p_reference):
+        assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.04)
+        assert np.mean(p < 0.5) == pytest.approx(0.5, abs=0.12)
+    assert found.p_reference.min() >= 1 / 121
+    np.testing.assert_allclose(found.distance, (found.regions**2).sum(axis=1))
+
+
+def test_reference_rows_are_ranked_among_the_others(fitted):
+    deviation, X, _, _ = fitted
+    reference = deviation.reference_
+    assert len(reference.regions) == len(X)
+    ranks = np.argsort(np.argsort(-reference.distance))
+    np.testing.assert_allclose(reference.p_reference, (1 + ranks) / 120)
+
+
+def test_a_changed_mechanism_shows_in_its_region_and_not_in_its_children(fitted):
+    deviation, _, fresh, truth = fitted
+    reached = np.abs(truth.coef).sum(axis=1)
+    j = int(np.argmax(reached * (truth.coef != 0).any(axis=0)))
+    children = np.flatnonzero(truth.coef[j])
+    sd = np.sqrt(truth.noise_variance[j])
+    total = np.linalg.inv(np.eye(20) - truth.coef)
+    ill = fresh[:300] + 5 * sd * total[j]  # the shift of region j is passed on
+    change = np.abs(deviation.transform(ill) - deviation.transform(fresh[:300])).mean(axis=0)
+    assert np.argmax(change) == j
+    assert change[j] > 3
+    assert change[children].max() < 1.5
+    plain = np.abs(5 * sd * total[j]) / fresh.std(axis=0)  # what region-by-region z-scores see
+    assert plain[children].max() > 1.5
+    p = deviation.deviations(ill).p_chi2
+    assert np.median(p) < 0.05
+
+
+def test_a_group_with_another_weight_has_an_edge_score_away_from_zero(fitted):
+    deviation, _, _, truth = fitted
+    network = deviation.network_
+    i, j = np.argwhere((network.coef != 0) & (truth.coef != 0))[0]
+    coef = truth.coef.copy()
+    coef[i, j] += 1.0
+    patients = GaussianNetwork(coef, noise_variance=truth.noise_variance).sample(500, 0)
+    scores = deviation.deviations(patients).edges.mean(axis=0)
+    place = np.argwhere(network.coef).tolist().index([i, j])
+    assert np.argmax(np.abs(scores)) == place
+    assert scores[place] > 0.5
+
+
+def test_reference_rows_are_scored_by_networks_that_have_not_seen_them(simulate):
+    X, _ = simulate(5, 40, 0)
+    far = X.copy()
+    far[7, 2] += 50.0
+    crossed = NormativeDeviation().fit(far)
+    assert np.abs(crossed.reference_.regions[7]).max() > 2 * np.abs(crossed.transform(far)[7]).max()
+    assert crossed.reference_.p_reference[7] == 1 / 40
+
+
+def test_scores_stay_finite_far_away(fitted):
+    deviation = fitted[0]
+    z = deviation.transform(np.full((1, 20), 1e8))
+    assert np.isfinite(z).all()
+    assert np.abs(z).max() > 7
+
+
+def test_names_come_along(simulate):
+    X, _ = simulate(4, 40, 0)
+    table = pd.DataFrame(X, columns=list("abcd"))
+    deviation = NormativeDeviation().fit(table)
+    assert deviation.get_feature_names_out().tolist() == list("abcd")
+    assert deviation.network_.names == deviation.reference_.names == tuple("abcd")
+    scores = deviation.score_samples(table)
+    np.testing.assert_array_equal(scores, deviation.deviations(table).log_likelihood)
+
+
+def test_what_cannot_be_a_norm_is_refused(simulate):
+    X, _ = simulate(4, 40, 0)
+    with pytest.raises(InputError, match="9 rows: fewer than 10 are no norm"):
+        NormativeDeviation().fit(X[:9])
+    with pytest.raises(InputError, match="n_folds is 1"):
+        NormativeDeviation(n_folds=1).fit(X)
+    with pytest.raises(InputError, match="learner is a str"):
+        NormativeDeviation("SGBN").fit(X)
+    X[1:, 3] = 0.0
+    with pytest.raises(InputError, match="'x3' is constant in the 32 reference rows of a fold"):
+        NormativeDeviation().fit(X)
+
+
+def test_warnings_about_the_group_come_once(simulate):
+    X, _ = simulate(40, 12, 0)
+    with pytest.warns(DataWarning) as caught:
+        NormativeDeviation().fit(X)
+    assert len([w for w in caught if "samples of 40 columns" in str(w.message)]) == 1

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+
+from sgbn import SGBN, DataWarning, GaussianNetwork, InputError, fit_weights, simulate_cohort
+from sgbn.graph import cpdag, random_dag
+from sgbn.inference import effect_difference, total_effects
+from sgbn.inference.effects import path_effects
+
+COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+CHAIN = np.eye(3, k=1)
+
+
+def test_total_effects_are_what_do_changes(simulate):
+    _, network = simulate(8, 10, 0)
+    T = total_effects(network)
+    for i, name in enumerate(network.names):
+        zero, one = (network.do({name: value}).mean for value in (0.0, 1.0))
+        np.testing.assert_allclose(np.delete(one - zero, i), np.delete(T[i], i), atol=1e-12)
+    assert not np.diag(T).any()
+
+
+def test_total_effects_sum_over_paths(simulate):
+    _, network = simulate(7, 10, 1)
+    paths = sum(np.linalg.matrix_power(network.coef, k) for k in range(1, 7))
+    np.testing.assert_allclose(total_effects(network), paths, atol=1e-12)
+
+
+def test_path_effects_of_many_weights_are_total_effects_of_each(simulate):
+    rng = np.random.default_rng(0)
+    support = random_dag(7, 3, 2)
+    weights = rng.standard_normal((4, support.sum()))
+    for source in range(7):
+        found = path_effects(weights, support, source)
+        for k in range(4):
+            coef = np.zeros((7, 7))
+            coef[support] = weights[k]
+            expected = total_effects(GaussianNetwork(coef))[source] + (np.arange(7) == source)
+            np.testing.assert_allclose(found[k], expected, atol=1e-12)
+
+
+@pytest.fixture
+def two_groups():
+    rng = np.random.default_rng(0)
+    first = GaussianNetwork(COLLIDER * 0.8)
+    second = GaussianNetwork(COLLIDER * np.array([[0.2], [0.8], [0]]))
+    return {"NC": first.sample(300, rng), "AD": second.sample(200, rng)}
+
+
+def test_an_identified_difference_has_an_interval(two_groups):
+    found = effect_difference(two_groups, COLLIDER, "x0", "x2")
+    for name, rows in two_groups.items():
+        effect = found.effects[name]
+        assert effect.identified
+        assert effect.estimate == pytest.approx(fit_weights(rows, COLLIDER).coef[0, 2])
+        assert effect.low < effect.estimate < effect.high
+    difference = found.differences["NC", "AD"]
+    assert difference.identified
+    assert difference.estimate == pytest.approx(
+        found.effects["AD"].estimate - found.effects["NC"].estimate
+    )
+    assert difference.low < -0.6 < difference.high < 0
+
+
+def test_no_path_is_an_effect_of_zero(two_groups):
+    found = effect_difference(two_groups, COLLIDER, "x2", "x0").effects["NC"]
+    assert (found.estimate, found.low, found.high, found.identified) == (0, 0, 0, True)
+
+
+def effects_over_class(rows, graph, source, target):
+    """Effects in every DAG with the skeleton and collisions of `graph`, by trying all orders."""
+    from itertools import permutations
+
+    joined = (graph != 0) | (graph != 0).T
+    values = []
+    for order in permutations(range(len(graph))):
+        place = np.argsort(order)
+        member = joined & (place[:, None] < place)
+        if np.array_equal(cpdag(member), cpdag(graph)):
+            values.append(total_effects(fit_weights(rows, member))[source, target])
+    return np.unique(np.round(values, 9))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_possible_effects_are_those_of_all_equivalent_networks(simulate, seed):
+    X, truth = simulate(5, 40, seed, degree=2.5)
+    Y, _ = simulate(5, 40, seed + 100, degree=2.5)
+    for source, target in ((0, 1), (2, 4), (3, 0)):
+        found = effect_difference(
+            {"a": X, "b": Y}, truth, f"x{source}", f"x{target}", n_resamples=20
+        ).effects["a"]
+        expected = effects_over_class(X, truth.coef, source, target)
+        np.testing.assert_allclose(found.possible, expected, atol=1e-6)
+        assert found.identified == (len(expected) == 1)
+        assert min(expected) - 1e-9 <= found.estimate <= max(expected) + 1e-9
+        if not found.identified:
+            np.testing.assert_allclose([found.low, found.high], expected[[0, -1]], atol=1e-6)
+
+
+def test_in_a_shared_graph_directions_are_the_same_in_both_groups():
+    rng = np.random.default_rng(0)
+    chain = GaussianNetwork(CHAIN)
+    groups = {"a": chain.sample(100, rng), "b": chain.sample(100, rng)}
+    shared = effect_difference(groups, CHAIN, "x0", "x1").differences["a", "b"]
+    apart = effect_difference(groups, {"a": CHAIN, "b": CHAIN}, "x0", "x1").differences["a", "b"]
+    assert not shared.identified
+    assert len(shared.possible) == 2
+    assert len(apart.possible) == 4
+    assert apart.low < shared.low < shared.high < apart.high
+    assert apart.high - apart.low > 0.8  # one group has x0 -> x1, the other x1 -> x0
+
+
+def test_prior_knowledge_of_a_learner_identifies_an_effect():
+    rng = np.random.default_rng(0)
+    chain = GaussianNetwork(CHAIN)
+    groups = {"a": chain.sample(200, rng), "b": chain.sample(200, rng)}
+    for tiers, identified in ((None, False), ([[0], [1, 2]], True)):
+        graphs = {name: SGBN(tiers=tiers).fit(rows) for name, rows in groups.items()}
+        found = effect_difference(groups, graphs, "x0", "x2", n_resamples=50)
+        assert found.effects["a"].identified == identified
+        assert found.differences["a", "b"].identified == identified
+
+
+def test_intervals_of_a_difference_cover_at_their_level():
+    rng = np.random.default_rng(7)
+    graph = np.array([[0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    a, b = GaussianNetwork(graph * 0.7), GaussianNetwork(graph * 0.5, noise_variance=[1, 1, 4, 1])
+    inside = []
+    for _ in range(300):
+        groups = {"a": a.sample(60, rng), "b": b.sample(25, rng)}
+        found = effect_difference(groups, graph, "x0", "x3", n_resamples=600, level=0.9)
+        difference = found.differences["a", "b"]
+        inside.append(difference.low < 0.25 - 0.49 < difference.high)
+    assert abs(np.mean(inside) - 0.9) < 0.04  # standard error 0.017
+
+
+def test_results_can_be_repeated_and_groups_are_resampled_apart(two_groups):
+    first, second, other = (
+        effect_difference(two_groups, COLLIDER, "x0", "x2", n_resamples=50, random_state=seed)
+        for seed in (0, 0, 1)
+    )
+    assert first == second
+    assert first.effects["NC"].low != other.effects["NC"].low
+    same = {"a": two_groups["NC"], "b": two_groups["NC"]}
+    found = effect_difference(same, COLLIDER, "x0", "x2", n_resamples=50).differences["a", "b"]
+    assert found.low < 0 < found.high
+
+
+def test_a_cohort_of_three_groups_has_three_differences():
+    cohort = simulate_cohort(30, groups=("AD", "MCI", "NC"))
+    graph = np.zeros((len(cohort.regions),) * 2)
+    graph[0, 1] = graph[2, 1] = 1
+    source, target = cohort.regions[:2]
+    found = effect_difference(cohort, graph, source, target, n_resamples=20)
+    assert list(found.differences) == [("AD", "MCI"), ("AD", "NC"), ("MCI", "NC")]
+
+
+def test_a_very_small_group_is_named(two_groups):
+    few = two_groups | {"AD": two_groups["AD"][:7]}
+    with pytest.warns(DataWarning, match=r"group 'AD' has 7 rows: .* Add subjects, or join groups"):
+        effect_difference(few, COLLIDER, "x0", "x2", n_resamples=20)
+
+
+def test_wrong_names_and_missing_graphs_are_named(two_groups):
+    with pytest.raises(InputError, match="no region is called 'x9'"):
+        effect_difference(two_groups, COLLIDER, "x9", "x2")
+    with pytest.raises(InputError, match="source and target are both 'x2'"):
+        effect_difference(two_groups, COLLIDER, "x2", "x2")
+    with pytest.raises(InputError, match="no graph of the group 'AD'"):
+        effect_difference(two_groups, {"NC": COLLIDER}, "x0", "x2")

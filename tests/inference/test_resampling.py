@@ -1,0 +1,97 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import CycleError, GaussianNetwork, InputError, fit_weights
+from sgbn.inference import weight_intervals
+from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
+from sgbn.inference.rows import read_rows
+
+
+def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):
+    X, truth = simulate(8, 50, 0)
+    X = X * np.geomspace(1e-3, 1e3, 8) + 10
+    support = truth.coef != 0
+    counts = resamples(50, 5, [1])
+    drawn = resampled_weights(X, support, counts)
+    assert drawn.shape == (5, support.sum())
+    for count, weights in zip(counts.astype(int), drawn, strict=True):
+        fitted = fit_weights(np.repeat(X, count, axis=0), support)
+        np.testing.assert_allclose(weights, fitted.coef[support], rtol=1e-7)
+
+
+def test_resamples_have_as_many_rows_and_depend_on_the_seed_only():
+    counts = resamples(30, 200, [0])
+    assert (counts.sum(axis=1) == 30).all()
+    assert np.abs(counts.mean(axis=0) - 1).max() < 0.4
+    np.testing.assert_array_equal(counts, resamples(30, 200, [0]))
+    assert not np.array_equal(counts, resamples(30, 200, [1]))
+
+
+def test_a_parent_that_is_constant_in_a_resample_gets_the_smallest_weight():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    X[1:, 0] = 3.0
+    counts = np.array([[0.0, 2, 1, 1, 1, 1]])
+    drawn = resampled_weights(X, np.array([[False, True], [False, False]]), counts)
+    assert np.isfinite(drawn).all()
+    sd = X.std(axis=0)
+    assert abs(drawn[0, 0]) * sd[0] / sd[1] < 5
+
+
+@pytest.mark.parametrize("n", [25, 80])
+def test_intervals_cover_at_their_level(n):
+    """Of 300 samples, the share of intervals of six weights that hold the true one."""
+    rng = np.random.default_rng(n)
+    coef = np.triu(np.full((4, 4), 0.5), 1)
+    network = GaussianNetwork(coef, noise_variance=[1, 0.3, 2, 1])
+    inside = []
+    for _ in range(300):
+        found = weight_intervals(network.sample(n, rng), coef, n_resamples=400, level=0.9)
+        inside.append((found.low < 0.5) & (found.high > 0.5))
+    # standard error of the share: about 0.01, six weights of a sample being nearly independent
+    assert abs(np.mean(inside) - 0.9) < 0.03
+
+
+def test_interval_is_wider_than_plain_percentiles_and_approaches_them():
+    drawn = np.random.default_rng(0).standard_normal(100_000)
+    low, high = interval(drawn, 10**6, 2, 0.95)
+    np.testing.assert_allclose([low, high], np.quantile(drawn, [0.025, 0.975]), atol=1e-3)
+    assert interval(drawn, 10, 3, 0.95)[1] > 1.25 * high
+
+
+def test_records_follow_the_graph_and_hold_the_fitted_weight(simulate):
+    X, truth = simulate(5, 60, 1)
+    found = weight_intervals(X, truth, n_resamples=200)
+    fitted = fit_weights(X, truth)
+    assert found[["source", "target"]].tolist() == [
+        (f"x{i}", f"x{j}") for i, j in np.argwhere(truth.coef)
+    ]
+    np.testing.assert_array_equal(found.weight, fitted.coef[fitted.coef != 0])
+    assert ((found.low < found.weight) & (found.weight < found.high)).all()
+    assert len(weight_intervals(X, np.zeros((5, 5)))) == 0
+
+
+def test_a_learner_and_its_network_will_do(simulate):
+    from sgbn import SGBN
+
+    X, _ = simulate(5, 60, 1)
+    learner = SGBN().fit(X)
+    by_learner, by_network = (
+        weight_intervals(X, graph, n_resamples=50) for graph in (learner, learner.network_)
+    )
+    np.testing.assert_array_equal(by_learner, by_network)
+
+
+def test_graphs_that_do_not_fit_are_refused(simulate):
+    X, truth = simulate(5, 60, 1)
+    with pytest.raises(CycleError):
+        weight_intervals(X[:, :2], [[0, 1], [1, 0]])
+    table = pd.DataFrame(truth.coef, columns=list("abcde"), index=list("abcde"))
+    assert len(weight_intervals(X, table, n_resamples=5)) == truth.n_edges  # X has no names
+    with pytest.raises(InputError, match="not the columns of X"):
+        weight_intervals(pd.DataFrame(X, columns=list("edcba")), table)
+    full = np.triu(np.ones((5, 5)), 1)
+    with pytest.raises(InputError, match="'x4' has 4 parents, but there are 5 rows"):
+        fixed_weights(read_rows(X[:5]), full)
+    with pytest.raises(InputError, match="level is 95"):
+        weight_intervals(X, truth, level=95)
