@@ -1,4 +1,10 @@
+from dataclasses import replace
+
+import pytest
+
+from sgbn import simulate_cohort, write_table
 from sgbn.cli import main
+from sgbn.experiments import calibration, exp3, exp3_canary
 
 
 def test_exp1_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
@@ -33,3 +39,69 @@ def test_exp2_runs_prints_resumes_and_calibrates(tmp_path, capsys):
     assert "alpha: 0.32 there, 0.5 now" in capsys.readouterr().err
     assert main([*command[:-1], "asia"]) == 1
     assert "no network is called 'asia'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def guessed(monkeypatch):
+    """No classifier is fitted: what they do is tested elsewhere."""
+
+    def guess(classifier, problem, on_covariates=False):
+        return exp3.Outcome(0.5 + 0.001 * problem.train[0, 0], 0.5, 0.7, 0.01, 0.1)
+
+    monkeypatch.setattr(exp3, "evaluate", guess)
+    monkeypatch.setattr(exp3_canary, "evaluate", guess)
+
+
+def test_exp3_runs_prints_resumes_and_shuffles(tmp_path, capsys, monkeypatch, guessed):
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    out = tmp_path / "exp3"
+    command = ["reproduce", "exp3", "--out", str(out), "--splits", "2"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert "No real tables: set SGBN_DATA" in first
+    assert "| mixed | simulated groups that differ in both | 80 | 400 | 2 |" in first
+    for name in ("exp3.csv", "exp3_free.png", "exp3_penalised.png"):
+        assert (out / name).exists()
+    assert main([*command, "--canary"]) == 0
+    shuffled = capsys.readouterr().out
+    assert "# Exp-III: the canary, 2 shuffles of the labels" in shuffled
+    assert main(command) == 0
+    assert "The control, which chooses its regions by all rows" in capsys.readouterr().out
+    assert main([*command, "--seed", "1"]) == 1
+    assert "seed: 0 there, 1 now" in capsys.readouterr().err
+    assert main([*command, "--group", "diagnosis"]) == 1
+    assert "say which table" in capsys.readouterr().err
+
+
+def test_exp3_runs_on_a_table_of_ones_own(tmp_path, capsys, guessed):
+    cohort = simulate_cohort(20, 0, regions=10, covariates=["age"], n_sites=2)
+    path = tmp_path / "table.csv"
+    write_table(cohort, path)
+    options = ["--table", str(path), "--group", "group", "--covariates", "age", "--site", "site"]
+    command = ["reproduce", "exp3", *options, "--splits", "2", "--out", str(tmp_path / "exp3")]
+    assert main(command) == 1
+    assert "40 subjects, fewer than 80 for training" in capsys.readouterr().err
+    assert main([*command, "--train", "24", "--test", "12"]) == 0
+    text = capsys.readouterr().out
+    assert "| table | the table given | 24 | 12 | 2 |" in text
+    assert "| covariates alone | " in text
+    assert "simulated" not in text.split("##")[0].split("Splits")[0]
+
+
+def test_calibration_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
+    def small(seed, regions):
+        setting = calibration.Setting((20, 20), regions=8, seed=seed)
+        return {"null": setting, "changed": replace(setting, changed=2)}
+
+    monkeypatch.setattr(calibration, "settings", small)
+    monkeypatch.setattr(calibration, "COST", (5, 30, 19))
+    out = tmp_path / "calibration"
+    command = ["reproduce", "calibration", "--cohorts", "2", "--out", str(out)]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert "| equal noise | 20/20 | 2 | " in first
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    assert (out / "calibration.md").read_text() in first
+    assert main([*command, "--seed", "1"]) == 1
+    assert "seed: 0 there, 1 now" in capsys.readouterr().err

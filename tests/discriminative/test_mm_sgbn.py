@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import InputError, MMSGBNClassifier, SGBNClassifier, simulate_cohort
+from sgbn import ORSGBN, InputError, MMSGBNClassifier, SGBNClassifier, simulate_cohort
 
 
 @parametrize_with_checks([MMSGBNClassifier()])
@@ -38,3 +38,10 @@ def test_a_margin_that_collapses_is_said_with_a_remedy():
 def test_nu_is_a_share(cohort):
     with pytest.raises(InputError, match="nu=2"):
         MMSGBNClassifier(nu=2).fit(cohort.values, cohort.group)
+
+
+def test_networks_that_start_the_same_are_moved_apart(cohort):
+    """As where a penalty on the biases leaves nothing of either class."""
+    empty = ORSGBN(2.0, standardize=False, penalize_intercept=True)
+    moved = MMSGBNClassifier(empty, nu=0.9, temperature=1.0).fit(cohort.values, cohort.group)
+    assert moved.score(cohort.values, cohort.group) > 0.6

@@ -1,8 +1,10 @@
-"""A small run of Exp-II that several tests read."""
+"""Small runs of Exp-II and Exp-III that several tests read."""
 
+import numpy as np
 import pytest
 
-from sgbn.experiments import exp2
+from sgbn import simulate_cohort
+from sgbn.experiments import exp2, exp3
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +22,19 @@ def exp2_folder(tmp_path_factory, exp2_settings):
 @pytest.fixture(scope="session")
 def exp2_results(exp2_folder):
     return exp2.read(exp2_folder)
+
+
+@pytest.fixture
+def exp3_folder(tmp_path, monkeypatch):
+    """A finished run of Exp-III on simulated cohorts and a table, with made-up accuracies."""
+    rng = np.random.default_rng(0)
+
+    def made_up(classifier, problem, on_covariates=False):
+        return exp3.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01, 0.1)
+
+    monkeypatch.setattr(exp3, "evaluate", made_up)
+    settings = exp3.Settings(splits=3, regions=6, sizes=(24, 12))
+    cohort = simulate_cohort(20, 0, regions=10, covariates=["age"])
+    data = exp3.table_samples(cohort, settings) | {"edges": exp3.Sample((24, 12), differ="edges")}
+    exp3.run(tmp_path, settings, data, progress=False)
+    return tmp_path

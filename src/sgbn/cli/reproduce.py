@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sgbn.cli.arguments import at_least
+from sgbn.cli.tables import add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -54,6 +55,60 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "on other simulations; the report of the same folder shows it from then on",
     )
     _add_common(exp2, "exp2", run_exp2)
+    _add_exp3(experiments)
+    _add_calibration(experiments)
+
+
+def _add_calibration(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    calibration = experiments.add_parser(
+        "calibration",
+        help="do the tests of group differences hold their levels, and what do they find?",
+        description="The tests of group differences on simulated groups: error rates without a "
+        "difference, errors and recall with changed edges, other methods beside them, and cost.",
+        epilog="example: sgbn reproduce calibration --workers 2 --out calibration",
+    )
+    calibration.add_argument(
+        "--cohorts",
+        type=at_least(2),
+        default=500,
+        help="cohorts a setting without a difference (500); a fifth of it with changed edges",
+    )
+    _add_common(calibration, "calibration", run_calibration)
+
+
+def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    exp3 = experiments.add_parser(
+        "exp3",
+        help="does discriminative learning help to tell groups apart?",
+        description="Exp-III: the SGBN and the SVM classifiers for H-SGBN, OR-SGBN, KL-, MM- and "
+        "CL-SGBN beside common classifiers, on simulated cohorts and, where they are found, on the "
+        "real tables (neuro/*.csv in the folder that SGBN_DATA names, else in ../shared/data); or "
+        "on a table of your own.",
+        epilog="example: sgbn reproduce exp3 --table table.csv --group diagnosis "
+        "--covariates age sex --site scanner --out exp3",
+    )
+    exp3.add_argument(
+        "--splits", type=at_least(2), help="splits, cohorts or shuffles (30; 50 with --canary)"
+    )
+    exp3.add_argument(
+        "--canary",
+        action="store_true",
+        help="instead of the experiment, shuffle the labels: every pipeline must then be right in "
+        "half of the cases; the report of the same folder shows it from then on",
+    )
+    exp3.add_argument("--train", type=at_least(10), default=80, help="training subjects (80)")
+    exp3.add_argument("--test", type=at_least(4), default=40, help="test subjects (40)")
+    exp3.add_argument("--k", type=at_least(2), default=40, help="regions to choose (40)")
+    exp3.add_argument(
+        "--table",
+        dest="tables",
+        type=Path,
+        nargs="+",
+        metavar="TABLE",
+        help="run on this table of two groups only; several are taken for FreeSurfer tables",
+    )
+    add_column_options(exp3)
+    _add_common(exp3, "exp3", run_exp3)
 
 
 def _add_common(parser: argparse.ArgumentParser, name: str, run: Run) -> None:
@@ -102,8 +157,45 @@ def run_exp2(arguments: argparse.Namespace) -> None:
     )
 
 
+def run_exp3(arguments: argparse.Namespace) -> None:
+    """Run Exp-III or its canary, print its tables, draw its figures."""
+    from sgbn.exceptions import InputError
+    from sgbn.experiments import exp3, exp3_canary, exp3_figure, exp3_report
+
+    if arguments.group and not arguments.tables:
+        raise InputError("--group names a column of a table: say which table (--table).")
+    usual = exp3_canary.SHUFFLES if arguments.canary else exp3.Settings.splits
+    n_splits = arguments.splits or usual
+    sizes = (arguments.train, arguments.test)
+    settings = exp3.Settings(n_splits, arguments.seed, arguments.k, sizes)
+    if arguments.tables:
+        data = exp3.table_samples(read_cohort(arguments), settings)
+    else:
+        data = exp3.samples(settings)
+        if len(data) == len(exp3.SIMULATED):
+            print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
+    if arguments.canary:
+        folder = arguments.out / "canary"
+        sample = exp3_canary.canary_sample(settings, data)
+        exp3_canary.run(folder, settings, sample, n_jobs=arguments.workers)
+        _show(folder / "canary.md", exp3_canary.report(folder), [])
+        return
+    exp3.run(arguments.out, settings, data, n_jobs=arguments.workers)
+    rows = exp3.write_rows(arguments.out, exp3.read(arguments.out))
+    text = exp3_report.report(arguments.out)
+    _show(arguments.out / "exp3.md", text, [rows, *exp3_figure.draw(arguments.out)])
+
+
+def run_calibration(arguments: argparse.Namespace) -> None:
+    """Run the calibration of the tests of group differences, and print its tables."""
+    from sgbn.experiments import calibration, calibration_report
+
+    calibration.run(arguments.out, arguments.cohorts, arguments.seed, n_jobs=arguments.workers)
+    _show(arguments.out / "calibration.md", calibration_report.report(arguments.out), [])
+
+
 def _show(path: Path, text: str, figures: Sequence[Path]) -> None:
-    """Write and print a report, and say where its figures are."""
+    """Write and print a report, and say what else was written."""
     path.write_text(text)
     print(text)
     for figure in figures:

@@ -17,7 +17,7 @@ SEVERAL = ("covariates", "regions", "exclude", "measure", "groups", "missing")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add the tables and what their columns are."""
+    """Add the tables, and what their columns are."""
     parser.add_argument(
         "tables",
         type=Path,
@@ -26,6 +26,11 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
         "tables and joined by subject",
     )
+    add_column_options(parser)
+
+
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the columns of the tables are; the parser has its own argument `tables`."""
     _add_columns(parser.add_argument_group("columns"))
     _add_rows(parser.add_argument_group("rows and files"))
 

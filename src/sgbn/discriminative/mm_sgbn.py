@@ -15,6 +15,8 @@ from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 
+ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
+
 # Widths of the smoothed hinge in standard deviations of the margins, and how well each is solved:
 # the wide one only leads the way.
 WIDTHS = {0.1: 1e-3, 0.03: 1e-5}
@@ -93,7 +95,8 @@ class MMSGBNClassifier(MovedClassifier):
         u = best = moves.project(moves.u0)
         margin = exact_margin(likelihoods, best, self.nu)
         L = likelihoods.log_likelihoods(best)
-        spread = float(margins(L, likelihoods.residuals.codes)[0].std()) or 1.0
+        spread = float(margins(L, likelihoods.residuals.codes)[0].std())
+        spread = spread if spread > ROUND_OFF else 1.0
         n_iter = 0
         for width, stall in WIDTHS.items():
             u, rounds, _ = minimise_margin(

@@ -1,0 +1,309 @@
+"""Whether the tests of group differences are honest, and what they find.
+
+Pairs of groups from known networks: without a difference, to count what is found all the same;
+with changed edges, to count what is missed. A discovery is false when the weights of the
+population, given the order and parents that were learned, are equal in both groups.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.datasets import random_weights, simulate_cohort
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.calibration_peers import (
+    EQUAL,
+    LEVEL,
+    N_PERMUTATIONS,
+    PEERS,
+    Found,
+    Pair,
+)
+from sgbn.gaussian import GaussianNetwork
+from sgbn.inference.differences import edge_differences
+from sgbn.moments import one_blas_thread
+from sgbn.runs import Arrays, read_result, run_study
+from sgbn.solvers.regressions import regressions
+from sgbn.structure import SGBN
+
+Array = NDArray[np.float64]
+Graph = NDArray[np.bool_]
+
+EDGES_A_REGION = 1.5
+TESTS = {"joint": True, "joint, pooled parents only": False}  # whether groups add parents
+COHORTS = 500
+CHANGED_SHARE = 5  # one cohort with changed edges for so many without
+COST = (68, 370, 1000)  # regions, subjects in both groups, permutations
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What cohorts are drawn from.
+
+    Attributes
+    ----------
+    sizes : pair of int
+        Subjects of the groups.
+    changed : int
+        Edges that the second group lacks or has with the opposite sign, in turn.
+    noise : float
+        Factor of the noise's standard deviation in half the regions of the second group.
+    nuisance : bool
+        Three sites and three covariates that are confounded with the groups (`simulate_cohort`).
+    """
+
+    sizes: tuple[int, int]
+    changed: int = 0
+    noise: float = 1.0
+    nuisance: bool = False
+    regions: int = 40
+    seed: int = 0
+
+
+def settings(seed: int = 0, regions: int = 40) -> dict[str, Setting]:
+    """All settings by name, those without a difference first."""
+    common: dict[str, Any] = {"seed": seed, "regions": regions}
+    return {
+        "null-60-60": Setting((60, 60), **common),
+        "null-noise-60-60": Setting((60, 60), noise=2.0, **common),
+        "null-noise-100-40": Setting((100, 40), noise=2.0, **common),
+        "null-noise-40-100": Setting((40, 100), noise=2.0, **common),
+        "null-nuisance-60-60": Setting((60, 60), nuisance=True, **common),
+        **{
+            f"changed-{n:03d}": Setting((n, n), changed=regions // 4, **common)
+            for n in (40, 60, 100, 200)
+        },
+        **{
+            f"changed-noise-{a:03d}-{b:03d}": Setting(
+                (a, b), changed=regions // 4, noise=2.0, **common
+            )
+            for a, b in ((100, 40), (40, 100))
+        },
+    }
+
+
+def draw(setting: Setting, cohort: int) -> Pair:
+    """Draw one cohort of a setting; settings of one seed share their networks."""
+    if setting.nuisance:
+        return _with_nuisance(setting, cohort)
+    rng = np.random.default_rng([setting.seed, cohort])
+    m = setting.regions
+    graph = _random_graph(m, rng)
+    first = random_weights(graph, rng)
+    second = first.copy()
+    edges = rng.permutation(np.argwhere(graph))[: setting.changed]
+    for k, (i, j) in enumerate(edges):
+        second[i, j] = 0.0 if k % 2 == 0 else -first[i, j]
+    variances = np.ones(m)
+    variances[rng.permutation(m)[: m // 2]] = setting.noise**2
+    networks = (GaussianNetwork(first), GaussianNetwork(second, noise_variance=variances))
+    rows = [network.sample(n, rng) for network, n in zip(networks, setting.sizes, strict=True)]
+    codes = np.repeat([0, 1], setting.sizes)
+    return Pair(np.vstack(rows), codes, networks, first != second, {"groups": codes}, cohort)
+
+
+def _random_graph(m: int, rng: np.random.Generator) -> Graph:
+    """DAG with a fixed number of edges along a random order."""
+    i, j = np.triu_indices(m, 1)
+    chosen = rng.permutation(len(i))[: int(EDGES_A_REGION * m)]
+    position = rng.permutation(m)
+    graph = np.zeros((m, m), bool)
+    graph[position[i[chosen]], position[j[chosen]]] = True
+    return graph
+
+
+def _with_nuisance(setting: Setting, cohort: int) -> Pair:
+    drawn = simulate_cohort(
+        setting.sizes,
+        np.random.default_rng([setting.seed, cohort]),
+        regions=setting.regions,
+        differ="nothing",
+        n_sites=3,
+        covariates=True,
+        confounding=0.5,
+    )
+    first, second = drawn.networks.values()
+    options = {
+        "groups": drawn.group,
+        "covariates": dict(drawn.covariates),
+        "sites": drawn.site,
+    }
+    codes = np.repeat([0, 1], setting.sizes)
+    return Pair(drawn.values, codes, (first, second), first.coef != second.coef, options, cohort)
+
+
+class Score(NamedTuple):
+    """What a method made of one cohort; NaN where a figure means nothing.
+
+    Attributes
+    ----------
+    tested, found, false : float
+        Edges; false by the definition of this module.
+    beside, forward, hits : float
+        Of those found: pairs that are no changed edge of the truth, changed edges with their true
+        direction, and with any.
+    family : float
+        Whether an edge with equal weights is found family-wise.
+    global_p, edge_p, low_p : float
+        p of the global test, of one edge with equal weights, and the share of these below 5 %.
+    """
+
+    tested: float = np.nan
+    found: float = np.nan
+    false: float = np.nan
+    beside: float = np.nan
+    forward: float = np.nan
+    hits: float = np.nan
+    family: float = np.nan
+    global_p: float = np.nan
+    edge_p: float = np.nan
+    low_p: float = np.nan
+
+
+def score_of_tests(pair: Pair, separate: bool) -> Score:
+    """Score of our tests."""
+    tests = edge_differences(
+        pair.values,
+        **pair.options,
+        learner=SGBN(n_kicks=0),
+        separate_parents=separate,
+        n_permutations=N_PERMUTATIONS,
+        random_state=pair.seed,
+    )
+    place = {name: k for k, name in enumerate(tests.regions)}
+    edges = tests.edges
+    i, j = (np.array([place[name] for name in edges[end]], int) for end in ("source", "target"))
+    parents = np.zeros(pair.changed.shape, bool)
+    parents[i, j] = True
+    equal = same_weights(pair, parents)[i, j]
+    found = np.zeros_like(parents)
+    found[i, j] = edges["q"] <= LEVEL
+    null_p = edges["p"][equal]
+    chosen = np.random.default_rng(pair.seed).integers(max(len(null_p), 1))
+    return count(pair, Found(found, True))._replace(
+        tested=len(edges),
+        false=int((equal & (edges["q"] <= LEVEL)).sum()),
+        family=bool((equal & (edges["p_fwer"] <= LEVEL)).any()),
+        global_p=tests.global_p,
+        edge_p=null_p[chosen] if len(null_p) else np.nan,
+        low_p=np.mean(null_p <= LEVEL) if len(null_p) else np.nan,
+    )
+
+
+def same_weights(pair: Pair, parents: Graph) -> Graph:
+    """Whether the population's weights given these parents are equal in both groups."""
+    m, parents = len(parents), np.ascontiguousarray(parents)
+    first, second = (
+        regressions(np.ascontiguousarray(network.covariance), m + 1, m + 1.0, parents)[0]
+        for network in pair.networks
+    )
+    same: Graph = np.abs(first - second) < EQUAL
+    return same
+
+
+def count(pair: Pair, result: Found | None) -> Score:
+    """Compare discoveries with the edges that were changed; pairs count once."""
+    if result is None:
+        return Score()
+    found = result.edges
+    either = np.triu(found | found.T, 1)
+    changed = np.triu(pair.changed | pair.changed.T, 1)
+    return Score(
+        found=int(either.sum()),
+        false=np.nan if result.equal is None else int((either & result.equal).sum()),
+        beside=int((either & ~changed).sum()),
+        forward=int((found & pair.changed).sum()) if result.directed else np.nan,
+        hits=int((either & changed).sum()),
+    )
+
+
+def score_cohort(setting: Setting, cohort: int) -> dict[str, Any]:
+    """Scores of all methods on one cohort; without a difference of our test only."""
+    scores = {}
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)
+        pair = draw(setting, cohort)
+        for name, separate in TESTS.items():
+            if separate or setting.changed:
+                scores[name] = score_of_tests(pair, separate)
+        if setting.changed and setting.noise == 1.0:
+            for name, peer in PEERS.items():
+                scores[name] = count(pair, peer(pair))
+    columns = zip(Score._fields, np.array([*scores.values()], float).T, strict=True)
+    return {"methods": list(scores), **dict(columns)}
+
+
+def run(
+    folder: Path,
+    cohorts: int = COHORTS,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    *,
+    regions: int = 40,
+    cost: tuple[int, int, int] | None = None,
+) -> None:
+    """Run what `folder` does not hold yet: a folder a setting, a task a cohort."""
+    for name, setting in settings(seed, regions).items():
+        few = max(2, cohorts // CHANGED_SHARE)
+        tasks = {
+            f"{k:04d}": {"setting": setting, "cohort": k}
+            for k in range(few if setting.changed else cohorts)
+        }
+        described = asdict(setting) | {"experiment": "calibration", "setting": name}
+        run_study(folder / name, score_cohort, tasks, described, n_jobs=n_jobs, progress=progress)
+    names = ("regions", "subjects", "permutations", "seed")
+    design = dict(zip(names, (*(cost or COST), seed), strict=True))
+    run_study(folder / "cost", measure_cost, {"cost": design}, design, progress=progress)
+
+
+def measure_cost(regions: int, subjects: int, permutations: int, seed: int) -> dict[str, Any]:
+    """CPU seconds of one fit on the pooled rows, and of the tests, in one process."""
+    pair = draw(Setting((subjects // 2, subjects - subjects // 2), 10, regions=regions), seed)
+    SGBN().fit(pair.values)  # compiles
+    edge_differences(pair.values, pair.codes, n_permutations=19)
+    fits = list(_seconds(lambda: SGBN().fit(pair.values), 5))
+    tests = list(
+        _seconds(lambda: edge_differences(pair.values, pair.codes, n_permutations=permutations), 1)
+    )
+    return {"fit": np.median(fits), "tests": tests[0]}
+
+
+def _seconds(function: Any, times: int) -> Iterator[float]:
+    for _ in range(times):
+        begun = time.process_time()
+        function()
+        yield time.process_time() - begun
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of the cohorts of one setting: ``values[field]`` has axes cohort and method."""
+
+    methods: Sequence[str]
+    values: Arrays
+
+    def of(self, field: str, method: str) -> Array:
+        """One field of a method, a cohort each."""
+        found: Array = self.values[field][:, self.methods.index(method)]
+        return found
+
+    @property
+    def cohorts(self) -> int:
+        """Cohorts drawn."""
+        return len(self.values["found"])
+
+
+def read(folder: Path) -> Scores:
+    """Scores of one setting."""
+    stored = [read_result(path) for path in sorted((folder / "tasks").glob("*.npz"))]
+    values = {field: np.array([task[field] for task in stored]) for field in Score._fields}
+    return Scores(stored[0]["methods"].tolist(), values)

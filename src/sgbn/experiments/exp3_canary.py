@@ -1,0 +1,162 @@
+"""The canary of Exp-III: labels shuffled over the subjects tell a pipeline nothing.
+
+Whatever a pipeline then gets right on average, beyond a half, has leaked from the test part into
+training. A control that chooses its regions by all rows shows that such a leak is seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sgbn.datasets import simulate_cohort
+from sgbn.experiments.exp3 import (
+    Outcome,
+    Sample,
+    Settings,
+    as_columns,
+    draw,
+    evaluate,
+    pipelines,
+    prepare,
+)
+from sgbn.experiments.exp3_intervals import LEVEL, Estimate, estimate
+from sgbn.experiments.exp3_methods import at_base
+from sgbn.experiments.exp3_peers import COVARIATES_ALONE, covariates_alone, peers
+from sgbn.experiments.markdown import provenance, table
+from sgbn.preprocessing import RegionSelector
+from sgbn.runs import Arrays, read_result, run_study
+
+SHUFFLES = 50
+CONTROL = "control: regions chosen by all rows, shrinkage LDA"
+LEAKING = "shrinkage LDA"  # the classifier of the control
+REGIONS = 90  # of the simulated cohort that stands in for a table
+
+
+def canary_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
+    """Table of the most regions, for there is most to choose from; else a simulated cohort."""
+    tables = [one for one in data.values() if one.cohort is not None]
+    if tables:
+        return max(tables, key=lambda one: (len(one.cohort.regions), one.sizes))  # type: ignore[union-attr]
+    cohort = simulate_cohort(sum(settings.sizes) // 2, settings.seed, regions=REGIONS)
+    return Sample(settings.sizes, cohort)
+
+
+def all_pipelines(seed: int) -> dict[str, Any]:
+    """Everything that Exp-III compares, the paper's methods at their base settings."""
+    return pipelines(seed) | {method.label: method.make() for method in at_base()}
+
+
+def shuffle_outcomes(
+    sample: Sample, shuffle: int, settings: Settings, classifiers: Mapping[str, Any]
+) -> dict[str, Outcome]:
+    """Outcomes of the pipelines, and of the control, on one shuffle of the labels."""
+    rng = np.random.default_rng([settings.seed, shuffle, 1])  # 1: not the stream of the splits
+    cohort, train, test = draw(sample, shuffle, settings.seed)
+    y = np.asarray(cohort.group).copy()
+    for part in (train, test):  # within each, so that both keep their shares of the groups
+        y[part] = rng.permutation(y[part])
+    problem = prepare(cohort, y, train, test, settings.regions)
+    outcomes = {name: evaluate(one, problem) for name, one in classifiers.items()}
+    if problem.covariates[0].shape[1]:
+        outcomes[COVARIATES_ALONE] = evaluate(covariates_alone(), problem, on_covariates=True)
+    both = np.concatenate([train, test])
+    leak = RegionSelector(settings.regions).fit(cohort.values[both], y[both])
+    peeked = cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
+    leaky = prepare(peeked, y, train, test, settings.regions)
+    outcomes[CONTROL] = evaluate(peers(shuffle)[LEAKING], leaky)
+    return outcomes
+
+
+def run(
+    folder: Path,
+    settings: Settings,
+    sample: Sample,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> dict[str, Arrays]:
+    """Run what `folder` does not hold yet: a task is one shuffle; `splits` are the shuffles."""
+    tasks = {
+        f"shuffle.{shuffle:04d}": {"sample": sample, "shuffle": shuffle, "settings": settings}
+        for shuffle in range(settings.splits)
+    }
+    described = asdict(settings) | {"experiment": "exp3 canary", "sample": sample.digest}
+    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+
+
+def _task(sample: Sample, shuffle: int, settings: Settings) -> dict[str, Any]:
+    return as_columns(shuffle_outcomes(sample, shuffle, settings, all_pipelines(shuffle)))
+
+
+class Verdict(NamedTuple):
+    """Mean balanced accuracy of a pipeline over the shuffles, and its joint interval."""
+
+    estimate: Estimate
+    low: float
+    high: float
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a half is within the interval."""
+        return self.low <= 0.5 <= self.high
+
+
+def verdicts(outcomes: Mapping[str, Any]) -> dict[str, Verdict]:
+    """Verdict on each pipeline; the intervals hold for all together (Bonferroni).
+
+    Given the regions, shuffles are independent: no correction for overlap is due.
+
+    Parameters
+    ----------
+    outcomes : mapping of pipeline to array of balanced accuracies, one a shuffle
+    """
+    level = 1 - (1 - LEVEL) / max(len(outcomes), 1)
+    found = {name: estimate(np.asarray(values), 0.0) for name, values in outcomes.items()}
+    return {name: Verdict(one, *one.interval(level)) for name, one in found.items()}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Balanced accuracies of each pipeline in a finished run."""
+    stored = [read_result(path) for path in sorted((folder / "tasks").glob("*.npz"))]
+    values = np.array([task["balanced"] for task in stored]).T
+    return dict(zip(stored[0]["methods"].tolist(), values, strict=True))
+
+
+def report(folder: Path) -> str:
+    """Table of a finished run, as Markdown."""
+    study = json.loads((folder / "study.json").read_text())
+    outcomes = read(folder)
+    control = verdicts({CONTROL: outcomes.pop(CONTROL)})[CONTROL]
+    found = verdicts(outcomes)
+    loud = [name for name, verdict in found.items() if not verdict.quiet]
+    shuffles = study["settings"]["splits"]
+    lines = [
+        f"# Exp-III: the canary, {shuffles} shuffles of the labels",
+        "",
+        f"{len(found) - len(loud)} of {len(found)} pipelines: a half is within the joint interval"
+        + (f"; not so: {', '.join(loud)}." if loud else "."),
+        f"The control, which chooses its regions by all rows, is "
+        f"{'not caught' if control.quiet else 'caught'}.",
+        "",
+        *table(
+            ["pipeline", "mean balanced accuracy", "joint interval", "0.5 within"],
+            [_row(name, verdict) for name, verdict in (*found.items(), (CONTROL, control))],
+        ),
+        "",
+        f"Intervals hold for all pipelines together ({LEVEL:.0%}, Bonferroni). Labels are shuffled "
+        "within the training and within the test part; regions are chosen inside the training part "
+        "by the shuffled labels.",
+        "",
+        provenance(study),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, verdict: Verdict) -> list[str]:
+    interval = f"{verdict.low:.3f} to {verdict.high:.3f}"
+    return [name, f"{verdict.estimate.mean:.3f}", interval, "yes" if verdict.quiet else "**no**"]

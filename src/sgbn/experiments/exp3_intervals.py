@@ -1,0 +1,58 @@
+"""Means over splits or cohorts, with intervals that are wide enough.
+
+Random splits of one table overlap: their accuracies are not independent, and the usual interval is
+far too narrow. The corrected resampled t (Nadeau and Bengio) takes the variance of a mean over J
+splits to be ``var * (1 / J + n_test / n_train)``. Independent cohorts need no such correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A mean, its standard error and the degrees of freedom of that."""
+
+    mean: float
+    error: float
+    df: int
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Interval that covers the true mean with probability `level`."""
+        half = float(stdtrit(self.df, (1 + level) / 2)) * self.error
+        return self.mean - half, self.mean + half
+
+
+def estimate(values: Array, overlap: float) -> Estimate:
+    """Mean over splits, NaN left out.
+
+    Parameters
+    ----------
+    values : ndarray of shape (splits,)
+    overlap : float
+        Test rows a training row where all splits are of one table; 0 for independent cohorts.
+    """
+    found = values[~np.isnan(values)]
+    if found.size < 2:
+        return Estimate(float(found.mean()) if found.size else np.nan, np.nan, 1)
+    variance = float(found.var(ddof=1)) * (1 / found.size + overlap)
+    return Estimate(float(found.mean()), float(np.sqrt(variance)), found.size - 1)
+
+
+def average(estimates: Sequence[Estimate]) -> Estimate:
+    """Mean of estimates from different data; the fewest degrees of freedom are kept."""
+    errors = [one.error for one in estimates]
+    return Estimate(
+        float(np.mean([one.mean for one in estimates])),
+        float(np.linalg.norm(errors)) / len(errors),
+        min(one.df for one in estimates),
+    )

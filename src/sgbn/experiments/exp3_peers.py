@@ -1,0 +1,122 @@
+"""What else classifies subjects by their regions: common peers, tuned inside the training part."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.covariance import GraphicalLasso, LedoitWolf
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+Array = NDArray[np.float64]
+
+COVARIATES_ALONE = "covariates alone"
+FOLDS = 5
+TREES = 300
+LOG_LOSS = "neg_log_loss"
+GLASSO_PENALTIES = (0.1, 0.2, 0.4)
+GLASSO_FOLDS, GLASSO_TOL = 3, 1e-3  # it would else cost more than all other peers together
+
+
+class GaussianBayes(ClassifierMixin, BaseEstimator):
+    """Bayes' rule with one Gaussian a class, whose covariance any estimator of scikit-learn gives.
+
+    Parameters
+    ----------
+    covariance : estimator
+        With `location_`, `precision_` after `fit`.
+    """
+
+    def __init__(self, covariance: Any) -> None:
+        self.covariance = covariance
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit one Gaussian a class."""
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.fitted_ = [clone(self.covariance).fit(X[y == label]) for label in self.classes_]
+        self.log_priors_ = np.log(counts / counts.sum())
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Posterior probability of every class."""
+        posterior: Array = softmax(self._scores(np.asarray(X, dtype=np.float64)), axis=1)
+        return posterior
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of the largest posterior probability."""
+        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return predicted
+
+    def _scores(self, X: Array) -> Array:
+        columns = []
+        for one, log_prior in zip(self.fitted_, self.log_priors_, strict=True):
+            centred = X - one.location_
+            distance = np.einsum("ij,jk,ik->i", centred, one.precision_, centred)
+            columns.append(log_prior + 0.5 * (np.linalg.slogdet(one.precision_)[1] - distance))
+        return np.column_stack(columns)
+
+
+def peers(seed: int) -> dict[str, Any]:
+    """Peers by name, for standardised regions; `seed` is that of folds and trees."""
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+
+    def tuned(
+        estimator: Any, grid: dict[str, Any], scoring: str = "balanced_accuracy", cv: Any = folds
+    ) -> Any:
+        return GridSearchCV(estimator, grid, cv=cv, scoring=scoring)
+
+    Cs = np.logspace(-3, 2, 8)
+    return {
+        "L2 logistic": tuned(LogisticRegression(max_iter=2000), {"C": Cs}, LOG_LOSS),
+        "L1 logistic": tuned(
+            LogisticRegression(solver="liblinear", random_state=seed, **_lasso()),
+            {"C": Cs[2:]},
+            LOG_LOSS,
+        ),
+        "linear SVM": tuned(SVC(kernel="linear"), {"C": np.logspace(-3, 1, 5)}),
+        "RBF SVM": tuned(SVC(), {"C": [0.1, 1, 10, 100], "gamma": [0.001, 0.005, 0.025, 0.1]}),
+        "poly-2 SVM": tuned(
+            SVC(kernel="poly", degree=2, coef0=1.0),
+            {"C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.005, 0.025]},
+        ),
+        "ridge": RidgeClassifierCV(np.logspace(-1, 4, 11)),
+        "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        "shrinkage QDA": GaussianBayes(LedoitWolf()),
+        "naive Bayes": GaussianNB(),
+        "random forest": RandomForestClassifier(TREES, random_state=seed),
+        "graphical-lasso QDA": tuned(
+            GaussianBayes(GraphicalLasso(tol=GLASSO_TOL)),
+            {"covariance__alpha": GLASSO_PENALTIES},
+            cv=StratifiedKFold(GLASSO_FOLDS, shuffle=True, random_state=seed),
+        ),
+    }
+
+
+def covariates_alone() -> Pipeline:
+    """Logistic regression on covariates and site: what they tell without any region."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    labels = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer(
+        (numbers, make_column_selector(dtype_include="number")),
+        (labels, make_column_selector(dtype_exclude="number")),
+    )
+    return make_pipeline(columns, LogisticRegression(max_iter=2000))
+
+
+def _lasso() -> dict[str, Any]:
+    """L1 penalty of a logistic regression, as this version of scikit-learn has it named."""
+    old = getattr(LogisticRegression(), "penalty", None) == "l2"
+    return {"penalty": "l1"} if old else {"l1_ratio": 1.0}

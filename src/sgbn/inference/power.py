@@ -1,0 +1,359 @@
+"""How likely a difference is found, and how many subjects it takes, by simulation.
+
+Two groups are drawn from a network of which some edges are weaker in the second group, and tested
+as `edge_differences` tests real ones. Simulation k draws the same rows for any number of subjects
+(the first n of them) and the same edges for any effect, so that two designs are compared on the
+same luck.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sgbn.exceptions import DataWarning, InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.random import random_dag
+from sgbn.inference.differences import FEWEST, edge_differences
+from sgbn.inference.rows import check_count, check_share, region_index
+from sgbn.moments import one_blas_thread
+from sgbn.runs import run_study
+from sgbn.structure import SGBN
+
+Array = NDArray[np.float64]
+Edge = tuple[str, str]
+
+DEGREE = 3.0  # neighbours of a region in a random network
+WEIGHTS = (0.5, 1.0)  # their sizes in a random network, over standard normal noise
+INTERVAL = 0.95
+CORRECTIONS = ("q", "p_fwer", "p")
+LARGEST = 5000  # subjects of a group that sample_size tries
+NARROW = 0.03  # sample_size stops when it knows n to this share
+
+
+class Power(NamedTuple):
+    """Chance of a find, with its Monte-Carlo interval (95 %).
+
+    Attributes
+    ----------
+    n_per_group : int
+    power, low, high : float
+        Share of the changed edges that are found, in either direction.
+    any_edge : float
+        Share of simulations in which any edge at all is found.
+    overall : float
+        Share of simulations in which the global test finds a difference.
+    """
+
+    n_per_group: int
+    power: float
+    low: float
+    high: float
+    any_edge: float
+    overall: float
+
+
+class SampleSize(NamedTuple):
+    """Subjects a group for a wanted power.
+
+    Attributes
+    ----------
+    n_per_group : int
+        The smallest number found to have the power, to about 3 %.
+    low, high : int
+        The smallest numbers for which the upper and the lower end of the power's interval reach
+        the wanted power: what the simulations leave open. At most 5,000 is tried.
+    tried : tuple of Power
+        By number of subjects.
+    """
+
+    n_per_group: int
+    low: int
+    high: int
+    tried: tuple[Power, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is simulated; see `power`."""
+
+    effect: float
+    network: Any
+    edges: tuple[Edge, ...]
+    n_changed: int
+    level: float
+    by: str
+    n_permutations: int
+    random_state: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "network", getattr(self.network, "network_", self.network))
+        object.__setattr__(self, "n_changed", len(self.edges) or self.n_changed)
+        check_share(self.level, "level")
+        check_count(self.n_changed, "n_changed", 1)
+        check_count(self.random_state, "random_state", 0)
+        if not (np.isfinite(self.effect) and self.effect >= 0):
+            raise InputError(f"effect is {self.effect!r}: give a number from 0 on.")
+        if self.by not in CORRECTIONS:
+            raise InputError(f"by is {self.by!r}: give one of {list(CORRECTIONS)}.")
+        if isinstance(self.network, GaussianNetwork):
+            self._check_network(self.network)
+        else:
+            check_count(self.network, "network", self.n_changed + 1)
+            if self.edges:
+                raise InputError("edges name regions of a network: give that network.")
+
+    def _check_network(self, network: GaussianNetwork) -> None:
+        for source, target in self.edges:
+            i, j = (region_index(name, network.names) for name in (source, target))
+            if network.coef[i, j] == 0:
+                raise InputError(f"the network has no edge {source!r} -> {target!r} to change.")
+        if network.n_edges < self.n_changed or not (network.noise_variance > 0).all():
+            raise InputError(
+                f"the network has {network.n_edges} edges, of which {self.n_changed} shall change, "
+                "and every region needs noise. Give another network, or a smaller n_changed."
+            )
+
+    def described(self) -> dict[str, Any]:
+        """Give the settings of a study."""
+        network: Any = self.network
+        if isinstance(network, GaussianNetwork):
+            network = [network.coef.tolist(), network.noise_variance.tolist()]
+        names = ("effect", "n_changed", "level", "by", "n_permutations", "random_state")
+        own = {name: getattr(self, name) for name in names}
+        return own | {"network": network, "edges": [list(edge) for edge in self.edges]}
+
+
+def power(
+    effect: float,
+    n_per_group: int,
+    network: Any = 40,
+    *,
+    edges: Sequence[Edge] = (),
+    n_changed: int = 1,
+    level: float = 0.05,
+    by: str = "q",
+    n_simulations: int = 100,
+    n_permutations: int = 199,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> Power:
+    """Chance that `edge_differences` finds a difference.
+
+    Parameters
+    ----------
+    effect : float
+        How much smaller the weight is in the second group (beyond 0 it changes its sign), in
+        standard deviations of the target per standard deviation of the source, both of the first
+        group. The noise stays as it is.
+    n_per_group : int
+    network : int, GaussianNetwork or fitted learner
+        The truth; or so many regions of a random network, another in every simulation: three
+        neighbours a region, weights of 0.5 to 1 of either sign over standard normal noise.
+    edges : sequence of (source, target), optional
+        The edges of the network that change; by default other ones in every simulation.
+    n_changed : int
+        How many edges change where `edges` does not say which. The false discovery rate finds
+        each of many more easily than one alone.
+    level : float
+    by : {"q", "p_fwer", "p"}
+        What is compared with the level: the false discovery rate, the family-wise p, or the p of
+        the edge alone, for an edge that was named before the data were seen.
+    n_simulations : int
+        The Monte-Carlo error of the power is at most ``0.5 / sqrt(n_simulations)``.
+    n_permutations : int
+    random_state : int
+    n_jobs : int, optional
+        Processes. Results do not depend on it.
+    folder : path, optional
+        Keeps finished simulations; more can be asked for later.
+    progress : bool
+        Show a bar with the time left.
+
+    Examples
+    --------
+    >>> from sgbn.inference.power import power
+    >>> found = power(0.8, 60, 6, n_simulations=10, n_permutations=39)
+    >>> found.low < found.power <= found.high
+    True
+    """
+    chosen = tuple(edges)
+    design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
+    return _power(design, n_per_group, n_simulations, n_jobs, folder, progress)
+
+
+def sample_size(
+    effect: float,
+    power: float = 0.8,
+    network: Any = 40,
+    *,
+    edges: Sequence[Edge] = (),
+    n_changed: int = 1,
+    level: float = 0.05,
+    by: str = "q",
+    n_simulations: int = 100,
+    n_permutations: int = 199,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> SampleSize:
+    """Subjects a group that a wanted power takes, by doubling and bisection.
+
+    Parameters
+    ----------
+    effect : float
+    power : float
+        The chance that is wanted.
+    network, edges, n_changed, level, by, n_simulations, n_permutations, random_state, n_jobs
+        As of `sgbn.inference.power`.
+    folder : path, optional
+        Keeps finished simulations, in a folder for each number of subjects.
+    progress : bool
+
+    Raises
+    ------
+    InputError
+        If the power is not reached with 5,000 subjects a group.
+    """
+    chosen = tuple(edges)
+    design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
+    _check_wanted(power, n_simulations)
+    tried: dict[int, Power] = {}
+
+    def reaches(n: int, field: str) -> bool:
+        if n not in tried:
+            own = None if folder is None else Path(folder) / f"n{n:05d}"
+            tried[n] = _power(design, n, n_simulations, n_jobs, own, progress)
+        return bool(getattr(tried[n], field) >= power)
+
+    n = _smallest(partial(reaches, field="power"))
+    if not reaches(n, "power"):
+        raise InputError(
+            f"a power of {power:g} is not reached with {n} subjects a group "
+            f"({tried[n].power:.2f}). Look for a larger effect, or take fewer regions."
+        )
+    low, high = (_smallest(partial(reaches, field=end)) for end in ("high", "low"))
+    return SampleSize(n, min(low, n), max(high, n), tuple(tried[k] for k in sorted(tried)))
+
+
+def _check_wanted(power: float, n_simulations: int) -> None:
+    check_share(power, "power")
+    if wilson(1.0, check_count(n_simulations, "n_simulations", 2))[0] < power:
+        raise InputError(
+            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one even "
+            "if all find the difference. Give more, or a lower power."
+        )
+
+
+def _smallest(enough: Callable[[int], bool]) -> int:
+    """Find the smallest group that is enough, by doubling and bisection; or the largest tried."""
+    few, many = FEWEST - 1, 2 * FEWEST
+    while not enough(many):
+        if many >= LARGEST:
+            return many
+        few, many = many, min(2 * many, LARGEST)
+    while many - few > max(1, NARROW * many):
+        middle = (few + many) // 2
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many
+
+
+def _power(
+    design: Design,
+    n_per_group: int,
+    n_simulations: int,
+    n_jobs: int | None,
+    folder: str | Path | None,
+    progress: bool,
+) -> Power:
+    n = check_count(n_per_group, "n_per_group", FEWEST)
+    tasks = {
+        f"{k:05d}": {"design": design, "n": n, "simulation": k}
+        for k in range(check_count(n_simulations, "n_simulations", 2))
+    }
+    described = design.described() | {"n_per_group": n}
+    results = run_study(folder, _simulate, tasks, described, n_jobs=n_jobs, progress=progress)
+    found, any_edge, overall = (
+        float(np.mean([result[name] for result in results.values()]))
+        for name in ("found", "any_edge", "overall")
+    )
+    return Power(n, found, *wilson(found, len(tasks)), any_edge, overall)
+
+
+def wilson(share: float, n: int, level: float = INTERVAL) -> tuple[float, float]:
+    """Wilson's interval of a share of n trials."""
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
+    """Draw two groups, test them, and see what was found."""
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)
+        rows, changed = _draw(design, n, simulation)
+        tests = edge_differences(
+            rows,
+            np.repeat([0, 1], n),
+            learner=SGBN(n_kicks=0),
+            n_permutations=design.n_permutations,
+            random_state=simulation,
+        )
+    place = {name: k for k, name in enumerate(tests.regions)}
+    finds = tests.significant(design.level, design.by)
+    pairs = {frozenset((place[e["source"]], place[e["target"]])) for e in finds}
+    return {
+        "found": float(np.mean([frozenset(edge) in pairs for edge in changed.tolist()])),
+        "any_edge": float(len(finds) > 0),
+        "overall": float(tests.global_p <= design.level),
+    }
+
+
+def _draw(design: Design, n: int, simulation: int) -> tuple[Array, NDArray[np.intp]]:
+    """Rows of both groups, and the edges that were changed."""
+    rng, for_first, for_second = (
+        np.random.default_rng([design.random_state, simulation, part]) for part in range(3)
+    )
+    network = _truth(design.network, design.n_changed, rng)
+    edges = _chosen_edges(network, design, rng)
+    other = _changed(network, edges, design.effect)
+    return np.vstack([network.sample(n, for_first), other.sample(n, for_second)]), edges
+
+
+def _truth(network: Any, least: int, rng: np.random.Generator) -> GaussianNetwork:
+    if isinstance(network, GaussianNetwork):
+        return network
+    graph = random_dag(network, DEGREE, rng)
+    while graph.sum() < least:
+        graph = random_dag(network, DEGREE, rng)
+    sign = rng.choice([-1.0, 1.0], graph.shape)
+    return GaussianNetwork(graph * sign * rng.uniform(*WEIGHTS, graph.shape))
+
+
+def _chosen_edges(
+    network: GaussianNetwork, design: Design, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    if design.edges:
+        ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
+        return np.array(ends)
+    return rng.permutation(np.argwhere(network.coef))[: design.n_changed]
+
+
+def _changed(network: GaussianNetwork, edges: NDArray[np.intp], effect: float) -> GaussianNetwork:
+    coef = np.array(network.coef)
+    sd = np.sqrt(np.diag(network.covariance))
+    i, j = edges.T
+    coef[i, j] -= np.sign(coef[i, j]) * effect * sd[j] / sd[i]
+    return GaussianNetwork(coef, network.intercept, network.noise_variance, network.names)

@@ -1,0 +1,110 @@
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from sgbn import GaussianNetwork, InputError
+from sgbn.inference.power import power, sample_size, wilson
+
+MODULE = import_module("sgbn.inference.power")  # not the function of this name
+QUICK = {"n_simulations": 24, "n_permutations": 19}
+
+
+@pytest.fixture(scope="module")
+def chain():
+    coef = np.diag([0.8] * 5, 1)
+    return GaussianNetwork(coef, names=[f"r{k}" for k in range(6)])
+
+
+@pytest.fixture(scope="module")
+def found(chain):
+    return power(0.8, 40, chain, **QUICK)
+
+
+def test_power_rises_with_the_subjects_and_the_effect(chain, found):
+    more = power(0.8, 100, chain, **QUICK)
+    less = power(0.2, 40, chain, **QUICK)
+    assert less.power < found.power < more.power
+    assert less.overall < found.overall < more.overall
+    assert more.power > 0.9
+    assert found.any_edge >= found.power
+
+
+def test_without_an_effect_it_is_the_level(chain):
+    alone = power(0.0, 40, chain, by="p", n_changed=5, **QUICK)
+    assert 0.01 <= alone.power <= 0.12  # all five edges: 0.1 % of binomial draws are beyond
+    family = power(0.0, 40, chain, by="p_fwer", **QUICK)
+    assert family.any_edge <= 0.2
+    assert family.overall <= 0.2
+    assert family.power <= family.any_edge
+
+
+def test_the_interval_is_that_of_a_share(found):
+    assert found.low < found.power < found.high
+    assert (found.low, found.high) == wilson(found.power, 24)
+    few, many = wilson(0.5, 10), wilson(0.5, 1000)
+    assert many[1] - many[0] < few[1] - few[0]
+    assert wilson(0.0, 20)[0] == 0
+    assert wilson(1.0, 20)[1] == 1
+    assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+
+
+def test_results_do_not_depend_on_processes_and_go_on_in_a_folder(chain, found, tmp_path):
+    few = QUICK | {"n_simulations": 6}
+    power(0.8, 40, chain, folder=tmp_path, **few)
+    assert power(0.8, 40, chain, folder=tmp_path, n_jobs=2, **QUICK) == found
+
+
+def test_an_edge_can_be_named_and_its_units_do_not_matter(chain):
+    named = power(0.9, 60, chain, edges=[("r2", "r3")], **QUICK)
+    assert named.power > 0.8
+    scale = np.array([1, 10, 0.1, 100, 5, 2])
+    other = GaussianNetwork(
+        chain.coef * scale / scale[:, None], noise_variance=scale**2, names=chain.names
+    )
+    assert power(0.9, 60, other, edges=[("r2", "r3")], **QUICK) == named
+
+
+def test_a_number_of_regions_stands_for_random_networks():
+    found = power(0.8, 60, 6, n_changed=2, **QUICK)
+    assert 0.3 < found.power < 1
+    assert found == power(0.8, 60, 6, n_changed=2, **QUICK)
+    assert found != power(0.8, 60, 6, n_changed=2, random_state=1, **QUICK)
+
+
+def test_the_sample_size_has_the_power_that_is_wanted(chain, monkeypatch):
+    monkeypatch.setattr(MODULE, "NARROW", 0.2)
+    options = QUICK | {"n_simulations": 16}
+    needed = sample_size(0.8, 0.7, chain, **options)
+    assert needed.low <= needed.n_per_group <= needed.high
+    tried = {one.n_per_group: one for one in needed.tried}
+    assert tried[needed.n_per_group].power >= 0.7
+    assert power(0.8, needed.n_per_group, chain, **options) == tried[needed.n_per_group]
+    assert min(one.power for one in needed.tried) < 0.7
+
+
+def test_what_cannot_be_reached_is_said(chain, monkeypatch):
+    monkeypatch.setattr(MODULE, "LARGEST", 40)
+    with pytest.raises(InputError, match="not reached with 40 subjects"):
+        sample_size(0.0, 0.8, chain, n_simulations=20, n_permutations=19)
+    with pytest.raises(InputError, match="cannot tell a power of"):
+        sample_size(1.0, 0.9, chain, n_simulations=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effect": -1.0}, "effect is -1"),
+        ({"n_per_group": 5}, "n_per_group is 5"),
+        ({"by": "fdr"}, "by is 'fdr'"),
+        ({"level": 0.0}, "level is 0"),
+        ({"edges": [("r0", "r2")]}, "no edge 'r0' -> 'r2'"),
+        ({"edges": [("r0", "r9")]}, "no region is called 'r9'"),
+        ({"n_changed": 9}, "9 shall change"),
+        ({"network": 3, "n_changed": 3}, "network is 3"),
+        ({"network": 8, "edges": [("x0", "x1")]}, "give that network"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(chain, options, message):
+    with pytest.raises(InputError, match=message):
+        power(**({"effect": 0.5, "n_per_group": 40, "network": chain} | options))
