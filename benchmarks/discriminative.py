@@ -55,7 +55,7 @@ class Problem:
 
     def optimise(self, classifier):
         """Run ours, set-up included."""
-        return classifier._optimise(MovingLikelihoods.of(self.sample, self.moves()))[0]
+        return classifier._optimise(MovingLikelihoods.of(self.sample, self.moves())).u
 
 
 def ball_constraint(moves, n_extra=0):

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn import HSGBN, ORSGBN, DataWarning, InputError
+from sgbn.validation import check_classification
 
 LEARNERS = [ORSGBN, HSGBN]
 
@@ -151,3 +152,16 @@ def test_a_correlated_pair_without_a_direction_is_named(simulate):
     assert "'lh_hip'" in message
     assert "'rh_hip'" in message
     assert "both directions fit equally well" in message
+
+
+def test_rows_and_classes_of_a_classifier():
+    estimator = ORSGBN()
+    values, labels, classes = check_classification(estimator, table(), ["b", "a"] * 20)
+    np.testing.assert_array_equal(values, table().to_numpy())
+    assert labels[:2].tolist() == ["b", "a"]
+    assert classes.tolist() == ["a", "b"]
+    assert estimator.n_features_in_ == 4
+    with pytest.raises(InputError, match="requires y to be passed"):
+        check_classification(estimator, table(), None)
+    with pytest.raises(InputError, match="y has one class, 'a': a classifier needs two"):
+        check_classification(estimator, table(), ["a"] * 40)

@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sgbn.exceptions import InputError, listed, warn
+from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.moments import Moments
 
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
@@ -135,12 +135,7 @@ def _check_finite(X: NDArray[np.float64], names: Sequence[str]) -> None:
 
 def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     """Warn of few samples, duplicated or collinear columns, and scales far apart."""
-    needed = max(FEW_SAMPLES, int(np.ceil(moments.m / MANY_A_SAMPLE)))
-    if moments.n < needed:
-        warn(
-            f"only {moments.n} samples of {moments.m} columns: a network learned from fewer than "
-            f"{needed} is hardly more than noise. Take fewer columns."
-        )
+    warn_few_samples(moments.n, moments.m)
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     if moments.sd[large] > WIDE_SCALES * moments.sd[small]:
         warn(
@@ -148,7 +143,17 @@ def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
             f"{moments.sd[large] / moments.sd[small]:.1e} times that of {names[small]!r}. Check "
             "their units; weights are comparable per standard deviation (coef_std_) only."
         )
-    _warn_collinear(moments, names)
+    warn_collinear(moments, names)
+
+
+def warn_few_samples(n: int, m: int, where: str = "") -> None:
+    """Warn of too few samples for a network of m columns; `where` opens the message."""
+    needed = max(FEW_SAMPLES, int(np.ceil(m / MANY_A_SAMPLE)))
+    if n < needed:
+        warn(
+            f"{where}only {n} samples of {m} columns: a network learned from fewer than {needed} "
+            "is hardly more than noise. Take fewer columns."
+        )
 
 
 def copied_columns(moments: Moments) -> list[tuple[int, int]]:
@@ -171,7 +176,8 @@ def combined_columns(moments: Moments) -> list[int]:
     return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
 
 
-def _warn_collinear(moments: Moments, names: Sequence[str]) -> None:
+def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
+    """Warn of columns that are copies or linear combinations of others."""
     twins = copied_columns(moments)
     if twins:
         first, second = (names[k] for k in twins[0])
@@ -210,6 +216,20 @@ def warn_about_ties(
             "nothing else, so that both directions fit equally well and no order decides between "
             "them. Read each as a pair without a direction."
         )
+
+
+def check_classification(
+    estimator: BaseEstimator, X: Any, y: Any
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Rows as by `check_data`, the class of each, and the sorted classes, two or more."""
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None.")
+    values = check_data(estimator, X)
+    labels = read_labels(y, len(values))
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise InputError(f"y has one class, {shown(classes[0])}: a classifier needs two or more.")
+    return values, labels, classes
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:

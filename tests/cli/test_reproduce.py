@@ -59,18 +59,53 @@ def test_exp3_runs_prints_resumes_and_shuffles(tmp_path, capsys, monkeypatch, gu
     assert main(command) == 0
     first = capsys.readouterr().out
     assert "No real tables: set SGBN_DATA" in first
-    assert "| mixed | simulated groups that differ in both | 80 | 400 | 2 |" in first
+    assert "| mixed | simulated groups that differ in both; 40 regions | 80 | 400 | 2 |" in first
     for name in ("exp3.csv", "exp3_free.png", "exp3_penalised.png"):
         assert (out / name).exists()
     assert main([*command, "--canary"]) == 0
     shuffled = capsys.readouterr().out
     assert "# Exp-III: the canary, 2 shuffles of the labels" in shuffled
+    assert "2 shuffles are too few for verdicts" in shuffled
     assert main(command) == 0
     assert "The control, which chooses its regions by all rows" in capsys.readouterr().out
     assert main([*command, "--seed", "1"]) == 1
     assert "seed: 0 there, 1 now" in capsys.readouterr().err
-    assert main([*command, "--group", "diagnosis"]) == 1
-    assert "say which table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--group", "diagnosis"],
+        ["--covariates", "age"],
+        ["--site", "scanner"],
+        ["--missing"],
+        ["--sheet", "2"],
+        ["--freesurfer"],
+    ],
+)
+def test_options_of_a_table_need_one(tmp_path, capsys, monkeypatch, given):
+    monkeypatch.setattr(exp3, "run", None)  # nothing is begun
+    assert main(["reproduce", "exp3", "--out", str(tmp_path / "exp3"), *given]) == 1
+    message = capsys.readouterr().err
+    assert f"{given[0]}: such options describe a table" in message
+    assert "Say which table (--table)" in message
+    assert not (tmp_path / "exp3").exists()
+
+
+@pytest.mark.parametrize("experiment", ["exp3", "exp4"])
+def test_a_table_needs_its_groups_before_it_is_read(tmp_path, capsys, experiment):
+    absent = str(tmp_path / "absent.csv")
+    assert main(["reproduce", experiment, "--table", absent]) == 1
+    assert "--table needs --group: say which column" in capsys.readouterr().err
+
+
+def test_a_wrong_number_is_answered_in_one_line(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["reproduce", "exp3", "--splits", "1"])
+    assert stopped.value.code == 2
+    message = capsys.readouterr().err
+    assert "--splits: 1 is too small: give 2 or more." in message
+    assert message.count("\n") == 1
 
 
 def test_exp3_runs_on_a_table_of_ones_own(tmp_path, capsys, guessed):
@@ -83,9 +118,33 @@ def test_exp3_runs_on_a_table_of_ones_own(tmp_path, capsys, guessed):
     assert "40 subjects, fewer than 80 for training" in capsys.readouterr().err
     assert main([*command, "--train", "24", "--test", "12"]) == 0
     text = capsys.readouterr().out
-    assert "| table | the table given | 24 | 12 | 2 |" in text
+    assert "| table | the table given; 10 regions | 24 | 12 | 2 |" in text
     assert "| covariates alone | " in text
-    assert "simulated" not in text.split("##")[0].split("Splits")[0]
+    for other in ("simulated", "real tables"):
+        assert other not in text.split("Command: ")[0]
+
+
+def test_exp4_runs_on_a_table_prints_and_resumes(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    write_table(simulate_cohort(20, 0, regions=8, covariates=["age"]), path)
+    out = tmp_path / "exp4"
+    command = ["reproduce", "exp4", "--permutations", "19", "--orders", "2", "--out", str(out)]
+    assert main([*command, "--reference", "patient"]) == 1
+    assert "--reference: such options describe a table" in capsys.readouterr().err
+    command += ["--table", str(path), "--group", "group", "--covariates", "age"]
+    assert main([*command, "--reference", "patients"]) == 1
+    assert "Did you mean 'patient'?" in capsys.readouterr().err
+    command += ["--reference", "patient", "--k", "6"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert "| patient (20) → control (20) | 6 | age | 1 |" in first
+    for name in ("exp4_networks.png", "exp4_moves.png"):
+        assert (out / name).exists()
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    assert (out / "exp4.md").read_text() in first
+    assert main([*command, "--seed", "1"]) == 1
+    assert "seed: 0 there, 1 now" in capsys.readouterr().err
 
 
 def test_calibration_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss as sklearn_log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import CLSGBNClassifier, InputError, SGBNClassifier, simulate_cohort
+from sgbn.discriminative.class_networks import Scale
+from sgbn.discriminative.moves import Moves, moves_of, theta_of
+from sgbn.discriminative.objectives import MovingLikelihoods, Sample
+from sgbn.solvers.linear_residuals import log_loss
 
 
 @parametrize_with_checks([CLSGBNClassifier()])
@@ -41,3 +46,23 @@ def test_more_slack_moves_more(cohort):
 def test_sharpness_is_positive(cohort):
     with pytest.raises(InputError, match="sharpness=0"):
         CLSGBNClassifier(sharpness=0).fit(cohort.values, cohort.group)
+
+
+def test_the_objective_is_the_log_loss_of_what_is_predicted(cohort):
+    """Also with unequal priors, which the sharpness must not touch."""
+    rows = np.r_[0:60, 60:75]
+    X, y = cohort.values[rows], cohort.group[rows]
+    fitted = CLSGBNClassifier(temperature=0.2, sharpness=0.2).fit(X, y)
+    Z = Scale.of(X).standardise(X)
+    codes = (y == "patient").astype(int)
+    networks = fitted._learned.after.values()
+    sample = Sample(
+        Z, codes, np.array([net.noise_variance for net in networks]), fitted._log_priors()
+    )
+    none = np.empty(0, np.int64)
+    parts = [
+        moves_of(Z[codes == c], theta_of(n), none, none, slack=0) for c, n in enumerate(networks)
+    ]
+    still = MovingLikelihoods.of(sample, Moves(tuple(parts)))
+    value = log_loss(still.residuals, np.empty(0), 0.2, np.empty(0))
+    assert value == pytest.approx(sklearn_log_loss(y, fitted.predict_proba(X)))

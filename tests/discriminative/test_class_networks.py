@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import ORSGBN, SGBN, InputError
+from sgbn import ORSGBN, SGBN, DataWarning, InputError
 from sgbn.discriminative.class_networks import (
     Scale,
     blended_rows,
     default_learner,
     learn_networks,
     log_likelihoods,
+    warn_about_classes,
 )
 
 
@@ -81,6 +82,26 @@ def test_log_likelihoods_have_a_column_a_class(two_classes):
     np.testing.assert_array_equal(L[:, 1], networks["b"].log_likelihood(X))
 
 
+@pytest.mark.parametrize("pool", [0.0, 0.3])
+def test_few_rows_and_copied_columns_warn_with_a_blend_as_without(two_classes, pool):
+    X, y = two_classes
+    few = np.r_[:8, 60:200]
+    with pytest.warns(DataWarning, match="only 8 samples of 5 columns"):
+        learn_networks(SGBN(), X[few], y[few], list("abcde"), pool=pool)
+    X = np.column_stack([X, 2 * X[:, 0]])
+    with pytest.warns(DataWarning, match="are copies of each other"):
+        learn_networks(SGBN(), X, y, list("abcdef"), pool=pool)
+
+
+def test_rows_enough_do_not_warn(two_classes, recwarn):
+    X, y = two_classes
+    warn_about_classes(X, y, 0.3, list("abcde"))
+    warn_about_classes(X[55:], y[55:], 1.0, list("abcde"))  # the class of 5 is that of all
+    classes = np.arange(7) % 3  # 7 rows less 3 means span 4 dimensions: no column is to blame
+    warn_about_classes(X[:7], classes, 1.0, list("abcde"))
+    assert not [w for w in recwarn if issubclass(w.category, DataWarning)]
+
+
 def test_a_blend_needs_a_learner_that_works_on_moments(two_classes):
     X, y = two_classes
     with pytest.raises(InputError, match="needs a learner of sgbn, not EmpiricalCovariance"):
@@ -88,3 +109,10 @@ def test_a_blend_needs_a_learner_that_works_on_moments(two_classes):
     literal = ORSGBN(0.1, standardize=False, penalize_intercept=True)
     with pytest.raises(InputError, match="cannot go with a penalised intercept"):
         learn_networks(literal, X, y, list("abcde"), pool=0.5)
+
+
+def test_a_column_that_does_not_vary_in_a_class_is_named():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    X[:30, 1] = 2.0
+    with pytest.warns(DataWarning, match="class 'a': 'y' does not vary"):
+        warn_about_classes(X, np.repeat(["a", "b"], 30), 0.0, ["x", "y", "z"])

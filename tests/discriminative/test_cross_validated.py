@@ -1,3 +1,6 @@
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -95,7 +98,7 @@ def test_better_candidates_count_for_more_and_dull_ones_for_less():
 
 
 def test_rows_left_out_of_a_fold_have_no_part_in_it(cohort):
-    """Neither in the order, nor in moments, nor in the weights of the candidates."""
+    """Neither in the order, nor in moments; nor do their losses weigh the candidates."""
     classifier = SGBNClassifierCV(**SMALL)
     codes = np.unique(cohort.group, return_inverse=True)[1]
     classifier.classes_, classifier.priors_ = np.unique(cohort.group), np.array([0.5, 0.5])
@@ -166,6 +169,38 @@ def test_too_few_rows_to_compare_by_weigh_all_alike(simulate):
     assert (found.slack_, found.temperature_) == (0.0, 1.0)
 
 
+def messages_of(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+
+
+def test_what_a_user_can_act_on_is_said_once_whatever_the_folds(cohort):
+    few = np.r_[:8, 60:120]
+    cases = {
+        "class 'control': only 8 samples of 14 columns": (cohort.values[few], cohort.group[few]),
+        "'x0' and 'x14' are copies": (
+            np.column_stack([cohort.values, 3 * cohort.values[:, 0]]),
+            cohort.group,
+        ),
+    }
+    for message, (X, y) in cases.items():
+        said = messages_of(partial(SGBNClassifierCV(**SMALL).fit, X, y))
+        assert len(said) == 1
+        assert message in said[0]
+    assert not messages_of(partial(SGBNClassifierCV(**SMALL).fit, cohort.values, cohort.group))
+
+
+def test_weights_that_do_not_converge_are_said_once():
+    wide = simulate_cohort(12, regions=40)
+    free = SGBNClassifierCV(alphas=(0.0,), pools=(0.0, 1.0), ridges=(0.0,))
+    said = messages_of(partial(free.fit, wide.values, wide.group))
+    said = [message for message in said if "from their optimum" in message]
+    assert len(said) == 1
+    assert "Give alphas or ridges above 0" in said[0]
+
+
 def test_groups_are_equal_beforehand_unless_said_otherwise(cohort):
     rows = np.r_[:30, 60:120]
     equal = SGBNClassifierCV(**SMALL).fit(cohort.values[rows], cohort.group[rows])
@@ -189,9 +224,12 @@ def test_a_region_that_is_constant_in_a_fold_is_named(cohort):
     [
         ({"alphas": ()}, "alphas="),
         ({"pools": (2,)}, "pools="),
+        ({"alphas": (np.inf,)}, "alphas=.* from 0 on"),
         ({"ridges": (-0.1,)}, "ridges="),
+        ({"ridges": (1.0,)}, "ridges=.* below 1"),
         ({"mean_shares": (1.5,)}, "mean_shares="),
         ({"slacks": 1}, "slacks=1"),
+        ({"slacks": (0.0, np.inf)}, "slacks="),
     ],
 )
 def test_grids_that_mean_nothing_are_refused(cohort, parameters, message):

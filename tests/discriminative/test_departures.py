@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, simulate_cohort
+from sgbn import ConvergenceWarning, InputError, simulate_cohort
 from sgbn.discriminative.departures import ClassMoments, Setting, common_order
+from sgbn.solvers.departures import TOL
 
 M = 12
 
@@ -83,6 +84,18 @@ def test_an_average_lies_between_and_is_a_network(moments):
     logs = [np.log(part.variances) for part in parts]
     np.testing.assert_allclose(np.log(found.variances), 0.25 * logs[0] + 0.75 * logs[1])
     moments.networks(found, 1.0, [f"x{k}" for k in range(M)])  # raises if there is a cycle
+
+
+def test_an_average_warns_of_weights_that_did_not_converge(moments, recwarn):
+    wide = simulate_cohort(12, regions=40)
+    free, held = Setting(0.0, 0.0, 0.0), Setting(0.0, 0.0, 0.2)
+    few = moments_of(wide.values, wide.group)
+    assert few.fit(free).violation > TOL >= few.fit(held).violation
+    few.averaged([held, free], np.array([1.0, 0.0]))
+    moments.averaged([free], np.array([1.0]))
+    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
+    with pytest.warns(ConvergenceWarning, match="40 regions of 24 rows"):
+        few.averaged([held, free], np.array([0.5, 0.5]))
 
 
 def test_units_and_places_of_columns_do_not_matter(cohort, moments):

@@ -359,3 +359,10 @@ def test_labels_that_cannot_be_used(groups):
     rare[0] = "AD"
     with pytest.raises(InputError, match=r"class 'AD' \(1 rows\)"):
         FisherVectors().fit(X, rare)
+
+
+def test_a_region_called_bias_is_not_taken_for_the_bias():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "bias"])
+    names = FisherVectors().fit(X, np.repeat([0, 1], 20)).get_feature_names_out()
+    assert len(set(names)) == len(names)
+    assert "0: (bias) -> a" in names

@@ -20,7 +20,7 @@ def cohort():
 def test_the_radius_margin_bound_falls(problem, radius):
     p = problem(3, k=12, slack=0.05)
     bound = PairwiseFisherKernels(p.likelihoods, 1.0, p.moves.u0, radius)
-    u, _ = KLSGBNClassifier(radius=radius)._optimise(p.likelihoods)
+    u = KLSGBNClassifier(radius=radius)._optimise(p.likelihoods).u
     assert bound(u)[0] < 0.99 * bound(p.moves.u0)[0]
 
 
@@ -62,5 +62,8 @@ def test_one_network_for_all_classes_tells_them_apart_by_its_fisher_vectors(coho
 
 def test_one_network_has_no_likelihood_ratio(cohort):
     fitted = KLSGBNClassifier(shared=True).fit(cohort.values, cohort.group)
-    with pytest.raises(InputError, match="FisherSVMClassifier"):
-        fitted.predict(cohort.values)
+    for method in (fitted.predict, fitted.explain):
+        with pytest.raises(InputError, match="FisherSVMClassifier"):
+            method(cohort.values)
+    with pytest.raises(InputError, match="shared='no'"):
+        KLSGBNClassifier(shared="no").fit(cohort.values, cohort.group)

@@ -4,11 +4,16 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import ORSGBN, SGBN, InputError, SGBNClassifier, simulate_cohort
-from sgbn.discriminative.likelihood import best_temperature, posterior_scores
+from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNClassifier, simulate_cohort
+from sgbn.discriminative.likelihood import (
+    FEWEST_A_FOLD,
+    best_temperature,
+    count_folds,
+    posterior_scores,
+)
 
 
 @parametrize_with_checks(
@@ -116,6 +121,43 @@ def test_too_few_rows_for_folds_leave_the_temperature_at_one(simulate):
     assert SGBNClassifier().fit(X, [0] * 5 + [1] * 3).temperature_ == 1.0
 
 
+@pytest.mark.parametrize("smallest", range(2, 12))
+def test_every_fold_leaves_a_class_enough_rows_to_train_on(smallest):
+    codes = np.repeat([0, 1], [60, smallest])
+    n_folds = count_folds(codes)
+    assert (n_folds > 0) == (smallest > FEWEST_A_FOLD)
+    for train, _ in StratifiedKFold(n_folds).split(codes, codes) if n_folds else ():
+        assert np.bincount(codes[train]).min() >= FEWEST_A_FOLD
+
+
+def test_networks_that_say_nothing_of_unseen_rows_warn(cohort, recwarn):
+    rows = np.r_[:4, 150:210]
+    found = SGBNClassifier().fit(cohort.values[rows], cohort.group[rows])
+    assert (found.predict(cohort.values) == "patient").all()
+    said = [str(w.message) for w in recwarn if "temperature fell to 0.001" in str(w.message)]
+    assert len(said) == 1
+    assert "class 'control' (4 rows)" in said[0]
+    recwarn.clear()
+    SGBNClassifier(temperature=1e-3).fit(cohort.values, cohort.group)  # as asked for
+    SGBNClassifier().fit(cohort.values, cohort.group)
+    assert not [w for w in recwarn if "temperature" in str(w.message)]
+
+
+def test_few_rows_warn_once_and_not_again_in_folds(cohort):
+    rows = np.r_[:8, 150:210]
+    with pytest.warns(DataWarning) as caught:
+        SGBNClassifier().fit(cohort.values[rows], cohort.group[rows])
+    assert ["only" in str(w.message) for w in caught].count(True) == 1
+    assert "only 8 samples" in str(caught[0].message)
+
+
+def test_priors_are_found_by_keys_that_equal_the_classes(cohort):
+    y = (cohort.group == "patient").astype(float)
+    for keys in ((0, 1), (0.0, 1.0), ("0.0", "1.0"), (False, True)):
+        found = SGBNClassifier(temperature=1.0, priors=dict(zip(keys, (3, 1), strict=True)))
+        assert found.fit(cohort.values, y).priors_.tolist() == [0.75, 0.25]
+
+
 def test_probabilities_sum_to_one_and_agree_with_the_rest(cohort):
     found = SGBNClassifier(temperature=0.3).fit(cohort.values, cohort.group)
     P = found.predict_proba(cohort.values)
@@ -161,8 +203,19 @@ def test_it_works_in_searches_and_clones_and_keeps_names(cohort):
         ({"pool": 1.5}, "pool is 1.5"),
         ({"variances": "own"}, "variances='own'"),
         ({"priors": "flat"}, "priors='flat'"),
+        ({"variances": np.ones(2)}, "variances=array"),
+        ({"priors": [0.5, 0.5]}, r"priors=\[0.5, 0.5\]: give 'empirical'"),
+        ({"priors": np.array([0.5, 0.5])}, "priors=array"),
         ({"priors": {"control": 1}}, "give a positive share for each"),
+        ({"priors": {"control": 1, "patient": np.inf}}, "give a positive share for each"),
+        (
+            {"priors": {"control": 1, "patient": 1, "pateint": 3}},
+            "share of 'pateint', which is no class of y. Did you mean 'patient'",
+        ),
         ({"temperature": 0}, "temperature=0"),
+        ({"temperature": np.inf}, "temperature=inf"),
+        ({"temperature": "best"}, "temperature='best'"),
+        ({"temperature": np.ones(2)}, "temperature=array"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(cohort, parameters, message):
@@ -180,3 +233,16 @@ def test_a_class_of_one_and_a_class_with_a_constant_region_are_named(cohort):
     X[cohort.group == "patient", 3] = 1.0
     with pytest.raises(InputError, match=r"class 'patient' \(150 rows\): constant column"):
         SGBNClassifier().fit(X, cohort.group)
+
+
+def test_a_ratio_is_of_two_classes():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = np.repeat(["a", "b", "c"], 20)
+    fitted = SGBNClassifier(temperature=1.0).fit(X, y)
+    plain = fitted.explain(X).ratio
+    np.testing.assert_array_equal(fitted.explain(X, of="c").ratio, plain)
+    np.testing.assert_array_equal(fitted.explain(X, against="a").ratio, plain)
+    np.testing.assert_allclose(fitted.explain(X, of="a").ratio, -plain)
+    np.testing.assert_allclose(fitted.explain(X, against="c").ratio, -plain)
+    with pytest.raises(InputError, match="both 'b'"):
+        fitted.explain(X, of="b", against="b")

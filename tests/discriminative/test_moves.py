@@ -62,6 +62,20 @@ def test_around_the_start_the_ball_has_the_size_of_the_slack(problem):
         assert not moves.u0.any()
 
 
+def test_around_the_start_the_limit_is_what_the_ball_allows(problem):
+    p = problem(anchor="start", slack=0.04)
+    moves, own = p.moves.classes[0], rows(p, 0)
+    rng = np.random.default_rng(0)
+    errors = []
+    for _ in range(300):
+        u = rng.normal(size=len(moves.u0))
+        errors.append(fitting_error(own, moves.theta(moves.radius * u / np.linalg.norm(u))))
+    assert moves.error < max(errors) <= moves.limit * (1 + 1e-8)
+    fit = moves_of(own, moves.start, moves.parents, moves.children, slack=0.04)
+    worst = moves.radius * fit.u0 / np.linalg.norm(fit.u0)  # away from least squares
+    assert fitting_error(own, moves.theta(worst)) == pytest.approx(moves.limit, rel=1e-8)
+
+
 def test_a_class_without_moving_weights_stays(problem):
     p = problem()
     none = np.empty(0, np.intp)

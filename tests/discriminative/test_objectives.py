@@ -1,25 +1,8 @@
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
 
-from sgbn.discriminative.objectives import (
-    ConditionalLikelihood,
-    MaxMarginObjective,
-    exact_margin,
-)
-
-OBJECTIVES = {
-    "margin": lambda p: MaxMarginObjective(p.likelihoods, 0.5, 0.3),
-    "small share": lambda p: MaxMarginObjective(p.likelihoods, 0.1, 0.05),
-    "likelihood": lambda p: ConditionalLikelihood(p.likelihoods, 0.2),
-}
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_gradients_equal_finite_differences(problem, name, n_classes, assert_gradient):
-    p = problem(n_classes)
-    assert_gradient(OBJECTIVES[name](p), p.moves)
+from sgbn.discriminative.objectives import exact_margin
+from sgbn.solvers.max_margin import max_margin
 
 
 @pytest.mark.parametrize("k", [10, 1000])
@@ -37,15 +20,10 @@ def test_likelihoods_are_those_of_the_networks(problem, k):
             np.testing.assert_allclose(L[c], expected, rtol=1e-9)
 
 
-def test_conditional_likelihood_is_the_log_loss(problem):
+def test_the_exact_margin_is_that_of_the_likelihoods(problem):
     p = problem(3)
     L = p.likelihoods.log_likelihoods(p.moves.u0).T
-    P = np.exp(0.2 * L) / np.exp(0.2 * L).sum(axis=1, keepdims=True)
-    value, _ = ConditionalLikelihood(p.likelihoods, 0.2)(p.moves.u0)
-    assert value == pytest.approx(log_loss(p.sample.codes, P))
-
-
-def test_the_smoothed_margin_tends_to_the_exact_one(problem):
-    p = problem(3)
-    smoothed = MaxMarginObjective(p.likelihoods, 0.5, 1e-6)(p.moves.u0)[0]
-    assert smoothed == pytest.approx(exact_margin(p.likelihoods, p.moves.u0, 0.5).value, abs=1e-6)
+    own = L[np.arange(len(L)), p.sample.codes]
+    others = np.where(np.eye(3, dtype=bool)[p.sample.codes], -np.inf, L).max(axis=1)
+    expected = max_margin(own - others, 0.3).value
+    assert exact_margin(p.likelihoods, p.moves.u0, 0.3).value == pytest.approx(expected)

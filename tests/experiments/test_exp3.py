@@ -55,6 +55,11 @@ def test_simulated_cohorts_are_drawn_afresh_and_again_the_same():
     assert sample.overlap == 0
 
 
+def test_odd_sizes_can_be_simulated():
+    _, train, test = exp3.draw(exp3.Sample((25, 40), differ="edges"), 0, 0)
+    assert (len(train), len(test)) == (25, 40)
+
+
 def test_the_test_part_plays_no_role_in_training(table, problem):
     cohort, train, test = exp3.draw(exp3.Sample((24, 12), table), 0, 0)
     values, y = table.values.copy(), np.asarray(cohort.group).copy()
@@ -97,16 +102,35 @@ def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatc
     assert results.data["table"].methods[-1] == COVARIATES_ALONE
     assert COVARIATES_ALONE not in results.data["edges"].methods
     assert results.data["edges"].of("naive Bayes").shape == (2,)
+    assert {name: one.regions for name, one in results.data.items()} == {
+        "table": (10, 6),
+        "edges": (40, 6),
+    }
     monkeypatch.setattr(exp3, "draw", None)  # nothing is drawn again
     exp3.run(tmp_path, SETTINGS, data, progress=False)
     with pytest.raises(StudyError, match="other settings"):
         exp3.run(tmp_path, replace(SETTINGS, seed=1), data, progress=False)
 
 
-def test_another_table_is_other_settings(table):
-    moved = replace(table, values=table.values + 1.0)
-    digests = {exp3.Sample((24, 12), cohort).digest for cohort in (table, moved)}
-    assert len(digests) == 2
+def test_tables_and_sizes_are_told_apart(table):
+    known = exp3.Sample((24, 12), table).digest
+    assert exp3.Sample((24, 12), replace(table)).digest == known
+    assert exp3.Sample((24, 13), table).digest != known
+    assert exp3.Sample((24, 12), replace(table, group=table.group[::-1])).digest != known
+
+
+def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
+    exp3.run(tmp_path, SETTINGS, exp3.table_samples(table, SETTINGS), progress=False)
+    shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
+    with pytest.raises(StudyError, match="other settings"):
+        exp3.run(tmp_path, SETTINGS, exp3.table_samples(shuffled, SETTINGS), progress=False)
+
+
+def test_means_leave_failures_out():
+    values = {"balanced": np.array([[0.5, np.nan, 0.7], [np.nan] * 3])}
+    data = exp3.Data(["some", "none"], values, 0.5, (24, 12))
+    assert data.mean("some") == pytest.approx(0.6)
+    assert np.isnan(data.mean("none"))
 
 
 def test_every_outcome_is_a_row(tmp_path, table, few_methods):
@@ -126,6 +150,17 @@ def test_tables_that_cannot_be_split_are_refused(table):
         exp3.table_samples(three, SETTINGS)
     with pytest.raises(InputError, match=r"40 subjects, fewer than 80 .*--train"):
         exp3.table_samples(table, exp3.Settings())
+
+
+def test_a_real_table_that_is_too_small_is_named(tmp_path, table, monkeypatch):
+    (tmp_path / "neuro").mkdir()
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    large = simulate_cohort(60, 0, regions=4)
+    tables = {"cobre": large, "abide": table, "ixi": large}
+    monkeypatch.setattr(exp3, "_real_tables", lambda folder: tables)
+    assert set(tables) < set(exp3.samples(SETTINGS))
+    with pytest.raises(InputError, match=r"'abide' has 40 subjects, fewer than 80 .*--train"):
+        exp3.samples(exp3.Settings())
 
 
 def test_one_site_is_none():

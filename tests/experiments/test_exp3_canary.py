@@ -1,12 +1,15 @@
+import json
+from dataclasses import asdict, replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from sgbn import simulate_cohort
+from sgbn import StudyError, simulate_cohort
 from sgbn.experiments import exp3_canary
 from sgbn.experiments.exp3 import Sample, Settings, pipelines
-from sgbn.experiments.exp3_canary import CONTROL, verdicts
+from sgbn.experiments.exp3_canary import CONTROL, shuffle_outcomes, verdicts
 from sgbn.experiments.exp3_methods import Method, at_base
 
 SETTINGS = Settings(splits=20, regions=10, sizes=(40, 20))
@@ -31,6 +34,13 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_shuffles_of_other_labels_are_not_taken_for_these(folder):
+    cohort = simulate_cohort(30, 0, regions=90)
+    other = Sample((40, 20), replace(cohort, group=cohort.group[::-1]))
+    with pytest.raises(StudyError, match="other settings"):
+        exp3_canary.run(folder, SETTINGS, other, progress=False)
+
+
 def test_no_pipeline_learns_from_shuffled_labels(folder):
     outcomes = exp3_canary.read(folder)
     del outcomes[CONTROL]
@@ -46,10 +56,61 @@ def test_regions_chosen_by_all_rows_are_caught(folder):
 
 def test_the_report_says_so(folder):
     text = exp3_canary.report(folder)
-    assert "5 of 5 pipelines: a half is within the joint interval." in text
+    assert "20 shuffles, 5 of 5 pipelines: a half is within the joint interval." in text
     assert "is caught." in text
     assert f"| {CONTROL} | 0." in text
-    assert "20 shuffles" in text
+    assert text.count("| yes |") == 5
+    assert "| **no** |" in text
+
+
+@pytest.fixture
+def reported(tmp_path, monkeypatch):
+    """Report of made-up outcomes."""
+
+    def report(outcomes, **settings):
+        described = asdict(SETTINGS) | settings
+        study = {"settings": described, "versions": {}, "command": ["sgbn"]}
+        (tmp_path / "study.json").write_text(json.dumps(study))
+        monkeypatch.setattr(exp3_canary, "read", lambda _: dict(outcomes))
+        return exp3_canary.report(tmp_path)
+
+    return report
+
+
+def test_few_shuffles_give_no_verdict(folder, reported):
+    few = {name: values[:19] for name, values in exp3_canary.read(folder).items()}
+    assert {verdict.said for verdict in verdicts(few).values()} == {"too few shuffles"}
+    text = reported(few, splits=19)
+    assert "19 shuffles are too few for verdicts: give 20 or more (--splits)." in text
+    assert "by all rows, has no verdict: too few shuffles." in text
+    assert text.count("| too few shuffles |") == 6
+    assert "| yes |" not in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pipeline_that_always_fails_is_not_measured(folder, reported):
+    outcomes = exp3_canary.read(folder) | {"ridge": np.full(20, np.nan)}
+    text = reported(outcomes)
+    assert "4 of 5 pipelines: a half is within the joint interval; not measured: ridge." in text
+    assert "| ridge |  |  | not measured |" in text
+
+
+def test_gaps_are_filled_in_before_the_control_chooses():
+    cohort = simulate_cohort(30, 0, regions=20, missing=0.05)
+    assert np.isnan(cohort.values).any()
+    outcomes = shuffle_outcomes(Sample((40, 20), cohort), 0, SETTINGS, {"ridge": RidgeClassifier()})
+    assert [outcome.failure for outcome in outcomes.values()] == ["", ""]
+    assert set(outcomes) == {"ridge", CONTROL}
+
+
+def test_without_regions_to_choose_there_is_no_control(reported):
+    sample = Sample((40, 20), simulate_cohort(30, 0, regions=10))
+    outcomes = shuffle_outcomes(sample, 0, SETTINGS, {"ridge": RidgeClassifier()})
+    assert set(outcomes) == {"ridge"}
+    text = reported({"ridge": np.tile([0.4, 0.6], 10)})
+    assert "There is no control" in text
+    assert "no more than the 10 to keep" in text
+    assert "caught" not in text
 
 
 def test_more_pipelines_have_wider_intervals():
@@ -72,3 +133,5 @@ def test_the_table_with_the_most_regions_is_taken():
     made = exp3_canary.canary_sample(SETTINGS, {"edges": data["edges"]})
     assert len(made.cohort.regions) == 90
     assert len(made.cohort) == 60
+    odd = replace(SETTINGS, sizes=(41, 20))
+    assert len(exp3_canary.canary_sample(odd, {}).cohort) >= 61

@@ -5,6 +5,7 @@ from sgbn.experiments.exp3 import Data, Outcome, Results
 from sgbn.experiments.exp3_claims import (
     CLAIMS,
     by_table,
+    cell,
     claims_table,
     difference,
     gains_table,
@@ -17,7 +18,7 @@ from sgbn.experiments.exp3_intervals import Estimate
 from sgbn.experiments.exp3_methods import BIASES, MOVED, SVM, Method, grid
 
 ACCURACY = {"H-SGBN": 0.6, "OR-SGBN": 0.6, "KL-SGBN": 0.65, "MM-SGBN": 0.75, "CL-SGBN": 0.7}
-SPLITS = 6
+SPLITS = 12
 
 
 def made_up(overlap: float, gain: float = 1.0) -> Data:
@@ -87,11 +88,23 @@ def test_differences_are_in_points(results):
         ("alike", 3.0, 0.1, "contradicted"),
         ("alike", -3.0, 0.1, "contradicted"),
         ("alike", 1.0, 2.0, "likely"),
-        ("alike", 1.0, np.nan, "not measured"),
+        ("alike", np.nan, np.nan, "not measured"),
     ],
 )
 def test_the_interval_decides(words, mean, error, said):
     assert verdict(find(words), Estimate(mean, error, 29)) == said
+
+
+def test_few_splits_give_no_verdict():
+    claim = find("KL-SGBN improves the SGBN")
+    said = {n: verdict(claim, Estimate(3.0, 0.001, n - 1)) for n in (2, 9, 10)}
+    assert said == {2: "too few splits", 9: "too few splits", 10: "holds"}
+
+
+def test_one_split_has_a_mean_and_no_interval():
+    alone = Estimate(3.0, np.nan, 1)
+    assert cell(alone) == "+3.0"
+    assert verdict(find("KL-SGBN improves the SGBN"), alone) == "too few splits"
 
 
 def test_the_table_has_a_verdict_for_both_readings(results):
@@ -113,6 +126,10 @@ def test_without_real_tables_simulations_are_shown():
     assert "+15.0" in gains_table(only)[3]
 
 
+def test_one_table_is_called_by_its_name():
+    assert claims_table(Results({"table": made_up(0.5)}))[0].endswith("| bias | table |")
+
+
 def test_occasions_are_counted(results):
     lines = occasions_table(results)
     assert lines[2] == "| KL-SGBN | free | 0 of 6 | 0 of 6 | 0 of 6 | 0% |"
@@ -121,3 +138,10 @@ def test_occasions_are_counted(results):
 
 def test_the_fitting_error_of_the_papers_slack_is_looked_at(results):
     assert most_growth(results) == pytest.approx(0.009)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_fitting_error_of_moves_that_all_failed_is_not_known():
+    failed = made_up(0.5)
+    failed.values["growth"][:] = np.nan
+    assert np.isnan(most_growth(Results({"cobre": failed})))

@@ -13,7 +13,7 @@ from sgbn.solvers.linear_residuals import (
     residuals_at,
     soft_margin,
 )
-from sgbn.solvers.max_margin import smoothed_max_margin
+from sgbn.solvers.max_margin import smooth_margins
 
 OFFSETS, RADII = np.array([0, 3, 5, 6]), np.array([1.0, 0.5, 2.0])
 
@@ -68,7 +68,7 @@ def test_the_rival_is_the_strongest_other_class():
 def test_values_are_those_of_the_likelihoods(P):
     u, g = np.random.default_rng(1).normal(size=6), np.empty(6)
     _, L = dense(P, u)
-    expected = smoothed_max_margin(margins(L, P.codes)[0], 0.4, 0.3).value
+    expected, _ = smooth_margins(margins(L, P.codes)[0], 0.4, 0.3, np.empty(25))
     assert soft_margin(P, u, 0.4, 0.3, g) == pytest.approx(expected)
     posterior = log_softmax(0.7 * L, axis=0)[P.codes, np.arange(25)]
     assert log_loss(P, u, 0.7, g) == pytest.approx(-posterior.mean())

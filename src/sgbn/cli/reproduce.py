@@ -6,11 +6,19 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from sgbn.cli.arguments import at_least
-from sgbn.cli.tables import add_column_options, read_cohort
+from sgbn.cli.tables import OPTIONS, add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser that answers an error in one line: the usage of an experiment fills a screen."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. All options: {self.prog} --help\n")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,7 +29,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Runs an experiment of the paper. Every finished task is kept in the output "
         "folder: started again, the command does only what is missing.",
     )
-    experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT", required=True)
+    experiments: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
+        dest="experiment", metavar="EXPERIMENT", required=True, parser_class=_Parser
+    )
     exp1 = experiments.add_parser(
         "exp1",
         help="does the order of the columns change the network?",
@@ -56,6 +66,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_common(exp2, "exp2", run_exp2)
     _add_exp3(experiments)
+    _add_exp4(experiments)
     _add_calibration(experiments)
 
 
@@ -88,7 +99,10 @@ def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--covariates age sex --site scanner --out exp3",
     )
     exp3.add_argument(
-        "--splits", type=at_least(2), help="splits, cohorts or shuffles (30; 50 with --canary)"
+        "--splits",
+        type=at_least(2),
+        help="splits, cohorts or shuffles (30; 50 with --canary); below 10 and 20 there are no "
+        "verdicts",
     )
     exp3.add_argument(
         "--canary",
@@ -99,7 +113,40 @@ def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
     exp3.add_argument("--train", type=at_least(10), default=80, help="training subjects (80)")
     exp3.add_argument("--test", type=at_least(4), default=40, help="test subjects (40)")
     exp3.add_argument("--k", type=at_least(2), default=40, help="regions to choose (40)")
-    exp3.add_argument(
+    _add_own_table(exp3)
+    add_column_options(exp3)
+    _add_common(exp3, "exp3", run_exp3)
+
+
+def _add_exp4(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    exp4 = experiments.add_parser(
+        "exp4",
+        help="how do the networks of two groups differ?",
+        description="Exp-IV: edges of two groups' networks by H-SGBN, OR-SGBN and SGBN, in all, by "
+        "lobe and at the hippocampi, each count with what it is by chance, on the simulated cohort "
+        "and, where they are found, on the real tables (neuro/*.csv in the folder that SGBN_DATA "
+        "names, else in ../shared/data); or on a table of your own.",
+        epilog="example: sgbn reproduce exp4 --table table.csv --group diagnosis --reference "
+        "control --covariates age sex --site scanner --out exp4",
+    )
+    exp4.add_argument("--alpha", type=float, default=0.1, help="sparsity (0.1)")
+    exp4.add_argument(
+        "--permutations", type=at_least(19), default=199, help="exchanges between groups (199)"
+    )
+    exp4.add_argument(
+        "--orders", type=at_least(2), default=10, help="orders of the columns, and backwards (10)"
+    )
+    exp4.add_argument("--k", type=at_least(2), default=40, help="regions to choose (40)")
+    _add_own_table(exp4)
+    exp4.add_argument(
+        "--reference", metavar="LABEL", help="group that the other is compared with (the first)"
+    )
+    add_column_options(exp4)
+    _add_common(exp4, "exp4", run_exp4)
+
+
+def _add_own_table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--table",
         dest="tables",
         type=Path,
@@ -107,8 +154,6 @@ def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="TABLE",
         help="run on this table of two groups only; several are taken for FreeSurfer tables",
     )
-    add_column_options(exp3)
-    _add_common(exp3, "exp3", run_exp3)
 
 
 def _add_common(parser: argparse.ArgumentParser, name: str, run: Run) -> None:
@@ -159,11 +204,9 @@ def run_exp2(arguments: argparse.Namespace) -> None:
 
 def run_exp3(arguments: argparse.Namespace) -> None:
     """Run Exp-III or its canary, print its tables, draw its figures."""
-    from sgbn.exceptions import InputError
     from sgbn.experiments import exp3, exp3_canary, exp3_figure, exp3_report
 
-    if arguments.group and not arguments.tables:
-        raise InputError("--group names a column of a table: say which table (--table).")
+    _check_columns(arguments)
     usual = exp3_canary.SHUFFLES if arguments.canary else exp3.Settings.splits
     n_splits = arguments.splits or usual
     sizes = (arguments.train, arguments.test)
@@ -186,12 +229,46 @@ def run_exp3(arguments: argparse.Namespace) -> None:
     _show(arguments.out / "exp3.md", text, [rows, *exp3_figure.draw(arguments.out)])
 
 
+def run_exp4(arguments: argparse.Namespace) -> None:
+    """Run Exp-IV, print its tables, draw its figures."""
+    from sgbn.experiments import exp4, exp4_figure, exp4_report
+
+    _check_columns(arguments)
+    sizes = (arguments.permutations, arguments.orders, arguments.k)
+    settings = exp4.Settings(arguments.alpha, *sizes, arguments.seed)
+    if arguments.tables:
+        cohort = read_cohort(arguments)
+        data = {exp4.TABLE: exp4.make_sample(cohort, settings, arguments.reference)}
+    else:
+        data = exp4.samples(settings)
+        if len(data) == 1:
+            print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
+    exp4.run(arguments.out, settings, data, n_jobs=arguments.workers)
+    text = exp4_report.report(arguments.out)
+    _show(arguments.out / "exp4.md", text, exp4_figure.draw(arguments.out))
+
+
 def run_calibration(arguments: argparse.Namespace) -> None:
     """Run the calibration of the tests of group differences, and print its tables."""
     from sgbn.experiments import calibration, calibration_report
 
     calibration.run(arguments.out, arguments.cohorts, arguments.seed, n_jobs=arguments.workers)
     _show(arguments.out / "calibration.md", calibration_report.report(arguments.out), [])
+
+
+def _check_columns(arguments: argparse.Namespace) -> None:
+    """Refuse options that describe a table where none is given, and a table without groups."""
+    from sgbn.exceptions import InputError
+
+    names = (*OPTIONS, "sheet", "freesurfer", "reference")
+    given = [f"--{name}" for name in names if getattr(arguments, name, None) not in (None, False)]
+    if given and not arguments.tables:
+        raise InputError(
+            f"{', '.join(given)}: such options describe a table of your own. Say which table "
+            "(--table), or leave them out."
+        )
+    if arguments.tables and arguments.group is None:
+        raise InputError("--table needs --group: say which column has the two groups.")
 
 
 def _show(path: Path, text: str, figures: Sequence[Path]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import STALL, TOL, MovedClassifier
+from sgbn.discriminative.moved import STALL, TOL, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.solvers.linear_residuals import minimise_log_loss
@@ -44,6 +44,8 @@ class CLSGBNClassifier(MovedClassifier):
     networks_, classes_, priors_, temperature_, n_features_in_, feature_names_in_
         As in `SGBNClassifier`.
     fitting_errors_ : dict of class to (before, after, limit)
+        With ``anchor="start"`` the limit follows from the ball, and is above ``1 + slack`` times
+        the error before.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class CLSGBNClassifier(MovedClassifier):
         self.sharpness = sharpness
         self.max_iter = max_iter
 
-    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+    def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
         u, n_iter, _ = minimise_log_loss(
             likelihoods.residuals,
@@ -87,7 +89,11 @@ class CLSGBNClassifier(MovedClassifier):
             int(self.max_iter),
             STALL,
         )
-        return u, n_iter
+        return Optimum(u, n_iter, n_iter < self.max_iter)
+
+    def _log_priors(self) -> Array:
+        # the objective multiplies them by the sharpness, as it does the log-likelihoods
+        return super()._log_priors() / self.sharpness
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sgbn.discriminative.fisher import with_variances
-from sgbn.exceptions import InputError, shown
+from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.moments import constant_columns, moments_of
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.sgbn import default_gamma
+from sgbn.validation import warn_collinear, warn_few_samples
 
 Array = NDArray[np.float64]
 
@@ -84,6 +86,8 @@ def learn_networks(
     variances : {"class", "pooled", "unit"}
     """
     classes, sizes = np.unique(labels, return_counts=True)
+    if pool > 0 and sizes.min() >= FEWEST:
+        warn_about_classes(values, labels, pool, names)  # without a blend, the learner warns
     networks = {}
     for label, size in zip(classes.tolist(), sizes, strict=True):
         if size < FEWEST:
@@ -101,6 +105,30 @@ def learn_networks(
 def log_likelihoods(networks: Mapping[Any, GaussianNetwork], values: Array) -> Array:
     """Log-likelihood of every row under every network, shape (n, classes)."""
     return np.column_stack([network.log_likelihood(values) for network in networks.values()])
+
+
+def warn_about_classes(
+    values: Array, labels: NDArray[Any], pool: float, names: Sequence[str]
+) -> None:
+    """Warn of classes with few rows, or columns constant in one, and of collinear columns.
+
+    Columns are compared within classes, over all rows. With `pool` at 1 the size of a class does
+    not matter, as its covariance is that of all rows.
+    """
+    classes, sizes = np.unique(labels, return_counts=True)
+    for label, size in zip(classes, sizes, strict=True) if pool < 1 else ():
+        warn_few_samples(size, values.shape[1], f"class {shown(label)}: ")
+    for label in classes if pool < 1 else ():
+        constant = constant_columns(values[labels == label])
+        if constant.any():
+            still = [names[int(k)] for k in np.flatnonzero(constant)]
+            warn(
+                f"class {shown(label)}: {listed(still)} does not vary there, and may decide alone. "
+                "Leave it out, unless it means the class."
+            )
+    moments = moments_of(_centred(values, labels), names)
+    free = len(values) - len(classes) + 1  # every class mean but one costs a row
+    warn_collinear(replace(moments, n=free), names)
 
 
 def _learn(
@@ -128,9 +156,14 @@ def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -
     All rows are centred in their class and weighted: those of the class more, the others less.
     """
     n, own = len(labels), labels == label
-    centred = values.copy()
-    for other in np.unique(labels):
-        centred[labels == other] -= values[labels == other].mean(axis=0)
     weights = np.where(own, (1 - pool) / own.sum(), 0.0) + pool / n
-    rows = centred * np.sqrt(n * weights)[:, None]
+    rows = _centred(values, labels) * np.sqrt(n * weights)[:, None]
     return rows, round(weights.sum() ** 2 / np.square(weights).sum())
+
+
+def _centred(values: Array, labels: NDArray[Any]) -> Array:
+    """Rows without the mean of their class."""
+    centred = values.copy()
+    for label in np.unique(labels):
+        centred[labels == label] -= values[labels == label].mean(axis=0)
+    return centred

@@ -15,43 +15,47 @@ little has a low temperature, and counts for little.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
-from sgbn.discriminative.class_networks import log_likelihoods
+from sgbn.discriminative.class_networks import log_likelihoods, warn_about_classes
 from sgbn.discriminative.departures import ClassMoments, Setting
 from sgbn.discriminative.likelihood import (
-    FEWEST_A_FOLD,
-    FOLDS,
     Learned,
     SGBNClassifier,
     best_temperature,
+    count_folds,
     posterior_scores,
 )
-from sgbn.exceptions import DataWarning, InputError
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Rule = tuple[Callable[[float], bool], str]  # whether a number will do, and which do in words
 
 REPEATS = 3  # times that the rows are split into folds: the choice depends less on one split
 EVIDENCE = 0.5  # share of the summed log-loss that counts: candidates err on the same rows
 LEAST = 1e-3  # weights below this, relative to the largest, are not worth a fit
-GRIDS = (  # parameter, and the numbers that it may hold
-    ("alphas", 0.0, np.inf),
-    ("pools", 0.0, 1.0),
-    ("ridges", 0.0, 1.0),
-    ("mean_shares", 0.0, 1.0),
-    ("slacks", 0.0, np.inf),
-)
+FROM_0_ON: Rule = (lambda x: 0 <= x < np.inf), "from 0 on"
+UP_TO_1: Rule = (lambda x: 0 <= x <= 1), "from 0 to 1"
+BELOW_1: Rule = (lambda x: 0 <= x < 1), "from 0 to below 1"
+GRIDS = {  # parameter, and the numbers that it may hold
+    "alphas": FROM_0_ON,
+    "pools": UP_TO_1,
+    "ridges": BELOW_1,
+    "mean_shares": UP_TO_1,
+    "slacks": FROM_0_ON,
+}
 FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "weight")
 
 
@@ -104,8 +108,7 @@ class SGBNClassifierCV(SGBNClassifier):
     are alike, and those that differ stand out. How sparse, how much alike, with how large a ridge
     and with how much of the difference in means is settled by the log-loss of rows that the
     networks have not seen, in five folds of the training rows, three times; networks of several
-    settings are averaged by it. The temperature is that of the same rows, with candidates weighed
-    by the others.
+    settings are averaged by it. The temperature is that of the same rows, see Notes.
 
     Parameters
     ----------
@@ -120,8 +123,8 @@ class SGBNClassifierCV(SGBNClassifier):
         Shares of the distance of class means from the common one.
     slacks : sequence of float
         Radii of the move of `CLSGBNClassifier`; 0 leaves the networks as they are. By default there
-        is no move: where departures are sparse already, it lowered the log-loss of no data that we
-        tried. A move must gain more than its standard error.
+        is no move: where departures are sparse already, moving edges raised the log-loss of all
+        data that we tried. A move must gain more than its standard error.
     priors : {"equal", "empirical"} or mapping of class to share
         Equal by default: in a case-control study, how many subjects of each group were scanned
         says nothing about the next one.
@@ -141,7 +144,21 @@ class SGBNClassifierCV(SGBNClassifier):
 
     Notes
     -----
-    With too few rows of a class for two folds, all candidates have the same weight.
+    The networks are averages over many settings, to predict with: they have more edges than any one
+    of them, and more than one would want to look at. Time grows fast with the regions: about 0.4 s
+    for 80 rows of 40, 5 s of 100, 50 s of 200.
+
+    With fewer than four rows of a class there are no folds: all candidates weigh the same.
+
+    The folds are not nested. The temperature is that of averages which leave a fold out of the
+    networks and out of the losses that weigh candidates; but these losses are of networks that
+    other folds had trained on it, and the temperature of each candidate is that of all rows. True
+    nesting would compare all candidates anew in every fold. On simulated cohorts whose groups do
+    not differ, it would have changed the log-loss by about 0.005.
+
+    The folds, and so the result, depend on `random_state` and on the order of the rows. In a small
+    sample that matters: probabilities moved by up to 0.19 when the rows were permuted. Fit with
+    several values of `random_state` to see how far yours do.
 
     Examples
     --------
@@ -173,15 +190,16 @@ class SGBNClassifierCV(SGBNClassifier):
     def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Learned:
         codes = np.searchsorted(self.classes_, labels)
         every = np.arange(len(codes))
+        moments = ClassMoments.of(values, codes, self.classes_.tolist(), names)
+        warn_about_classes(moments.scale.standardise(values), labels, min(self.pools), names)
+        folds = self._folds(values, codes, names)
+        candidates = self._compare(folds, values, codes)
+        sample = values, labels, names
         with warnings.catch_warnings():
-            # of ties and few rows in a fold: there is nothing that a user could do about them
-            warnings.simplefilter("ignore", DataWarning)
-            moments = ClassMoments.of(values, codes, self.classes_.tolist(), names)
-            folds = self._folds(values, codes, names)
-            candidates = self._compare(folds, values, codes)
-            sample = values, labels, names
+            # The fit of all rows says it once, and only that one is used.
+            warnings.simplefilter("ignore", ConvergenceWarning)
             self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
-            networks = self._networks(Fold(moments, every, every), candidates, self.slack_, *sample)
+        networks = self._networks(Fold(moments, every, every), candidates, self.slack_, *sample)
         self._record(candidates, candidates.weights(every))
         return Learned(networks)
 
@@ -190,8 +208,8 @@ class SGBNClassifierCV(SGBNClassifier):
 
     def _folds(self, values: Array, codes: Codes, names: list[str]) -> list[Fold]:
         """Folds of all repeats, the first one first; none if a class has too few rows."""
-        n_folds = min(FOLDS, int(np.bincount(codes).min()) - FEWEST_A_FOLD + 1)
-        if n_folds < 2:
+        n_folds = count_folds(codes)
+        if not n_folds:
             return []
         splitter = RepeatedStratifiedKFold(
             n_splits=n_folds, n_repeats=REPEATS, random_state=self.random_state
@@ -280,7 +298,11 @@ class SGBNClassifierCV(SGBNClassifier):
         labels: NDArray[Any],
         names: list[str],
     ) -> dict[Any, GaussianNetwork]:
-        """Networks of the training rows of a fold, which alone weigh the candidates."""
+        """Networks of the training rows of a fold, candidates weighed by the losses of these rows.
+
+        The losses are of rows that each network had not seen, but it may have seen those that this
+        fold leaves out.
+        """
         moments, rows = fold.moments, fold.train
         weights = candidates.weights(rows)
         fitted = moments.averaged(candidates.settings, weights.sum(axis=1))
@@ -296,8 +318,8 @@ class SGBNClassifierCV(SGBNClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, low, high in GRIDS:
+        for name, (holds, words) in GRIDS.items():
             given = getattr(self, name)
             numbers = list(given) if isinstance(given, Iterable) else []
-            if not numbers or not all(is_number(x) and low <= x <= high for x in numbers):
-                raise InputError(f"{name}={given!r}: give numbers from {low:g} to {high:g}.")
+            if not numbers or not all(is_number(x) and holds(x) for x in numbers):
+                raise InputError(f"{name}={given!r}: give numbers {words}.")

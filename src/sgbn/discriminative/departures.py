@@ -26,12 +26,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.discriminative.class_networks import FEWEST, Scale
-from sgbn.exceptions import InputError, shown
+from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
-from sgbn.solvers.departures import lasso_departures, residual_variances
+from sgbn.solvers.departures import TOL, lasso_departures, residual_variances
 from sgbn.solvers.order_search import search_order
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.structure.sgbn import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
@@ -52,10 +53,20 @@ class Setting(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights (classes, m, m), a row a child, and noise variances (classes, m), in the order."""
+    """Weights and noise variances of classes, variables in the order.
+
+    Attributes
+    ----------
+    B : ndarray of shape (classes, m, m)
+        A row a child.
+    variances : ndarray of shape (classes, m)
+    violation : float
+        How far the weights are from their optimum, at most.
+    """
 
     B: Array
     variances: Array
+    violation: float
 
 
 @dataclass(frozen=True)
@@ -117,37 +128,52 @@ class ClassMoments:
         pooled, m = self.pooled, len(self.order)
         S = _ridged(pooled, ridge)
         none = np.zeros((m, m))
-        B = lasso_departures(S, np.full((m, m), alpha / np.sqrt(self.sizes.sum())), none).x
+        found = lasso_departures(S, np.full((m, m), alpha / np.sqrt(self.sizes.sum())), none)
+        B, violation = found.x, found.violation
         common = np.maximum(residual_variances(S, B), SMALLEST * np.diag(S))
         if pool == 1:
             copies = len(self.sizes)
-            return Weights(np.tile(B, (copies, 1, 1)), np.tile(common, (copies, 1)))
+            return Weights(np.tile(B, (copies, 1, 1)), np.tile(common, (copies, 1)), violation)
         weights, variances = [], []
         price = DEARER * alpha * np.sqrt(np.outer(common, np.diag(S)))
         for size, own in zip(self.sizes, self.covariances, strict=True):
             blend = _ridged((1 - pool) * own + pool * pooled, ridge)
-            weights.append(B + lasso_departures(blend, price / np.sqrt(size), B).x)
+            found = lasso_departures(blend, price / np.sqrt(size), B)
+            weights.append(B + found.x)
+            violation = max(violation, found.violation)
             ratio = np.log(np.maximum(residual_variances(blend, weights[-1]) / common, SMALLEST))
             threshold = DEARER * alpha * np.sqrt(2 / size)
             departure = np.sign(ratio) * np.maximum(np.abs(ratio) - threshold, 0.0)
             variances.append(common * np.exp(departure))
-        return Weights(np.array(weights), np.array(variances))
+        return Weights(np.array(weights), np.array(variances), violation)
 
     def averaged(self, settings: Iterable[Setting], shares: Array) -> Weights:
-        """Mean of the weights and of the log-variances over settings; one order, so still a DAG."""
+        """Mean of the weights and of the log-variances over settings; one order, so still a DAG.
+
+        Warns if one of them did not converge.
+        """
         B, logs = np.zeros(self.covariances.shape), np.zeros(self.means.shape)
+        violation = 0.0
         for setting, share in zip(settings, shares, strict=True):
             if share > 0:
                 found = self.fit(setting)
                 B += share * found.B
                 logs += share * np.log(found.variances)
-        return Weights(B, np.exp(logs))
+                violation = max(violation, found.violation)
+        if violation > TOL:
+            warn(
+                f"edge weights ended {violation:.1e} from their optimum ({TOL:g} is asked for): "
+                f"without a price and a ridge, {len(self.order)} regions of {self.sizes.sum():g} "
+                "rows leave them all but free. Give alphas or ridges above 0.",
+                ConvergenceWarning,
+            )
+        return Weights(B, np.exp(logs), violation)
 
     def log_likelihoods(self, weights: Weights, share: float, values: Array) -> Array:
         """Log-likelihood of rows in the units of the data, up to a constant; (n, classes)."""
         Z = np.ascontiguousarray(self.scale.standardise(values)[:, self.order])
-        columns = []
-        for mean, B, variances in zip(self.shrunken_means(share), *weights, strict=True):
+        columns, means = [], self.shrunken_means(share)
+        for mean, B, variances in zip(means, weights.B, weights.variances, strict=True):
             U = Z - mean
             R = U - U @ B.T
             columns.append(-(np.square(R) / variances + np.log(variances)).sum(axis=1) / 2)
@@ -156,8 +182,8 @@ class ClassMoments:
     def networks(self, weights: Weights, share: float, names: list[str]) -> list[GaussianNetwork]:
         """Network of every class, in standard deviations of all rows."""
         place = np.argsort(self.order)
-        found = []
-        for mean, B, variances in zip(self.shrunken_means(share), *weights, strict=True):
+        found, means = [], self.shrunken_means(share)
+        for mean, B, variances in zip(means, weights.B, weights.variances, strict=True):
             coef = B[np.ix_(place, place)].T
             found.append(GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names))
         return found

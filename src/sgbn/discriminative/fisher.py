@@ -73,7 +73,7 @@ class NetworkScore:
     def names(self, variables: Sequence[str] | None = None) -> list[str]:
         """Names of the components, edges before biases; `variables` renames the network's."""
         variables = self.network.names if variables is None else variables
-        parents = [*variables, BIAS]
+        parents = [*variables, bias_name(variables)]
         return [f"{parents[i]} -> {variables[j]}" for i, j in np.argwhere(self.taken)]
 
     def scores(self, X: ArrayLike) -> Array:
@@ -139,8 +139,9 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         "information" divides each component by the square root of its Fisher information, the
         expectation of its square under the network of the class; see `fisher_information`.
     variances : {"class", "unit", "pooled"}, default="class"
-        Noise variances: of each class; 1, one way to predefine them as in the paper; or the
-        means over the classes, weighted by their sizes if networks are learned here.
+        Noise variances: of each class; 1 in the units of X, one way to predefine them as in the
+        paper; or the means over the classes, weighted by their sizes if networks are learned here.
+        "unit" of `SGBNClassifier`, which standardises, is the variance of each region instead.
     networks : mapping of class to network, sequence of networks, or network, optional
         Take these instead of learning: `GaussianNetwork` or densities with a score function.
         Variables are found by name if X is a table, else by position. `fit` then ignores y.
@@ -264,6 +265,14 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         networks = with_variances(networks, self.variances, sizes)
         scores = {c: NetworkScore(d, self.edges, self.scaling) for c, d in networks.items()}
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
+
+
+def bias_name(variables: Sequence[str]) -> str:
+    """Name the bias where a variable may be called so, too."""
+    name = BIAS
+    while name in variables:
+        name = f"({name})"
+    return name
 
 
 def fisher_kernel(

@@ -20,12 +20,12 @@ from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
 from sgbn.discriminative.fisher import FisherVectors, parameters_of
 from sgbn.discriminative.likelihood import SGBNClassifier
-from sgbn.exceptions import InputError, shown, warn
+from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
-from sgbn.validation import check_data, is_number, read_labels
+from sgbn.validation import check_classification, check_data, is_number
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -98,16 +98,9 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None.")
-        values = check_data(self, X)
+        values, labels, self.classes_ = check_classification(self, X, y)
         self._check_parameters()
-        labels = read_labels(y, len(values))
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"y has one class, {shown(self.classes_[0])}: a classifier needs two or more."
-            )
+        codes = np.searchsorted(self.classes_, labels)
         self.classifier_ = self._fitted(X if hasattr(X, "columns") else values, labels)
         networks, self._scale = standardised(self.classifier_.networks_, values)
         Z = self._scale.standardise(values)
@@ -206,13 +199,13 @@ def best_components(vectors: FisherVectors, Z: Array, codes: Codes, k: int) -> C
     if all(isinstance(network, GaussianNetwork) for network in networks):
         heights = edge_scores(Z, codes, networks)[:, parameters_of(networks[0])].ravel()
     else:
-        heights = _correlation_ratios(vectors.transform(Z), codes)
+        heights = _ratios_of_vectors(vectors.transform(Z), codes)
     ranked = np.argsort(-np.round(heights, TIE_DIGITS), kind="stable")
     return np.sort(ranked[:k])
 
 
-def _correlation_ratios(Phi: Array, codes: Codes) -> Array:
-    """Compute, for any components, what `edge_scores` has in closed form."""
+def _ratios_of_vectors(Phi: Array, codes: Codes) -> Array:
+    """Correlation ratios from the vectors: only networks have the closed form of `edge_scores`."""
     U = Phi - Phi.mean(axis=0)
     groups = [U[codes == c] for c in range(codes.max() + 1)]
     between = np.add.reduce([len(own) * own.mean(axis=0) ** 2 for own in groups])

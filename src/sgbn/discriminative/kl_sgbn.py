@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sgbn.discriminative.explanation import Explanation
 from sgbn.discriminative.fisher_objective import RADII, PairwiseFisherKernels
-from sgbn.discriminative.moved import MovedClassifier, minimise
+from sgbn.discriminative.moved import MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
@@ -93,7 +94,7 @@ class KLSGBNClassifier(MovedClassifier):
         self.radius = radius
         self.max_iter = max_iter
 
-    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+    def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         u0 = likelihoods.moves.project(likelihoods.moves.u0)
         bound = PairwiseFisherKernels(likelihoods, self.C, u0, self.radius)
         return minimise(bound, likelihoods.moves, u0, self.max_iter)
@@ -109,17 +110,27 @@ class KLSGBNClassifier(MovedClassifier):
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
         return 1.0 if self.shared else super()._fit_temperature(values, labels, names)
 
+    def explain(self, X: ArrayLike, of: Any = None, against: Any = None) -> Explanation:
+        """As in `SGBNClassifier`; a network that all classes share has no ratio to explain."""
+        self._check_not_shared()
+        return super().explain(X, of, against)
+
     def _scores(self, X: ArrayLike) -> Array:
+        self._check_not_shared()
+        return super()._scores(X)
+
+    def _check_not_shared(self) -> None:
         if self.shared:
             raise InputError(
                 "one network for all classes gives each the same likelihood. Predict by "
                 "FisherSVMClassifier(KLSGBNClassifier(shared=True))."
             )
-        return super()._scores(X)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not is_number(self.C) or not 0 < self.C < np.inf:
             raise InputError(f"C={self.C!r}: give a positive number.")
+        if not isinstance(self.shared, bool | np.bool_):
+            raise InputError(f"shared={self.shared!r}: give True or False.")
         if self.radius not in RADII:
             raise InputError(f"radius={self.radius!r}: give 'scatter' or 'ball'.")

@@ -9,7 +9,8 @@ and one number, fitted on rows that the networks have not seen, puts that right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -29,16 +30,17 @@ from sgbn.discriminative.class_networks import (
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
 from sgbn.discriminative.fisher import CHOICES
-from sgbn.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.validation import check_data, column_names, is_number, read_labels
+from sgbn.validation import check_classification, check_data, column_names, is_number
 
 Array = NDArray[np.float64]
 
 FOLDS = 5  # for the temperature
-FEWEST_A_FOLD = 3  # rows of a class that training must keep in each fold
+FEWEST_A_FOLD = 3  # rows of a class that training keeps in every fold
 TEMPERATURES = (1e-3, 10.0)
+AT_BOUND = 2.0  # times the lowest temperature: no more than that is as good as the lowest
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         Learns the network of a class; `SGBN` with one gamma for all classes by default.
     variances : {"class", "pooled", "unit"}
         Noise variances: of each class, their mean, or those of the regions over all classes
-        together (1 in standardised data, as in the paper).
+        together: 1 in standardised data, as in the paper. "unit" of `FisherVectors`, which does
+        not standardise, is 1 in the units of the data.
     pool : float
         Share of the pooled covariance in each class's own, from 0 (the paper) to 1.
     priors : {"empirical", "equal"} or mapping of class to share
     temperature : "cv" or float
         What the log-likelihoods are multiplied by. "cv" fits it on rows that the networks have not
-        seen, in five folds of the training rows; with too few rows of a class for that it is 1.
+        seen, in five folds of the training rows (four if a class has four rows); with fewer than
+        four rows of a class it is 1.
     random_state : int
         Of the folds.
 
@@ -117,22 +121,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None.")
-        values = check_data(self, X)
+        values, labels, self.classes_ = check_classification(self, X, y)
         self._check_parameters()
-        labels = read_labels(y, len(values))
         names = column_names(self, X)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"y has one class, {shown(self.classes_[0])}: a classifier needs two or more."
-            )
         self.priors_ = self._class_priors(labels)
         with one_blas_thread():  # more would wait for each other over such small matrices
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks
             self.temperature_ = self._fit_temperature(values, labels, names)
+        self._warn_about_temperature(labels)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -164,15 +161,22 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         of, against : class labels, optional
             The ratio is that of the first over the second; by default of the last class over the
-            first.
+            first. It is of the likelihoods themselves: the log-odds of `predict_proba` are the
+            temperature times it, and the log-ratio of the priors.
         """
         check_is_fitted(self)
         values = check_data(self, X, reset=False)
         classes = self.classes_.tolist()
-        pair = [classes[-1] if of is None else of, classes[0] if against is None else against]
-        for label in pair:
-            if label not in classes:
+        for label in (of, against):
+            if label is not None and label not in classes:
                 raise InputError(f"no class is called {label!r}. {did_you_mean(label, classes)}")
+        if of is None:
+            of = classes[-1] if against != classes[-1] else classes[0]
+        if against is None:
+            against = classes[0] if of != classes[0] else classes[-1]
+        if of == against:
+            raise InputError(f"of and against are both {of!r}: give two classes to compare.")
+        pair = [of, against]
         first, second = (self.networks_[label] for label in pair)
         return explain_ratio(first, second, values)
 
@@ -206,51 +210,99 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     ) -> Array | None:
         """Log-likelihoods of rows under networks that have not seen them; None if too few."""
         codes = np.searchsorted(self.classes_, labels)
-        n_folds = min(FOLDS, int(np.bincount(codes).min()) - FEWEST_A_FOLD + 1)
-        if n_folds < 2:
+        n_folds = count_folds(codes)
+        if not n_folds:
             return None
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
         unseen = np.empty((len(values), len(self.classes_)))
         for train, test in folds.split(values, codes):
-            try:
-                networks = self._learn(values[train], labels[train], names).networks
-            except InputError as error:  # such as a region that is constant in a fold
-                raise InputError(
-                    f"in a fold for the temperature: {error} Or set temperature=1."
-                ) from error
+            networks = self._fold_networks(values[train], labels[train], names)
             unseen[test] = log_likelihoods(networks, values[test])
         return unseen
+
+    def _fold_networks(
+        self, values: Array, labels: NDArray[Any], names: list[str]
+    ) -> dict[Any, GaussianNetwork]:
+        try:
+            with warnings.catch_warnings():
+                # of ties and few rows: the fit of all rows has said what a user can act on
+                warnings.simplefilter("ignore", DataWarning)
+                return self._learn(values, labels, names).networks
+        except InputError as error:  # such as a region that is constant in a fold
+            raise InputError(
+                f"in a fold for the temperature: {error} Or set temperature=1."
+            ) from error
+
+    def _warn_about_temperature(self, labels: NDArray[Any]) -> None:
+        lowest = TEMPERATURES[0]
+        if self.temperature != "cv" or self.temperature_ > AT_BOUND * lowest:
+            return
+        counts = np.unique(labels, return_counts=True)[1]
+        smallest = counts.argmin()
+        warn(
+            f"the temperature fell to {self.temperature_:.2g} ({lowest:g} is the lowest): the "
+            "networks did not tell the classes apart in rows that they had not seen, so that "
+            "probabilities are little more than the priors. Take fewer regions, or add subjects; "
+            f"class {shown(self.classes_[smallest])} ({counts[smallest]} rows) has the fewest."
+        )
 
     def _class_priors(self, labels: NDArray[Any]) -> Array:
         classes, counts = np.unique(labels, return_counts=True)
         shares = counts.astype(float)
-        if self.priors == "equal":
+        if isinstance(self.priors, Mapping):
+            shares = given_shares(self.priors, classes.tolist())
+        elif self.priors == "equal":
             shares = np.ones(len(classes))
-        elif isinstance(self.priors, Mapping):
-            known = {str(name): share for name, share in self.priors.items()}
-            given = [known.get(str(label)) for label in classes.tolist()]
-            if not all(is_number(share) and share > 0 for share in given):
-                raise InputError(
-                    f"priors is {self.priors!r}: give a positive share for each of the classes "
-                    f"{listed(classes.tolist())}."
-                )
-            shares = np.array(given, dtype=float)
         normalised: Array = shares / shares.sum()
         return normalised
 
     def _check_parameters(self) -> None:
-        if self.variances not in CHOICES["variances"]:
+        if not _is_one_of(self.variances, CHOICES["variances"]):
             raise InputError(
                 f"variances={self.variances!r}: give one of {listed(CHOICES['variances'])}."
             )
         if not is_number(self.pool) or not 0 <= self.pool <= 1:
             raise InputError(f"pool is {self.pool!r}: give a number from 0 to 1.")
-        if not isinstance(self.priors, Mapping) and self.priors not in ("empirical", "equal"):
+        named = _is_one_of(self.priors, ("empirical", "equal"))
+        if not named and not isinstance(self.priors, Mapping):
             raise InputError(
-                f"priors={self.priors!r}: give 'empirical', 'equal' or a share for each class."
+                f"priors={self.priors!r}: give 'empirical', 'equal' or a mapping of each class to "
+                "its share."
             )
-        if self.temperature != "cv" and not (is_number(self.temperature) and self.temperature > 0):
+        given = is_number(self.temperature) and 0 < self.temperature < np.inf
+        if not given and not _is_one_of(self.temperature, ("cv",)):
             raise InputError(f"temperature={self.temperature!r}: give 'cv' or a positive number.")
+
+
+def count_folds(codes: NDArray[np.intp]) -> int:
+    """Folds in which every class keeps enough rows to train on; 0 if there are none."""
+    smallest = int(np.bincount(codes).min())
+    return min(FOLDS, smallest) if smallest > FEWEST_A_FOLD else 0
+
+
+def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
+    """Share of each class, by keys that equal the classes or read like them."""
+    named = {str(label): label for label in classes}
+    shares = {}
+    for key, share in priors.items():
+        label = key if key in classes else named.get(str(key))
+        if label is None:
+            raise InputError(
+                f"priors has a share of {shown(key)}, which is no class of y. "
+                f"{did_you_mean(key, classes)}"
+            )
+        shares[label] = share
+    given = [shares.get(label) for label in classes]
+    if not all(is_number(share) and 0 < share < np.inf for share in given):
+        raise InputError(
+            f"priors={dict(priors)!r}: give a positive share for each of the classes "
+            f"{listed(classes)}."
+        )
+    return np.array(given, dtype=float)
+
+
+def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
+    return isinstance(value, str) and value in choices
 
 
 def posterior_scores(likelihoods: Array, temperature: float, priors: Array) -> Array:

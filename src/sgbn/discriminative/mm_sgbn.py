@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import TOL, MovedClassifier
+from sgbn.discriminative.moved import TOL, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
 from sgbn.exceptions import InputError, warn
 from sgbn.solvers.linear_residuals import margins, minimise_margin
@@ -17,9 +17,10 @@ Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
 
-# Widths of the smoothed hinge in standard deviations of the margins, and how well each is solved:
-# the wide one only leads the way.
-WIDTHS = {0.1: 1e-3, 0.03: 1e-5}
+# Widths of the smoothed hinge in standard deviations of the margins, and how well each is solved.
+# The wide one leads the way; the last ones are times nu, whose few margins they must not blur.
+WIDE, LEAD = 0.05, 1e-3
+NARROW, SETTLED = 0.02, 2e-4
 
 
 class MMSGBNClassifier(MovedClassifier):
@@ -90,7 +91,7 @@ class MMSGBNClassifier(MovedClassifier):
         self.nu = nu
         self.max_iter = max_iter
 
-    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
+    def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
         u = best = moves.project(moves.u0)
         margin = exact_margin(likelihoods, best, self.nu)
@@ -98,7 +99,7 @@ class MMSGBNClassifier(MovedClassifier):
         spread = float(margins(L, likelihoods.residuals.codes)[0].std())
         spread = spread if spread > ROUND_OFF else 1.0
         n_iter = 0
-        for width, stall in WIDTHS.items():
+        for width, stall in ((WIDE, LEAD), (NARROW * self.nu, SETTLED * self.nu)):
             u, rounds, _ = minimise_margin(
                 likelihoods.residuals,
                 moves.offsets,
@@ -120,7 +121,7 @@ class MMSGBNClassifier(MovedClassifier):
                 "lie on the wrong side, and the objective no longer rewards any margin. Raise nu, "
                 "or take CLSGBNClassifier, which has no such limit."
             )
-        return best, n_iter
+        return Optimum(best, n_iter, rounds < self.max_iter)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

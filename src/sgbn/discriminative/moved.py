@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import component_scores, present_edges, select_edges
-from sgbn.discriminative.fisher import BIAS
+from sgbn.discriminative.fisher import bias_name
 from sgbn.discriminative.likelihood import Learned, SGBNClassifier
 from sgbn.discriminative.moves import RIDGE, Moves, fitting_error, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.solvers.projected_gradient import spg
@@ -29,7 +31,7 @@ Places = tuple[NDArray[np.intp], ...]
 
 TOL = 1e-5  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
-ROUNDS = 5  # in which the order is solved anew; two are usual
+ROUNDS = 5  # in which the order is solved anew; it mostly stays, as all its pairs get a weight
 HELD = 1e-2  # ridge where every pair may move: a class has rarely rows enough to hold them all
 LIGHT = 0.01  # weight of an edge that has no say in the order; the paper draws none below it
 CHANGE_FIELDS = (
@@ -64,6 +66,14 @@ class Moved(Learned):
     n_iter: int
 
 
+class Optimum(NamedTuple):
+    """Where a minimisation ended, after how many iterations, and whether it settled there."""
+
+    u: Array
+    n_iter: int
+    settled: bool
+
+
 class _Round(NamedTuple):
     """Parameters of each network after a minimisation."""
 
@@ -81,8 +91,8 @@ class MovedClassifier(SGBNClassifier, ABC):
     max_iter: int
 
     @abstractmethod
-    def _optimise(self, likelihoods: MovingLikelihoods) -> tuple[Array, int]:
-        """Best u, and the iterations that it took."""
+    def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
+        """Minimise from the start."""
 
     def edge_changes(self) -> NDArray[Any]:
         """Edges and biases that were moved, the largest change first.
@@ -96,11 +106,15 @@ class MovedClassifier(SGBNClassifier, ABC):
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
         for label, own in _by_class(learned.after, learned.moves.classes).items():
-            names = [*learned.after[label].names, BIAS]
-            pairs = (theta_of(learned.before[label]), theta_of(learned.after[label]))
-            before, after = (theta[own.parents, own.children] for theta in pairs)
-            sources = [names[k] for k in own.parents]
-            targets = [names[k] for k in own.children]
+            names = [*learned.after[label].names]
+            names.append(bias_name(names))
+            pairs = theta_of(learned.before[label]), theta_of(learned.after[label])
+            moved = pairs[0] != pairs[1]  # edges that a new order took away among them
+            moved[own.parents, own.children] = True
+            before, after = (theta[moved] for theta in pairs)
+            parents, children = np.nonzero(moved)
+            sources = [names[k] for k in parents]
+            targets = [names[k] for k in children]
             labels = [label] * len(sources)
             rows += zip(labels, sources, targets, before, after, after - before, strict=True)
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
@@ -129,7 +143,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         before = self._standardised_networks(Z, labels, names)
         starts = _distinct(before)
         variances = np.array([network.noise_variance for network in starts])
-        sample = Sample(Z, codes, variances, np.log(self.priors_)[: len(starts)])
+        sample = Sample(Z, codes, variances, self._log_priors()[: len(starts)])
         rows = [codes == c for c in range(len(starts))] if len(starts) > 1 else [codes >= 0]
         thetas = [theta_of(network) for network in starts]
         if self.edges == "all":
@@ -187,13 +201,27 @@ class MovedClassifier(SGBNClassifier, ABC):
         return Moves(tuple(parts))
 
     def _moved_by(self, sample: Sample, moves: Moves) -> _Round:
-        u, n_iter = self._optimise(MovingLikelihoods.of(sample, moves))
-        return _Round(moves.thetas(moves.project(u)), moves, n_iter)
+        found = self._optimise(MovingLikelihoods.of(sample, moves))
+        if not found.settled:
+            warnings.warn(
+                f"the move was still gaining after max_iter={self.max_iter} iterations. Raise "
+                "max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return _Round(moves.thetas(moves.project(found.u)), moves, found.n_iter)
+
+    def _log_priors(self) -> Array:
+        """Of the classes, in the unit of the log-likelihoods."""
+        logarithms: Array = np.log(self.priors_)
+        return logarithms
 
     def _move_in_rounds(
         self, sample: Sample, rows: list[NDArray[np.bool_]], thetas: list[Array]
     ) -> _Round:
         """Minimise over every pair that the order allows, and solve the order anew, in turn.
+
+        Light edges have no say in the new order. What the last round found counts.
 
         Paper: Algorithm 1, step 6, and Algorithm 2, steps 1 and 2.
         """
@@ -204,7 +232,14 @@ class MovedClassifier(SGBNClassifier, ABC):
         orders = [levels(theta[:-1]) for theta in thetas]
         for _ in range(ROUNDS):
             places = [_allowed(order) for order in orders]
+            if not any(order.any() for order in orders):
+                warn(
+                    "the networks at the start have no edges, and their order allows none: only "
+                    "biases move. Give a learner that finds edges (a smaller alpha or gamma)."
+                )
             moves = self._moves(sample.values, rows, thetas, places, limits, HELD)
+            if not all(part.feasible for part in moves.classes):
+                break  # the new order lost edges that the fit cannot do without
             moved = self._moved_by(sample, moves)
             thetas = [_without_light_edges(theta) for theta in moved.thetas]
             last, orders = orders, [levels(theta[:-1]) for theta in thetas]
@@ -214,6 +249,9 @@ class MovedClassifier(SGBNClassifier, ABC):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        whole = is_number(self.max_iter) and self.max_iter == int(self.max_iter)
+        if not whole or self.max_iter < 1:
+            raise InputError(f"max_iter={self.max_iter!r}: give a whole number from 1 on.")
         whole = is_number(self.edges) and self.edges == int(self.edges) and self.edges >= 1
         if not whole and self.edges not in ("present", "all"):
             raise InputError(f"edges={self.edges!r}: give a number of edges, 'present' or 'all'.")
@@ -254,7 +292,7 @@ def _without_light_edges(theta: Array) -> Array:
 
 def minimise(
     objective: Objective, moves: Moves, u0: Array, max_iter: int, stall: float = STALL
-) -> tuple[Array, int]:
+) -> Optimum:
     """Spectral projected gradient from u0, on the objective in units of its value at the start.
 
     It also ends when ten iterations gain less than the share `stall`.
@@ -269,4 +307,4 @@ def minimise(
 
     limits = moves.offsets, moves.radii
     found = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=stall)
-    return found.x, found.n_iter
+    return Optimum(found.x, found.n_iter, found.n_iter < max_iter)

@@ -53,6 +53,8 @@ class ClassMoves:
     radius : float
     error, limit : float
         Fitting error at the start, and what it may be at most.
+    feasible : bool
+        Whether any u is within the limit.
     """
 
     start: Array
@@ -65,6 +67,7 @@ class ClassMoves:
     radius: float
     error: float
     limit: float
+    feasible: bool
 
     def theta(self, u: Array) -> Array:
         """All parameters at u."""
@@ -157,11 +160,12 @@ def moves_of(
         Share of the fitting error that may be added.
     anchor : {"fit", "start"}
         "fit": h <= (1 + slack) h(start), the paper's constraint, a ball around least squares.
-        "start": a ball around the start, of the size slack h(start).
+        "start": a ball around the start, of the size slack h(start); h may exceed the start's by
+        more than that, and `limit` says by how much.
     ridge : float
         As a share of the mean square of the moving columns.
     limit : float, optional
-        Of h, instead of (1 + slack) h(start).
+        Of h, instead of (1 + slack) h(start); for "fit".
     """
     X = with_bias(values)
     error = fitting_error(values, theta)
@@ -171,11 +175,15 @@ def moves_of(
     moving = children[starts[:-1]]
     factors, to_fit = whiten(X.T @ X, theta, parents, moving, starts, ridge)
     start = theta[parents, children]
-    limit = (1 + slack) * error if limit is None else limit
     if anchor == "start":
-        centre, u0, room = start, np.zeros(len(start)), limit - error
+        centre, u0, room = start, np.zeros(len(start)), slack * error
+        # the error at u is error - 2 to_fit'u + u'u
+        limit = error + 2 * float(np.sqrt(room * (to_fit @ to_fit))) + room
     else:
+        limit = (1 + slack) * error if limit is None else limit
         centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit
         room = limit - error + float(to_fit @ to_fit)
     radius = float(np.sqrt(max(room, 0.0)))
-    return ClassMoves(theta, parents, children, starts, centre, factors, u0, radius, error, limit)
+    return ClassMoves(
+        theta, parents, children, starts, centre, factors, u0, radius, error, limit, room >= 0
+    )

@@ -1,4 +1,4 @@
-r"""What discriminative learning minimises, as functions of the coordinates u of `Moves`.
+r"""Likelihoods of a sample as functions of the coordinates u of `Moves`.
 
 Log-likelihoods up to a constant are
 
@@ -20,9 +20,7 @@ from sgbn.discriminative.moves import Moves, with_bias
 from sgbn.solvers.linear_residuals import (
     LinearResiduals,
     likelihoods_at,
-    log_loss,
     margins,
-    soft_margin,
 )
 from sgbn.solvers.max_margin import MaxMargin, max_margin
 from sgbn.solvers.whitening import regressors
@@ -118,40 +116,6 @@ class MovingLikelihoods:
         L = np.empty_like(self.residuals.rest)
         likelihoods_at(self.residuals, u, np.empty_like(self.residuals.A), L)
         return L
-
-
-class MaxMarginObjective:
-    r"""Soft margin of the log-likelihood ratios, with the strongest wrong class as the rival.
-
-    .. math:: F = \min_{r \ge 0} -r + \frac{1}{\nu n} \sum_i \max(0, r - g_i), \qquad
-              g_i = L_{y_i}(x_i) - \max_{c \ne y_i} L_c(x_i)
-
-    with the hinge smoothed over a width `delta`.
-
-    Paper: Eq. 3.11, in its nu form.
-    """
-
-    def __init__(self, likelihoods: MovingLikelihoods, nu: float, delta: float) -> None:
-        self.likelihoods, self.nu, self.delta = likelihoods, nu, delta
-
-    def __call__(self, u: Array) -> tuple[float, Array]:
-        """Value and gradient."""
-        gradient = np.empty_like(u)
-        value = soft_margin(self.likelihoods.residuals, u, self.nu, self.delta, gradient)
-        return value, gradient
-
-
-class ConditionalLikelihood:
-    r"""Mean of -log p(y | x), with the log-likelihoods times a temperature."""
-
-    def __init__(self, likelihoods: MovingLikelihoods, temperature: float) -> None:
-        self.likelihoods, self.temperature = likelihoods, temperature
-
-    def __call__(self, u: Array) -> tuple[float, Array]:
-        """Value and gradient."""
-        gradient = np.empty_like(u)
-        value = log_loss(self.likelihoods.residuals, u, self.temperature, gradient)
-        return value, gradient
 
 
 def exact_margin(likelihoods: MovingLikelihoods, u: Array, nu: float) -> MaxMargin:

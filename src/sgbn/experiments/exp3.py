@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sgbn.cohort import Cohort
 from sgbn.datasets import simulate_cohort
 from sgbn.exceptions import InputError
-from sgbn.experiments.data import data_folder, read_neuro
+from sgbn.experiments.data import content, data_folder, read_neuro
 from sgbn.experiments.exp3_intervals import Estimate, average, estimate
 from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
 from sgbn.experiments.exp3_peers import COVARIATES_ALONE, covariates_alone, peers
@@ -73,8 +73,8 @@ class Sample:
     @property
     def digest(self) -> str:
         """Short name of what is in it, to tell two tables apart."""
-        values = b"" if self.cohort is None else self.cohort.values.tobytes()
-        return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(values).hexdigest()[:16]}"
+        known = b"" if self.cohort is None else content(self.cohort)
+        return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
 
 
 def samples(settings: Settings) -> dict[str, Sample]:
@@ -84,6 +84,9 @@ def samples(settings: Settings) -> dict[str, Sample]:
     the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality of
     the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism affects.
     COBRE and IXI are split in the sizes of the paper's PET data too.
+
+    The benchmark of `SGBNClassifierCV` (benchmarks/classifiers.py) has other groups of IXI, the
+    middle and the oldest third, and fewer covariates: its figures cannot be compared with these.
     """
     simulated = {
         name: Sample((settings.sizes[0], SIMULATED_TEST), differ=differ)
@@ -92,12 +95,14 @@ def samples(settings: Settings) -> dict[str, Sample]:
     folder = data_folder()
     if folder is None or not (folder / "neuro").is_dir():
         return simulated
-    tables = {name: one_site(cohort) for name, cohort in _real_tables(folder).items()}
-    real = {name: Sample(settings.sizes, cohort) for name, cohort in tables.items()}
-    smaller = {
-        f"{name}{SMALLER}": Sample(settings.smaller, tables[name]) for name in ("cobre", "ixi")
+    tables = _real_tables(folder)
+    sizes = {name: (name, settings.sizes) for name in tables}
+    sizes |= {f"{name}{SMALLER}": (name, settings.smaller) for name in ("cobre", "ixi")}
+    real = {
+        name: _to_split(tables[table], parts, f"the table {table!r}")
+        for name, (table, parts) in sizes.items()
     }
-    return real | smaller | simulated
+    return real | simulated
 
 
 def _real_tables(folder: Path) -> dict[str, Cohort]:
@@ -122,18 +127,28 @@ def table_samples(cohort: Cohort, settings: Settings) -> dict[str, Sample]:
             f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
             "compares two. Name the column of the groups (--group), or two of them (--groups)."
         )
-    if sum(settings.sizes) > len(cohort):
+    return {TABLE: _to_split(cohort, settings.sizes, "the table")}
+
+
+def _to_split(cohort: Cohort, sizes: tuple[int, int], called: str) -> Sample:
+    """Sample of a table that has subjects enough."""
+    if sum(sizes) > len(cohort):
         raise InputError(
-            f"the table has {len(cohort)} subjects, fewer than {settings.sizes[0]} for training "
-            f"and {settings.sizes[1]} for testing. Give smaller numbers (--train, --test)."
+            f"{called} has {len(cohort)} subjects, fewer than {sizes[0]} for training and "
+            f"{sizes[1]} for testing. Give smaller numbers (--train, --test)."
         )
-    return {TABLE: Sample(settings.sizes, one_site(cohort))}
+    return Sample(sizes, one_site(cohort))
 
 
 def one_site(cohort: Cohort) -> Cohort:
     """Forget the site where there is only one."""
     several = cohort.site is not None and len(np.unique(cohort.site)) > 1
     return cohort if several else replace(cohort, site=None)
+
+
+def a_group(sizes: tuple[int, int]) -> int:
+    """Subjects to simulate in each of two groups; an odd total leaves one over."""
+    return (sum(sizes) + 1) // 2
 
 
 class Problem(NamedTuple):
@@ -152,7 +167,7 @@ def draw(sample: Sample, split: int, seed: int) -> tuple[Cohort, NDArray[Any], N
     n_train, n_test = sample.sizes
     cohort = sample.cohort
     if cohort is None:
-        cohort = simulate_cohort((n_train + n_test) // 2, rng, differ=sample.differ)
+        cohort = simulate_cohort(a_group(sample.sizes), rng, differ=sample.differ)
     splitter = StratifiedShuffleSplit(
         1, train_size=n_train, test_size=n_test, random_state=int(rng.integers(2**31))
     )
@@ -250,7 +265,9 @@ def _task(sample: Sample, split: int, settings: Settings) -> dict[str, Any]:
     outcomes |= {method.label: evaluate(method.make(), problem) for method in grid()}
     if problem.covariates[0].shape[1]:
         outcomes[COVARIATES_ALONE] = evaluate(covariates_alone(), problem, on_covariates=True)
-    return {"overlap": sample.overlap, "sizes": sample.sizes, **as_columns(outcomes)}
+    regions = (len(cohort.regions), problem.train.shape[1])
+    described = {"overlap": sample.overlap, "sizes": sample.sizes, "regions": regions}
+    return described | as_columns(outcomes)
 
 
 def as_columns(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
@@ -261,17 +278,26 @@ def as_columns(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Data:
-    """All splits of one sample: ``values[field]`` has an axis for methods and one for splits."""
+    """All splits of one sample: ``values[field]`` has an axis for methods and one for splits.
+
+    `regions` are those of the sample and how many were kept; empty in runs that did not note it.
+    """
 
     methods: list[str]
     values: Arrays
     overlap: float
     sizes: tuple[int, int]
+    regions: tuple[int, ...] = ()
 
     def of(self, method: str, field: str = "balanced") -> NDArray[Any]:
         """One field of the outcomes of a method, a split each."""
         column: NDArray[Any] = self.values[field][self.methods.index(method)]
         return column
+
+    def mean(self, method: str, field: str = "balanced") -> float:
+        """Mean over the splits that have the field; NaN where none has it."""
+        found = self.of(method, field)
+        return float(np.nanmean(found)) if np.isfinite(found).any() else np.nan
 
     def estimate(self, values: Array) -> Estimate:
         """Mean over the splits, with the error that fits how they were made."""
@@ -315,8 +341,9 @@ def read(folder: Path) -> Results:
         values = {field: np.array([task[field] for task in tasks]).T for field in Outcome._fields}
         first = tasks[0]
         n_train, n_test = first["sizes"].tolist()
+        regions = tuple(first["regions"].tolist()) if "regions" in first else ()
         overlap = float(first["overlap"])
-        data[name] = Data(first["methods"].tolist(), values, overlap, (n_train, n_test))
+        data[name] = Data(first["methods"].tolist(), values, overlap, (n_train, n_test), regions)
     return Results(data)
 
 

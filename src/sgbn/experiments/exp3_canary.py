@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.exp3 import (
     Outcome,
     Sample,
     Settings,
+    a_group,
     as_columns,
     draw,
     evaluate,
@@ -29,10 +32,11 @@ from sgbn.experiments.exp3_intervals import LEVEL, Estimate, estimate
 from sgbn.experiments.exp3_methods import at_base
 from sgbn.experiments.exp3_peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.experiments.markdown import provenance, table
-from sgbn.preprocessing import RegionSelector
+from sgbn.preprocessing import RegionImputer, RegionSelector
 from sgbn.runs import Arrays, read_result, run_study
 
 SHUFFLES = 50
+FEWEST_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
 CONTROL = "control: regions chosen by all rows, shrinkage LDA"
 LEAKING = "shrinkage LDA"  # the classifier of the control
 REGIONS = 90  # of the simulated cohort that stands in for a table
@@ -43,7 +47,7 @@ def canary_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
     tables = [one for one in data.values() if one.cohort is not None]
     if tables:
         return max(tables, key=lambda one: (len(one.cohort.regions), one.sizes))  # type: ignore[union-attr]
-    cohort = simulate_cohort(sum(settings.sizes) // 2, settings.seed, regions=REGIONS)
+    cohort = simulate_cohort(a_group(settings.sizes), settings.seed, regions=REGIONS)
     return Sample(settings.sizes, cohort)
 
 
@@ -55,7 +59,10 @@ def all_pipelines(seed: int) -> dict[str, Any]:
 def shuffle_outcomes(
     sample: Sample, shuffle: int, settings: Settings, classifiers: Mapping[str, Any]
 ) -> dict[str, Outcome]:
-    """Outcomes of the pipelines, and of the control, on one shuffle of the labels."""
+    """Outcomes of the pipelines, and of the control, on one shuffle of the labels.
+
+    There is no control where all regions are kept: it would have none to choose.
+    """
     rng = np.random.default_rng([settings.seed, shuffle, 1])  # 1: not the stream of the splits
     cohort, train, test = draw(sample, shuffle, settings.seed)
     y = np.asarray(cohort.group).copy()
@@ -65,12 +72,18 @@ def shuffle_outcomes(
     outcomes = {name: evaluate(one, problem) for name, one in classifiers.items()}
     if problem.covariates[0].shape[1]:
         outcomes[COVARIATES_ALONE] = evaluate(covariates_alone(), problem, on_covariates=True)
-    both = np.concatenate([train, test])
-    leak = RegionSelector(settings.regions).fit(cohort.values[both], y[both])
-    peeked = cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
-    leaky = prepare(peeked, y, train, test, settings.regions)
-    outcomes[CONTROL] = evaluate(peers(shuffle)[LEAKING], leaky)
+    if settings.regions < len(cohort.regions):
+        peeked = _peek(cohort, y, np.concatenate([train, test]), settings.regions)
+        leaky = prepare(peeked, y, train, test, settings.regions)
+        outcomes[CONTROL] = evaluate(peers(shuffle)[LEAKING], leaky)
     return outcomes
+
+
+def _peek(cohort: Cohort, y: NDArray[Any], rows: NDArray[Any], regions: int) -> Cohort:
+    """Keep the regions that tell most about y in these rows, its gaps filled in by all of them."""
+    filled = RegionImputer().fit_transform(cohort.values[rows])
+    leak = RegionSelector(regions).fit(filled, y[rows])
+    return cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
 
 
 def run(
@@ -105,6 +118,15 @@ class Verdict(NamedTuple):
         """Whether a half is within the interval."""
         return self.low <= 0.5 <= self.high
 
+    @property
+    def said(self) -> str:
+        """The same in words, where there are shuffles enough to tell."""
+        if np.isnan(self.estimate.mean):
+            return "not measured"
+        if self.estimate.df + 1 < FEWEST_SHUFFLES:
+            return "too few shuffles"
+        return "yes" if self.quiet else "**no**"
+
 
 def verdicts(outcomes: Mapping[str, Any]) -> dict[str, Verdict]:
     """Verdict on each pipeline; the intervals hold for all together (Bonferroni).
@@ -131,32 +153,63 @@ def report(folder: Path) -> str:
     """Table of a finished run, as Markdown."""
     study = json.loads((folder / "study.json").read_text())
     outcomes = read(folder)
-    control = verdicts({CONTROL: outcomes.pop(CONTROL)})[CONTROL]
+    control = verdicts({name: outcomes.pop(name) for name in [CONTROL] if name in outcomes})
     found = verdicts(outcomes)
-    loud = [name for name, verdict in found.items() if not verdict.quiet]
-    shuffles = study["settings"]["splits"]
+    shuffles, regions = (study["settings"][name] for name in ("splits", "regions"))
     lines = [
         f"# Exp-III: the canary, {shuffles} shuffles of the labels",
         "",
-        f"{len(found) - len(loud)} of {len(found)} pipelines: a half is within the joint interval"
-        + (f"; not so: {', '.join(loud)}." if loud else "."),
-        f"The control, which chooses its regions by all rows, is "
-        f"{'not caught' if control.quiet else 'caught'}.",
+        _on_pipelines(found, shuffles),
+        _on_control(control.get(CONTROL), regions),
         "",
         *table(
             ["pipeline", "mean balanced accuracy", "joint interval", "0.5 within"],
-            [_row(name, verdict) for name, verdict in (*found.items(), (CONTROL, control))],
+            [_row(name, verdict) for name, verdict in (found | control).items()],
         ),
         "",
         f"Intervals hold for all pipelines together ({LEVEL:.0%}, Bonferroni). Labels are shuffled "
-        "within the training and within the test part; regions are chosen inside the training part "
-        "by the shuffled labels.",
+        "within the training and within the test part; where there are more regions than "
+        f"{regions}, they are chosen inside the training part by the shuffled labels.",
         "",
         provenance(study),
     ]
     return "\n".join(lines) + "\n"
 
 
+def _on_pipelines(found: Mapping[str, Verdict], shuffles: int) -> str:
+    """Sentence on all pipelines together."""
+    if shuffles < FEWEST_SHUFFLES:
+        return (
+            f"{shuffles} shuffles are too few for verdicts: give {FEWEST_SHUFFLES} or more "
+            "(--splits)."
+        )
+    named: dict[str, list[str]] = {}
+    for name, verdict in found.items():
+        named.setdefault(verdict.said, []).append(name)
+    quiet = len(named.pop("yes", []))
+    words = {"**no**": "not so"}
+    others = [f"; {words.get(said, said)}: {', '.join(names)}" for said, names in named.items()]
+    return (
+        f"{shuffles} shuffles, {quiet} of {len(found)} pipelines: a half is within the joint "
+        f"interval{''.join(others)}."
+    )
+
+
+def _on_control(control: Verdict | None, regions: int) -> str:
+    """Sentence on the control, which is to be caught."""
+    if control is None:
+        return (
+            "There is no control that chooses its regions by all rows: there are no more than the "
+            f"{regions} to keep, so that it would choose nothing. Give a smaller --k to have one."
+        )
+    caught = {"yes": "is not caught", "**no**": "is caught"}
+    said = caught.get(control.said, f"has no verdict: {control.said}")
+    return f"The control, which chooses its regions by all rows, {said}."
+
+
 def _row(name: str, verdict: Verdict) -> list[str]:
-    interval = f"{verdict.low:.3f} to {verdict.high:.3f}"
-    return [name, f"{verdict.estimate.mean:.3f}", interval, "yes" if verdict.quiet else "**no**"]
+    mean, low, high = (
+        "" if np.isnan(x) else f"{x:.3f}"
+        for x in (verdict.estimate.mean, verdict.low, verdict.high)
+    )
+    return [name, mean, f"{low} to {high}" if low else "", verdict.said]

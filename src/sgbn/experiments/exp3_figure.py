@@ -96,9 +96,9 @@ def _panel(ax: Any, data: Data, row: Row, bias: str) -> None:
     places = np.arange(len(row.values))
     for network in row.networks:
         labels = [row.method(network, bias, value).label for value in row.values]
-        means = [np.nanmean(data.of(label)) for label in labels]
+        means = [data.mean(label) for label in labels]
         ax.plot(places, means, lw=1.2, ms=3.5, label=network, **STYLES[network])
-    ax.axhline(np.nanmean(data.of(RECOMMENDED)), color="0.5", lw=1.0, label=RECOMMENDED)
+    ax.axhline(data.mean(RECOMMENDED), color="0.5", lw=1.0, label=RECOMMENDED)
     ax.axhline(0.5, color="0.8", lw=0.8, zorder=0)
     ax.set_xticks(places, [str(value) for value in row.values], fontsize=6)
     ax.set_xlabel(row.axis, fontsize=7)

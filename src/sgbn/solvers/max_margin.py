@@ -95,36 +95,6 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
     return MaxMargin(float((r - g)[below].sum()) / budget - r, weights, r)
 
 
-def smoothed_max_margin(g: Array, nu: float, delta: float) -> MaxMargin:
-    """Soft margin with the hinge smoothed over a width `delta` > 0.
-
-    Parameters
-    ----------
-    g : ndarray of shape (n,)
-        Margins.
-    nu : float
-        Share of samples that the margin may give up, 0 < nu <= 1.
-    delta : float
-        Width of the smoothing, in the unit of the margins.
-
-    Returns
-    -------
-    MaxMargin
-
-    Raises
-    ------
-    InputError
-        If `nu` or `delta` is outside its range or `g` is empty.
-    """
-    _check(g, nu)
-    if not delta > 0.0:
-        raise InputError(f"delta = {delta} must be positive: take max_margin for no smoothing.")
-    weights = np.empty(g.size)
-    g = np.require(g, np.float64, ["C", "W"])  # one signature for the kernel
-    value, r = smooth_margins(g, float(nu), float(delta), weights)
-    return MaxMargin(value, weights, r)
-
-
 def _check(g: Array, nu: float) -> None:
     """Raise unless the problem has a solution."""
     if not 0.0 < nu <= 1.0:

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 TOL = 1e-9  # violation, in units of the margin
 MAX_ITER = 200  # linear systems; 3 to 10 are usual
-CG_TOL = 1e-4  # of the gradient: the objective is then right to its square
+CG_TOL = 1e-6  # of the gradient: the objective is then right to its square
 FORCING = 0.1  # share of the gradient that a truncated Newton step leaves
 
 (_posv,) = get_lapack_funcs(("posv",), dtype=np.float64)
@@ -186,7 +186,7 @@ def l2_svm_cg(
     C : float
     start : weights and bias, optional
         Those of a similar problem; zero by default.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         Of the gradient's norm, as a share of that of the weights.
     max_iter : int, default=200
 
