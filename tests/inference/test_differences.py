@@ -2,27 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError, StudyError, simulate_cohort
-from sgbn.inference.differences import discovery_rates, edge_differences, statistics
+from sgbn import StudyError, simulate_cohort
+from sgbn.inference.differences import edge_differences, statistics
 from sgbn.inference.joint import GroupWeights
 
 B = 99
-
-
-def two_groups(n=60, m=6, change=1.2, seed=0):
-    """A chain in which one weight differs."""
-    rng = np.random.default_rng(seed)
-    y = np.repeat(["NC", "MCI"], n)
-    X = rng.normal(size=(2 * n, m))
-    for j in range(1, m):
-        X[:, j] += 0.7 * X[:, j - 1]
-    X[:, 3] += change * (y == "MCI") * X[:, 2]
-    return pd.DataFrame(X + 3 * (y == "MCI")[:, None], columns=[f"r{k}" for k in range(m)]), y
-
-
-@pytest.fixture(scope="module")
-def data():
-    return two_groups()
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +26,7 @@ def test_the_changed_edge_is_found_first(found):
     assert found.groups == ("MCI", "NC")
 
 
-def test_without_a_difference_little_is_found():
+def test_without_a_difference_little_is_found(two_groups):
     p = [
         edge_differences(*two_groups(change=0, seed=s), n_permutations=39).edges["p_fwer"].min()
         for s in range(30)
@@ -79,7 +63,7 @@ def test_results_do_not_depend_on_processes_units_or_columns(data, found):
     )
 
 
-def test_a_broken_run_goes_on(data, found, tmp_path):
+def test_a_broken_run_goes_on(data, found, tmp_path, two_groups):
     folder = tmp_path / "study"
     edge_differences(*data, n_permutations=B, folder=folder)
     (folder / "tasks" / "permutations-00001.npz").unlink()
@@ -103,7 +87,7 @@ def test_one_sided_tests_see_one_side(data):
     assert p_of(greater) == 1
 
 
-def test_without_parents_of_the_groups_an_edge_that_cancels_is_not_tested():
+def test_without_parents_of_the_groups_an_edge_that_cancels_is_not_tested(two_groups):
     X, y = two_groups(change=-1.4)  # 0.7 and -0.7
     joined = [
         {"r2", "r3"} in [{e["source"], e["target"]} for e in tests.edges]
@@ -163,47 +147,3 @@ def test_a_cohort_brings_groups_sites_and_covariates():
     np.testing.assert_array_equal(found.edges, plain.edges)
     assert set(found.lobes["source"]) == set(cohort.lobes)
     assert len(found.hubs) == 16
-
-
-def test_discovery_rates_are_as_stated():
-    signed = np.array([5.0, 1.0, 3.0, 3.0])
-    null = np.array([0.5, 1.5, 2.0, 3.5, 4.0, 0.1])
-    above = np.array([(null >= value).sum() for value in signed])
-    expected = []
-    for value in signed:
-        rates = [
-            ((null >= low).sum() + 1) / (2 + 1) / (signed >= low).sum()
-            for low in signed[signed <= value]
-        ]
-        expected.append(min([*rates, 1.0]))
-    np.testing.assert_allclose(discovery_rates(signed, above, 2), expected)
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (lambda X, y: (X, None), {}, "no groups"),
-        (lambda X, y: (X, np.repeat("a", len(y))), {}, "one group"),
-        (lambda X, y: (X[51:], y[51:]), {}, "'NC' has 9 subjects"),
-        (lambda X, y: (X, y), {"n_permutations": 5}, "n_permutations=5"),
-        (lambda X, y: (X, y), {"alternative": "more"}, "alternative='more'"),
-        (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "r1.*group 'MCI'"),
-        (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "by pairs"),
-    ],
-)
-def test_what_cannot_be_tested_is_refused(data, change, options, message):
-    X, y = change(*data)
-    with pytest.raises(InputError, match=message):
-        edge_differences(X, y, **options)
-
-
-def test_missing_cells_are_named():
-    cohort = simulate_cohort(30, regions=6, missing=0.05)
-    with pytest.raises(InputError, match="is missing in row"):
-        edge_differences(cohort)
-
-
-def test_very_unequal_groups_are_warned_about(data):
-    X, y = two_groups(70)
-    with pytest.warns(DataWarning, match="decided by the smaller"):
-        edge_differences(X[58:], y[58:], n_permutations=19)

@@ -22,31 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, listed, shown, warn
+from sgbn.exceptions import InputError, listed
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.difference_summaries import (
-    Component,
-    components_of,
-    corrected,
-    reached,
-    strengths,
-)
+from sgbn.inference.difference_input import GroupData, check_request, read_groups
+from sgbn.inference.difference_summaries import Component, components_of, reached, strengths
+from sgbn.inference.difference_tables import edge_table, signed_statistic, sum_tables
 from sgbn.inference.joint import Graph, GroupWeights, SharedOrder, group_weights
-from sgbn.inference.nuisance import Nuisance, check_pairs, nuisance_of, permuted
+from sgbn.inference.nuisance import Nuisance, nuisance_of, permuted
 from sgbn.moments import constant_columns, one_blas_thread
 from sgbn.runs import Arrays, run_study
 from sgbn.structure import SGBN
-from sgbn.validation import check_values, is_number, read_labels
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-FEWEST = 10  # subjects of a group
-FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05
-UNEQUAL = 5.0  # ratio of group sizes from which on the smaller group decides nearly alone
 A_TASK = 50  # permutations
-ALTERNATIVES = ("two-sided", "greater", "less")
 COMPONENT_T = 3.0
 
 
@@ -89,20 +79,6 @@ class Differences:
         """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer")."""
         found: NDArray[Any] = self.edges[self.edges[by] <= level]
         return found
-
-
-@dataclass(frozen=True)
-class _Data:
-    """Checked input."""
-
-    values: Array
-    regions: tuple[str, ...]
-    groups: tuple[str, ...]
-    codes: Codes
-    covariates: Mapping[str, NDArray[Any]]
-    sites: Codes | None
-    pairs: Codes | None
-    lobes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -194,8 +170,8 @@ def edge_differences(
     An edge that differs *given the order and parents found* need not be one that differs in
     nature: where the order is wrong, a change shows at neighbouring edges as well.
     """
-    data = _read(X, groups, covariates, sites, pairs)
-    _check(n_permutations, alternative, data)
+    data = read_groups(X, groups, covariates, sites, pairs)
+    check_request(n_permutations, alternative, data)
     learner = SGBN() if learner is None else learner
     with one_blas_thread():
         problem = _problem(data, learner, separate_parents)
@@ -246,7 +222,7 @@ def _permute(problem: Problem, seed: tuple[int, int], count: int, alternative: s
             residuals = problem.nuisance.residuals(problem.residuals[rows])
             parents, weights = problem.fit(residuals)
             statistic = statistics(weights, parents)
-            tests.append(_signed(statistic, alternative)[parents])
+            tests.append(signed_statistic(statistic, alternative)[parents])
             totals.append(np.square(statistic).sum())
             strongest = components_of(statistic, parents, COMPONENT_T)
             components.append(strongest[0].strength if strongest else 0.0)
@@ -260,15 +236,8 @@ def _permute(problem: Problem, seed: tuple[int, int], count: int, alternative: s
     }
 
 
-def _signed(statistic: Array, alternative: str) -> Array:
-    """Statistic that is the larger the more it speaks for the alternative."""
-    if alternative == "two-sided":
-        return np.abs(statistic)
-    return statistic if alternative == "greater" else -statistic
-
-
 def _summarised(
-    data: _Data,
+    data: GroupData,
     parents: Graph,
     weights: list[GroupWeights],
     problem: Problem,
@@ -282,9 +251,9 @@ def _summarised(
     return Differences(
         data.regions,
         data.groups,
-        _edge_table(data, parents, weights, problem.sd, statistic, null, alternative),
+        edge_table(data, parents, weights, problem.sd, statistic, null, alternative),
         [(found, reached(found.strength, null["components"])) for found in components],
-        *_sum_tables(data, strengths(weights, problem.lobes), null["sums"]),
+        *sum_tables(data, strengths(weights, problem.lobes), null["sums"]),
         total,
         reached(total, null["totals"]),
         len(null["highest"]),
@@ -292,81 +261,9 @@ def _summarised(
     )
 
 
-def _edge_table(
-    data: _Data,
-    parents: Graph,
-    weights: list[GroupWeights],
-    sd: Array,
-    statistic: Array,
-    null: Arrays,
-    alternative: str,
-) -> NDArray[Any]:
-    sources, targets = np.nonzero(parents)
-    signed = _signed(statistic, alternative)[sources, targets]
-    in_units = sd[targets] / sd[sources]
-    own = [group.weights[sources, targets] * in_units for group in weights]
-    tests = np.sort(null["tests"])
-    above = len(tests) - np.searchsorted(tests, signed)
-    fwer = np.array([reached(value, null["highest"]) for value in signed])
-    count = len(null["highest"])
-    table = {
-        "source": np.array(data.regions, dtype=object)[sources],
-        "target": np.array(data.regions, dtype=object)[targets],
-        **{f"weight_{name}": w for name, w in zip(data.groups, own, strict=True)},
-        "difference": own[-1] - own[0],
-        "statistic": statistic[sources, targets],
-        "p": (1 + above) / (1 + len(tests)),
-        "p_fwer": fwer,
-        "q": discovery_rates(signed, above, count),
-        "error": np.sqrt(fwer * (1 - fwer) / (count + 1)),
-    }
-    return _records(table)[np.lexsort((targets, sources, -signed))]
-
-
-def discovery_rates(signed: Array, above: NDArray[np.intp], n_permutations: int) -> Array:
-    """Estimate the false discovery rate of all edges with at least each statistic.
-
-    `above` counts null statistics of all permutations that reach it. One more than counted makes
-    the estimate of a statistic that no permutation reached other than zero.
-    """
-    expected = (above + 1) / (n_permutations + 1)
-    order = np.argsort(-signed, kind="stable")
-    found = np.searchsorted(np.sort(-signed), -signed, side="right")
-    rates = np.minimum(expected / np.maximum(found, 1), 1.0)
-    lowest = np.minimum.accumulate(rates[order][::-1])[::-1]
-    q = np.empty_like(rates)
-    q[order] = lowest
-    return q
-
-
-def _sum_tables(
-    data: _Data, sums: dict[str, Array], null: Array
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    family = np.repeat(np.arange(4), [len(part) for part in sums.values()])
-    family[family == 1] = 0  # in- and out-strength are one family
-    observed = np.concatenate(list(sums.values()))
-    z, p = corrected(observed, null, family)
-    m, lobes = len(data.regions), sorted(set(data.lobes))
-    regions = np.array(data.regions, dtype=object)
-    hubs = {
-        "region": np.tile(regions, 2),
-        "kind": np.repeat(np.array(["in", "out"], dtype=object), m),
-    }
-    names = np.array(lobes, dtype=object)
-    pairs = {
-        "source": np.tile(np.repeat(names, len(names)), 2),
-        "target": np.tile(names, 2 * len(names)),
-        "kind": np.repeat(np.array(["strength", "number"], dtype=object), len(names) ** 2),
-    }
-    values = {"difference": observed, "z": z, "p_fwer": p}
-    first, second = (
-        {name: column[part] for name, column in values.items()}
-        for part in (slice(0, 2 * m), slice(2 * m, None))
-    )
-    return _records(hubs | first), _records(pairs | second)
-
-
-def _networks(data: _Data, weights: list[GroupWeights], sd: Array) -> dict[str, GaussianNetwork]:
+def _networks(
+    data: GroupData, weights: list[GroupWeights], sd: Array
+) -> dict[str, GaussianNetwork]:
     return {
         name: GaussianNetwork(
             own.weights * sd / sd[:, None], noise_variance=own.noise * sd**2, names=data.regions
@@ -375,15 +272,7 @@ def _networks(data: _Data, weights: list[GroupWeights], sd: Array) -> dict[str, 
     }
 
 
-def _records(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    kinds = [(name, column.dtype) for name, column in columns.items()]
-    table = np.empty(len(next(iter(columns.values()))), dtype=kinds)
-    for name, column in columns.items():
-        table[name] = column
-    return table
-
-
-def _problem(data: _Data, learner: SGBN, separate: bool) -> Problem:
+def _problem(data: GroupData, learner: SGBN, separate: bool) -> Problem:
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
     residuals = nuisance.residuals(data.values)
     for c, group in enumerate(data.groups):
@@ -407,69 +296,3 @@ def _fingerprint(problem: Problem) -> list[float]:
     """Numbers that tell one table from another, so that a folder is not mixed up."""
     sums = problem.residuals.sum(axis=1) * np.sin(np.arange(len(problem.codes)))
     return [float(f"{value:.6g}") for value in (sums.sum(), problem.codes @ sums)]
-
-
-def _read(
-    X: Any, groups: Any, covariates: Mapping[str, Any] | None, sites: Any, pairs: Any
-) -> _Data:
-    if isinstance(X, Cohort):
-        values, regions, lobes = X.values, X.regions, X.lobes
-        groups = X.group if groups is None else groups
-        covariates = X.covariates if covariates is None else covariates
-        sites = X.site if sites is None else sites
-    else:
-        values, names = check_values(X)
-        regions, lobes = tuple(names), ("unknown",) * len(names)
-    if groups is None:
-        raise InputError("there are no groups: give the group of each subject.")
-    labels = read_labels(groups, len(values))
-    found, codes = np.unique(labels, return_inverse=True)
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
-        raise InputError(
-            f"region {regions[column]!r} is missing in row {row} (counted from 0). Fill it in "
-            "(RegionImputer), or leave the subject out."
-        )
-    blocks = None
-    if sites is not None:
-        blocks = np.unique(read_labels(sites, len(values)), return_inverse=True)[1]
-    return _Data(
-        np.asarray(values, float),
-        tuple(regions),
-        tuple(str(name) for name in found),
-        codes,
-        {name: np.asarray(column) for name, column in (covariates or {}).items()},
-        blocks,
-        None if pairs is None else check_pairs(pairs, codes),
-        tuple(lobes),
-    )
-
-
-def _check(n_permutations: int, alternative: str, data: _Data) -> None:
-    sizes = np.bincount(data.codes)
-    if len(sizes) < 2:
-        raise InputError(f"there is one group, {shown(data.groups[0])}: a difference needs two.")
-    if sizes.min() < FEWEST:
-        raise InputError(
-            f"group {shown(data.groups[sizes.argmin()])} has {sizes.min()} subjects: differences "
-            f"of edges need {FEWEST} or more in each group. Merge groups, or leave this one out."
-        )
-    if sizes.max() > UNEQUAL * sizes.min():
-        warn(
-            f"group {shown(data.groups[sizes.argmin()])} has {sizes.min()} subjects and "
-            f"{shown(data.groups[sizes.argmax()])} {sizes.max()}: what can be found is decided by "
-            "the smaller one. More subjects there would help, more elsewhere hardly."
-        )
-    whole = is_number(n_permutations) and n_permutations == int(n_permutations)
-    if not whole or n_permutations < FEWEST_PERMUTATIONS:
-        raise InputError(
-            f"n_permutations={n_permutations!r}: no p can be below 0.05 with fewer than "
-            f"{FEWEST_PERMUTATIONS}. Give 999 for a report, 199 for a first look."
-        )
-    if alternative not in ALTERNATIVES:
-        raise InputError(f"alternative={alternative!r}: give one of {list(ALTERNATIVES)}.")
-    if alternative != "two-sided" and len(sizes) > 2:
-        raise InputError(
-            f"alternative={alternative!r} with {len(sizes)} groups: a difference has a direction "
-            "between two only. Compare groups by pairs."
-        )

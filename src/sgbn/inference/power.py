@@ -22,7 +22,8 @@ from scipy.special import ndtri
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.random import random_dag
-from sgbn.inference.differences import FEWEST, edge_differences
+from sgbn.inference.difference_input import FEWEST
+from sgbn.inference.differences import edge_differences
 from sgbn.inference.rows import check_count, check_share, region_index
 from sgbn.moments import one_blas_thread
 from sgbn.runs import run_study
