@@ -32,9 +32,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from sgbn import SGBNClassifierCV, cohort_table, simulate_cohort
+from sgbn.comparison.intervals import average, estimate
+from sgbn.comparison.peers import GaussianBayes
 from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.experiments.exp3_intervals import average, estimate
-from sgbn.experiments.exp3_peers import GaussianBayes
 from sgbn.experiments.markdown import table
 from sgbn.preprocessing import make_analysis
 

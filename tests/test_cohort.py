@@ -1,5 +1,5 @@
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -126,6 +126,8 @@ def test_the_summary_says_what_there_is():
         ({"covariates": {"something": [1, 2, 3, 4]}}, "'something' is a covariate and a region"),
         ({"group": ["CTR", None, "SCZ", "CTR"]}, "subject 'b' has no group"),
         ({"site": ["X", "X", np.nan, "Y"]}, "subject 'c' has no site"),
+        ({"pair": ["p", "p", "q"]}, "pair has shape .3,., but there are 4 subjects"),
+        ({"pair": ["p", "p", None, "q"]}, "subject 'c' has no pair"),
         ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
         ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),
         (
@@ -159,6 +161,70 @@ def test_unknown_parts_are_named(call, message):
 def test_without_groups_a_group_cannot_be_taken():
     with pytest.raises(InputError, match="has no groups"):
         make(group=None).of_group("CTR")
+
+
+PERSONS = {"pair": ["p", "p", "q", "q"]}
+
+
+def test_pairs_stay_with_their_rows_and_cannot_be_changed():
+    cohort = make(**PERSONS)
+    assert make().pair is None
+    assert cohort.subset([3, 0]).pair.tolist() == ["q", "p"]
+    assert cohort.subset(groups=["CTR"]).pair.tolist() == ["p", "q"]
+    assert replace(cohort, site=None).pair.tolist() == PERSONS["pair"]
+    assert pickle.loads(pickle.dumps(cohort)).pair.tolist() == PERSONS["pair"]  # noqa: S301
+    for one in (cohort, pickle.loads(pickle.dumps(cohort))):  # noqa: S301
+        with pytest.raises(ValueError, match="read-only"):
+            one.pair[0] = "r"
+
+
+@pytest.mark.parametrize(
+    ("pair", "complete", "said"),
+    [
+        (["p", "p", "q", "q"], [1, 1, 1, 1], "pairs: 2 persons, each in both groups"),
+        (["p", "p", "q", "r"], [1, 1, 0, 0], "pairs: 3 persons, 2 of them not once in each group"),
+        (["p", "q", "q", "p"], [0, 0, 0, 0], "pairs: 2 persons, 2 of them not once in each group"),
+    ],
+)
+def test_a_pair_is_complete_with_one_row_in_each_group(pair, complete, said):
+    cohort = make(pair=pair)
+    assert cohort.complete.tolist() == complete
+    assert said in cohort.summary().splitlines()
+
+
+def test_pairs_of_one_group_of_three_or_of_none():
+    three = make(group=["A", "B", "C", "C"], pair=["p", "p", "p", "q"])
+    assert three.complete.tolist() == [True, True, True, False]
+    assert "3 persons" not in three.summary()
+    assert "each in all groups" in three.subset([0, 1, 2]).summary()
+    assert "pairs: 2 persons\n" in make(group=None, **PERSONS).summary()
+    assert make().complete.all()
+    assert "pairs" not in make().summary()
+
+
+LOBES = {
+    "regions": ("rh_cuneus", "lh_insula", "odd", "rh_insula", "lh_lingual"),
+    "values": np.arange(20.0).reshape(4, 5),
+}
+
+
+def test_subset_takes_lobes_in_the_order_of_the_cohort():
+    cohort = make(**LOBES)
+    both = cohort.subset(lobes=["occipital", "insula"])
+    assert both.regions == ("rh_cuneus", "lh_insula", "rh_insula", "lh_lingual")
+    assert both.values[0].tolist() == [0, 1, 3, 4]
+    assert cohort.subset(lobes="insula").regions == ("lh_insula", "rh_insula")
+    assert cohort.subset(lobes=["unknown"]).regions == ("odd",)
+    chosen = cohort.subset(regions=["rh_insula", "odd", "lh_insula"], lobes=["insula"])
+    assert chosen.regions == ("rh_insula", "lh_insula")
+    assert cohort.subset(lobes=[]).values.shape == (4, 0)
+
+
+def test_a_lobe_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(InputError, match=r"'frontl'\. .*insula 2, occipital 2, unknown 1"):
+        make(**LOBES).subset(lobes=["insula", "frontl"])
+    with pytest.raises(InputError, match=r"no atlas, so that no lobe is known.*--regions"):
+        make(atlas=None).subset(lobes=["insula"])
 
 
 @given(rows=st.lists(st.integers(0, 3), unique=True))

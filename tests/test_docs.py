@@ -85,6 +85,14 @@ def test_the_readme_has_the_two_commands_and_its_python_runs(capsys):
     assert "GaussianNetwork(40 variables" in capsys.readouterr().out
 
 
+def test_the_python_of_the_guide_to_comparisons_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/compare.md").read_text(), re.S):
+        exec(compile(block, "docs/compare.md", "exec"), {})
+    assert (tmp_path / "results" / "report.html").exists()
+    assert "Differences(" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", *sorted(p.name for p in (ROOT / "docs").glob("*.md"))]
 )

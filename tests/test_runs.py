@@ -111,6 +111,21 @@ def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):
     assert "seed" not in str(caught.value)
 
 
+def test_other_data_are_said_in_words(tmp_path):
+    run_study(tmp_path, task, TASKS, {"data": "0a1b2c"}, progress=False)
+    with pytest.raises(StudyError, match="the data are not the same") as caught:
+        run_study(tmp_path, task, TASKS, {"data": "3d4e5f"}, progress=False)
+    assert "0a1b2c" not in str(caught.value)
+
+
+@pytest.mark.parametrize("within", [".", "deeper"])
+def test_a_folder_that_is_a_file_is_named(tmp_path, within):
+    (tmp_path / "study").write_text("notes")
+    with pytest.raises(InputError, match=r"study.* is a file, or lies in one. Give a folder"):
+        run_study(tmp_path / "study" / within, task, TASKS, {}, progress=False)
+    assert (tmp_path / "study").read_text() == "notes"
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"{}", b"[]", b"\xff", b'{"settings": {}}', b'{"settings": 1, "versions": 2}'],

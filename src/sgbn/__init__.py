@@ -19,6 +19,7 @@ _HOME = {
     "cohort_table": "sgbn.io",
     "compare": "sgbn.comparison",
     "compare_graphs": "sgbn.graph",
+    "Comparison": "sgbn.comparison",
     "consistent_extension": "sgbn.graph",
     "ConvergenceWarning": "sklearn.exceptions",
     "CovariateRegressor": "sgbn.preprocessing",
@@ -27,6 +28,7 @@ _HOME = {
     "DataWarning": "sgbn.exceptions",
     "edge_kinds": "sgbn.graph",
     "edge_table": "sgbn.io",
+    "export_network": "sgbn.io",
     "extract_regions": "sgbn.io",
     "extract_time_series": "sgbn.io",
     "FisherSVMClassifier": "sgbn.discriminative",
@@ -48,6 +50,7 @@ _HOME = {
     "make_preparation": "sgbn.preprocessing",
     "match_columns": "sgbn.atlases",
     "MMSGBNClassifier": "sgbn.discriminative",
+    "node_table": "sgbn.io",
     "orient_known": "sgbn.graph",
     "ORSGBN": "sgbn.structure",
     "pdag_errors": "sgbn.graph",
@@ -59,6 +62,7 @@ _HOME = {
     "RegionImputer": "sgbn.preprocessing",
     "RegionSelector": "sgbn.preprocessing",
     "review": "sgbn.quality",
+    "Settings": "sgbn.comparison",
     "SGBN": "sgbn.structure",
     "SGBNClassifier": "sgbn.discriminative",
     "SGBNClassifierCV": "sgbn.discriminative",
@@ -69,6 +73,8 @@ _HOME = {
     "StudyError": "sgbn.exceptions",
     "TC": "sgbn.structure.baselines",
     "TCbw": "sgbn.structure.baselines",
+    "write_comparison": "sgbn.report",
+    "write_report": "sgbn.report",
     "write_table": "sgbn.io",
 }
 
@@ -81,6 +87,8 @@ if TYPE_CHECKING:
     from sgbn.atlases import match_columns as match_columns
     from sgbn.atlases import read_atlas as read_atlas
     from sgbn.cohort import Cohort as Cohort
+    from sgbn.comparison import Comparison as Comparison
+    from sgbn.comparison import Settings as Settings
     from sgbn.comparison import compare as compare
     from sgbn.datasets import load_network as load_network
     from sgbn.datasets import simulate_cohort as simulate_cohort
@@ -108,8 +116,10 @@ if TYPE_CHECKING:
     from sgbn.graph import shd as shd
     from sgbn.io import cohort_table as cohort_table
     from sgbn.io import edge_table as edge_table
+    from sgbn.io import export_network as export_network
     from sgbn.io import extract_regions as extract_regions
     from sgbn.io import extract_time_series as extract_time_series
+    from sgbn.io import node_table as node_table
     from sgbn.io import read_bif as read_bif
     from sgbn.io import read_freesurfer as read_freesurfer
     from sgbn.io import read_table as read_table
@@ -121,6 +131,8 @@ if TYPE_CHECKING:
     from sgbn.preprocessing import make_analysis as make_analysis
     from sgbn.preprocessing import make_preparation as make_preparation
     from sgbn.quality import review as review
+    from sgbn.report import write_comparison as write_comparison
+    from sgbn.report import write_report as write_report
     from sgbn.structure import HSGBN as HSGBN
     from sgbn.structure import ORSGBN as ORSGBN
     from sgbn.structure import SGBN as SGBN

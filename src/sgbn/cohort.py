@@ -16,14 +16,14 @@ from sgbn.validation import LARGEST, is_number
 
 Array = NDArray[np.float64]
 
-SITE = "site"  # what a table of a cohort calls its site column
+SITE, PAIR = "site", "pair"  # what a table of a cohort calls these columns
 UNKNOWN_LOBE = "unknown"
 MANY_LEVELS = 24  # of a column, that a summary lists
 
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Subjects x regions, with groups, covariates and sites. It cannot be changed.
+    """Subjects x regions, with groups, covariates, sites and pairs. It cannot be changed.
 
     Made by `read_table`, `read_freesurfer` or `simulate_cohort`, or from arrays.
 
@@ -35,6 +35,8 @@ class Cohort:
         Names of the columns and of the rows; each only once.
     group, site : ndarray of str, or None
         Of each subject; never missing where they are given.
+    pair : ndarray of str, or None
+        Person behind each row, where rows are visits and a person has one in every group.
     covariates : mapping of name to array
         Numbers (NaN where missing) or text ("" where missing), one value a subject.
     atlas : Atlas or None
@@ -50,6 +52,7 @@ class Cohort:
     group: NDArray[np.str_] | None = None
     covariates: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     site: NDArray[np.str_] | None = None
+    pair: NDArray[np.str_] | None = None
     atlas: Atlas | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,6 +84,7 @@ class Cohort:
             "ids": ids,
             "group": _labels(self.group, "group", ids),
             "site": _labels(self.site, "site", ids),
+            "pair": _labels(self.pair, "pair", ids),
             "covariates": MappingProxyType(covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
@@ -125,6 +129,17 @@ class Cohort:
         """Lobe of each region."""
         return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
 
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Marks the rows of persons who are there once in every group; all without pairs."""
+        if self.pair is None or self.group is None:
+            return np.full(len(self), True)
+        persons, person = np.unique(self.pair, return_inverse=True)
+        groups, member = np.unique(self.group, return_inverse=True)
+        visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
+        np.add.at(visits, (person, member), 1)
+        return np.asarray((visits == 1).all(axis=1)[person])
+
     def of_group(self, group: str) -> Array:
         """Rows of one group."""
         return self.values[self._in_groups([group])]
@@ -135,27 +150,34 @@ class Cohort:
         *,
         groups: Iterable[str] | None = None,
         regions: Iterable[str] | None = None,
+        lobes: Iterable[str] | None = None,
     ) -> Self:
-        """Part of the cohort: those rows, of those groups, with those regions.
+        """Part of the cohort: those rows, of those groups, with those regions of those lobes.
 
         Parameters
         ----------
         rows : array-like of bool, of int, or of subject ids, optional
         groups, regions : iterable of str, optional
             Regions come in the order given.
+        lobes : iterable of str, optional
+            As in `lobes` of the cohort. Regions stay in their order.
         """
         chosen = self._rows(rows)
         if groups is not None:
             in_groups = self._in_groups(groups)
             chosen = chosen[in_groups[chosen]]
-        columns = slice(None) if regions is None else self._columns(regions)
+        columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
+        if lobes is not None:
+            in_lobes = self._in_lobes(lobes)
+            columns = [column for column in columns if in_lobes[column]]
         return replace(
             self,
             values=self.values[chosen][:, columns],
-            regions=tuple(np.array(self.regions, dtype=object)[columns]),
+            regions=tuple(self.regions[column] for column in columns),
             ids=tuple(self.ids[row] for row in chosen),
             group=None if self.group is None else self.group[chosen],
             site=None if self.site is None else self.site[chosen],
+            pair=None if self.pair is None else self.pair[chosen],
             covariates={name: column[chosen] for name, column in self.covariates.items()},
         )
 
@@ -169,6 +191,8 @@ class Cohort:
             lines.append("groups: " + _listed(self.sizes))
         if self.site is not None:
             lines.append(f"sites: {self._describe(self.site)}")
+        if self.pair is not None:
+            lines.append(f"pairs: {self._describe_pairs(self.pair)}")
         for name, column in self.covariates.items():
             lines.append(f"covariate {name}: {self._describe(column)}")
         missing = np.isnan(self.values)
@@ -186,6 +210,16 @@ class Cohort:
             parts = {f"{name} ": self.group == name for name in self.groups}
         few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
         return "; ".join(name + _described(column[rows], few) for name, rows in parts.items())
+
+    def _describe_pairs(self, pair: NDArray[np.str_]) -> str:
+        """How many persons there are, and how many of them lack a visit or have two of a kind."""
+        text = f"{len(np.unique(pair))} persons"
+        if len(self.groups) < 2:
+            return text
+        incomplete = len(np.unique(pair[~self.complete]))
+        if incomplete:
+            return f"{text}, {incomplete} of them not once in each group"
+        return f"{text}, each in {'both' if len(self.groups) == 2 else 'all'} groups"
 
     def _rows(self, rows: ArrayLike | None) -> NDArray[np.intp]:
         everyone = np.arange(len(self))
@@ -216,6 +250,22 @@ class Cohort:
                 f"no region is called {unknown[0]!r}. {did_you_mean(unknown[0], self.regions)}"
             )
         return [place[name] for name in wanted]
+
+    def _in_lobes(self, lobes: Iterable[str]) -> NDArray[np.bool_]:
+        if self.atlas is None:
+            raise InputError(
+                "the cohort has no atlas, so that no lobe is known. Name the atlas when you read "
+                "it (atlas=, --atlas), or choose regions by their names (regions=, --regions)."
+            )
+        wanted = [lobes] if isinstance(lobes, str) else list(lobes)
+        there = _counts(np.array(self.lobes, dtype=str))
+        unknown = [name for name in wanted if name not in there]
+        if unknown:
+            raise InputError(
+                f"no region is of a lobe called {unknown[0]!r}. The lobes and their numbers of "
+                f"regions are {_listed(there)}."
+            )
+        return np.isin(self.lobes, wanted)
 
     def _in_groups(self, groups: Iterable[str]) -> NDArray[np.bool_]:
         if self.group is None:

@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ Arrays = dict[str, NDArray[Any]]
 
 LIBRARIES = ("sgbn", "numpy", "scipy", "scikit-learn", "numba")
 UNFINISHED = ".unfinished"
+DATA = "data"  # setting that tells the data by a hash, which means nothing to a reader
 PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
 
 
@@ -135,6 +136,11 @@ def read_result(path: Path) -> Arrays:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that numbers depend on."""
+    return dict(_versions())
+
+
+@cache  # a lookup reads files, and every study asks for it
+def _versions() -> Mapping[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
@@ -175,7 +181,12 @@ def _result_paths(
     if folder is None:
         return {}
     folder = Path(folder)
-    (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    try:
+        (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(
+            f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
+        ) from error
     _check_settings(folder, settings)
     for leftover in folder.rglob(f"*{UNFINISHED}"):
         leftover.unlink()
@@ -244,9 +255,12 @@ def _read_study(path: Path) -> dict[str, Any]:
 
 
 def _differences(begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:
+    """One line for each setting that is not the same; of data only that, for they are a hash."""
     names = sorted(set(begun) | set(wanted))
     return [
-        f"  {name}: {begun.get(name, '(not set)')} there, {wanted.get(name, '(not set)')} now"
+        "  the data are not the same"
+        if name == DATA
+        else f"  {name}: {begun.get(name, '(not set)')} there, {wanted.get(name, '(not set)')} now"
         for name in names
         if begun.get(name) != wanted.get(name)
     ]

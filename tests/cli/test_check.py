@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,3 +133,14 @@ def test_a_covariate_that_a_group_lacks_is_said(check, table):
     code, out, _ = check(table, "--group", "group", "--covariates", "updrs", "--exclude", "age")
     assert code == 1
     assert "stop: the covariate 'updrs' is missing in all subjects of a group" in out
+
+
+def test_pairs_and_lobes_are_said(check, table):
+    table["person"] = [f"p{k % 30:02}" for k in range(60)]  # 30 controls, then 30 patients
+    table.loc[0, "person"] = "alone"
+    code, out, _ = check(table, *OPTIONS, "--pair", "person", "--lobes", "frontal")
+    assert code == 0
+    assert "pairs: 31 persons, 2 of them not once in each group" in out
+    assert "'alone', 'p00'. Their rows (2) are left out: 29 persons remain." in out
+    assert "60 subjects, 8 regions" in out
+    assert re.search(r"columns left out, other lobes: ('[^']+', ){3}'[^']+'\n", out)

@@ -8,54 +8,117 @@ from sgbn import simulate_cohort
 from sgbn.cli import main
 
 AGE = ["--covariates", "age"]
+FEW = [
+    *("--quick", "--permutations", "19", "--half-samples", "2", "--folds", "2"),
+    *("--refinements", "--workers", "1"),
+]
+NONE = ["--permutations", "0", "--half-samples", "0", "--repeats", "0", "--refinements"]
 
 
 @pytest.fixture
 def table(tmp_path):
-    cohort = simulate_cohort(60)
-    frame = pd.DataFrame(cohort.values[:, :15], columns=cohort.regions[:15])
-    frame.insert(0, "age", np.random.default_rng(0).uniform(20, 60, 120))
+    cohort = simulate_cohort(40)
+    frame = pd.DataFrame(cohort.values[:, :8], columns=cohort.regions[:8])
+    frame.insert(0, "age", np.random.default_rng(0).uniform(20, 60, 80))
     frame.insert(0, "dx", np.where(cohort.group == "control", "CTR", "AD/../MCI"))
-    frame.insert(0, "subject_id", [f"sub-{k:03}" for k in range(120)])
+    frame.insert(0, "subject_id", [f"sub-{k:03}" for k in range(80)])
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
     return path
 
 
-def test_it_writes_edges_and_a_matrix_a_group(table, tmp_path, capsys):
+def edges_of(folder, group="CTR"):
+    table = pd.read_csv(folder / "tables" / "edges.csv")
+    return table[table["group"] == group]
+
+
+def test_one_command_writes_report_tables_networks_and_figures(table, tmp_path, capsys):
     out = tmp_path / "results"
-    options = ["--group", "dx", "--covariates", "age", "--out", str(out)]
+    options = ["--group", "dx", "--reference", "CTR", *AGE, *FEW, "--out", str(out)]
     assert main(["compare", str(table), *options]) == 0
-    assert sorted(path.name for path in out.iterdir()) == [
-        *("about.json", "edges_AD_MCI.csv", "edges_CTR.csv"),
-        *("network_AD_MCI.png", "network_CTR.png"),
-    ]
-    edges = pd.read_csv(out / "edges_CTR.csv")
-    assert edges.columns.tolist() == ["source", "target", "weight", "weight_std", "direction"]
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert {"report.html", "summary.txt", "config.toml", "about.json"} <= names
+    assert {"tables/edges.csv", "tables/differences.csv", "tables/subjects.csv"} <= names
+    assert {"networks/CTR.graphml", "networks/AD_MCI_relmat.tsv"} <= names
+    assert {"figures/network_CTR_matrix.svg", "figures/accuracy.png"} <= names
     about = json.loads((out / "about.json").read_text())
-    assert about["groups"] == {"AD/../MCI": 60, "CTR": 60}
-    assert about["covariates"] == ["age"]
+    assert about["groups"] == {"AD/../MCI": 40, "CTR": 40}
+    assert about["reference"] == "CTR"
+    assert set(about["files"]) <= names
     printed = capsys.readouterr().out
-    assert "Network of group 'CTR'" in printed
-    assert "no finding by itself" in printed
+    assert "[1/6] A network a group" in printed
+    assert "Can the groups be told apart?" in printed
+    assert "Open" in printed
 
 
-def test_a_smaller_gamma_gives_more_edges(table, tmp_path):
+def test_a_config_repeats_a_run_and_the_command_line_goes_before(table, tmp_path):
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    options = ["--group", "dx", *AGE, *FEW[:-2], "--reference", "CTR", "--seed", "7"]
+    assert main(["compare", str(table), *options, "--workers", "1", "--out", str(first)]) == 0
+    config = ["--config", str(first / "config.toml"), "--workers", "1"]
+    assert main(["compare", *config, "--out", str(again)]) == 0
+    for name in ("differences", "edges", "accuracy", "subjects"):
+        one, two = (folder / "tables" / f"{name}.csv" for folder in (first, again))
+        assert one.read_bytes() == two.read_bytes()
+    assert (first / "config.toml").read_text() == (again / "config.toml").read_text()
+    options = ["--reference", "AD/../MCI", *NONE, "--out", str(other)]
+    assert main(["compare", *config, *options]) == 0
+    assert json.loads((other / "about.json").read_text())["reference"] == "AD/../MCI"
+
+
+def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
+    command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     counts = []
-    for gamma in ("0", "10"):
-        options = ["--group", "dx", "--covariates", "age", "--gamma", gamma]
-        assert main(["compare", str(table), *options, "--out", str(tmp_path / "r")]) == 0
-        counts.append(len(pd.read_csv(tmp_path / "r" / "edges_CTR.csv")))
+    for number, gamma in enumerate(("0", "10")):
+        out = tmp_path / str(number)
+        assert main([*command, "--gamma", gamma, "--out", str(out)]) == 0
+        counts.append(len(edges_of(out)))
     assert counts[0] > counts[1]
+    out = tmp_path / "or"
+    assert main([*command, "--learner", "ORSGBN", "--alpha", "0.2", "--out", str(out)]) == 0
+    assert "ORSGBN(alpha=0.2)" in (out / "about.json").read_text()
+    capsys.readouterr()
+    assert main([*command, "--learner", "GS", "--alpha", "0.2", "--out", str(out)]) == 1
+    assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
+
+
+def test_another_comparison_in_the_same_folder_leaves_nothing_of_the_first(table, tmp_path):
+    out = tmp_path / "r"
+    command = ["compare", str(table), *AGE, *NONE, "--workers", "1", "--out", str(out)]
+    assert main([*command, "--group", "dx"]) == 0
+    (out / "notes.txt").write_text("mine")
+    frame = pd.read_csv(table)
+    frame["dx"] = frame["dx"].replace("AD/../MCI", "other")
+    frame.to_csv(table, index=False)
+    assert main([*command, "--group", "dx"]) == 0
+    names = [path.name for path in out.rglob("*")]
+    assert "notes.txt" in names
+    assert not any("AD_MCI" in name for name in names)
+
+
+def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    frame["subject_id"] = [f"sub-{k % 40:03}" for k in range(80)]
+    frame.to_csv(table, index=False)
+    out = tmp_path / "paired"
+    options = ["--group", "dx", "--pair", "subject_id", *AGE, *FEW, "--out", str(out)]
+    assert main(["compare", str(table), *options]) == 0
+    assert "paired" in capsys.readouterr().out
+    assert (out / "tables" / "differences.csv").exists()
 
 
 def test_a_table_that_cannot_be_compared_writes_nothing(table, tmp_path, capsys):
     options = ["--group", "dx", "--groups", "CTR", "--covariates", "age"]
     assert main(["compare", str(table), *options, "--out", str(tmp_path / "r")]) == 1
     assert "only the group 'CTR'" in capsys.readouterr().err
-    assert not list((tmp_path / "r").iterdir())
+    assert not (tmp_path / "r" / "report.html").exists()
 
 
 def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsys):
     assert main(["compare", str(table), "--group", "dx", "--out", str(table), *AGE]) == 1
     assert "it is a file. Give another folder (--out)" in capsys.readouterr().err
+
+
+def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
+    assert main(["compare", "--group", "dx", "--out", str(tmp_path)]) == 1
+    assert "no table is named" in capsys.readouterr().err

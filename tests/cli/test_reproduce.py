@@ -46,7 +46,7 @@ def guessed(monkeypatch):
     """No classifier is fitted: what they do is tested elsewhere."""
 
     def guess(classifier, problem, on_covariates=False):
-        return exp3.Outcome(0.5 + 0.001 * problem.train[0, 0], 0.5, 0.7, 0.01, 0.1)
+        return exp3.Outcome(0.5 + 0.001 * problem.train[0, 0], 0.5, 0.7, 0.01)
 
     monkeypatch.setattr(exp3, "evaluate", guess)
     monkeypatch.setattr(exp3_canary, "evaluate", guess)

@@ -125,3 +125,33 @@ def test_a_sheet_is_of_one_excel_table(read, table):
         read(table, "--freesurfer", "--sheet", "data")
     with pytest.raises(InputError, match=r"has no sheets: .*--sheet"):
         read(table, "--sheet", "data")
+
+
+def test_pairs_by_the_column_of_ids_or_by_another(read, table):
+    visits = table.assign(code=[f"{k // 2:03}" for k in range(10)], person=range(10))
+    named = ("--group", "dx", "--covariates", "age", "--exclude", "person")
+    cohort = read(visits, *named, "--id", "code", "--pair", "code")
+    assert cohort.ids[:2] == ("000 (AD)", "000 (CTR)")
+    assert cohort.pair[:3].tolist() == ["000", "000", "001"]
+    visits["person"] = [k // 2 for k in range(10)]
+    cohort = read(visits, *named[:4], "--id", "code", "--pair", "person")
+    assert cohort.pair[:3].tolist() == ["0", "0", "1"]
+    assert "person" not in cohort.regions
+    with pytest.raises(InputError, match="--pair"):
+        read(visits, *named, "--id", "code")
+
+
+def test_lobes_choose_regions_and_the_others_are_kept_in_mind(read, table):
+    table["Lingual_L"], table["Cuneus_R"] = range(10), range(5, 15)
+    named = ("--id", "code", "--covariates", "age")
+    cohort = read(table, *named, "--lobes", "occipital", "--lobes", "occipital")
+    assert cohort.regions == ("Lingual_L", "Cuneus_R")
+    everything = read(table, *named)
+    assert cohort.provenance["lobes"] == ["occipital"]
+    assert cohort.provenance["other_lobes"] == list(everything.regions[:-2])
+    assert "lobes" not in everything.provenance
+    with pytest.raises(InputError, match=r"'limbic'.*occipital 2"):
+        read(table, *named, "--lobes", "limbic")
+    unknown = table[["code", "age"]].assign(a=range(10), b=range(10))
+    with pytest.raises(InputError, match="no atlas"):
+        read(unknown, *named, "--regions", "a", "b", "--lobes", "frontal")

@@ -30,7 +30,7 @@ def exp3_folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
 
     def made_up(classifier, problem, on_covariates=False):
-        return exp3.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01, 0.1)
+        return exp3.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01)
 
     monkeypatch.setattr(exp3, "evaluate", made_up)
     settings = exp3.Settings(splits=3, regions=6, sizes=(24, 12))

@@ -1,10 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from sgbn import Cohort, InputError, simulate_cohort
-from sgbn.experiments.data import content, data_folder, most_different, read_neuro
+from sgbn import Cohort, InputError
+from sgbn.experiments.data import data_folder, most_different, read_neuro
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
@@ -16,24 +14,6 @@ def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("SGBN_DATA")
     monkeypatch.chdir(tmp_path)
     assert data_folder() is None
-
-
-def test_the_content_has_every_part_of_a_table():
-    made = simulate_cohort(6, 0, regions=4, covariates=["age", "sex"])
-    known = {"group": made.group, "covariates": made.covariates}
-    plain = Cohort(made.values, made.regions, made.ids, **known)
-    age, sex = plain.covariates["age"], plain.covariates["sex"]
-    others = [
-        replace(plain, values=plain.values + 1.0),
-        replace(plain, group=plain.group[::-1]),
-        replace(plain, covariates={"age": age[::-1], "sex": sex}),
-        replace(plain, covariates={"years": age, "sex": sex}),
-        replace(plain, covariates={"sex": sex}),
-        replace(plain, site=np.tile(["a", "b"], 6)),
-        replace(plain, regions=[f"other {name}" for name in plain.regions]),
-    ]
-    assert content(replace(plain)) == content(plain)
-    assert len({content(plain), *map(content, others)}) == 1 + len(others)
 
 
 def test_the_regions_that_differ_most_are_chosen():

@@ -7,10 +7,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from sgbn import Cohort, InputError, StudyError, simulate_cohort
+from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.experiments import exp3
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.exp3_methods import Method
-from sgbn.experiments.exp3_peers import COVARIATES_ALONE
 
 SETTINGS = exp3.Settings(splits=2, regions=6, sizes=(24, 12))
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sgbn.comparison.intervals import Estimate
 from sgbn.experiments.exp3 import Data, Outcome, Results
 from sgbn.experiments.exp3_claims import (
     CLAIMS,
@@ -14,7 +15,6 @@ from sgbn.experiments.exp3_claims import (
     occasions_table,
     verdict,
 )
-from sgbn.experiments.exp3_intervals import Estimate
 from sgbn.experiments.exp3_methods import BIASES, MOVED, SVM, Method, grid
 
 ACCURACY = {"H-SGBN": 0.6, "OR-SGBN": 0.6, "KL-SGBN": 0.65, "MM-SGBN": 0.75, "CL-SGBN": 0.7}

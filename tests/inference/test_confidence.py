@@ -1,9 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn import SGBN, InputError, simulate_cohort
+from sgbn import SGBN, Cohort, DataWarning, InputError, simulate_cohort
 from sgbn.graph import is_dag, skeleton
 from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
 from sgbn.inference.half_samples import FOUND
@@ -125,6 +126,23 @@ def test_a_group_of_a_cohort_and_its_rows_give_the_same():
     by_rows = edge_confidence(cohort.of_group(group), n_pairs=2)
     np.testing.assert_array_equal(by_name.found, by_rows.found)
     assert by_name.names == cohort.regions
+
+
+def test_sites_of_a_cohort_make_no_edges():
+    rng = np.random.default_rng(0)
+    site = np.tile(["A", "B"], 40)
+    values = rng.standard_normal((80, 3)) + 4.0 * (site == "B")[:, None]
+    ids = [str(k) for k in range(80)]
+    before, after = (Cohort(values, ("a", "b", "c"), ids, site=one) for one in (None, site))
+    assert edge_confidence(before, n_pairs=5).n_adjacent >= 2
+    assert edge_confidence(after, n_pairs=5).n_adjacent < 0.5
+
+
+def test_warnings_have_the_names_of_the_columns(simulate):
+    table = pd.DataFrame(simulate(3, 40, 0)[0], columns=["insula", "amygdala", "copy"])
+    table["copy"] = table["insula"]
+    with pytest.warns(DataWarning, match="'copy' and 'insula' are copies"):
+        edge_confidence(table, n_pairs=1)
 
 
 def test_the_bound_holds_for_pairs_of_low_probability():

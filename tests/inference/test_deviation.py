@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import SGBN, DataWarning, GaussianNetwork, InputError
+from sgbn import SGBN, DataWarning, GaussianNetwork, InputError, simulate_cohort
 from sgbn.inference import NormativeDeviation
 from sgbn.inference.deviation import _Norm
 from sgbn.structure import fit_weights
@@ -136,6 +136,34 @@ def test_names_come_along(simulate):
     np.testing.assert_array_equal(scores, deviation.deviations(table).log_likelihood)
 
 
+def test_results_do_not_depend_on_processes(simulate):
+    X, _ = simulate(6, 60, 0)
+    alone, together = (NormativeDeviation(SGBN(n_kicks=0), n_jobs=k).fit(X) for k in (None, 2))
+    np.testing.assert_array_equal(alone.reference_.regions, together.reference_.regions)
+    np.testing.assert_array_equal(
+        alone.reference_.log_likelihood, together.reference_.log_likelihood
+    )
+
+
+def test_processes_are_used(simulate, monkeypatch):
+    asked = []
+
+    def in_turn(function, tasks, n_jobs):
+        asked.append(n_jobs)
+        return [function(task) for task in tasks]
+
+    monkeypatch.setattr("sgbn.inference.deviation.parallel", in_turn)
+    NormativeDeviation(SGBN(n_kicks=0), n_jobs=2).fit(simulate(4, 40, 0)[0])
+    assert asked == [2]
+
+
+def test_a_cohort_is_not_taken_but_rows_of_a_group_are():
+    cohort = simulate_cohort(30, regions=4)
+    with pytest.raises(InputError, match=r"X is a Cohort.* cohort.of_group\('control'\)"):
+        NormativeDeviation().fit(cohort)
+    NormativeDeviation(SGBN(n_kicks=0)).fit(cohort.of_group("control"))
+
+
 def test_what_cannot_be_a_norm_is_refused(simulate):
     X, _ = simulate(4, 40, 0)
     with pytest.raises(InputError, match="9 rows: fewer than 10 are no norm"):
@@ -145,7 +173,7 @@ def test_what_cannot_be_a_norm_is_refused(simulate):
     with pytest.raises(InputError, match="learner is a str"):
         NormativeDeviation("SGBN").fit(X)
     X[1:, 3] = 0.0
-    with pytest.raises(InputError, match="'x3' is constant in the 32 reference rows of a fold"):
+    with pytest.raises(InputError, match="'x3' has the same value in all 32 reference rows of a f"):
         NormativeDeviation().fit(X)
 
 
@@ -154,3 +182,9 @@ def test_warnings_about_the_group_come_once(simulate):
     with pytest.warns(DataWarning) as caught:
         NormativeDeviation().fit(X)
     assert len([w for w in caught if "samples of 40 columns" in str(w.message)]) == 1
+
+
+def test_more_folds_than_rows_leave_out_one_row_at_a_time(simulate):
+    X, _ = simulate(3, 14, 0)
+    one, many = (NormativeDeviation(SGBN(n_kicks=0), n_folds=n).fit(X) for n in (14, 1000))
+    np.testing.assert_array_equal(many.reference_.regions, one.reference_.regions)

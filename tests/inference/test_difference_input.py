@@ -15,6 +15,18 @@ from sgbn.inference.differences import edge_differences
         (lambda X, y: (X, y), {"alternative": "more"}, "alternative='more'"),
         (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "r1.*group 'MCI'"),
         (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "by pairs"),
+        (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "once in every group"),
+        (lambda X, y: (X, y), {"pairs": np.arange(60)}, r"pairs has shape \(60,\)"),
+        (lambda X, y: (X, y[1:]), {}, r"groups has shape \(119,\)"),
+        (lambda X, y: (X, y), {"sites": ["a", None] * 60}, "sites is missing in row 1"),
+        (lambda X, y: (X, y), {"sites": [0] * 60 + [1] * 60}, "no site has subjects of two groups"),
+        (lambda X, y: (X, y), {"random_state": None}, "random_state is None"),
+        (lambda X, y: (X, y), {"random_state": -1}, "random_state is -1"),
+        (lambda X, y: (X, y), {"n_permutations": 99.5}, "n_permutations=99.5"),
+        (lambda X, y: (X, y), {"n_permutations": np.nan}, "n_permutations=nan"),
+        (lambda X, y: (X, y), {"covariates": {"age": [1.0, 2.0]}}, "'age' has shape"),
+        (lambda X, y: (X, y), {"covariates": np.ones(120)}, "covariates is a ndarray"),
+        (lambda X, y: (X, y), {"reference": "mci"}, "no group is called 'mci'.*'MCI'"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(data, change, options, message):
@@ -33,3 +45,27 @@ def test_very_unequal_groups_are_warned_about(two_groups):
     X, y = two_groups(70)
     with pytest.warns(DataWarning, match="decided by the smaller"):
         edge_differences(X[58:], y[58:], n_permutations=19)
+
+
+def test_whole_numbers_may_be_floats(data):
+    found = edge_differences(*data, n_permutations=19.0)
+    np.testing.assert_array_equal(found.edges, edge_differences(*data, n_permutations=19).edges)
+
+
+def test_rows_that_can_hardly_be_exchanged_are_warned_about_and_give_no_small_p(data):
+    X, y = data
+    sites = np.where(np.isin(np.arange(120), [0, 60]), "both", y)
+    with pytest.warns(DataWarning, match="exchanged in 2 ways only"):
+        found = edge_differences(X, y, sites=sites, n_permutations=39)
+    assert found.edges["p_fwer"].min() > 0.2
+    assert found.global_p > 0.2
+
+
+def test_the_reference_comes_first(data):
+    plain, turned = (
+        edge_differences(*data, n_permutations=19, reference=name) for name in (None, "NC")
+    )
+    assert (plain.groups, turned.groups) == (("MCI", "NC"), ("NC", "MCI"))
+    np.testing.assert_allclose(turned.edges["statistic"], -plain.edges["statistic"])
+    np.testing.assert_allclose(turned.edges["weight_NC"], plain.edges["weight_NC"])
+    np.testing.assert_allclose(turned.edges["difference"], -plain.edges["difference"])

@@ -1,6 +1,11 @@
 import numpy as np
 
-from sgbn.inference.difference_tables import discovery_rates, signed_statistic
+from sgbn.inference.difference_tables import (
+    count_reaching,
+    discovery_rates,
+    own_class_p,
+    signed_statistic,
+)
 
 
 def test_the_statistic_speaks_for_the_alternative():
@@ -22,3 +27,16 @@ def test_discovery_rates_are_as_stated():
         ]
         expected.append(min([*rates, 1.0]))
     np.testing.assert_allclose(discovery_rates(signed, above, 2), expected)
+
+
+def test_p_compares_edges_that_were_chosen_alike():
+    null = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    in_pool = np.array([True, True, True, False, False, False])
+    p = own_class_p(np.array([2.5, 2.5, 4.0]), np.array([True, False, False]), null, in_pool)
+    np.testing.assert_allclose(p, [1 / 4, 4 / 4, 3 / 4])
+    alone = own_class_p(np.array([9.0]), np.array([False]), null, np.ones(6, bool))
+    assert alone == 1  # nothing to compare with
+
+
+def test_ties_up_to_round_off_reach():
+    assert count_reaching(np.array([1 + 1e-13, 2.5]), np.array([1.0, 2.0])).tolist() == [2, 0]

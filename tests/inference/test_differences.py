@@ -2,9 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import StudyError, simulate_cohort
-from sgbn.inference.differences import edge_differences, statistics
-from sgbn.inference.joint import GroupWeights
+from sgbn import DataWarning, InputError, StudyError, simulate_cohort
+from sgbn.inference.differences import edge_differences
 
 B = 99
 
@@ -20,18 +19,90 @@ def test_the_changed_edge_is_found_first(found):
     assert best["p_fwer"] == 1 / (B + 1)
     assert best["q"] <= 0.05
     assert found.global_p == 1 / (B + 1)
-    component, p = found.components[0]
+    component, p, _ = found.components[0]
     assert {"r2", "r3"} <= {found.regions[k] for k in component.pairs.ravel()}
     assert p <= 0.05
     assert found.groups == ("MCI", "NC")
 
 
-def test_without_a_difference_little_is_found(two_groups):
-    p = [
-        edge_differences(*two_groups(change=0, seed=s), n_permutations=39).edges["p_fwer"].min()
-        for s in range(30)
-    ]
-    assert np.mean(np.array(p) <= 0.05) <= 0.2  # 99.9 % of binomial draws at 5 %
+def null_cohort(two_groups, setting, seed):
+    """Groups without a difference, and what the setting asks for."""
+    X, y = two_groups(change=0, seed=seed)
+    rng = np.random.default_rng(seed)
+    if setting == "three":
+        return X - 3 * (y == "MCI")[:, None], np.repeat(["a", "b", "c"], 40), {}
+    if setting == "pairs":
+        alike = rng.normal(size=(60, X.shape[1]))
+        return X + np.tile(alike, (2, 1)), y, {"pairs": np.tile(np.arange(60), 2)}
+    if setting == "sites":
+        sites = (rng.random(len(y)) < np.where(y == "NC", 0.3, 0.6)).astype(int)
+        return X + 3 * sites[:, None] * np.arange(X.shape[1]), y, {"sites": sites}
+    return X, y, {"alternative": setting}
+
+
+@pytest.mark.parametrize("setting", ["two-sided", "three", "pairs", "sites", "greater"])
+def test_without_a_difference_little_is_found(two_groups, setting):
+    cohorts = [null_cohort(two_groups, setting, seed) for seed in range(30)]
+    tests = [edge_differences(X, y, n_permutations=19, **more) for X, y, more in cohorts]
+    p = {
+        "edges": [own.edges["p_fwer"].min() for own in tests],
+        "global": [own.global_p for own in tests],
+        "hubs": [own.hubs["p_fwer"].min() for own in tests],
+        "lobes": [own.lobes["p_fwer"].min() for own in tests],
+    }
+    found = {name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}
+    assert max(found.values()) <= 0.2, found  # 99.9 % of binomial draws at 5 %
+
+
+def test_every_p_has_its_error(found):
+    def error(p):
+        return np.sqrt(p * (1 - p) / (B + 1))
+
+    np.testing.assert_allclose(found.edges["p_error"], error(found.edges["p"]))
+    for table in (found.edges, found.hubs, found.lobes):
+        np.testing.assert_allclose(table["error"], error(table["p_fwer"]))
+    assert found.global_error == pytest.approx(error(found.global_p))
+    assert all(own == pytest.approx(error(p)) for _, p, own in found.components)
+
+
+def test_differences_per_standard_deviation_and_what_arrows_rest_on(found):
+    edges = found.edges
+    np.testing.assert_allclose(
+        edges["statistic"], edges["difference_std"] / edges["standard_error"], rtol=1e-10
+    )
+    np.testing.assert_array_equal(np.sign(edges["difference"]), np.sign(edges["difference_std"]))
+    assert set(edges["direction"]) <= {"compelled", "reversible"}
+
+
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.29, 0.5])
+def test_the_threshold_is_that_of_p_fwer(found, level):
+    above = np.abs(found.edges["statistic"]) > found.threshold(level)
+    np.testing.assert_array_equal(above, found.edges["p_fwer"] <= level + 1e-12)
+    share = (1 + (found.null["highest"] > found.threshold(level)).sum()) / (B + 1)
+    assert share == pytest.approx(level)
+    assert len(found.null["totals"]) == B
+
+
+def test_detectable_differences_grow_with_power_and_noise(found):
+    half = found.detectable(0.5)
+    np.testing.assert_allclose(half, found.threshold() * found.edges["standard_error"])
+    assert (found.detectable(0.8) > half).all()
+    with pytest.raises(InputError, match="power is 1"):
+        found.detectable(1)
+
+
+def test_what_cannot_be_asked_of_the_tests_is_said(found):
+    with pytest.raises(InputError, match=r"\['q', 'p_fwer', 'p'\]. Did you mean 'p_fwer'"):
+        found.significant(by="fwer")
+    with pytest.raises(InputError, match="level is 5"):
+        found.significant(5)
+    with pytest.raises(InputError, match="needs 999 permutations"):
+        found.threshold(0.001)
+    for by in ("q", "p_fwer"):
+        with pytest.warns(DataWarning, match="it needs 999 or more"):
+            found.significant(0.001, by)
+        assert len(found.significant(0.01, by))
+    assert len(found.significant(0.9, "p")) >= len(found.significant(0.05, "p")) > 0
 
 
 def test_weights_are_in_the_units_of_the_data(data, found):
@@ -106,24 +177,9 @@ def test_three_groups(data):
     assert len(found.groups) == 3
     assert {found.edges[0]["source"], found.edges[0]["target"]} == {"r2", "r3"}
     assert found.edges[0]["p_fwer"] <= 0.05
-
-
-def test_q_of_two_groups_is_the_square_of_t():
-    rng = np.random.default_rng(0)
-    parents = np.triu(np.ones((4, 4), bool), 1)
-    a, b = (
-        GroupWeights(parents * rng.normal(size=(4, 4)), parents * rng.random((4, 4)), np.ones(4))
-        for _ in range(2)
-    )
-    t = statistics([a, b], parents)
-    mean = (a.weights / a.variances + b.weights / b.variances)[parents] / (
-        1 / a.variances + 1 / b.variances
-    )[parents]
-    Q = (a.weights[parents] - mean) ** 2 / a.variances[parents]
-    Q += (b.weights[parents] - mean) ** 2 / b.variances[parents]
-    np.testing.assert_allclose(Q, t[parents] ** 2)
-    three = statistics([a, b, a], parents)
-    assert (three[parents] >= np.abs(t[parents]) - 1e-12).all()
+    assert {component.sign for component, *_ in found.components} == {0}
+    assert (found.hubs["p_fwer"] <= 1).all()
+    assert found.hubs["p_fwer"].min() <= 0.05
 
 
 def test_pairs_are_swapped_within_subjects(data):

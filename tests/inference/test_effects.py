@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN, DataWarning, GaussianNetwork, InputError, fit_weights, simulate_cohort
+from sgbn import (
+    SGBN,
+    Cohort,
+    DataWarning,
+    GaussianNetwork,
+    InputError,
+    fit_weights,
+    simulate_cohort,
+)
 from sgbn.graph import cpdag, random_dag
-from sgbn.inference import effect_difference, total_effects
+from sgbn.inference import JointSGBN, effect_difference, total_effects
 from sgbn.inference.effects import path_effects
 
 COLLIDER = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
@@ -23,6 +31,13 @@ def test_total_effects_sum_over_paths(simulate):
     _, network = simulate(7, 10, 1)
     paths = sum(np.linalg.matrix_power(network.coef, k) for k in range(1, 7))
     np.testing.assert_allclose(total_effects(network), paths, atol=1e-12)
+
+
+def test_total_effects_of_a_learner_are_those_of_its_network(simulate):
+    learner = SGBN().fit(simulate(5, 60, 0)[0])
+    np.testing.assert_array_equal(total_effects(learner), total_effects(learner.network_))
+    with pytest.raises(InputError, match="not fitted"):
+        total_effects(SGBN())
 
 
 def test_path_effects_of_many_weights_are_total_effects_of_each(simulate):
@@ -109,6 +124,30 @@ def test_in_a_shared_graph_directions_are_the_same_in_both_groups():
     assert apart.high - apart.low > 0.8  # one group has x0 -> x1, the other x1 -> x0
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+@pytest.mark.parametrize("column", [0, 1])
+def test_whether_an_effect_is_identified_does_not_depend_on_units(unit, column):
+    rng = np.random.default_rng(0)
+    groups = {name: GaussianNetwork(CHAIN).sample(100, rng) for name in "ab"}
+    units = np.where(np.arange(3) == column, unit, 1.0)
+    scaled = {name: rows * units for name, rows in groups.items()}
+    for graph, identified in ((CHAIN, False), (COLLIDER, True)):
+        for source, target in ((0, 2), (2, 0), (1, 2)):
+            before, after = (
+                effect_difference(own, graph, f"x{source}", f"x{target}", n_resamples=20)
+                for own in (groups, scaled)
+            )
+            ratio = units[target] / units[source]
+            for one, other in (
+                (before.effects["a"], after.effects["a"]),
+                (before.differences["a", "b"], after.differences["a", "b"]),
+            ):
+                assert one.identified == other.identified == identified
+                np.testing.assert_allclose(
+                    np.array(other.possible) / ratio, one.possible, rtol=1e-6, atol=1e-9
+                )
+
+
 def test_prior_knowledge_of_a_learner_identifies_an_effect():
     rng = np.random.default_rng(0)
     chain = GaussianNetwork(CHAIN)
@@ -167,3 +206,24 @@ def test_wrong_names_and_missing_graphs_are_named(two_groups):
         effect_difference(two_groups, COLLIDER, "x2", "x2")
     with pytest.raises(InputError, match="no graph of the group 'AD'"):
         effect_difference(two_groups, {"NC": COLLIDER}, "x0", "x2")
+
+
+def test_what_has_no_graph_is_named(two_groups):
+    rows, labels = np.vstack(list(two_groups.values())), np.repeat(["NC", "AD"], [300, 200])
+    joint = JointSGBN().fit(rows, labels)
+    message = "the graph is a JointSGBN, .* or its parents_ where a graph will do"
+    with pytest.raises(InputError, match=message):
+        effect_difference(two_groups, joint, "x0", "x2")
+    found = effect_difference(two_groups, joint.parents_, "x0", "x2", n_resamples=20)
+    assert set(found.effects) == {"NC", "AD"}
+
+
+def test_sites_of_a_cohort_make_no_effect():
+    rng = np.random.default_rng(0)
+    site = np.tile(["A", "B"], 60)
+    values = rng.standard_normal((120, 3)) + 4.0 * (site == "B")[:, None]
+    ids, group = [str(k) for k in range(120)], np.repeat(["NC", "AD"], 60)
+    cohorts = [Cohort(values, ("a", "b", "c"), ids, group=group, site=one) for one in (None, site)]
+    before, after = (effect_difference(one, COLLIDER, "a", "c").effects["AD"] for one in cohorts)
+    assert before.low > 0
+    assert after.low < 0 < after.high

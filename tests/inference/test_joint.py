@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, fit_weights, simulate_cohort
+from sgbn import ORSGBN, SGBN, DataWarning, InputError, fit_weights, simulate_cohort
 from sgbn.graph import is_dag
-from sgbn.inference.joint import JointSGBN
+from sgbn.inference import edge_differences
+from sgbn.inference.joint import JointSGBN, SharedOrder
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,7 @@ def test_all_groups_have_the_same_edges_and_their_own_least_squares_weights(coho
         np.testing.assert_array_equal(network.coef != 0, joint.parents_)
         np.testing.assert_allclose(network.coef, own.coef, rtol=1e-6)
         np.testing.assert_allclose(network.intercept, own.intercept, rtol=1e-6)
+        np.testing.assert_allclose(network.noise_variance, own.noise_variance, rtol=1e-6)
         assert list(network.names) == list(cohort.regions)
 
 
@@ -45,6 +47,124 @@ def test_an_edge_that_cancels_in_the_pool_is_seen_by_the_groups():
 def test_groups_are_needed_and_must_have_rows(cohort):
     with pytest.raises(InputError, match="requires y"):
         JointSGBN().fit(cohort.values, None)
+    with pytest.raises(InputError, match=r"y has one group, 'NC': .* fit an SGBN to this one"):
+        JointSGBN().fit(cohort.values, ["NC"] * 160)
     labels = np.where(np.arange(160) < 2, "few", "many")
     with pytest.raises(InputError, match="'few' has 2 rows"):
         JointSGBN().fit(cohort.values, labels)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Thirty regions, of which several are of the same level in the order."""
+    cohort = simulate_cohort(60, regions=30, differ="edges", random_state=1)
+    return pd.DataFrame(cohort.values, columns=cohort.regions), cohort.group
+
+
+def weights_by_name(joint, group):
+    network = joint.networks_[group]
+    return {(e["source"], e["target"]): e["weight"] for e in network.edges()}
+
+
+def test_edges_and_weights_do_not_depend_on_the_order_of_the_columns(many):
+    table, groups = many
+    learner = SGBN(n_kicks=0)
+    joint = JointSGBN(learner).fit(table, groups)
+    for seed in range(4):
+        shuffled = table[np.random.default_rng(seed).permutation(table.columns)]
+        other = JointSGBN(learner).fit(shuffled, groups)
+        names = shuffled.columns[other.order_]
+        assert names.tolist() == table.columns[joint.order_].tolist()
+        for group in joint.classes_:
+            expected = weights_by_name(joint, group)
+            assert weights_by_name(other, group) == pytest.approx(expected, rel=1e-8)
+
+
+def test_tests_of_differences_do_not_depend_on_the_order_of_the_columns(many):
+    table, groups = many
+    found = []
+    for columns in (table.columns, np.random.default_rng(0).permutation(table.columns)):
+        options = {"learner": SGBN(n_kicks=0), "n_permutations": 19}
+        edges = edge_differences(table[columns], groups, **options).edges
+        found.append({(e["source"], e["target"]): (e["statistic"], e["p_fwer"]) for e in edges})
+    assert found[0].keys() == found[1].keys()
+    for edge, numbers in found[0].items():
+        assert found[1][edge] == pytest.approx(numbers, rel=1e-8)
+
+
+def test_two_regions_that_correlate_alike_have_an_order_of_their_own():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 100)
+    table = pd.DataFrame(rng.normal(size=(200, 2)), columns=["first", "second"])
+    table["second"] += np.where(y == "a", 1, -1) * table["first"]  # cancels in the pool
+    ways = [
+        JointSGBN().fit(table[names], y) for names in (["first", "second"], ["second", "first"])
+    ]
+    edges = [list(weights_by_name(joint, "a")) for joint in ways]
+    assert len(edges[0]) == 1
+    assert edges[0] == edges[1]
+
+
+def test_prior_knowledge_holds_for_the_parents_of_all_groups(cohort):
+    table = pd.DataFrame(cohort.values, columns=cohort.regions)
+    free = JointSGBN().fit(table, cohort.group).parents_
+    i, j = np.argwhere(free)[0]
+    absent = np.argwhere(~(free | free.T) & ~np.eye(12, dtype=bool))[0]
+    names = np.array(cohort.regions)
+    pair, missing = [tuple(names[[i, j]]), tuple(names[[j, i]])], tuple(names[absent])
+    known = JointSGBN(SGBN(forbidden=pair, required=[missing])).fit(table, cohort.group).parents_
+    assert not known[i, j]
+    assert not known[j, i]
+    assert known[tuple(absent)]
+
+
+def test_no_edge_leads_into_an_earlier_tier_and_the_order_follows_the_tiers(cohort):
+    table = pd.DataFrame(cohort.values, columns=cohort.regions)
+    free = JointSGBN().fit(table, cohort.group)
+    late, early = np.split(free.order_, 2)
+    assert free.parents_[np.ix_(late, early)].any()
+    tiers = [[cohort.regions[k] for k in columns] for columns in (early, late)]
+    joint = JointSGBN(SGBN(tiers=tiers)).fit(table, cohort.group)
+    assert not joint.parents_[np.ix_(late, early)].any()
+    assert joint.parents_[np.ix_(early, late)].any()
+    assert set(joint.order_[:6]) == set(early)
+
+
+def test_knowledge_is_read_by_name_or_index(cohort):
+    centred = cohort.values - cohort.values.mean(axis=0)
+    for edge in ((3, 7), (cohort.regions[3], cohort.regions[7])):
+        assert SharedOrder(centred, SGBN(required=[edge]), cohort.regions).pooled[3, 7]
+
+
+def test_the_order_is_found_by_an_sgbn_only(cohort):
+    with pytest.raises(InputError, match=r"learner is ORSGBN\(.* found by an SGBN"):
+        JointSGBN(ORSGBN()).fit(cohort.values, cohort.group)
+
+
+def test_a_region_without_spread_in_a_group_is_named(cohort):
+    values = cohort.values.copy()
+    values[cohort.group == "patient", 4] = 3.0
+    table = pd.DataFrame(values, columns=cohort.regions)
+    message = f"{cohort.regions[4]!r} has the same value in all 80 subjects of the group 'patient'"
+    with pytest.raises(InputError, match=message):
+        JointSGBN().fit(table, cohort.group)
+
+
+def test_a_group_that_does_not_determine_the_weights_is_named(many):
+    table, groups = many
+    kept = np.flatnonzero((groups == "control") | (np.cumsum(groups == "patient") <= 3))
+    with pytest.raises(InputError, match="the 3 rows of the group 'patient' do not determine"):
+        JointSGBN(SGBN(n_kicks=0)).fit(table.iloc[kept], groups[kept])
+
+
+def test_a_cohort_is_not_taken_but_its_rows_are(cohort):
+    with pytest.raises(InputError, match=r"give cohort.values and cohort.group"):
+        JointSGBN().fit(cohort)
+
+
+@pytest.mark.filterwarnings("ignore:.*exact linear function")
+def test_warnings_have_the_names_of_the_columns(cohort):
+    table = pd.DataFrame(cohort.values[:, :3], columns=["insula", "amygdala", "copy"])
+    table["copy"] = table["insula"]
+    with pytest.warns(DataWarning, match="'copy' and 'insula' are copies"):
+        JointSGBN().fit(table, cohort.group)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import SGBN, GaussianNetwork, InputError
-from sgbn.inference import lesion
+from sgbn.inference import JointSGBN, lesion
 
 
 @pytest.fixture
@@ -65,6 +65,10 @@ def test_what_loses_its_coupling_only_is_ranked_by_it():
 def test_a_learner_will_do_and_unknown_regions_are_refused(simulate):
     learner = SGBN().fit(simulate(4, 50, 0)[0])
     assert lesion(learner, "x1").before is learner.network_
+    with pytest.raises(InputError, match="not fitted"):
+        lesion(SGBN(), "x1")
+    with pytest.raises(InputError, match="network is a JointSGBN"):
+        lesion(JointSGBN(), "x1")
     with pytest.raises(InputError, match="no region is called 'hippocampus'"):
         lesion(learner, "hippocampus")
     with pytest.raises(InputError, match="'x1' has no noise"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError
-from sgbn.inference.nuisance import check_pairs, nuisance_of, permuted
+from sgbn.inference.nuisance import check_pairs, log_exchanges, nuisance_of, permuted
 
 
 @pytest.fixture
@@ -32,13 +32,59 @@ def test_residuals_are_those_of_least_squares(design):
     assert found.rank == 6  # one indicator of the sites follows from those of the groups
 
 
-def test_missing_covariates_are_named(design):
+@pytest.mark.parametrize(
+    "useless",
+    [
+        {"constant": np.full(40, 0.1)},
+        {"repeated": None},
+        {"group": np.repeat([3.0, 5.0], 20)},
+        {"level": np.repeat("a", 40)},
+    ],
+)
+def test_a_column_that_others_determine_changes_nothing_wherever_it_stands(design, useless):
+    codes, covariates, sites = design
+    useless = {name: 7 + 2 * covariates["age"] if v is None else v for name, v in useless.items()}
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    expected = nuisance_of(codes, covariates, sites)
+    for more in (useless | covariates, covariates | useless):
+        found = nuisance_of(codes, more, sites)
+        assert found.rank == expected.rank
+        np.testing.assert_allclose(found.residuals(Y), expected.residuals(Y), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.where(np.arange(40) == 3, np.nan, 1.0), "'c' has 1 missing values, the first in row 3"),
+        (np.array(["F", None] * 20, dtype=object), "20 missing values, the first in row 1"),
+        (["F", np.nan] * 20, "20 missing values"),
+        (np.array([""] * 40), "40 missing values"),
+        ([1.0, None] * 20, "20 missing values"),
+        (np.ones(39), r"'c' has shape \(39,\)"),
+        (np.array([{}] * 40, dtype=object), "holds a dict"),
+    ],
+)
+def test_covariates_that_cannot_be_used_are_named(design, column, message):
+    with pytest.raises(InputError, match=message):
+        nuisance_of(design[0], {"c": column})
+
+
+def test_numbers_that_come_as_objects_are_numbers(design):
     codes, covariates, _ = design
-    covariates["age"][3] = np.nan
-    with pytest.raises(InputError, match="'age' has 1 missing"):
-        nuisance_of(codes, covariates)
-    with pytest.raises(InputError, match="'sex' is missing"):
-        nuisance_of(codes, {"sex": np.array([""] * 40)})
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    plain, objects = (
+        nuisance_of(codes, {"age": age})
+        for age in (covariates["age"], covariates["age"].astype(object))
+    )
+    np.testing.assert_array_equal(plain.residuals(Y), objects.residuals(Y))
+
+
+def test_exchanges_are_counted():
+    codes = np.array([0, 0, 0, 1, 1, 1])
+    assert np.exp(log_exchanges(codes)) == pytest.approx(20)
+    assert np.exp(log_exchanges(codes, np.array([0, 0, 1, 0, 1, 1]))) == pytest.approx(9)
+    assert log_exchanges(codes, codes) == pytest.approx(0)
+    assert np.exp(log_exchanges(codes, None, np.array([0, 1, 2, 2, 0, 1]))) == pytest.approx(8)
 
 
 def test_rows_stay_in_their_block():
@@ -62,8 +108,23 @@ def test_partners_are_swapped_or_not():
 
 
 @pytest.mark.parametrize(
-    ("ids", "codes"), [("xyzzxw", [0, 0, 0, 1, 1, 1]), ("xyzzxy", [0, 0, 1, 1, 2, 2])]
+    ("ids", "codes", "message"),
+    [
+        ("xyzzxw", [0, 0, 0, 1, 1, 1], "once in every group: 'w', 'y'"),
+        ("xyzzxy", [0, 0, 1, 1, 2, 2], "once in every group: 'x', 'y', 'z'"),
+    ],
 )
-def test_half_pairs_are_refused(ids, codes):
-    with pytest.raises(InputError, match="each subject once in both"):
+def test_half_pairs_are_refused(ids, codes, message):
+    with pytest.raises(InputError, match=message):
         check_pairs(list(ids), np.array(codes))
+
+
+def test_rows_of_a_person_are_exchanged_among_three_groups():
+    codes = np.array([0, 0, 1, 1, 2, 2])
+    persons = check_pairs(["x", "y", "y", "x", "x", "y"], codes)
+    rng = np.random.default_rng(0)
+    drawn = {tuple(permuted(rng, None, persons, 6)) for _ in range(500)}
+    assert len(drawn) == 36
+    for rows in drawn:
+        np.testing.assert_array_equal(persons[list(rows)], persons)
+    assert log_exchanges(codes, None, persons) == pytest.approx(np.log(36))

@@ -1,12 +1,10 @@
-from importlib import import_module
-
 import numpy as np
 import pytest
 
-from sgbn import GaussianNetwork, InputError
-from sgbn.inference.power import power, sample_size, wilson
+from sgbn import SGBN, GaussianNetwork, InputError
+from sgbn.inference import JointSGBN
+from sgbn.inference.power import power, wilson
 
-MODULE = import_module("sgbn.inference.power")  # not the function of this name
 QUICK = {"n_simulations": 24, "n_permutations": 19}
 
 
@@ -62,7 +60,7 @@ def test_an_edge_can_be_named_and_its_units_do_not_matter(chain):
     other = GaussianNetwork(
         chain.coef * scale / scale[:, None], noise_variance=scale**2, names=chain.names
     )
-    assert power(0.9, 60, other, edges=[("r2", "r3")], **QUICK) == named
+    assert power(0.9, 60, other, edges=("r2", "r3"), **QUICK) == named  # one alone will do
 
 
 def test_a_number_of_regions_stands_for_random_networks():
@@ -72,25 +70,6 @@ def test_a_number_of_regions_stands_for_random_networks():
     assert found != power(0.8, 60, 6, n_changed=2, random_state=1, **QUICK)
 
 
-def test_the_sample_size_has_the_power_that_is_wanted(chain, monkeypatch):
-    monkeypatch.setattr(MODULE, "NARROW", 0.2)
-    options = QUICK | {"n_simulations": 16}
-    needed = sample_size(0.8, 0.7, chain, **options)
-    assert needed.low <= needed.n_per_group <= needed.high
-    tried = {one.n_per_group: one for one in needed.tried}
-    assert tried[needed.n_per_group].power >= 0.7
-    assert power(0.8, needed.n_per_group, chain, **options) == tried[needed.n_per_group]
-    assert min(one.power for one in needed.tried) < 0.7
-
-
-def test_what_cannot_be_reached_is_said(chain, monkeypatch):
-    monkeypatch.setattr(MODULE, "LARGEST", 40)
-    with pytest.raises(InputError, match="not reached with 40 subjects"):
-        sample_size(0.0, 0.8, chain, n_simulations=20, n_permutations=19)
-    with pytest.raises(InputError, match="cannot tell a power of"):
-        sample_size(1.0, 0.9, chain, n_simulations=20)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -98,13 +77,29 @@ def test_what_cannot_be_reached_is_said(chain, monkeypatch):
         ({"n_per_group": 5}, "n_per_group is 5"),
         ({"by": "fdr"}, "by is 'fdr'"),
         ({"level": 0.0}, "level is 0"),
+        ({"level": 0.001, "n_permutations": 39, "by": "p_fwer"}, "level 0.001. Give 999 or more"),
+        ({"level": 0.001, "n_permutations": 998}, "Give 999 or more"),
+        ({"n_permutations": 5}, "n_permutations is 5"),
         ({"edges": [("r0", "r2")]}, "no edge 'r0' -> 'r2'"),
         ({"edges": [("r0", "r9")]}, "no region is called 'r9'"),
         ({"n_changed": 9}, "9 shall change"),
-        ({"network": 3, "n_changed": 3}, "network is 3"),
+        ({"network": 3, "n_changed": 3}, "n_changed is 3, .* of 3 regions at most 2 edges"),
+        ({"network": 6, "n_changed": 500}, "n_changed is 500, .* Give a smaller n_changed"),
+        ({"network": 1}, "network is 1; it must be a whole number from 2 on"),
+        ({"network": 6.5}, "network is 6.5; it must be a whole number"),
+        ({"network": "x"}, "network is a str: give a GaussianNetwork.* A number of regions"),
+        ({"network": JointSGBN()}, "network is a JointSGBN: give a GaussianNetwork.* A number"),
+        ({"network": SGBN()}, "not fitted"),
+        ({"effect": "a"}, "effect is 'a': give a number"),
+        ({"edges": ["r0", "r1", "r2"]}, "edges holds 'r0': give pairs"),
+        ({"edges": [("r0", "r1", "r2")]}, "edges holds .'r0', 'r1', 'r2'.: give pairs"),
         ({"network": 8, "edges": [("x0", "x1")]}, "give that network"),
     ],
 )
 def test_what_makes_no_sense_is_refused(chain, options, message):
     with pytest.raises(InputError, match=message):
         power(**({"effect": 0.5, "n_per_group": 40, "network": chain} | options))
+
+
+def test_as_many_permutations_as_the_level_needs_are_enough(chain):
+    assert power(0.8, 40, chain, level=0.01, n_simulations=2, n_permutations=99).n_per_group == 40

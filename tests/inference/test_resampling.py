@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import CycleError, GaussianNetwork, InputError, fit_weights
+from sgbn import SGBN, Cohort, CycleError, DataWarning, GaussianNetwork, InputError, fit_weights
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
 from sgbn.inference.rows import read_rows
@@ -72,8 +72,6 @@ def test_records_follow_the_graph_and_hold_the_fitted_weight(simulate):
 
 
 def test_a_learner_and_its_network_will_do(simulate):
-    from sgbn import SGBN
-
     X, _ = simulate(5, 60, 1)
     learner = SGBN().fit(X)
     by_learner, by_network = (
@@ -95,3 +93,44 @@ def test_graphs_that_do_not_fit_are_refused(simulate):
         fixed_weights(read_rows(X[:5]), full)
     with pytest.raises(InputError, match="level is 95"):
         weight_intervals(X, truth, level=95)
+
+
+def test_what_has_no_graph_is_named(simulate):
+    X, _ = simulate(5, 60, 1)
+    with pytest.raises(InputError, match=r"the graph is SGBN\(\), which is not fitted"):
+        weight_intervals(X, SGBN())
+    with pytest.raises(InputError, match="the graph is a str: give a matrix"):
+        weight_intervals(X, "graph")
+
+
+def test_intervals_cover_with_sites_and_covariates():
+    """Six of 24 rows' degrees of freedom go to five sites and two covariates, beside the mean."""
+    rng = np.random.default_rng(3)
+    site = np.repeat(["A", "B", "C", "D", "E"], [5, 5, 5, 5, 4])
+    shift = 4.0 * rng.standard_normal(5)[np.unique(site, return_inverse=True)[1]]
+    ids = [str(k) for k in range(24)]
+    inside = []
+    for _ in range(400):
+        covariates = {"age": rng.normal(70, 8, 24), "icv": rng.normal(0, 1, 24)}
+        values = rng.standard_normal((24, 2)) + (shift + 0.3 * covariates["age"])[:, None]
+        values[:, 1] += 0.5 * (values[:, 0] - shift - 0.3 * covariates["age"])
+        cohort = Cohort(values, ("a", "b"), ids, site=site, covariates=covariates)
+        (found,) = weight_intervals(cohort, [[0, 1], [0, 0]], n_resamples=400, level=0.9)
+        inside.append(found.low < 0.5 < found.high)
+    assert abs(np.mean(inside) - 0.9) < 0.04  # standard error 0.015
+
+
+def test_sites_leave_fewer_rows_for_the_weights():
+    rng = np.random.default_rng(0)
+    site = np.repeat(["A", "B", "C", "D"], 2)
+    cohort = Cohort(rng.standard_normal((8, 5)), list("abcde"), list("stuvwxyz"), site=site)
+    message = "'e' has 4 parents, but there are 8 rows, and sites and covariates take 3 of them"
+    with pytest.raises(InputError, match=message):
+        weight_intervals(cohort, np.triu(np.ones((5, 5)), 1))
+
+
+def test_warnings_have_the_names_of_the_columns(simulate):
+    table = pd.DataFrame(simulate(3, 40, 0)[0], columns=["insula", "copy", "amygdala"])
+    table["copy"] = table["insula"]
+    with pytest.warns(DataWarning, match="the parents of 'amygdala' are collinear"):
+        weight_intervals(table, [[0, 0, 1], [0, 0, 1], [0, 0, 0]], n_resamples=5)

@@ -2,8 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, InputError
-from sgbn.inference.rows import check_count, check_share, read_groups, read_rows, region_index
+from sgbn import SGBN, Cohort, GaussianNetwork, InputError
+from sgbn.inference import JointSGBN
+from sgbn.inference.rows import (
+    check_count,
+    check_groups_vary,
+    check_share,
+    check_varies,
+    network_of,
+    read_groups,
+    read_rows,
+    refuse_cohort,
+    region_index,
+)
 
 
 @pytest.fixture
@@ -35,8 +46,26 @@ def test_a_missing_cell_is_named_by_region_and_subject(cohort):
     values[3, 1] = np.nan
     holes = Cohort(values, cohort.regions, cohort.ids, group=cohort.group)
     assert len(read_rows(holes, "AD").values) == 3
-    with pytest.raises(InputError, match=r"'amygdala' of subject 's3' is missing .*RegionImputer"):
+    message = r"'amygdala' of subject 's3' is missing .*RegionImputer.*sgbn.comparison.prepare"
+    with pytest.raises(InputError, match=message):
         read_rows(holes, "NC")
+
+
+def test_a_region_without_spread_is_named_with_its_group(cohort):
+    codes = np.array([0, 1] * 3)
+    check_groups_vary(cohort.values, codes, cohort.groups, cohort.regions)
+    values = cohort.values.copy()
+    values[codes == 1, 0] = 1e8 + np.array([0, 1e-9, 0])  # round-off is no spread
+    message = r"'insula' has the same value in all 3 subjects of the group 'NC'.* Leave it out"
+    with pytest.raises(InputError, match=message):
+        check_groups_vary(values, codes, cohort.groups, cohort.regions)
+    check_varies(values, cohort.regions, "rows")
+
+
+def test_an_estimator_says_what_to_give_for_a_cohort(cohort):
+    refuse_cohort(cohort.values, "rows")
+    with pytest.raises(InputError, match=r"X is a Cohort.*: give cohort.values\."):
+        refuse_cohort(cohort, "cohort.values")
 
 
 def test_groups_of_a_cohort_and_of_a_mapping_are_the_same(cohort):
@@ -65,3 +94,70 @@ def test_unknown_regions_and_wrong_numbers_are_refused():
     for value in (0.0, 1.0, np.nan, "0.9"):
         with pytest.raises(InputError, match=r"level is .* between 0 and 1"):
             check_share(value, "level")
+
+
+def confounded(n=40, **changes):
+    """Two groups of independent regions that sites, age and sex move."""
+    rng = np.random.default_rng(0)
+    site, sex = rng.choice(["A", "B", "C"], n), rng.choice(["f", "m"], n)
+    age = rng.normal(70, 8, n)
+    nuisance = 4.0 * (site == "B") + 0.5 * age + 3 * (sex == "m")
+    values = rng.standard_normal((n, 3)) + nuisance[:, None] * [1, 2, -1]
+    given = {
+        "group": np.tile(["AD", "NC"], n // 2),
+        "site": site,
+        "covariates": {"age": age, "sex": sex},
+    }
+    return Cohort(values, ("a", "b", "c"), [f"s{k}" for k in range(n)], **(given | changes))
+
+
+def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_kept():
+    cohort = confounded()
+    for name, rows in read_groups(cohort).items():
+        np.testing.assert_array_equal(rows.values, read_rows(cohort, name).values)
+        own = cohort.subset(groups=name)
+        sites = own.site[:, None] == ["A", "B", "C"]
+        sex = own.covariates["sex"] == "m"
+        design = np.column_stack([sites, own.covariates["age"], sex]).astype(float)
+        fitted = design @ np.linalg.lstsq(design, own.values, rcond=None)[0]
+        expected = own.values - fitted + own.values.mean(axis=0)
+        np.testing.assert_allclose(rows.values, expected, atol=1e-9)
+        assert rows.lost == 4  # two sites beyond the first, a slope, and a second sex
+    plain = confounded(site=None, covariates={})
+    assert read_rows(plain, "AD").lost == 0
+    np.testing.assert_array_equal(read_rows(plain, "AD").values, plain.of_group("AD"))
+
+
+def test_a_missing_covariate_is_named_with_its_subject_and_the_remedy():
+    age = np.where(np.arange(40) == 7, np.nan, 70.0 + np.arange(40))
+    sex = np.where(np.arange(40) == 6, "", "m")
+    cohort = confounded(covariates={"age": age, "sex": sex})
+    message = "covariate {!r} of subject {!r} is missing .1 such .*sgbn.comparison.prepare"
+    with pytest.raises(InputError, match=message.format("age", "s7")):
+        read_rows(cohort, "NC")
+    with pytest.raises(InputError, match=message.format("sex", "s6")):
+        read_rows(cohort, "AD")
+
+
+def test_a_region_that_covariates_explain_is_named():
+    cohort = confounded()
+    age = cohort.values[:, 1] - cohort.values[:, 1].mean()
+    with pytest.raises(InputError, match="nothing is left of 'b' once sites and covariates"):
+        read_rows(confounded(covariates={"age": age}), "AD")
+
+
+def test_a_network_is_taken_from_a_fitted_learner_and_what_has_none_is_named(cohort):
+    rows = np.random.default_rng(0).standard_normal((40, 2))
+    learner = SGBN().fit(rows)
+    assert network_of(learner) is network_of(learner.network_) is learner.network_
+    joint = JointSGBN().fit(rows, np.repeat(["AD", "NC"], 20))
+    assert isinstance(network_of(joint.networks_["AD"]), GaussianNetwork)
+    for given, message in (
+        (SGBN(), r"truth is SGBN\(\), which is not fitted: fit it"),
+        (joint, r"a JointSGBN, .* each of 'AD', 'NC': give one of its networks_, or its parents_"),
+        (JointSGBN(), "truth is a JointSGBN: give a GaussianNetwork, or a fitted learner"),
+        (cohort, "truth is a Cohort: give"),
+        ("network", "truth is a str: give"),
+    ):
+        with pytest.raises(InputError, match=message):
+            network_of(given, "truth")

@@ -1,7 +1,10 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from sgbn.exceptions import InputError
 from sgbn.viz import plot_matrix, plot_recovery
 
 NAMES = ["a", "b", "c", "d"]
@@ -45,3 +48,57 @@ def test_recovery_shows_two_groups_and_their_difference(tmp_path):
 def test_the_limit_can_be_given(limit):
     ax = plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, limit=limit)
     assert ax.images[0].get_clim()[1] == (limit or 1.0)
+
+
+def test_highlighted_regions_are_bold_and_banded():
+    ax = plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, highlight=["b", "d"])
+    for labels in (ax.get_yticklabels(), ax.get_xticklabels()):
+        assert [t.get_text() for t in labels if t.get_weight() == "bold"] == ["b", "d"]
+    assert len(ax.patches) == 2 + 4  # the lobes' boxes; a row and a column each
+    bands = [patch for patch in ax.patches if patch.get_alpha()]
+    assert len({tuple(band.get_facecolor()) for band in bands}) == 2
+
+
+def test_a_region_to_highlight_must_be_there():
+    with pytest.raises(InputError, match="'hippocampus', no region"):
+        plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, highlight=["hippocampus"])
+
+
+def test_marked_cells_are_outlined_where_they_lie():
+    marked = np.zeros((4, 4), bool)
+    marked[0, 2] = marked[3, 1] = True  # a -> c and d -> b: by lobe (0, 1) and (3, 2)
+    ax = plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, marked=marked)
+    (outlines,) = ax.collections
+    corners = sorted(tuple(path.vertices.min(axis=0)) for path in outlines.get_paths())
+    assert corners == [(0.5, -0.5), (1.5, 2.5)]
+    with pytest.raises(InputError, match="marked has shape"):
+        plot_matrix(Figure().subplots(), np.eye(4), NAMES, LOBES, marked=marked[:3])
+
+
+def test_without_room_only_highlighted_names_are_shown():
+    m = 173
+    names, lobes = [f"region {k}" for k in range(m)], ["lobe"] * m
+    for inches, count in ((4, 1), (12, m)):
+        ax = Figure(figsize=(inches, inches)).subplots()
+        plot_matrix(ax, np.eye(m), names, lobes, highlight=["region 9"])
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert len(labels) == count
+        assert "region 9" in labels
+
+
+def test_names_of_small_lobes_are_moved_apart():
+    m = 100
+    lobes = ["big"] * 97 + ["one", "two", "three"]
+    figure = Figure(figsize=(6, 6))
+    ax = plot_matrix(figure.subplots(), np.eye(m), [f"r{k}" for k in range(m)], lobes)
+    figure.draw_without_rendering()
+    boxes = sorted((t.get_window_extent() for t in ax.texts), key=lambda box: box.y0)
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
+
+
+def test_names_are_shown_as_they_are():
+    names = ["a$b$c", "_x", "c", "d"]
+    ax = plot_matrix(Figure().subplots(), np.eye(4), names, ["$lobe$"] * 4, title="$t$")
+    shown = [label.get_text() for label in ax.get_xticklabels()] + [ax.texts[0].get_text()]
+    assert shown == [r"a\$b\$c", "_x", "c", "d", r"\$lobe\$"]
+    assert ax.get_title() == r"\$t\$"

@@ -10,7 +10,8 @@ from sgbn.cli.tables import add_table_options, read_cohort
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
-LEFT_OUT = ("totals", "other_measures", "excluded", "ignored")  # columns that reading left out
+# Columns that reading left out.
+LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,54 +1,210 @@
-"""`sgbn compare`: a network per group from a table."""
+"""`sgbn compare`: from a table to a report."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import at_least, make_folder, number_from
 from sgbn.cli.check import print_cohort
-from sgbn.cli.tables import add_table_options, read_cohort
+from sgbn.cli.config import write_config
+from sgbn.cli.tables import OPTIONS, add_table_options, read_cohort
+from sgbn.exceptions import InputError
+
+if TYPE_CHECKING:
+    from sgbn.cohort import Cohort
+    from sgbn.comparison import Comparison, Settings
+    from sgbn.structure.base import NetworkEstimator
+
+LEARNERS = ("SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
+TABLE_OPTIONS = (*OPTIONS, "freesurfer", "sheet")
+PENALISED = ("ORSGBN", "HSGBN")
+# option -> setting
+SETTINGS = {
+    "reference": "reference",
+    "select": "select",
+    "permutations": "n_permutations",
+    "half_samples": "n_pairs",
+    "folds": "n_folds",
+    "repeats": "n_repeats",
+    "refinements": "refinements",
+    "peers": "peers",
+    "level": "level",
+    "seed": "seed",
+}
+WIDTH = 100
+EXITS = (
+    "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
+    "message says why; 2 a misspelt option; 130 stopped by Ctrl-C (the same command goes on)."
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `compare` to the subcommands."""
     parser = commands.add_parser(
         "compare",
-        help="learn a network per group from a table",
+        help="compare groups: networks, differences, accuracy, report",
         description="Checks a table, imputes missing cells, harmonises sites, regresses covariates "
-        "out, learns a network per group and writes tables of edges and pictures.",
-        epilog="example: sgbn compare table.csv --group diagnosis --covariates age --out results",
+        "out; learns a network per group, says how sure its edges are, tests which differ between "
+        "the groups, and how well the groups can be told apart; writes a report, tables, pictures "
+        "and files for other programs. Run again with the same --out it does only what is missing.",
+        epilog="example: sgbn compare table.csv --group diagnosis --reference control "
+        f"--covariates age sex --site scanner --out results. {EXITS}",
     )
-    add_table_options(parser)
+    add_table_options(parser, needed=False)
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file of options, as each run writes (config.toml); the command line goes before",
+    )
+    add_step_options(parser)
+    parser.set_defaults(
+        run=run, parser=parser, after_interrupt="Start the same command again to go on."
+    )
+
+
+def add_step_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a comparison does, and how thoroughly."""
+    what = parser.add_argument_group("what is done")
+    what.add_argument("--reference", metavar="GROUP", help="compare with this group (the first)")
+    what.add_argument("--learner", choices=LEARNERS, help="of the networks (SGBN)")
+    what.add_argument(
         "--gamma",
         type=number_from(0),
-        help="sparsity, 0 or more, the same for all groups; smaller gives more edges (1 up to 100 "
-        "subjects in the largest group, half the decimal logarithm of their number beyond)",
+        help="sparsity of SGBN, 0 or more, the same for all groups; smaller gives more edges (1 up "
+        "to 100 subjects in the largest group, half the decimal logarithm of their number beyond)",
     )
-    parser.add_argument("--workers", type=at_least(1), default=1, help="processes (1)")
-    parser.set_defaults(run=run, after_interrupt="Start the same command again.")
+    what.add_argument(
+        "--alpha", type=number_from(0), help="penalty of ORSGBN and HSGBN, above 0 (0.1)"
+    )
+    what.add_argument(
+        "--select",
+        type=at_least(1),
+        metavar="N",
+        help="regions that classifiers may use, chosen anew in each training part; networks and "
+        "tests keep all (all)",
+    )
+    how = parser.add_argument_group("how thoroughly")
+    how.add_argument(
+        "--quick", action="store_true", help="a first look: fewer of everything below, few peers"
+    )
+    _counts(how)
+    how.add_argument(
+        "--refinements",
+        nargs="*",
+        action="extend",
+        choices=("KL-SGBN", "MM-SGBN", "CL-SGBN"),
+        metavar="NAME",
+        help="discriminative refinements: KL-SGBN MM-SGBN CL-SGBN (all; none: leave the step out)",
+    )
+    how.add_argument(
+        "--peers",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="classify by common methods and networks of other sparsity as well (yes)",
+    )
+    how.add_argument("--level", type=number_from(0), help="of tests and intervals (0.05)")
+    how.add_argument("--seed", type=at_least(0), help="of everything random (0)")
+    how.add_argument("--workers", type=at_least(1), help="processes (all processors)")
+
+
+def _counts(how: argparse._ArgumentGroup) -> None:
+    counts = {
+        "permutations": "of the tests of differences (999; 0: no tests)",
+        "half-samples": "pairs of half samples, for the confidence of edges (100; 0: none)",
+        "repeats": "of the cross-validation (5; 0: none)",
+    }
+    for name, text in counts.items():
+        how.add_argument(f"--{name}", type=at_least(0), metavar="N", help=text)
+    how.add_argument("--folds", type=at_least(2), metavar="N", help="of the cross-validation (5)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, compare, write, print."""
-    from sgbn.comparison import compare, write_comparison
-    from sgbn.structure import SGBN
-
+    if not arguments.tables:
+        raise InputError("no table is named. Give one, or a --config that names it.")
     cohort = read_cohort(arguments)
     print_cohort(cohort)
+    print()
     make_folder(arguments.out)
-    learner = None if arguments.gamma is None else SGBN(arguments.gamma)
-    comparison = compare(cohort, learner=learner, n_jobs=arguments.workers)
-    print()
-    for finding in comparison.review.findings:
-        print(finding)
-    print()
-    for group, fitted in comparison.learners.items():
-        kinds = fitted.edge_kinds_.tolist()
-        counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-        print(f"Network of group '{group}': {len(kinds)} edges ({counted}).")
-    for path in write_comparison(comparison, arguments.out):
-        print(f"Wrote {path}.")
-    print("A difference between two learned networks is no finding by itself.")
+    settings, learner = read_settings(arguments), read_learner(arguments)
+    options = {name: getattr(arguments, name) for name in ("tables", *TABLE_OPTIONS)}
+    write_config(arguments.out / "config.toml", options | chosen_options(arguments, settings))
+    compare_and_write(cohort, settings, learner, arguments)
+
+
+def read_settings(arguments: argparse.Namespace) -> Settings:
+    """Read settings from the options; what is not given has its default, or that of --quick."""
+    from sgbn.comparison import Settings
+
+    given = {
+        setting: getattr(arguments, option)
+        for option, setting in SETTINGS.items()
+        if getattr(arguments, option) is not None
+    }
+    return Settings.quick(**given) if arguments.quick else Settings(**given)
+
+
+def chosen_options(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    """Every setting under the name of its option, so that later defaults change nothing."""
+    chosen = {option: getattr(settings, setting) for option, setting in SETTINGS.items()}
+    return chosen | {name: getattr(arguments, name) for name in ("learner", "gamma", "alpha")}
+
+
+def read_learner(arguments: argparse.Namespace) -> NetworkEstimator | None:
+    """Learner by its name; None for the default."""
+    import sgbn
+
+    name = arguments.learner or "SGBN"
+    if arguments.gamma is not None and name != "SGBN":
+        raise InputError(f"--gamma is for SGBN, not for {name}. Leave it out.")
+    if arguments.alpha is not None and name not in PENALISED:
+        raise InputError(f"--alpha is for {' and '.join(PENALISED)}, not for {name}. Leave it out.")
+    if name == "SGBN":
+        return None if arguments.gamma is None else sgbn.SGBN(arguments.gamma)
+    learner: type[NetworkEstimator] = getattr(sgbn, name)
+    return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)  # type: ignore[call-arg]
+
+
+def compare_and_write(
+    cohort: Cohort,
+    settings: Settings,
+    learner: NetworkEstimator | None,
+    arguments: argparse.Namespace,
+) -> Comparison:
+    """Compare with progress, write everything, and say in plain words what came out."""
+    from joblib import cpu_count
+
+    from sgbn.comparison import compare
+    from sgbn.comparison.compare import STEPS
+    from sgbn.report import write_comparison
+
+    workers = arguments.workers or cpu_count()
+    numbers = {text: number for number, text in enumerate(STEPS.values(), start=1)}
+    comparison = compare(
+        cohort,
+        settings,
+        learner=learner,
+        n_jobs=workers,
+        folder=arguments.out / "work",
+        progress=sys.stderr.isatty(),
+        on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
+    )
+    written = write_comparison(comparison, arguments.out, n_jobs=workers)
+    print_summary(comparison)
+    print(f"\nWrote {len(written)} files to {arguments.out}. Open {written[0]} in a browser.")
+    return comparison
+
+
+def print_summary(comparison: Comparison) -> None:
+    """Print what came out, in plain words."""
+    from sgbn.comparison.summary import summarise
+
+    for one in summarise(comparison):
+        print(f"\n{one.question}")
+        print(textwrap.fill(one.answer, WIDTH, initial_indent="  ", subsequent_indent="  "))

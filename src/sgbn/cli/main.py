@@ -10,6 +10,7 @@ from typing import Any
 
 from sgbn import __version__
 from sgbn.cli import check, compare, demo, extract, reproduce, simulate
+from sgbn.cli.config import with_config
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,9 +29,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns 0, or 1 after an error that the message explains."""
-    chosen = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    top = parser()
+    chosen = top.parse_args(words)
 
     try:
+        if getattr(chosen, "config", None) is not None:
+            chosen = top.parse_args([words[0], *with_config(chosen.parser, words[1:])])
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             chosen.run(chosen)

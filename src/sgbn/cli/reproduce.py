@@ -74,15 +74,18 @@ def _add_calibration(experiments: argparse._SubParsersAction[argparse.ArgumentPa
     calibration = experiments.add_parser(
         "calibration",
         help="do the tests of group differences hold their levels, and what do they find?",
-        description="The tests of group differences on simulated groups: error rates without a "
-        "difference, errors and recall with changed edges, other methods beside them, and cost.",
+        description="The tests of group differences on simulated groups: error rates of edges, "
+        "hubs, lobes and components without a difference, errors and recall with changed edges, "
+        "other methods beside them, and cost; intervals of effects; the bound of stability "
+        "selection.",
         epilog="example: sgbn reproduce calibration --workers 2 --out calibration",
     )
     calibration.add_argument(
         "--cohorts",
         type=at_least(2),
         default=500,
-        help="cohorts a setting without a difference (500); a fifth of it with changed edges",
+        help="cohorts a setting without a difference (500); a fifth of it with changed edges, two "
+        "fifths for intervals and the bound",
     )
     _add_common(calibration, "calibration", run_calibration)
 
@@ -269,6 +272,8 @@ def _check_columns(arguments: argparse.Namespace) -> None:
         )
     if arguments.tables and arguments.group is None:
         raise InputError("--table needs --group: say which column has the two groups.")
+    if arguments.pair is not None:
+        raise InputError("--pair: the experiments take rows for different persons. Leave it out.")
 
 
 def _show(path: Path, text: str, figures: Sequence[Path]) -> None:

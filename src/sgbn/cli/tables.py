@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,18 @@ if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
 OPTIONS = (
-    *("group", "id", "covariates", "site", "regions", "exclude", "measure", "groups"),
-    *("participants", "missing", "atlas", "delimiter", "decimal"),
+    *("group", "id", "covariates", "site", "pair", "regions", "lobes", "exclude", "measure"),
+    *("groups", "participants", "missing", "atlas", "delimiter", "decimal"),
 )
-SEVERAL = ("covariates", "regions", "exclude", "measure", "groups", "missing")
+SEVERAL = ("covariates", "regions", "exclude", "measure", "groups", "missing", "lobes")
 
 
-def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add the tables, and what their columns are."""
+def add_table_options(parser: argparse.ArgumentParser, needed: bool = True) -> None:
+    """Add the tables, and what their columns are; not `needed` where a file may name them."""
     parser.add_argument(
         "tables",
         type=Path,
-        nargs="+",
+        nargs="+" if needed else "*",
         metavar="TABLE",
         help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
         "tables and joined by subject",
@@ -47,12 +48,25 @@ def _add_columns(columns: argparse._ArgumentGroup) -> None:
     )
     columns.add_argument("--site", metavar="COLUMN", help="column of the site or scanner")
     columns.add_argument(
+        "--pair",
+        metavar="COLUMN",
+        help="column of the person behind each row, where each has a visit in every group; may be "
+        "that of --id",
+    )
+    columns.add_argument(
         "--regions",
         nargs="+",
         action="extend",
         metavar="NAME",
         help="names or patterns such as 'lh_*' of the regions; 'all' takes every numeric column "
         "that is not named otherwise (those that an atlas knows)",
+    )
+    columns.add_argument(
+        "--lobes",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="take the regions of these lobes only, such as frontal temporal; the atlas says which",
     )
     columns.add_argument(
         "--exclude",
@@ -110,11 +124,21 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     for name in SEVERAL:
         if options[name] is not None:
             options[name] = list(dict.fromkeys(options[name]))  # said twice is said once
+    lobes = options.pop("lobes")  # the reader finds the atlas first
     if arguments.freesurfer or len(arguments.tables) > 1:
         if arguments.sheet is not None:
             raise InputError(
                 "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several) "
                 "have none. Leave it out."
             )
-        return read_freesurfer(*arguments.tables, **options)
-    return read_table(arguments.tables[0], sheet=arguments.sheet, **options)
+        cohort = read_freesurfer(*arguments.tables, **options)
+    else:
+        cohort = read_table(arguments.tables[0], sheet=arguments.sheet, **options)
+    return cohort if lobes is None else _of_lobes(cohort, lobes)
+
+
+def _of_lobes(cohort: Cohort, lobes: list[str]) -> Cohort:
+    """Regions of those lobes; the provenance says which were left out."""
+    part = cohort.subset(lobes=lobes)
+    others = [name for name in cohort.regions if name not in set(part.regions)]
+    return replace(part, provenance={**cohort.provenance, "lobes": lobes, "other_lobes": others})

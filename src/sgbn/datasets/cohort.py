@@ -98,9 +98,10 @@ class SimulatedCohort(Cohort):
         *,
         groups: Iterable[str] | None = None,
         regions: Iterable[str] | None = None,
+        lobes: Iterable[str] | None = None,
     ) -> Self:
         """Part of the cohort, see `Cohort.subset`; the networks stay those of all regions."""
-        part = super().subset(rows, groups=groups, regions=regions)
+        part = super().subset(rows, groups=groups, regions=regions, lobes=lobes)
         kept_rows = _places(part.ids, self.ids)
         kept = _places(part.regions, self.regions)
         effects: dict[str, Any] = {

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.datasets import random_weights, simulate_cohort
+from sgbn.cohort import Cohort
 from sgbn.exceptions import DataWarning
+from sgbn.experiments import calibration_bound, calibration_intervals
+from sgbn.experiments.calibration_cohorts import Setting, draw, in_lobes
 from sgbn.experiments.calibration_peers import (
     EQUAL,
     LEVEL,
@@ -27,7 +29,10 @@ from sgbn.experiments.calibration_peers import (
     Found,
     Pair,
 )
-from sgbn.gaussian import GaussianNetwork
+from sgbn.experiments.calibration_sums import SumScore, score_sums
+from sgbn.graph import topological_order
+from sgbn.inference.difference_fit import problem_of
+from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import edge_differences
 from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, read_result, run_study
@@ -37,35 +42,11 @@ from sgbn.structure import SGBN
 Array = NDArray[np.float64]
 Graph = NDArray[np.bool_]
 
-EDGES_A_REGION = 1.5
 TESTS = {"joint": True, "joint, pooled parents only": False}  # whether groups add parents
 COHORTS = 500
+KNOWN_ORDER = ("null-noise-order-60-60",)  # settings whose learner is told the true order
 CHANGED_SHARE = 5  # one cohort with changed edges for so many without
 COST = (68, 370, 1000)  # regions, subjects in both groups, permutations
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What cohorts are drawn from.
-
-    Attributes
-    ----------
-    sizes : pair of int
-        Subjects of the groups.
-    changed : int
-        Edges that the second group lacks or has with the opposite sign, in turn.
-    noise : float
-        Factor of the noise's standard deviation in half the regions of the second group.
-    nuisance : bool
-        Three sites and three covariates that are confounded with the groups (`simulate_cohort`).
-    """
-
-    sizes: tuple[int, int]
-    changed: int = 0
-    noise: float = 1.0
-    nuisance: bool = False
-    regions: int = 40
-    seed: int = 0
 
 
 def settings(seed: int = 0, regions: int = 40) -> dict[str, Setting]:
@@ -74,6 +55,7 @@ def settings(seed: int = 0, regions: int = 40) -> dict[str, Setting]:
     return {
         "null-60-60": Setting((60, 60), **common),
         "null-noise-60-60": Setting((60, 60), noise=2.0, **common),
+        "null-noise-order-60-60": Setting((60, 60), noise=2.0, **common),
         "null-noise-100-40": Setting((100, 40), noise=2.0, **common),
         "null-noise-40-100": Setting((40, 100), noise=2.0, **common),
         "null-nuisance-60-60": Setting((60, 60), nuisance=True, **common),
@@ -90,56 +72,6 @@ def settings(seed: int = 0, regions: int = 40) -> dict[str, Setting]:
     }
 
 
-def draw(setting: Setting, cohort: int) -> Pair:
-    """Draw one cohort of a setting; settings of one seed share their networks."""
-    if setting.nuisance:
-        return _with_nuisance(setting, cohort)
-    rng = np.random.default_rng([setting.seed, cohort])
-    m = setting.regions
-    graph = _random_graph(m, rng)
-    first = random_weights(graph, rng)
-    second = first.copy()
-    edges = rng.permutation(np.argwhere(graph))[: setting.changed]
-    for k, (i, j) in enumerate(edges):
-        second[i, j] = 0.0 if k % 2 == 0 else -first[i, j]
-    variances = np.ones(m)
-    variances[rng.permutation(m)[: m // 2]] = setting.noise**2
-    networks = (GaussianNetwork(first), GaussianNetwork(second, noise_variance=variances))
-    rows = [network.sample(n, rng) for network, n in zip(networks, setting.sizes, strict=True)]
-    codes = np.repeat([0, 1], setting.sizes)
-    return Pair(np.vstack(rows), codes, networks, first != second, {"groups": codes}, cohort)
-
-
-def _random_graph(m: int, rng: np.random.Generator) -> Graph:
-    """DAG with a fixed number of edges along a random order."""
-    i, j = np.triu_indices(m, 1)
-    chosen = rng.permutation(len(i))[: int(EDGES_A_REGION * m)]
-    position = rng.permutation(m)
-    graph = np.zeros((m, m), bool)
-    graph[position[i[chosen]], position[j[chosen]]] = True
-    return graph
-
-
-def _with_nuisance(setting: Setting, cohort: int) -> Pair:
-    drawn = simulate_cohort(
-        setting.sizes,
-        np.random.default_rng([setting.seed, cohort]),
-        regions=setting.regions,
-        differ="nothing",
-        n_sites=3,
-        covariates=True,
-        confounding=0.5,
-    )
-    first, second = drawn.networks.values()
-    options = {
-        "groups": drawn.group,
-        "covariates": dict(drawn.covariates),
-        "sites": drawn.site,
-    }
-    codes = np.repeat([0, 1], setting.sizes)
-    return Pair(drawn.values, codes, (first, second), first.coef != second.coef, options, cohort)
-
-
 class Score(NamedTuple):
     """What a method made of one cohort; NaN where a figure means nothing.
 
@@ -150,10 +82,16 @@ class Score(NamedTuple):
     beside, forward, hits : float
         Of those found: pairs that are no changed edge of the truth, changed edges with their true
         direction, and with any.
-    family : float
-        Whether an edge with equal weights is found family-wise.
+    unequal : float
+        Edges tested whose weights differ in the population, given the order and parents learned.
+    family, any_family : float
+        Whether an edge with equal weights, or any edge, is found family-wise.
     global_p, edge_p, low_p : float
         p of the global test, of one edge with equal weights, and the share of these below 5 %.
+    low_p_pool, low_p_group : float
+        The same share of edges that the pooled rows choose, and of those that a group only does.
+    sums : SumScore
+        Finds of hubs, lobes and components.
     """
 
     tested: float = np.nan
@@ -162,18 +100,33 @@ class Score(NamedTuple):
     beside: float = np.nan
     forward: float = np.nan
     hits: float = np.nan
+    unequal: float = np.nan
     family: float = np.nan
+    any_family: float = np.nan
     global_p: float = np.nan
     edge_p: float = np.nan
     low_p: float = np.nan
+    low_p_pool: float = np.nan
+    low_p_group: float = np.nan
+    sums: SumScore = SumScore()
+
+    def figures(self) -> dict[str, float]:
+        """Every figure by its name, those of the sums among the others."""
+        own = self._asdict()
+        found: dict[str, float] = own | own.pop("sums")._asdict()
+        return found
 
 
-def score_of_tests(pair: Pair, separate: bool) -> Score:
+FIGURES = tuple(Score().figures())
+
+
+def score_of_tests(pair: Pair, separate: bool, learner: SGBN) -> Score:
     """Score of our tests."""
+    cohort = in_lobes(pair.values)
     tests = edge_differences(
-        pair.values,
+        cohort,
         **pair.options,
-        learner=SGBN(n_kicks=0),
+        learner=learner,
         separate_parents=separate,
         n_permutations=N_PERMUTATIONS,
         random_state=pair.seed,
@@ -183,19 +136,45 @@ def score_of_tests(pair: Pair, separate: bool) -> Score:
     i, j = (np.array([place[name] for name in edges[end]], int) for end in ("source", "target"))
     parents = np.zeros(pair.changed.shape, bool)
     parents[i, j] = True
-    equal = same_weights(pair, parents)[i, j]
+    same = same_weights(pair, parents)
+    equal, in_pool = same[i, j], pooled_parents(cohort, pair, learner)[i, j]
     found = np.zeros_like(parents)
     found[i, j] = edges["q"] <= LEVEL
+    low, family = edges["p"] <= LEVEL, edges["p_fwer"] <= LEVEL
     null_p = edges["p"][equal]
     chosen = np.random.default_rng(pair.seed).integers(max(len(null_p), 1))
     return count(pair, Found(found, True))._replace(
         tested=len(edges),
         false=int((equal & (edges["q"] <= LEVEL)).sum()),
-        family=bool((equal & (edges["p_fwer"] <= LEVEL)).any()),
+        unequal=int((~equal).sum()),
+        family=bool((equal & family).any()),
+        any_family=bool(family.any()),
         global_p=tests.global_p,
         edge_p=null_p[chosen] if len(null_p) else np.nan,
-        low_p=np.mean(null_p <= LEVEL) if len(null_p) else np.nan,
+        low_p=_share(low[equal]),
+        low_p_pool=_share(low[equal & in_pool]),
+        low_p_group=_share(low[equal & ~in_pool]),
+        sums=score_sums(tests, parents & ~same, cohort.lobes),
     )
+
+
+def _share(marked: Graph) -> float:
+    return float(marked.mean()) if len(marked) else np.nan
+
+
+def pooled_parents(cohort: Cohort, pair: Pair, learner: SGBN) -> Graph:
+    """Edges that the pooled rows choose, with or without those of a group beside them."""
+    options = {"covariates": None, "sites": None, "pairs": None} | dict(pair.options)
+    problem = problem_of(read_group_data(cohort, **options), learner, True, "two-sided")
+    return problem.fit(problem.residuals).pooled
+
+
+def learner_of(pair: Pair, known_order: bool) -> SGBN:
+    """Give the fast learner; where the order is known each region is a tier of its own."""
+    if not known_order:
+        return SGBN(n_kicks=0)
+    order = topological_order(pair.networks[0].coef)
+    return SGBN(n_kicks=0, tiers=[[k] for k in order.tolist()])
 
 
 def same_weights(pair: Pair, parents: Graph) -> Graph:
@@ -225,20 +204,22 @@ def count(pair: Pair, result: Found | None) -> Score:
     )
 
 
-def score_cohort(setting: Setting, cohort: int) -> dict[str, Any]:
+def score_cohort(setting: Setting, cohort: int, known_order: bool = False) -> dict[str, Any]:
     """Scores of all methods on one cohort; without a difference of our test only."""
     scores = {}
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
         pair = draw(setting, cohort)
+        learner = learner_of(pair, known_order)
         for name, separate in TESTS.items():
             if separate or setting.changed:
-                scores[name] = score_of_tests(pair, separate)
+                scores[name] = score_of_tests(pair, separate, learner)
         if setting.changed and setting.noise == 1.0:
             for name, peer in PEERS.items():
                 scores[name] = count(pair, peer(pair))
-    columns = zip(Score._fields, np.array([*scores.values()], float).T, strict=True)
-    return {"methods": list(scores), **dict(columns)}
+    rows = [score.figures() for score in scores.values()]
+    columns = {name: np.array([row[name] for row in rows], float) for name in FIGURES}
+    return {"methods": list(scores), **columns}
 
 
 def run(
@@ -251,15 +232,21 @@ def run(
     regions: int = 40,
     cost: tuple[int, int, int] | None = None,
 ) -> None:
-    """Run what `folder` does not hold yet: a folder a setting, a task a cohort."""
+    """Run what `folder` does not hold yet: a folder a setting, a task a cohort.
+
+    Intervals and the bound of stability selection get two fifths of the cohorts.
+    """
     for name, setting in settings(seed, regions).items():
         few = max(2, cohorts // CHANGED_SHARE)
         tasks = {
-            f"{k:04d}": {"setting": setting, "cohort": k}
+            f"{k:04d}": {"setting": setting, "cohort": k, "known_order": name in KNOWN_ORDER}
             for k in range(few if setting.changed else cohorts)
         }
         described = asdict(setting) | {"experiment": "calibration", "setting": name}
+        described |= {"known_order": name in KNOWN_ORDER, "figures": FIGURES}
         run_study(folder / name, score_cohort, tasks, described, n_jobs=n_jobs, progress=progress)
+    for part in (calibration_intervals, calibration_bound):
+        part.run(folder, max(2, cohorts * 2 // 5), seed, regions, n_jobs, progress)
     names = ("regions", "subjects", "permutations", "seed")
     design = dict(zip(names, (*(cost or COST), seed), strict=True))
     run_study(folder / "cost", measure_cost, {"cost": design}, design, progress=progress)
@@ -305,5 +292,5 @@ class Scores:
 def read(folder: Path) -> Scores:
     """Scores of one setting."""
     stored = [read_result(path) for path in sorted((folder / "tasks").glob("*.npz"))]
-    values = {field: np.array([task[field] for task in stored]) for field in Score._fields}
+    values = {field: np.array([task[field] for task in stored]) for field in FIGURES}
     return Scores(stored[0]["methods"].tolist(), values)

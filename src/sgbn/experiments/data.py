@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -37,13 +36,6 @@ def read_neuro(folder: Path, name: str) -> Cohort:
         covariates=COVARIATES[name],
         regions="all",
     )
-
-
-def content(cohort: Cohort) -> bytes:
-    """Everything of a cohort that results depend on, for a digest that tells two tables apart."""
-    columns = [("group", cohort.group), ("site", cohort.site), *cohort.covariates.items()]
-    beside = [(name, None if one is None else one.tolist()) for name, one in columns]
-    return cohort.values.tobytes() + json.dumps([cohort.regions, beside]).encode()
 
 
 def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:

@@ -2,14 +2,13 @@
 
 Real tables are split at random into a training and a test part again and again; simulated cohorts
 are drawn afresh each time. Everything that learns, the choice of 40 regions among it, sees the
-training part alone. Then all methods (`exp3_methods`) and their peers (`exp3_peers`) classify the
-same test rows.
+training part alone. Then all methods (`exp3_methods`) and their peers (`sgbn.comparison.peers`)
+classify the same test rows.
 """
 
 from __future__ import annotations
 
 import csv
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -25,12 +24,13 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from sgbn.cohort import Cohort
+from sgbn.comparison.intervals import Estimate, average, estimate
+from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
+from sgbn.comparison.preparation import content
 from sgbn.datasets import simulate_cohort
 from sgbn.exceptions import InputError
-from sgbn.experiments.data import content, data_folder, read_neuro
-from sgbn.experiments.exp3_intervals import Estimate, average, estimate
+from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
-from sgbn.experiments.exp3_peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.io import cohort_table
 from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, read_result, run_study, write_atomically
@@ -199,14 +199,12 @@ class Outcome(NamedTuple):
     accuracy: float = np.nan
     log_loss: float = np.nan
     growth: float = np.nan
-    seconds: float = np.nan
     failure: str = ""
 
 
 def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> Outcome:
     """Fit and test; a failure is part of the result, not the end of the run."""
     train, test = problem.covariates if on_covariates else (problem.train, problem.test)
-    begun = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # collapsed margins, rare classes: see the accuracies
@@ -219,7 +217,6 @@ def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> 
         accuracy_score(problem.y_test, predicted),
         _log_loss(classifier, test, problem.y_test),
         _growth(classifier),
-        time.process_time() - begun,
     )
 
 

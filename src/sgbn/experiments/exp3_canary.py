@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
+from sgbn.comparison.intervals import LEVEL, Estimate, estimate
+from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.exp3 import (
     Outcome,
@@ -28,9 +30,7 @@ from sgbn.experiments.exp3 import (
     pipelines,
     prepare,
 )
-from sgbn.experiments.exp3_intervals import LEVEL, Estimate, estimate
 from sgbn.experiments.exp3_methods import at_base
-from sgbn.experiments.exp3_peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.experiments.markdown import provenance, table
 from sgbn.preprocessing import RegionImputer, RegionSelector
 from sgbn.runs import Arrays, read_result, run_study

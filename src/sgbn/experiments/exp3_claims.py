@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.comparison.intervals import Estimate
 from sgbn.experiments.exp3 import Data, Results
-from sgbn.experiments.exp3_intervals import Estimate
 from sgbn.experiments.exp3_methods import (
     ALPHA,
     ALPHAS,

@@ -24,16 +24,9 @@ from sgbn.experiments.exp3_methods import (
     SVM_100,
     Method,
 )
+from sgbn.viz.style import literal, method_styles
 
-# The paper's colours, in shades that colour-blind readers can tell apart
-STYLES: dict[str, dict[str, Any]] = {
-    "H-SGBN": {"color": "#000000", "marker": "s", "ls": ":"},
-    "OR-SGBN": {"color": "#0072B2", "marker": "o", "ls": "--"},
-    "KL-SGBN": {"color": "#009E73", "marker": "^", "ls": "-"},
-    "MM-SGBN": {"color": "#D55E00", "marker": "v", "ls": "-"},
-    "CL-SGBN": {"color": "#CC79A7", "marker": "D", "ls": "-."},
-}
-
+STYLES = method_styles(NETWORKS)
 COLOURS, DPI = 64, 90
 
 
@@ -84,7 +77,7 @@ def _figure(results: Results, bias: str) -> Figure:
             _panel(ax, data, row, bias)
             if row is ROWS[0]:
                 sizes = f"{data.sizes[0]}/{data.sizes[1]}"
-                ax.set_title(f"{name.removesuffix(SMALLER)} {sizes}", fontsize=9)
+                ax.set_title(literal(f"{name.removesuffix(SMALLER)} {sizes}"), fontsize=9)
         panels[0].set_ylabel(f"{row.title}\nbalanced accuracy", fontsize=8)
     figure.suptitle(f"Exp-III, {bias} bias: means over the splits", fontsize=11)
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sgbn.comparison.peers import COVARIATES_ALONE, peers
 from sgbn.experiments import exp3_canary
 from sgbn.experiments.exp3 import TABLE, Data, Results, read
 from sgbn.experiments.exp3_claims import (
@@ -30,7 +31,6 @@ from sgbn.experiments.exp3_methods import (
     at_base,
     defaults,
 )
-from sgbn.experiments.exp3_peers import COVARIATES_ALONE, peers
 from sgbn.experiments.markdown import provenance, table
 
 DESCRIPTIONS = {

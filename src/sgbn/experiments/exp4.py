@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.comparison import prepare
+from sgbn.comparison.preparation import content
 from sgbn.datasets import simulate_cohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.class_networks import Scale, default_learner
 from sgbn.exceptions import InputError, did_you_mean
 from sgbn.experiments import exp3
-from sgbn.experiments.data import content, most_different
+from sgbn.experiments.data import most_different
 from sgbn.experiments.exp4_counts import Layout, counts, hippocampi, present
 from sgbn.inference import edge_differences
 from sgbn.inference.nuisance import Nuisance, nuisance_of, permuted

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from sgbn.experiments.exp3_intervals import estimate
+from sgbn.comparison.intervals import estimate
 from sgbn.experiments.exp4 import ALPHAS, PERMUTED
 from sgbn.experiments.exp4_counts import (
     ALL,

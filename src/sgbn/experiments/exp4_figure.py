@@ -12,8 +12,8 @@ from sgbn.experiments.exp4 import BIASED, MOVED, read
 from sgbn.experiments.exp4_claims import Parts, agree, most_moved
 from sgbn.experiments.exp4_counts import hippocampi, present
 from sgbn.viz import plot_matrix
+from sgbn.viz.style import LOW, literal
 
-HIPPOCAMPUS_COLOURS = ("tab:green", "tab:blue", "tab:olive", "tab:cyan")
 PALE = 1.4  # limit of the colours: edges are not drawn in the darkest
 
 
@@ -53,10 +53,8 @@ def _matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
         order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
     signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]
     names, boxes = ([labels[k] for k in order] for labels in (regions, lobes))
-    plot_matrix(ax, signs, names, boxes, limit=PALE, title=title)
-    for k, colour in zip(hippocampi(names), HIPPOCAMPUS_COLOURS, strict=False):
-        ax.axhspan(k - 0.5, k + 0.5, color=colour, alpha=0.2, lw=0)
-        ax.axvspan(k - 0.5, k + 0.5, color=colour, alpha=0.2, lw=0)
+    chosen = [names[k] for k in hippocampi(names)]
+    plot_matrix(ax, signs, names, boxes, limit=PALE, title=title, highlight=chosen)
 
 
 def _moves(parts: Parts) -> Figure:
@@ -72,12 +70,12 @@ def _moves(parts: Parts) -> Figure:
     for ax, name in zip(axes, MOVED, strict=True):
         places = np.arange(len(top))
         ax.barh(places[same], moves[name][top][same], color="0.4", label="same sign in both")
-        ax.barh(places[~same], moves[name][top][~same], color="tab:red", label="opposite signs")
+        ax.barh(places[~same], moves[name][top][~same], color=LOW, label="opposite signs")
         ax.axvline(0.0, color="k", lw=0.6)
         ax.set_title(name, fontsize=10)
         ax.set_xlabel("change of the weight, in standard deviations", fontsize=8)
         ax.tick_params(labelsize=7)
-    axes[0].set_yticks(places, names)
+    axes[0].set_yticks(places, list(map(literal, names)))
     axes[0].set_ylim(len(top) - 0.4, -0.6)
     figure.legend(
         *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8

@@ -1,4 +1,18 @@
-"""How sure a network is, what differs between groups, what it implies, and who deviates."""
+"""How sure a network is, what differs between groups, what it implies, and who deviates.
+
+By question:
+
+- Which edges of a network are sure? `edge_confidence`, with `selection_bound` for how many of the
+  frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
+- Which edges, hubs and lobes differ between groups, and do the networks differ at all?
+  `edge_differences`.
+- What are the networks of the groups? `JointSGBN` learns them over one order.
+- What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
+  `possible_graphs` for what the data leave open about directions.
+- What if a region no longer varied? `lesion`.
+- Which subjects deviate from a reference group, and where? `NormativeDeviation`.
+- What could a study find, and how many subjects does it need? `power`, `sample_size`.
+"""
 
 from sgbn.inference.confidence import EdgeConfidence, edge_confidence, selection_bound
 from sgbn.inference.deviation import Deviations, NormativeDeviation
@@ -6,7 +20,9 @@ from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects
 from sgbn.inference.joint import JointSGBN
 from sgbn.inference.lesion import Lesion, lesion
-from sgbn.inference.power import Power, SampleSize, power, sample_size
+from sgbn.inference.possible_parents import possible_graphs
+from sgbn.inference.power import Power, power
+from sgbn.inference.power_search import SampleSize, sample_size
 from sgbn.inference.resampling import weight_intervals
 
 __all__ = [
@@ -24,6 +40,7 @@ __all__ = [
     "edge_differences",
     "effect_difference",
     "lesion",
+    "possible_graphs",
     "power",
     "sample_size",
     "selection_bound",

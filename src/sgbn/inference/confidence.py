@@ -232,7 +232,8 @@ def edge_confidence(
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
-        At least 20 rows.
+        At least 20 rows. What sites and covariates of a Cohort do to its regions is taken out
+        before, within the group; rows of arrays and tables are taken as they are.
     learner : estimator, optional
         Any learner of sgbn. By default ``SGBN(n_kicks=0)``: its fast setting finds nearly as much
         in half a sample as the full one, in a seventh of the time.

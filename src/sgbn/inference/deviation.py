@@ -18,6 +18,7 @@ mean of it over a group is away from zero where the group has another weight.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -30,8 +31,9 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
-from sgbn.inference.rows import check_count
-from sgbn.moments import constant_columns
+from sgbn.inference.rows import check_count, check_varies, refuse_cohort
+from sgbn.moments import one_blas_thread
+from sgbn.runs import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.given_graph import COLLINEAR
@@ -95,9 +97,12 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     learner : estimator, optional
         Any learner of sgbn; by default `SGBN`.
     n_folds : int
-        Parts of the reference group that are scored by networks of the others.
+        Parts of the reference group that are scored by networks of the others. As many as it has
+        rows or more leave out one row at a time.
     random_state : int
         Seed of the folds.
+    n_jobs : int, optional
+        Processes, of which each learns from a fold. Results do not depend on it.
 
     Attributes
     ----------
@@ -124,10 +129,18 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[0.0, 0.0, 6.0, 0.0]]
     """
 
-    def __init__(self, learner: Any = None, *, n_folds: int = 5, random_state: int = 0) -> None:
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        n_folds: int = 5,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.learner = learner
         self.n_folds = n_folds
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the network of the reference group, and score its subjects cross-fitted.
@@ -138,13 +151,14 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Rows of the reference group.
         y : ignored
         """
+        refuse_cohort(X, "the rows of the reference group, such as cohort.of_group('control')")
         values = check_data(self, X)
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         folds = self._folds(values, names)
         self._norm = _Norm.learn(clone(learner).fit(X).network_, values)
         self.network_ = self._norm.network
-        raw, log_likelihood = _cross_fit(learner, values, names, folds)
+        raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
         self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
         self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
@@ -201,12 +215,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         splitter = KFold(min(n_folds, len(values)), shuffle=True, random_state=self.random_state)
         folds = list(splitter.split(values))
         for train, _ in folds:
-            constant = np.flatnonzero(constant_columns(values[train]))
-            if constant.size:
-                raise InputError(
-                    f"{names[constant[0]]!r} is constant in the {len(train)} reference rows of a "
-                    "fold, so that the others cannot be scored. Leave this column out."
-                )
+            check_varies(values[train], names, "reference rows of a fold")
         return folds
 
 
@@ -247,12 +256,25 @@ class _Norm:
 
 
 def _cross_fit(
-    learner: NetworkEstimator, values: Array, names: list[str], folds: list[tuple[Rows, Rows]]
+    learner: NetworkEstimator,
+    values: Array,
+    names: list[str],
+    folds: list[tuple[Rows, Rows]],
+    n_jobs: int | None,
 ) -> tuple[Array, Array]:
     """Z and log-likelihood of every row under a network that has not seen it."""
     z, log_likelihood = np.empty_like(values), np.empty(len(values))
-    for train, test in folds:
-        network = learn_part(learner, values[train], names).network_
-        z[test] = _Norm.learn(network, values[train]).z(values[test])
-        log_likelihood[test] = network.log_likelihood(values[test])
+    scored = parallel(partial(_score_fold, learner, values, names), folds, n_jobs)
+    for (_, test), found in zip(folds, scored, strict=True):
+        z[test], log_likelihood[test] = found
     return z, log_likelihood
+
+
+def _score_fold(
+    learner: NetworkEstimator, values: Array, names: list[str], fold: tuple[Rows, Rows]
+) -> tuple[Array, Array]:
+    train, test = fold
+    network = learn_part(learner, values[train], names).network_
+    with one_blas_thread():
+        z = _Norm.learn(network, values[train]).z(values[test])
+        return z, network.log_likelihood(values[test])

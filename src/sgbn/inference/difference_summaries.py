@@ -1,14 +1,20 @@
 r"""Differences of more than one edge: connected sets of changed edges, hubs, lobes.
 
-Sums of sizes of weights are biased by noise, the more the smaller the group. Permutations have the
-same bias, so that what a sum is compared with is its own mean and spread over them:
-:math:`z = (s - \bar s^*) / sd(s^*)`.
+The sum of the sizes of weights grows with their noise, so that groups of unequal noise differ in it
+without any difference of weights. What is tested is the change along the common sign,
+
+.. math:: s = \sum_{ij} \operatorname{sign}(\bar\theta_{ij}) (\theta^{(2)}_{ij} -
+          \theta^{(1)}_{ij}), \qquad s / \sqrt{\textstyle\sum_{ij} v^{(1)}_{ij} + v^{(2)}_{ij}}
+
+with the mean of the groups weighted by 1 / v. It is uncorrelated with the difference where the
+weights are equal, so that s has mean 0 whatever the noise. Of more than two groups it is the root
+of :math:`\sum_g s_g^2 / \sum_{ij} v^{(g)}_{ij}` of their changes from the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +26,8 @@ from sgbn.inference.joint import Graph, GroupWeights
 Array = NDArray[np.float64]
 
 PRESENT_T = 2.0  # of a weight over its standard error, for an edge to count as present in a group
+ONE_EDGE = 1.0  # least spread of a number of edges: a rare single one is no large change
+ROUND_OFF = 1e-9  # share of a statistic: the same rows in another order differ by less
 
 
 class Component(NamedTuple):
@@ -28,7 +36,8 @@ class Component(NamedTuple):
     Attributes
     ----------
     sign : int
-        1 where weights are greater in the last group, -1 where they are less.
+        1 where weights are greater in the last group, -1 where they are less, 0 of more than two
+        groups, whose differences have no sign.
     pairs : ndarray of shape (k, 2)
         Source and target of each edge, as column numbers.
     strength : float
@@ -40,15 +49,18 @@ class Component(NamedTuple):
     strength: float
 
 
-def components_of(statistic: Array, tested: Graph, threshold: float) -> list[Component]:
+def components_of(
+    statistic: Array, tested: Graph, threshold: float, signs: Sequence[int] = (1, -1)
+) -> list[Component]:
     """Find connected sets of edges beyond a threshold, positive and negative ones apart.
 
     A network-based statistic (Zalesky et al., 2010) for directed edges: two edges are connected
-    where they share a region. The strongest set comes first.
+    where they share a region. The strongest set comes first. A sign of 0 is that of a statistic
+    that has none.
     """
     found = []
-    for sign in (1, -1):
-        excess = np.where(tested, sign * statistic - threshold, 0.0)
+    for sign in signs:
+        excess = np.where(tested, (sign or 1) * statistic - threshold, 0.0)
         sources, targets = np.nonzero(excess > 0)
         if not len(sources):
             continue
@@ -63,51 +75,113 @@ def components_of(statistic: Array, tested: Graph, threshold: float) -> list[Com
 
 
 def strengths(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> dict[str, Array]:
-    """How much the groups differ in sums over edges.
+    """How much the groups differ in sums over edges, as they are.
 
     In- and out-strength of every region (sum of the sizes of its weights), strength and number of
-    edges from lobe to lobe. Of two groups the second less the first, of more the range.
+    edges from lobe to lobe. Of two groups the second less the first, of more the range. An edge
+    counts as present in a group where its weight is twice the largest standard error of any group:
+    one yardstick for all, but counts, like sums of sizes, still depend on noise.
     """
-    member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
-    sums: dict[str, list[Array]] = {name: [] for name in ("in", "out", "strength", "number")}
-    for own in weights:
-        size = np.abs(own.weights)
-        present = (own.weights != 0) & (size >= PRESENT_T * np.sqrt(own.variances))
-        sums["in"].append(size.sum(axis=0))
-        sums["out"].append(size.sum(axis=1))
-        sums["strength"].append((member.T @ size @ member).ravel())
-        sums["number"].append((member.T @ present @ member).ravel())
-    return {
-        name: groups[1] - groups[0] if len(groups) == 2 else np.ptp(groups, axis=0)
-        for name, groups in sums.items()
-    }
+    yardstick = PRESENT_T * np.sqrt(np.max([own.variances for own in weights], axis=0))
+    sizes = [np.abs(own.weights) for own in weights]
+    sums = [_sums(size, lobes) for size in sizes]
+    counts = [_sums((size > 0) & (size >= yardstick), lobes)["strength"] for size in sizes]
+    changes = {name: _change([own[name] for own in sums]) for name in sums[0]}
+    return changes | {"number": _change(counts)}
 
 
-def corrected(observed: Array, null: Array, family: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Standardise sums by their permutations, and correct over the family that each belongs to.
+def strength_statistics(
+    weights: Sequence[GroupWeights], lobes: NDArray[np.intp]
+) -> dict[str, Array]:
+    """Give what is tested: studentised changes along the common sign, and changes of numbers."""
+    B = np.array([own.weights for own in weights])
+    V = np.array([own.variances for own in weights])
+    there = (np.isfinite(V) & (V > 0)).all(axis=0)
+    V = np.where(there, V, 1.0)
+    mean = (B / V).sum(axis=0) / (1 / V).sum(axis=0)
+    sign = np.where(there, np.sign(mean), 0.0)
+    if len(B) == 2:
+        found = _studentised(sign * (B[1] - B[0]), there * V.sum(axis=0), lobes)
+    else:
+        parts = [
+            _studentised(sign * (b - mean), there * v, lobes) for b, v in zip(B, V, strict=True)
+        ]
+        found = {name: np.linalg.norm([own[name] for own in parts], axis=0) for name in parts[0]}
+    return found | {"number": strengths(weights, lobes)["number"]}
+
+
+def corrected(
+    observed: Array,
+    null: Array,
+    family: NDArray[np.intp],
+    counts: NDArray[np.bool_],
+    two_sided: bool = True,
+) -> tuple[Array, Array]:
+    """Correct statistics over the family of each; counts are standardised by their permutations.
 
     Parameters
     ----------
     observed : ndarray of shape (k,)
     null : ndarray of shape (permutations, k)
     family : ndarray of int of shape (k,)
+    counts : ndarray of bool of shape (k,)
+        Which of them are numbers of edges; the others are studentised already. To divide those by
+        their spread as well would make much of regions that hardly ever have an edge.
+    two_sided : bool
+        Whether low values count as well.
 
     Returns
     -------
     z, p : ndarray of shape (k,)
-        A sum that never varies has z = 0 and p = 1.
+        A statistic that never varies has z = 0 and p = 1.
     """
-    mean, sd = null.mean(axis=0), null.std(axis=0)
-    scale = np.where(sd > 0, sd, np.inf)
-    z, z_null = (observed - mean) / scale, np.abs(null - mean) / scale
+    both = np.vstack([observed, null])  # the data are one of the permutations
+    varies = np.ptp(both, axis=0) > ROUND_OFF * np.abs(both).max(axis=0)
+    mean = np.where(counts, both.mean(axis=0), 0.0)
+    spread = np.where(counts, np.maximum(both.std(axis=0), ONE_EDGE), 1.0)
+    z = np.where(varies, (both - mean) / spread, 0.0)
+    sizes = np.abs(z) if two_sided else z
     p = np.ones(len(observed))
     for member in np.unique(family):
-        own = family == member
-        highest = z_null[:, own].max(axis=1)
-        p[own] = [reached(abs(value), highest) for value in z[own]]
-    return z, p
+        own = (family == member) & varies
+        highest = sizes[1:, own].max(axis=1, initial=-np.inf)
+        p[own] = [reached(value, highest) for value in sizes[0, own]]
+    return z[0], p
 
 
 def reached(value: float, null: Array) -> float:
     """Share of the null statistics, and the value itself, that reach the value."""
-    return float((1 + (null >= value).sum()) / (1 + len(null)))
+    return float((1 + (null >= nearly(value)).sum()) / (1 + len(null)))
+
+
+def nearly(value: Any) -> Any:
+    """Value less its round-off, for comparisons that must not depend on it."""
+    return value - ROUND_OFF * np.abs(value)
+
+
+def monte_carlo_error(p: Any, n_permutations: int) -> Any:
+    """Give the standard error of p from that many permutations."""
+    return np.sqrt(p * (1 - p) / (n_permutations + 1))
+
+
+def _sums(edges: NDArray[Any], lobes: NDArray[np.intp]) -> dict[str, Array]:
+    """Add up the edges into and out of each region, and from lobe to lobe."""
+    member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
+    return {
+        "in": edges.sum(axis=0),
+        "out": edges.sum(axis=1),
+        "strength": (member.T @ edges @ member).ravel(),
+    }
+
+
+def _studentised(change: Array, variance: Array, lobes: NDArray[np.intp]) -> dict[str, Array]:
+    """Divide sums by the square roots of their variances; 0 without an edge."""
+    tops, squares = _sums(change, lobes), _sums(variance, lobes)
+    return {
+        name: tops[name] / np.sqrt(np.where(squares[name] > 0, squares[name], 1.0)) for name in tops
+    }
+
+
+def _change(groups: list[Array]) -> Array:
+    change: Array = groups[1] - groups[0] if len(groups) == 2 else np.ptp(groups, axis=0)
+    return change

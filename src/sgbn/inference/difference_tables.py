@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.inference.difference_input import GroupData
-from sgbn.inference.difference_summaries import corrected, reached
-from sgbn.inference.joint import Graph, GroupWeights
+from sgbn.graph import edge_kinds
+from sgbn.inference.difference_fit import Fit, Problem
+from sgbn.inference.difference_summaries import (
+    corrected,
+    monte_carlo_error,
+    nearly,
+    reached,
+    strength_statistics,
+    strengths,
+)
 from sgbn.runs import Arrays
 
 Array = NDArray[np.float64]
@@ -23,22 +30,15 @@ def signed_statistic(statistic: Array, alternative: str) -> Array:
     return statistic if alternative == "greater" else -statistic
 
 
-def edge_table(
-    data: GroupData,
-    parents: Graph,
-    weights: list[GroupWeights],
-    sd: Array,
-    statistic: Array,
-    null: Arrays,
-    alternative: str,
-) -> NDArray[Any]:
+def edge_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any]:
     """One row an edge, the most different first."""
-    sources, targets = np.nonzero(parents)
-    signed = signed_statistic(statistic, alternative)[sources, targets]
+    data, sd = problem.data, problem.sd
+    sources, targets = np.nonzero(fit.parents)
+    signed = signed_statistic(fit.statistic, problem.alternative)[sources, targets]
     in_units = sd[targets] / sd[sources]
-    own = [group.weights[sources, targets] * in_units for group in weights]
-    tests = np.sort(null["tests"])
-    above = len(tests) - np.searchsorted(tests, signed)
+    own = [group.weights[sources, targets] * in_units for group in fit.weights]
+    first, *_, last = (group.variances[sources, targets] for group in fit.weights)
+    p = own_class_p(signed, fit.pooled[sources, targets], null["tests"], null["in_pool"])
     fwer = np.array([reached(value, null["highest"]) for value in signed])
     count = len(null["highest"])
     table = {
@@ -46,13 +46,37 @@ def edge_table(
         "target": np.array(data.regions, dtype=object)[targets],
         **{f"weight_{name}": w for name, w in zip(data.groups, own, strict=True)},
         "difference": own[-1] - own[0],
-        "statistic": statistic[sources, targets],
-        "p": (1 + above) / (1 + len(tests)),
+        "difference_std": (own[-1] - own[0]) / in_units,
+        "standard_error": np.sqrt(first + last),
+        "statistic": fit.statistic[sources, targets],
+        "p": p,
+        "p_error": monte_carlo_error(p, count),
         "p_fwer": fwer,
-        "q": discovery_rates(signed, above, count),
-        "error": np.sqrt(fwer * (1 - fwer) / (count + 1)),
+        "q": discovery_rates(signed, count_reaching(signed, null["tests"]), count),
+        "error": monte_carlo_error(fwer, count),
+        "direction": edge_kinds(fit.parents).astype(object),
     }
     return _records(table)[np.lexsort((targets, sources, -signed))]
+
+
+def own_class_p(
+    signed: Array, in_pool: NDArray[np.bool_], null: Array, null_in_pool: NDArray[np.bool_]
+) -> Array:
+    """P of each edge by itself, among null edges that were chosen as it was.
+
+    An edge that a group chose and the pooled rows did not is there because the groups look
+    different: it must be compared with such edges only.
+    """
+    p = np.empty(len(signed))
+    for chosen in (False, True):
+        own, tests = in_pool == chosen, null[null_in_pool == chosen]
+        p[own] = (1 + count_reaching(signed[own], tests)) / (1 + len(tests))
+    return p
+
+
+def count_reaching(signed: Array, null: Array) -> NDArray[np.intp]:
+    """How many null statistics reach each statistic."""
+    return len(null) - np.searchsorted(np.sort(null), nearly(signed))
 
 
 def discovery_rates(signed: Array, above: NDArray[np.intp], n_permutations: int) -> Array:
@@ -71,30 +95,30 @@ def discovery_rates(signed: Array, above: NDArray[np.intp], n_permutations: int)
     return q
 
 
-def sum_tables(
-    data: GroupData, sums: dict[str, Array], null: Array
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def sum_tables(problem: Problem, fit: Fit, null: Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Hubs and lobes, with their corrected p."""
-    family = np.repeat(np.arange(4), [len(part) for part in sums.values()])
-    family[family == 1] = 0  # in- and out-strength are one family
-    observed = np.concatenate(list(sums.values()))
-    z, p = corrected(observed, null, family)
-    m, lobes = len(data.regions), sorted(set(data.lobes))
-    regions = np.array(data.regions, dtype=object)
+    data = problem.data
+    differences, statistics = (
+        np.concatenate(list(sums(fit.weights, problem.lobes).values()))
+        for sums in (strengths, strength_statistics)
+    )
+    m, names = len(data.regions), np.array(sorted(set(data.lobes)), dtype=object)
+    in_lobes = np.arange(len(statistics)) >= 2 * m
+    counts = np.arange(len(statistics)) >= 2 * m + len(names) ** 2
+    z, p = corrected(statistics, null, in_lobes.astype(np.intp), counts, len(data.groups) == 2)
     hubs = {
-        "region": np.tile(regions, 2),
+        "region": np.tile(np.array(data.regions, dtype=object), 2),
         "kind": np.repeat(np.array(["in", "out"], dtype=object), m),
     }
-    names = np.array(lobes, dtype=object)
     pairs = {
         "source": np.tile(np.repeat(names, len(names)), 2),
         "target": np.tile(names, 2 * len(names)),
         "kind": np.repeat(np.array(["strength", "number"], dtype=object), len(names) ** 2),
     }
-    values = {"difference": observed, "z": z, "p_fwer": p}
+    error = monte_carlo_error(p, len(null))
+    values = {"difference": differences, "z": z, "p_fwer": p, "error": error}
     first, second = (
-        {name: column[part] for name, column in values.items()}
-        for part in (slice(0, 2 * m), slice(2 * m, None))
+        {name: column[part] for name, column in values.items()} for part in (~in_lobes, in_lobes)
     )
     return _records(hubs | first), _records(pairs | second)
 

@@ -7,37 +7,47 @@ Means and noise variances may differ. The statistic is studentised with a varian
           \qquad Q_{ij} = \sum_g \frac{(\theta^{(g)}_{ij} - \bar\theta_{ij})^2}{v^{(g)}_{ij}}
 
 with the weighted mean of the groups in Q, which is for more than two. The null distribution comes
-from whole rows of residuals, exchanged between the groups; the choice of parents in each group,
-which has seen the labels, is repeated in every permutation. The order and the pooled parents have
-not seen them.
+from whole rows of residuals, exchanged between the groups and centred in them again. The parents
+that the pooled rows and each group choose are chosen anew in every permutation. The order is kept:
+it has seen the labels only in so far as the means of the groups were taken out before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri, ndtr, ndtri
 
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.difference_input import GroupData, check_request, read_groups
-from sgbn.inference.difference_summaries import Component, components_of, reached, strengths
+from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
+from sgbn.inference.difference_input import check_request, read_group_data
+from sgbn.inference.difference_summaries import (
+    Component,
+    components_of,
+    monte_carlo_error,
+    reached,
+    strength_statistics,
+)
 from sgbn.inference.difference_tables import edge_table, signed_statistic, sum_tables
-from sgbn.inference.joint import Graph, GroupWeights, SharedOrder, group_weights
-from sgbn.inference.nuisance import Nuisance, nuisance_of, permuted
-from sgbn.moments import constant_columns, one_blas_thread
+from sgbn.inference.nuisance import permuted
+from sgbn.inference.rows import check_share
+from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, run_study
 from sgbn.structure import SGBN
 
 Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 A_TASK = 50  # permutations
+# An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually
+# tested one or none does, so that a chance set of several edges is rare.
 COMPONENT_T = 3.0
+CORRECTIONS = ("q", "p_fwer", "p")
 
 
 @dataclass(frozen=True)
@@ -50,66 +60,100 @@ class Differences:
     edges : structured ndarray
         One row an edge that was tested, the most different first: source, target,
         ``weight_GROUP`` of each group (of residuals, in the units of the data), difference (of the
-        last group from the first), statistic, p (of this edge alone), p_fwer (max-T over all
-        edges), q (false discovery rate), error (Monte-Carlo standard error of p_fwer).
-    components : list of (Component, p)
-        Connected sets of edges with a statistic beyond 3, corrected over all sets.
+        last group from the first), difference_std and standard_error (the same per standard
+        deviation of the residuals, and its standard error), statistic, p (of this edge alone),
+        p_error, p_fwer (max-T over all edges), q (false discovery rate), error (of p_fwer),
+        direction (what the arrow rests on: "compelled" or "reversible", see
+        `sgbn.graph.edge_kinds`).
+    components : list of (Component, p, error)
+        Connected sets of edges with a statistic beyond 3 (of more than two groups, a root of Q as
+        rare as that), corrected over all sets.
     hubs, lobes : structured ndarray
-        Changes of in- and out-strength of every region (of standardised weights), and of the
-        strength and number of edges from lobe to lobe: difference, z, p_fwer.
-    global_statistic, global_p : float
-        Whether the networks differ at all.
+        Changes of in- and out-strength of every region, and of the strength and number of edges
+        from lobe to lobe: difference, z, p_fwer (over all regions, in and out; over all lobes,
+        strength and number), error. The difference is that of the sum of sizes of standardised
+        weights, and describes only: such sums grow with noise. z tests changes of the weights along
+        their common sign, which do not, over their standard error, see
+        `sgbn.inference.difference_summaries`. Numbers of edges, in units of their spread over the
+        permutations, depend on noise: groups of unequal noise differ in them without a change of
+        weights.
+    global_statistic, global_p, global_error : float
+        Whether the networks differ at all; the statistic is the sum of the squares of all edges'.
     n_permutations : int
     networks : dict of group to GaussianNetwork
         Of the residuals.
+    null : dict of str to ndarray
+        Over the permutations: `highest`, the largest statistic of an edge, and `totals`, the global
+        statistic.
+
+    Notes
+    -----
+    An error is the Monte-Carlo standard error of a p, from the number of permutations.
     """
 
     regions: tuple[str, ...]
     groups: tuple[str, ...]
     edges: NDArray[Any]
-    components: list[tuple[Component, float]]
+    components: list[tuple[Component, float, float]]
     hubs: NDArray[Any]
     lobes: NDArray[Any]
     global_statistic: float
     global_p: float
+    global_error: float
     n_permutations: int
     networks: dict[str, GaussianNetwork]
+    null: Arrays
+
+    def __repr__(self) -> str:
+        found = np.count_nonzero(self.edges["q"] <= 0.05)
+        return (
+            f"Differences({' - '.join(self.groups)}: {found} of {len(self.edges)} edges with q <= "
+            f"0.05; global p = {self.global_p:.3g}; {self.n_permutations} permutations)"
+        )
+
+    def threshold(self, level: float = 0.05) -> float:
+        """Statistic that an edge must exceed to be found family-wise."""
+        check_share(level, "level")
+        place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
+        if not place:
+            raise InputError(
+                f"level={level:g} needs {self._needed(level)} permutations or more, and there are "
+                f"{self.n_permutations}."
+            )
+        return float(np.sort(self.null["highest"])[-place])
+
+    def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
+        r"""Difference of each edge (per standard deviation) that would be found with this power.
+
+        Family-wise at `level`: :math:`(t^* + \Phi^{-1}(power))` standard errors, with t* the
+        threshold of the permutations. Of more than two groups it is that of the last from the first
+        where the others do not differ, and a little too small.
+        """
+        check_share(power, "power")
+        found: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
+        return found
 
     def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
-        """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer")."""
+        """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer").
+
+        ``by="p"`` corrects for nothing: it is for an edge that was named beforehand.
+        """
+        check_share(level, "level")
+        if by not in CORRECTIONS:
+            hint = did_you_mean(by, CORRECTIONS)
+            raise InputError(f"by={by!r}: give one of {list(CORRECTIONS)}. {hint}")
+        if by != "p" and level < (1 - 1e-12) / (self.n_permutations + 1):
+            warn(
+                f"{by} of an edge by itself cannot reach {level:g} with {self.n_permutations} "
+                f"permutations: it needs {self._needed(level)} or more."
+            )
         found: NDArray[Any] = self.edges[self.edges[by] <= level]
         return found
 
-
-@dataclass(frozen=True)
-class Problem:
-    """What every permutation needs; it is sent to workers.
-
-    Attributes
-    ----------
-    residuals : ndarray of shape (n, m)
-        Without nuisance effects, in standard deviations `sd`.
-    """
-
-    residuals: Array
-    sd: Array
-    codes: Codes
-    nuisance: Nuisance
-    shared: SharedOrder
-    blocks: Codes | None
-    pairs: Codes | None
-    lobes: Codes
-    separate: bool = True
-
-    @property
-    def lost(self) -> float:
-        """Share of the degrees of freedom that nuisance effects take."""
-        return self.nuisance.rank / len(self.codes)
-
-    def fit(self, residuals: Array) -> tuple[Graph, list[GroupWeights]]:
-        """Parents, with the labels as they are, and weights of each group."""
-        parents = self.shared.parents(residuals, self.codes, self.separate)
-        return parents, group_weights(residuals, self.codes, parents, self.lost)
+    @staticmethod
+    def _needed(level: float) -> int:
+        """Permutations with which p can reach a level."""
+        return int(np.ceil((1 - 1e-12) / level)) - 1
 
 
 def edge_differences(
@@ -118,7 +162,8 @@ def edge_differences(
     *,
     covariates: Mapping[str, Any] | None = None,
     sites: Any = None,
-    pairs: Sequence[Any] | None = None,
+    pairs: Any = None,
+    reference: str | None = None,
     learner: SGBN | None = None,
     separate_parents: bool = True,
     n_permutations: int = 999,
@@ -133,102 +178,104 @@ def edge_differences(
     Parameters
     ----------
     X : Cohort, DataFrame or array-like of shape (n_subjects, n_regions)
-        Without missing cells. A cohort brings its groups, covariates and sites.
+        Without missing cells. A cohort brings its groups, covariates, sites and pairs; what is
+        given beside it replaces them.
     groups : array-like of shape (n_subjects,)
-    covariates : mapping of name to values, optional
+    covariates : mapping of name to values, or DataFrame, optional
         Their linear effects are held fixed.
     sites : array-like of shape (n_subjects,), optional
         Means of sites are held fixed, and rows are exchanged within a site only.
-    pairs : sequence, optional
-        Subject of each row, where each is there once in both groups: rows are exchanged within
-        subjects only.
+    pairs : array-like of shape (n_subjects,), optional
+        Person of each row, where each is there once in every group: rows are exchanged within
+        persons only.
+    reference : str, optional
+        The group that others are compared with: it comes first. By default groups are sorted by
+        name, and the first is it.
     learner : SGBN, optional
         Finds the order in the pooled residuals.
     separate_parents : bool
         Whether parents that only one group shows are tested as well, see `JointSGBN`.
     n_permutations : int
     alternative : {"two-sided", "greater", "less"}
-        "greater": the weight is greater in the last group than in the first. Two groups only.
+        "greater": the weight is greater in the last group than in the first. Two groups only. It
+        acts on edges only; the global test, components, hubs and lobes stay two-sided.
     random_state : int
-        Seed of the permutations. Results do not depend on `n_jobs`.
+        Seed from 0 on, of the permutations. Results do not depend on `n_jobs`.
     n_jobs : int, optional
         Processes.
     folder : path, optional
-        Keeps finished permutations; a second start does only what is missing.
+        Keeps finished permutations; a second start does only what is missing. Another number of
+        permutations needs another folder.
     progress : bool
         Show a bar with the time left.
 
     Notes
     -----
     `p_fwer` is the share of permutations (the data counted as one) whose largest statistic over all
-    their edges reaches that of the edge. `p` compares with the statistics of all edges of all
+    their edges reaches that of the edge. `p` compares with the statistics of edges of all
     permutations together, which studentising makes comparable; its smallest value is one over one
-    more than their number, below 1 / (B + 1) of a single edge's own B permutations. `q` is the
-    expected number of edges of a permutation that reach a statistic, one more than counted over
-    B + 1, over the number that do in the data, at its lowest over all smaller statistics.
+    more than their number, below 1 / (B + 1) of a single edge's own B permutations. Edges that the
+    pooled rows choose, and those that only a group chooses, are compared with edges of the same
+    kind: the latter are there because the groups look different. `p_fwer` and `q` are over both
+    kinds together. `q` is the expected number of edges of a permutation that reach a statistic, one
+    more than counted over B + 1, over the number that do in the data, at its lowest over all
+    smaller statistics.
+
+    Components of more than two groups have no sign.
 
     An edge that differs *given the order and parents found* need not be one that differs in
-    nature: where the order is wrong, a change shows at neighbouring edges as well.
+    nature: where the order is wrong, a change shows at neighbouring edges as well, and unequal
+    noise alone makes weights unequal, which hubs and lobes then show too.
     """
-    data = read_groups(X, groups, covariates, sites, pairs)
-    check_request(n_permutations, alternative, data)
+    data = read_group_data(X, groups, covariates, sites, pairs, reference)
+    n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
     learner = SGBN() if learner is None else learner
     with one_blas_thread():
-        problem = _problem(data, learner, separate_parents)
-        parents, weights = problem.fit(problem.residuals)
-    tasks = {
-        f"permutations-{k:05d}": {
-            "problem": problem,
-            "seed": (random_state, k),
-            "count": min(A_TASK, n_permutations - k * A_TASK),
-            "alternative": alternative,
-        }
-        for k in range(-(-n_permutations // A_TASK))
-    }
+        problem = problem_of(data, learner, separate_parents, alternative)
+        fit = problem.fit(problem.residuals)
     settings = {
         "n_permutations": n_permutations,
         "alternative": alternative,
-        "seed": random_state,
+        "seed": seed,
         "learner": repr(learner),
         "separate_parents": separate_parents,
-        "paired": pairs is not None,
-        "data": _fingerprint(problem),
+        "data": fingerprint(problem, learner),
     }
-    results = run_study(folder, _permute, tasks, settings, n_jobs=n_jobs, progress=progress)
-    return _summarised(data, parents, weights, problem, list(results.values()), alternative)
+    tasks = _tasks(problem, n_permutations, seed)
+    parts = run_study(folder, _permute, tasks, settings, n_jobs=n_jobs, progress=progress)
+    return _summarised(problem, fit, list(parts.values()))
 
 
-def statistics(weights: Sequence[GroupWeights], parents: Graph) -> Array:
-    """T of two groups (the second less the first), or the root of Q of more; 0 without an edge."""
-    B = np.array([own.weights for own in weights])
-    V = np.array([own.variances for own in weights])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if len(B) == 2:
-            found = (B[1] - B[0]) / np.sqrt(V.sum(axis=0))
-        else:
-            mean = (B / V).sum(axis=0) / (1 / V).sum(axis=0)
-            found = np.sqrt((np.square(B - mean) / V).sum(axis=0))
-    statistic: Array = np.where(parents & np.isfinite(found), found, 0.0)
-    return statistic
+def _tasks(problem: Problem, n_permutations: int, seed: int) -> dict[str, dict[str, Any]]:
+    return {
+        f"permutations-{k:05d}": {
+            "problem": problem,
+            "seed": (seed, k),
+            "count": min(A_TASK, n_permutations - k * A_TASK),
+        }
+        for k in range(-(-n_permutations // A_TASK))
+    }
 
 
-def _permute(problem: Problem, seed: tuple[int, int], count: int, alternative: str) -> Arrays:
+def _permute(problem: Problem, seed: tuple[int, int], count: int) -> Arrays:
     """Statistics of some permutations: of all edges, and of the sums."""
     rng = np.random.default_rng(seed)
-    tests, totals, components, sums = [], [], [], []
+    data = problem.data
+    tests, in_pool, totals, components, sums = [], [], [], [], []
     with one_blas_thread():
         for _ in range(count):
-            rows = permuted(rng, problem.blocks, problem.pairs, len(problem.codes))
-            residuals = problem.nuisance.residuals(problem.residuals[rows])
-            parents, weights = problem.fit(residuals)
-            statistic = statistics(weights, parents)
-            tests.append(signed_statistic(statistic, alternative)[parents])
-            totals.append(np.square(statistic).sum())
-            strongest = components_of(statistic, parents, COMPONENT_T)
+            rows = permuted(rng, data.sites, data.pairs, len(data.codes))
+            fit = problem.fit(problem.nuisance.residuals(problem.residuals[rows]))
+            tests.append(signed_statistic(fit.statistic, problem.alternative)[fit.parents])
+            in_pool.append(fit.pooled[fit.parents])
+            totals.append(np.square(fit.statistic).sum())
+            strongest = _components(fit)
             components.append(strongest[0].strength if strongest else 0.0)
-            sums.append(np.concatenate(list(strengths(weights, problem.lobes).values())))
+            statistics = strength_statistics(fit.weights, problem.lobes)
+            sums.append(np.concatenate(list(statistics.values())))
     return {
         "tests": np.concatenate(tests),
+        "in_pool": np.concatenate(in_pool),
         "highest": np.array([own.max(initial=-np.inf) for own in tests]),
         "totals": np.array(totals),
         "components": np.array(components),
@@ -236,63 +283,46 @@ def _permute(problem: Problem, seed: tuple[int, int], count: int, alternative: s
     }
 
 
-def _summarised(
-    data: GroupData,
-    parents: Graph,
-    weights: list[GroupWeights],
-    problem: Problem,
-    parts: list[Arrays],
-    alternative: str,
-) -> Differences:
+def _components(fit: Fit) -> list[Component]:
+    """Find sets of changed edges, beyond a statistic that is as rare for any number of groups."""
+    n_groups = len(fit.weights)
+    if n_groups == 2:
+        return components_of(fit.statistic, fit.parents, COMPONENT_T)
+    threshold = float(np.sqrt(chdtri(n_groups - 1, 2 * ndtr(-COMPONENT_T))))
+    return components_of(fit.statistic, fit.parents, threshold, signs=(0,))
+
+
+def _summarised(problem: Problem, fit: Fit, parts: list[Arrays]) -> Differences:
     null = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    statistic = statistics(weights, parents)
-    total = float(np.square(statistic).sum())
-    components = components_of(statistic, parents, COMPONENT_T)
+    count = len(null["highest"])
+    total = float(np.square(fit.statistic).sum())
+    global_p = reached(total, null["totals"])
+    found = [(own, reached(own.strength, null["components"])) for own in _components(fit)]
+    hubs, lobes = sum_tables(problem, fit, null["sums"])
     return Differences(
-        data.regions,
-        data.groups,
-        edge_table(data, parents, weights, problem.sd, statistic, null, alternative),
-        [(found, reached(found.strength, null["components"])) for found in components],
-        *sum_tables(data, strengths(weights, problem.lobes), null["sums"]),
-        total,
-        reached(total, null["totals"]),
-        len(null["highest"]),
-        _networks(data, weights, problem.sd),
+        regions=problem.data.regions,
+        groups=problem.data.groups,
+        edges=edge_table(problem, fit, null),
+        components=[(own, p, float(monte_carlo_error(p, count))) for own, p in found],
+        hubs=hubs,
+        lobes=lobes,
+        global_statistic=total,
+        global_p=global_p,
+        global_error=float(monte_carlo_error(global_p, count)),
+        n_permutations=count,
+        networks=_networks(problem, fit),
+        null={name: null[name] for name in ("highest", "totals")},
     )
 
 
-def _networks(
-    data: GroupData, weights: list[GroupWeights], sd: Array
-) -> dict[str, GaussianNetwork]:
+def _networks(problem: Problem, fit: Fit) -> dict[str, GaussianNetwork]:
+    """Networks of the groups, in the units of the data."""
+    sd = problem.sd
     return {
         name: GaussianNetwork(
-            own.weights * sd / sd[:, None], noise_variance=own.noise * sd**2, names=data.regions
+            own.weights * sd / sd[:, None],
+            noise_variance=own.noise * sd**2,
+            names=problem.data.regions,
         )
-        for name, own in zip(data.groups, weights, strict=True)
+        for name, own in zip(problem.data.groups, fit.weights, strict=True)
     }
-
-
-def _problem(data: GroupData, learner: SGBN, separate: bool) -> Problem:
-    nuisance = nuisance_of(data.codes, data.covariates, data.sites)
-    residuals = nuisance.residuals(data.values)
-    for c, group in enumerate(data.groups):
-        constant = constant_columns(data.values[data.codes == c])
-        if constant.any():
-            names = [data.regions[k] for k in np.flatnonzero(constant)]
-            raise InputError(
-                f"{listed(names)} has the same value in all subjects of the group {group!r}, so "
-                "that it has no weights there. Leave it out."
-            )
-    sd = residuals.std(axis=0)
-    residuals = residuals / sd
-    lobes = np.unique(data.lobes, return_inverse=True)[1]
-    shared = SharedOrder(residuals, learner)
-    return Problem(
-        residuals, sd, data.codes, nuisance, shared, data.sites, data.pairs, lobes, separate
-    )
-
-
-def _fingerprint(problem: Problem) -> list[float]:
-    """Numbers that tell one table from another, so that a folder is not mixed up."""
-    sums = problem.residuals.sum(axis=1) * np.sin(np.arange(len(problem.codes)))
-    return [float(f"{value:.6g}") for value in (sums.sum(), problem.codes @ sums)]

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import reachable, topological_order
 from sgbn.graph.equivalence import cpdag
 from sgbn.inference.possible_parents import possible_graphs
@@ -35,6 +34,7 @@ from sgbn.inference.resampling import (
 from sgbn.inference.rows import (
     Rows,
     check_share,
+    network_of,
     read_groups,
     region_index,
     warn_about_few,
@@ -43,7 +43,7 @@ from sgbn.inference.rows import (
 Array = NDArray[np.float64]
 Graph = NDArray[np.bool_]
 
-SAME_EFFECT = 1e-8  # relative difference of possible effects that is round-off
+SAME_EFFECT = 1e-8  # per standard deviation: smaller differences of effects are round-off
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,25 @@ class EffectDifference:
 
 @dataclass(frozen=True)
 class _Draws:
-    """The effect in one group under each possible graph; resampled under the given one."""
+    """The effect in one group under each possible graph; resampled under the given one.
+
+    `unit` is an effect of one standard deviation per standard deviation.
+    """
 
     n: int
     n_coefficients: int
+    unit: float
     given: float
     resampled: Array
     possible: Array
 
 
-def total_effects(network: GaussianNetwork) -> Array:
+def total_effects(network: Any) -> Array:
     """Total effect of every region on every other, ``[i, j]`` of i on j.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
 
     Examples
     --------
@@ -110,7 +118,9 @@ def total_effects(network: GaussianNetwork) -> Array:
     >>> total_effects(GaussianNetwork([[0, 2, 1], [0, 0, 3], [0, 0, 0]])).tolist()
     [[0.0, 2.0, 7.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]]
     """
-    return network._total_effects - np.eye(network.m)
+    network = network_of(network)
+    effects: Array = network._total_effects - np.eye(network.m)
+    return effects
 
 
 def effect_difference(
@@ -131,7 +141,8 @@ def effect_difference(
     Parameters
     ----------
     groups : Cohort, or mapping of group to array-like of shape (n, m)
-        Two or more groups with the same regions.
+        Two or more groups with the same regions. What sites and covariates of a Cohort do to them
+        is taken out within each group before; rows of a mapping are taken as they are.
     graphs : graph, or mapping of group to graph
         A DAG as an array, a GaussianNetwork or a fitted learner. One graph stands for all groups,
         and what is not known of its directions is then the same in all of them. A learner's own
@@ -222,9 +233,11 @@ def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[i
         fitted, _ = fixed_weights(rows, other)
         possible.append(path_effects(fitted[None], other, s)[0, t])
     on_path = _on_a_path(support, s, t)
+    sd = rows.values.std(axis=0)
     return _Draws(
         n,
-        int(support.sum(axis=0)[on_path].max(initial=0)) + 1,
+        int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.lost,
+        float(sd[t] / sd[s]),
         float(path_effects(weights[None], support, s)[0, t]),
         path_effects(drawn, support, s)[:, t],
         np.array(possible),
@@ -251,7 +264,7 @@ def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
     """Effect in one group, or the difference between two."""
     signs = (1.0,) if len(draws) == 1 else (-1.0, 1.0)
     estimate = float(sum(sign * d.given for sign, d in zip(signs, draws, strict=True)))
-    values = _distinct(possible)
+    values = _distinct(possible, max(d.unit for d in draws))
     if len(values) > 1:
         return Effect(estimate, values[0], values[-1], False, values)
     resampled = np.sum([sign * d.resampled for sign, d in zip(signs, draws, strict=True)], axis=0)
@@ -260,10 +273,10 @@ def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
     return Effect(estimate, low, high, True, values)
 
 
-def _distinct(values: Array) -> tuple[float, ...]:
+def _distinct(values: Array, unit: float) -> tuple[float, ...]:
     """Values in rising order, those that differ by round-off only once."""
     ordered = np.sort(values)
-    apart = np.diff(ordered) > SAME_EFFECT * max(1.0, float(np.abs(ordered).max()))
+    apart = np.diff(ordered) > SAME_EFFECT * max(unit, float(np.abs(ordered).max()))
     return tuple(ordered[np.concatenate([[True], apart])].tolist())
 
 

@@ -8,7 +8,8 @@ and its weights, least squares in each group, can be compared.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,19 +17,23 @@ from sklearn.base import BaseEstimator, clone
 
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import topological_order
+from sgbn.graph.acyclicity import levels
+from sgbn.inference.rows import check_groups_vary, refuse_cohort
+from sgbn.moments import Moments
 from sgbn.solvers.order_search import parents_for
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.solvers.regressions import regressions
 from sgbn.structure import SGBN
+from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.sgbn import SAMPLES_A_PARENT, ebic_prices
-from sgbn.validation import check_data, column_names, read_labels
+from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
 Array = NDArray[np.float64]
 Graph = NDArray[np.bool_]
 
 POOLED_GAMMA = 0.0  # BIC: the pooled parents are chosen without the labels, so that more do no harm
 GROUP_GAMMA = 1.0
+TIE_DIGITS = 9  # of a sum of squared correlations: the rest is round-off
 
 
 class GroupWeights(NamedTuple):
@@ -42,17 +47,28 @@ class GroupWeights(NamedTuple):
 class SharedOrder:
     """Order and pooled parents of rows that are centred in their groups.
 
+    The learner's prior knowledge holds for the parents in the pool and in each group.
+
     Parameters
     ----------
     residuals : ndarray of shape (n, m)
         Without nuisance effects.
     learner : SGBN
         Of the order.
+    names : sequence of str
+        Of the columns, by which the learner's prior knowledge and warnings call them.
     """
 
-    def __init__(self, residuals: Array, learner: Any) -> None:
-        self.learned = clone(learner).fit(residuals)
-        self.order = np.asarray(topological_order(self.learned.coef_), dtype=np.int64)
+    def __init__(self, residuals: Array, learner: Any, names: Sequence[str]) -> None:
+        if not isinstance(learner, SGBN):
+            raise InputError(
+                f"learner is {learner!r}: the order that groups share is found by an SGBN. Give "
+                "one, with parameters of your choice."
+            )
+        learned, moments = _learn(clone(learner), residuals, list(names))
+        known = cast(Knowledge, learned._arrows.knowledge)  # an SGBN has it, if only empty
+        self.allowed, self.required = known.allowed.T, known.required.T
+        self.order = _order(learned.coef_ != 0, known.directions, _places(moments))
         self.pooled = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
 
     def parents_of(self, S: Array, n: int, gamma: float) -> Graph:
@@ -66,8 +82,8 @@ class SharedOrder:
             ebic_prices(n, m, gamma),
             False,
             most,
-            np.ones((m, m), bool),
-            np.zeros((m, m), bool),
+            self.allowed,
+            self.required,
         )
         return parents_for(trees, self.order).parents.T
 
@@ -81,17 +97,19 @@ class SharedOrder:
 
 
 def group_weights(
-    residuals: Array, codes: NDArray[np.intp], parents: Graph, lost: float = 0.0
+    residuals: Array, codes: NDArray[np.intp], parents: Graph, lost: float | None = None
 ) -> list[GroupWeights]:
     """Least squares in each group, on the same parents.
 
-    `lost` is the share of the degrees of freedom that nuisance effects took from each group.
+    `lost` is the share of the degrees of freedom that nuisance effects took from each group; by
+    default each lost one, its mean.
     """
     found = []
     for c in range(int(codes.max()) + 1):
         own = residuals[codes == c]
         n = len(own)
-        found.append(GroupWeights(*regressions(_covariance(own), n, (1 - lost) * n, parents)))
+        freedom = n - 1.0 if lost is None else (1 - lost) * n
+        found.append(GroupWeights(*regressions(_covariance(own), n, freedom, parents)))
     return found
 
 
@@ -101,7 +119,8 @@ class JointSGBN(BaseEstimator):
     Parameters
     ----------
     learner : SGBN, optional
-        Finds the order in the pooled rows; `SGBN` by default.
+        Finds the order in the pooled rows; `SGBN()` by default. Its prior knowledge holds in all
+        groups.
     separate_parents : bool
         Whether parents that only one group shows are added. Without them an edge whose weights
         cancel in the pooled data, such as one of opposite sign, is not seen.
@@ -132,38 +151,95 @@ class JointSGBN(BaseEstimator):
         self.learner = learner
         self.separate_parents = separate_parents
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the networks.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Group of each row.
+            Group of each row, two or more.
         """
+        refuse_cohort(X, "cohort.values and cohort.group")
         if y is None:
             raise InputError("requires y to be passed, but the target y is None.")
         values = check_data(self, X)
         labels = read_labels(y, len(values))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         sizes = np.bincount(codes)
+        if len(sizes) < 2:
+            raise InputError(
+                f"y has one group, {shown(self.classes_[0])}: networks are learned together of "
+                "two or more. Give all groups, or fit an SGBN to this one."
+            )
         if sizes.min() < 3:
             raise InputError(
                 f"group {shown(self.classes_[sizes.argmin()])} has {sizes.min()} rows: a network "
                 "needs 3 or more."
             )
+        names = column_names(self, X)
+        check_groups_vary(values, codes, self.classes_.tolist(), names)
         means = np.array([values[codes == c].mean(axis=0) for c in range(len(sizes))])
         residuals = values - means[codes]
-        shared = SharedOrder(residuals, SGBN() if self.learner is None else self.learner)
+        shared = SharedOrder(residuals, SGBN() if self.learner is None else self.learner, names)
         self.order_ = shared.order
         self.parents_ = shared.parents(residuals, codes, self.separate_parents)
-        names = column_names(self, X)
         found = group_weights(residuals, codes, self.parents_)
+        self._check_fitted(found, sizes, names)
         self.networks_ = {
             label: GaussianNetwork(own.weights, mean - mean @ own.weights, own.noise, names)
             for label, own, mean in zip(self.classes_.tolist(), found, means, strict=True)
         }
         return self
+
+    def _check_fitted(
+        self, found: list[GroupWeights], sizes: NDArray[np.intp], names: list[str]
+    ) -> None:
+        """Refuse a group that is too small, or too collinear, for the parents of a region."""
+        for group, own, n in zip(self.classes_, found, sizes, strict=True):
+            bad = np.flatnonzero(np.isnan(own.noise))
+            if bad.size:
+                raise InputError(
+                    f"the {n} rows of the group {shown(group)} do not determine the weights of the "
+                    f"{self.parents_[:, bad[0]].sum()} parents of {names[bad[0]]!r}. Add subjects, "
+                    "or leave out columns that copy others."
+                )
+
+
+def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Moments]:
+    """Fit to an array whose columns have names, as a table's columns have."""
+    learner._check_parameters()
+    moments = learner._moments(residuals, names)
+    warn_about_moments(moments, names)
+    return learner._fit_moments(moments, residuals, names), moments
+
+
+def _places(moments: Moments) -> NDArray[np.intp]:
+    """Rank of each column by how much it correlates with all others, then by its content.
+
+    Neither depends on the order of the columns.
+    """
+    total = np.square(moments.correlation).sum(axis=1)
+    ranked = np.argsort(-np.round(total, TIE_DIGITS), kind="stable")  # in order of content
+    return np.argsort(moments.columns[ranked])
+
+
+def _order(support: Graph, known: Graph, places: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Topological order that does not depend on the order of the columns.
+
+    Of the variables whose parents are all placed, that comes next before which prior knowledge
+    wants the fewest of the others, then that of the lowest level, then the first in `places`.
+    """
+    level = levels(support)
+    left = np.ones(len(support), dtype=bool)
+    order = []
+    while left.any():
+        ready = np.flatnonzero(left & ~support[left].any(axis=0))
+        awaited = known[left].sum(axis=0)
+        first = np.lexsort((places[ready], level[ready], awaited[ready]))[0]
+        order.append(int(ready[first]))
+        left[order[-1]] = False
+    return np.array(order, dtype=np.int64)
 
 
 def _covariance(rows: Array) -> Array:

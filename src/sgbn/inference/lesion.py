@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.rows import region_index
+from sgbn.inference.rows import network_of, region_index
 
 Array = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def lesion(network: Any, region: str, value: float | None = None) -> Lesion:
     >>> lesion(chain, "b").ranking()[["region", "variance_change"]].tolist()
     [('c', -0.6666...), ('a', 0.0)]
     """
-    network = getattr(network, "network_", network)
+    network = network_of(network)
     place = region_index(region, network.names)
     still = np.flatnonzero(network.noise_variance == 0)
     if still.size:

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from sgbn.exceptions import InputError, listed
 
 Array = NDArray[np.float64]
 
-DEPENDENT = 1e-10  # share of a design column that others do not explain, below which they do
+DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
+MISSING = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # cells as text
 
 
 @dataclass(frozen=True)
@@ -45,22 +47,26 @@ class Nuisance:
 
 def nuisance_of(
     codes: NDArray[np.intp],
-    covariates: Mapping[str, NDArray[Any]] | None = None,
+    covariates: Mapping[str, Any] | None = None,
     sites: NDArray[Any] | None = None,
 ) -> Nuisance:
     """Means of the groups, slopes of the covariates, means of the sites.
 
-    Columns that others determine are left out.
+    Columns that others determine take no degree of freedom, wherever they stand.
     """
-    columns = [_indicators(codes)]
+    groups = _indicators(codes)
+    means = groups / np.sqrt(groups.sum(axis=0))
+    columns = [np.empty((len(codes), 0))]
     for name, column in (covariates or {}).items():
-        columns.append(_covariate(name, np.asarray(column)))
+        columns.append(_covariate(name, column, len(codes)))
     if sites is not None:
         columns.append(_indicators(np.unique(sites, return_inverse=True)[1]))
     design = np.column_stack(columns)
-    Q, R = np.linalg.qr(design)
-    lengths = np.linalg.norm(design, axis=0)
-    return Nuisance(np.ascontiguousarray(Q[:, np.abs(np.diag(R)) > DEPENDENT * lengths]))
+    centred = design - means @ (means.T @ design)
+    lengths = np.linalg.norm(centred, axis=0)
+    varies = lengths > DEPENDENT * np.linalg.norm(design, axis=0)
+    U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
+    return Nuisance(np.column_stack([means, U[:, sizes > DEPENDENT]]))
 
 
 def permuted(
@@ -69,15 +75,14 @@ def permuted(
     pairs: NDArray[np.intp] | None,
     n: int,
 ) -> NDArray[np.intp]:
-    """Draw an exchange of rows: any, within blocks, or of the rows of a pair.
+    """Draw an exchange of rows: any, within blocks, or of the rows of a person.
 
-    `blocks` and `pairs` number the block and the pair of each row.
+    `blocks` and `pairs` number the block and the person of each row.
     """
     places = np.arange(n)
     if pairs is not None:
-        order = np.argsort(pairs, kind="stable").reshape(-1, 2)
-        swap = rng.random(len(order)) < 0.5
-        places[order[swap]] = order[swap][:, ::-1]
+        order = np.argsort(pairs, kind="stable").reshape(pairs.max() + 1, -1)
+        places[order] = rng.permuted(order, axis=1)
         return places
     if blocks is None:
         return rng.permutation(n)
@@ -87,18 +92,41 @@ def permuted(
     return places
 
 
+def log_exchanges(
+    codes: NDArray[np.intp],
+    blocks: NDArray[np.intp] | None = None,
+    pairs: NDArray[np.intp] | None = None,
+) -> float:
+    """Logarithm of the number of ways to deal the rows to the groups, see `permuted`."""
+    if pairs is not None:
+        return float(gammaln(codes.max() + 2) * (pairs.max() + 1))
+    blocks = np.zeros_like(codes) if blocks is None else blocks
+    counts = np.zeros((blocks.max() + 1, codes.max() + 1))
+    np.add.at(counts, (blocks, codes), 1)
+    return float((gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)).sum())
+
+
 def check_pairs(ids: Sequence[Any], codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Give the number of the pair of each row: every id once in each of two groups."""
+    """Give the number of the person of each row: every id once in each group."""
     labels, pairs = np.unique(np.asarray(ids, dtype=str), return_inverse=True)
-    counts = np.array([np.bincount(pairs[codes == c], minlength=len(labels)) for c in (0, 1)])
-    wrong = labels[(counts != 1).any(axis=0)]
-    if codes.max() != 1 or len(wrong):
-        which = f": {listed(wrong.tolist())} is not" if len(wrong) else ""
+    counts = np.zeros((len(labels), codes.max() + 1), int)
+    np.add.at(counts, (pairs, codes), 1)
+    wrong = labels[(counts != 1).any(axis=1)]
+    if len(wrong):
         raise InputError(
-            f"pairs need two groups with each subject once in both{which}. Leave out subjects "
-            "without a partner, or compare the groups unpaired."
+            f"pairs need each subject once in every group: {listed(wrong.tolist())} is not. Leave "
+            "out subjects without a partner, or compare the groups unpaired."
         )
     return pairs.astype(np.intp)
+
+
+def missing_rows(values: NDArray[Any]) -> list[int]:
+    """Rows that hold nothing, or no number; numpy makes the text "nan" of a gap among texts."""
+    return [
+        row
+        for row, cell in enumerate(values.tolist())
+        if cell is None or str(cell).strip() in MISSING
+    ]
 
 
 def _indicators(codes: NDArray[np.intp]) -> Array:
@@ -106,15 +134,32 @@ def _indicators(codes: NDArray[np.intp]) -> Array:
     return found
 
 
-def _covariate(name: str, column: NDArray[Any]) -> Array:
-    if column.dtype.kind in "fiub":
-        numbers = column.astype(float)
-        if not np.isfinite(numbers).all():
-            raise InputError(
-                f"covariate {name!r} has {int((~np.isfinite(numbers)).sum())} missing values. "
-                "Fill them in, or leave these subjects out."
-            )
-        return (numbers - numbers.mean())[:, None]
-    if (column == "").any():
-        raise InputError(f"covariate {name!r} is missing in some subjects: leave these out.")
-    return _indicators(np.unique(column, return_inverse=True)[1])[:, 1:]
+def _covariate(name: str, column: Any, n: int) -> Array:
+    """Columns of the design for numbers, or for the levels of a text."""
+    values = np.asarray(column)
+    if values.shape != (n,):
+        raise InputError(
+            f"covariate {name!r} has shape {values.shape}: give one value for each of the {n} "
+            "subjects."
+        )
+    missing = missing_rows(values)
+    if missing:
+        raise InputError(
+            f"covariate {name!r} has {len(missing)} missing values, the first in row {missing[0]} "
+            "(counted from 0). Fill them in, or leave these subjects out."
+        )
+    if values.dtype.kind == "O" and not any(isinstance(cell, str) for cell in values):
+        values = _numbers(name, values)
+    if values.dtype.kind in "fiub":
+        return values.astype(float)[:, None]
+    return _indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
+
+
+def _numbers(name: str, values: NDArray[Any]) -> Array:
+    """Numbers that came as objects."""
+    try:
+        return values.astype(float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"covariate {name!r} holds a {type(values[0]).__name__}: give numbers or text."
+        ) from error

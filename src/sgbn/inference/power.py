@@ -1,4 +1,4 @@
-"""How likely a difference is found, and how many subjects it takes, by simulation.
+"""How likely a difference is found, by simulation.
 
 Two groups are drawn from a network of which some edges are weaker in the second group, and tested
 as `edge_differences` tests real ones. Simulation k draws the same rows for any number of subjects
@@ -9,9 +9,8 @@ same luck.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +21,13 @@ from scipy.special import ndtri
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.random import random_dag
-from sgbn.inference.difference_input import FEWEST
+from sgbn.inference.difference_input import FEWEST, FEWEST_PERMUTATIONS
 from sgbn.inference.differences import edge_differences
-from sgbn.inference.rows import check_count, check_share, region_index
+from sgbn.inference.rows import check_count, check_share, network_of, region_index
 from sgbn.moments import one_blas_thread
 from sgbn.runs import run_study
 from sgbn.structure import SGBN
+from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
 Edge = tuple[str, str]
@@ -36,8 +36,6 @@ DEGREE = 3.0  # neighbours of a region in a random network
 WEIGHTS = (0.5, 1.0)  # their sizes in a random network, over standard normal noise
 INTERVAL = 0.95
 CORRECTIONS = ("q", "p_fwer", "p")
-LARGEST = 5000  # subjects of a group that sample_size tries
-NARROW = 0.03  # sample_size stops when it knows n to this share
 
 
 class Power(NamedTuple):
@@ -62,26 +60,6 @@ class Power(NamedTuple):
     overall: float
 
 
-class SampleSize(NamedTuple):
-    """Subjects a group for a wanted power.
-
-    Attributes
-    ----------
-    n_per_group : int
-        The smallest number found to have the power, to about 3 %.
-    low, high : int
-        The smallest numbers for which the upper and the lower end of the power's interval reach
-        the wanted power: what the simulations leave open. At most 5,000 is tried.
-    tried : tuple of Power
-        By number of subjects.
-    """
-
-    n_per_group: int
-    low: int
-    high: int
-    tried: tuple[Power, ...]
-
-
 @dataclass(frozen=True)
 class Design:
     """What is simulated; see `power`."""
@@ -96,21 +74,39 @@ class Design:
     random_state: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "network", getattr(self.network, "network_", self.network))
+        object.__setattr__(self, "network", _network(self.network))
         object.__setattr__(self, "n_changed", len(self.edges) or self.n_changed)
         check_share(self.level, "level")
         check_count(self.n_changed, "n_changed", 1)
         check_count(self.random_state, "random_state", 0)
-        if not (np.isfinite(self.effect) and self.effect >= 0):
+        self._check_permutations()
+        if not (is_number(self.effect) and np.isfinite(self.effect) and self.effect >= 0):
             raise InputError(f"effect is {self.effect!r}: give a number from 0 on.")
         if self.by not in CORRECTIONS:
             raise InputError(f"by is {self.by!r}: give one of {list(CORRECTIONS)}.")
         if isinstance(self.network, GaussianNetwork):
             self._check_network(self.network)
         else:
-            check_count(self.network, "network", self.n_changed + 1)
-            if self.edges:
-                raise InputError("edges name regions of a network: give that network.")
+            self._check_regions(self.network)
+
+    def _check_permutations(self) -> None:
+        count = check_count(self.n_permutations, "n_permutations", FEWEST_PERMUTATIONS)
+        if 1 / (count + 1) > self.level:
+            needed = int(np.ceil(1 / self.level)) - 1
+            raise InputError(
+                f"n_permutations is {count}: no family-wise p, nor that of the global test, is "
+                f"below 1 / {count + 1}, so that nothing is found at the level {self.level:g}. "
+                f"Give {needed} or more."
+            )
+
+    def _check_regions(self, m: int) -> None:
+        if self.edges:
+            raise InputError("edges name regions of a network: give that network.")
+        if self.n_changed >= m:
+            raise InputError(
+                f"n_changed is {self.n_changed}, but of a random network of {m} regions at most "
+                f"{m - 1} edges can change. Give a smaller n_changed, or more regions."
+            )
 
     def _check_network(self, network: GaussianNetwork) -> None:
         for source, target in self.edges:
@@ -151,6 +147,9 @@ def power(
 ) -> Power:
     """Chance that `edge_differences` finds a difference.
 
+    Orders are learned by ``SGBN(n_kicks=0)``, the fast setting, since every simulation learns
+    one; `edge_differences` takes ``SGBN()`` unless told otherwise, and may find a little more.
+
     Parameters
     ----------
     effect : float
@@ -161,7 +160,7 @@ def power(
     network : int, GaussianNetwork or fitted learner
         The truth; or so many regions of a random network, another in every simulation: three
         neighbours a region, weights of 0.5 to 1 of either sign over standard normal noise.
-    edges : sequence of (source, target), optional
+    edges : sequence of (source, target), or one such pair, optional
         The edges of the network that change; by default other ones in every simulation.
     n_changed : int
         How many edges change where `edges` does not say which. The false discovery rate finds
@@ -173,9 +172,11 @@ def power(
     n_simulations : int
         The Monte-Carlo error of the power is at most ``0.5 / sqrt(n_simulations)``.
     n_permutations : int
+        At least ``1 / level - 1``: with fewer no family-wise p is as low as the level.
     random_state : int
     n_jobs : int, optional
-        Processes. Results do not depend on it.
+        Processes. Results do not depend on it. To start them takes seconds, so that a few quick
+        simulations are done sooner without.
     folder : path, optional
         Keeps finished simulations; more can be asked for later.
     progress : bool
@@ -188,86 +189,31 @@ def power(
     >>> found.low < found.power <= found.high
     True
     """
-    chosen = tuple(edges)
+    chosen = edge_pairs(edges)
     design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
     return _power(design, n_per_group, n_simulations, n_jobs, folder, progress)
 
 
-def sample_size(
-    effect: float,
-    power: float = 0.8,
-    network: Any = 40,
-    *,
-    edges: Sequence[Edge] = (),
-    n_changed: int = 1,
-    level: float = 0.05,
-    by: str = "q",
-    n_simulations: int = 100,
-    n_permutations: int = 199,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = False,
-) -> SampleSize:
-    """Subjects a group that a wanted power takes, by doubling and bisection.
-
-    Parameters
-    ----------
-    effect : float
-    power : float
-        The chance that is wanted.
-    network, edges, n_changed, level, by, n_simulations, n_permutations, random_state, n_jobs
-        As of `sgbn.inference.power`.
-    folder : path, optional
-        Keeps finished simulations, in a folder for each number of subjects.
-    progress : bool
-
-    Raises
-    ------
-    InputError
-        If the power is not reached with 5,000 subjects a group.
-    """
+def edge_pairs(edges: Any) -> tuple[Edge, ...]:
+    """Edges as tuples; one alone will do."""
     chosen = tuple(edges)
-    design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
-    _check_wanted(power, n_simulations)
-    tried: dict[int, Power] = {}
-
-    def reaches(n: int, field: str) -> bool:
-        if n not in tried:
-            own = None if folder is None else Path(folder) / f"n{n:05d}"
-            tried[n] = _power(design, n, n_simulations, n_jobs, own, progress)
-        return bool(getattr(tried[n], field) >= power)
-
-    n = _smallest(partial(reaches, field="power"))
-    if not reaches(n, "power"):
-        raise InputError(
-            f"a power of {power:g} is not reached with {n} subjects a group "
-            f"({tried[n].power:.2f}). Look for a larger effect, or take fewer regions."
-        )
-    low, high = (_smallest(partial(reaches, field=end)) for end in ("high", "low"))
-    return SampleSize(n, min(low, n), max(high, n), tuple(tried[k] for k in sorted(tried)))
+    if len(chosen) == 2 and all(isinstance(end, str) for end in chosen):
+        chosen = (chosen,)
+    for edge in chosen:
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+    return tuple((source, target) for source, target in chosen)
 
 
-def _check_wanted(power: float, n_simulations: int) -> None:
-    check_share(power, "power")
-    if wilson(1.0, check_count(n_simulations, "n_simulations", 2))[0] < power:
-        raise InputError(
-            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one even "
-            "if all find the difference. Give more, or a lower power."
-        )
-
-
-def _smallest(enough: Callable[[int], bool]) -> int:
-    """Find the smallest group that is enough, by doubling and bisection; or the largest tried."""
-    few, many = FEWEST - 1, 2 * FEWEST
-    while not enough(many):
-        if many >= LARGEST:
-            return many
-        few, many = many, min(2 * many, LARGEST)
-    while many - few > max(1, NARROW * many):
-        middle = (few + many) // 2
-        few, many = (few, middle) if enough(middle) else (middle, many)
-    return many
+def _network(network: Any) -> Any:
+    """Return the network, or the number of regions of random ones."""
+    if is_number(network):
+        return check_count(network, "network", 2)
+    try:
+        return network_of(network)
+    except InputError as error:
+        message = f"{error} A number of regions stands for random networks."
+        raise InputError(message) from None
 
 
 def _power(

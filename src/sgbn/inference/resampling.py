@@ -20,10 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
+from sklearn.base import BaseEstimator
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import adjacency
-from sgbn.inference.rows import Rows, check_count, check_share, read_rows, warn_about_few
+from sgbn.inference.rows import (
+    Rows,
+    check_count,
+    check_share,
+    network_of,
+    read_rows,
+    warn_about_few,
+)
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
 
@@ -52,6 +60,8 @@ def weight_intervals(
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
+        What sites and covariates of a Cohort do to its regions is taken out before, within the
+        group; rows of arrays and tables are taken as they are.
     graph : array-like of shape (m, m), GaussianNetwork or fitted learner
         A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
     group : str, optional
@@ -86,7 +96,7 @@ def weight_intervals(
     i, j = np.nonzero(support)
     n_parents = support.sum(axis=0)
     bounds = [
-        interval(drawn[:, e], len(rows.values), n_parents[target] + 1, level)
+        interval(drawn[:, e], len(rows.values), n_parents[target] + 1 + rows.lost, level)
         for e, target in enumerate(j)
     ]
     names = np.asarray(rows.names)
@@ -105,17 +115,29 @@ def fixed_weights(rows: Rows, graph: Any) -> tuple[Array, Graph]:
         If the graph has a cycle or does not fit the columns, or a region has too many parents for
         the rows.
     """
-    graph = getattr(graph, "network_", graph)
+    if isinstance(graph, BaseEstimator):
+        graph = network_of(graph, "the graph")
     _check_names(graph, rows.names)
     support = adjacency(graph)
-    n, n_parents = len(rows.values), support.sum(axis=0)
-    if n_parents.max() + 2 > n:
-        j = int(np.argmax(n_parents))
+    if support.ndim != 2:
         raise InputError(
-            f"{rows.names[j]!r} has {n_parents[j]} parents, but there are {n} rows: its weights "
-            "have no interval. Take a graph with fewer edges, or more rows."
+            f"the graph is a {type(graph).__name__}: give a matrix, a GaussianNetwork or a fitted "
+            "learner."
         )
+    _check_rows(rows, support)
     return fit_weights(rows.values, support, rows.names).coef[support], support
+
+
+def _check_rows(rows: Rows, support: Graph) -> None:
+    """Refuse a region with too many parents for the rows."""
+    n, n_parents = len(rows.values), support.sum(axis=0)
+    if n_parents.max() + 2 + rows.lost > n:
+        j = int(np.argmax(n_parents))
+        beside = f", and sites and covariates take {rows.lost} of them" if rows.lost else ""
+        raise InputError(
+            f"{rows.names[j]!r} has {n_parents[j]} parents, but there are {n} rows{beside}: its "
+            "weights have no interval. Take a graph with fewer edges, or more rows."
+        )
 
 
 def _check_names(graph: Any, names: list[str]) -> None:

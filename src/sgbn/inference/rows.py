@@ -1,8 +1,8 @@
-"""What the functions of this package are given: rows of one sample, or of several groups."""
+"""What the functions of this package are given: rows of a sample or of groups, and networks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -10,21 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, warn
+from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.inference.nuisance import missing_rows, nuisance_of
+from sgbn.moments import constant_columns
+from sgbn.structure.base import NetworkEstimator
 from sgbn.validation import FEW_SAMPLES, check_values, is_number
 
 Array = NDArray[np.float64]
 
+NOTHING_LEFT = 1e-8  # share of a region's spread, below which what is left of it is round-off
+REMEDY = (
+    "Leave these subjects out, or give the rows of prepared regions: sgbn.comparison.prepare "
+    "fills gaps in and takes out sites and covariates."
+)
+
 
 class Rows(NamedTuple):
-    """Finite values of a sample, one row a subject, and the names of the columns."""
+    """Finite values of a sample, one row a subject, and the names of the columns.
+
+    `lost` counts the degrees of freedom that sites and covariates took, beside that of the mean.
+    """
 
     values: Array
     names: list[str]
+    lost: int = 0
 
 
 def read_rows(X: Any, group: str | None = None) -> Rows:
     """Rows of a table, of an array, or of one group of a cohort.
+
+    A cohort's rows come without the effects of its sites and covariates: means of the sites and
+    slopes of the covariates within the group are taken out, and the mean of the group is kept.
 
     Parameters
     ----------
@@ -40,7 +57,7 @@ def read_rows(X: Any, group: str | None = None) -> Rows:
 
 
 def read_groups(groups: Any) -> dict[str, Rows]:
-    """Rows of each group of a cohort, or of a mapping of group to table.
+    """Rows of each group of a cohort, or of a mapping of group to table; see `read_rows`.
 
     Raises
     ------
@@ -65,6 +82,60 @@ def read_groups(groups: Any) -> dict[str, Rows]:
                 "columns in the same order."
             )
     return found
+
+
+def network_of(network: Any, what: str = "network") -> GaussianNetwork:
+    """Network itself, or that of a fitted learner; `what` it is called in messages."""
+    found = getattr(network, "network_", network)
+    if isinstance(found, GaussianNetwork):
+        return found
+    kind = type(network).__name__
+    if isinstance(network, NetworkEstimator):
+        raise InputError(f"{what} is {kind}(), which is not fitted: fit it to rows before.")
+    if isinstance(getattr(network, "networks_", None), Mapping):
+        raise InputError(
+            f"{what} is a {kind}, which has a network for each of {listed(list(network.networks_))}"
+            ": give one of its networks_"
+            + (", or its parents_ where a graph will do." if hasattr(network, "parents_") else ".")
+        )
+    raise InputError(
+        f"{what} is a {kind}: give a GaussianNetwork, or a fitted learner of one network."
+    )
+
+
+def refuse_cohort(X: Any, instead: str) -> None:
+    """Say what an estimator takes `instead` of a cohort."""
+    if isinstance(X, Cohort):
+        raise InputError(f"X is a Cohort, but estimators take arrays and tables: give {instead}.")
+
+
+def check_complete(cohort: Cohort) -> None:
+    """Refuse missing cells; names the first by region and subject."""
+    missing = np.argwhere(np.isnan(cohort.values))
+    if len(missing):
+        row, column = missing[0]
+        raise InputError(
+            f"region {cohort.regions[column]!r} of subject {cohort.ids[row]!r} is missing "
+            f"({len(missing)} such cells). Impute them (RegionImputer). {REMEDY}"
+        )
+
+
+def check_groups_vary(
+    values: Array, codes: NDArray[np.intp], groups: Sequence[Any], names: Sequence[str]
+) -> None:
+    """Refuse regions that are constant in a group; `codes` is each row's place in `groups`."""
+    for code, group in enumerate(groups):
+        check_varies(values[codes == code], names, f"subjects of the group {shown(group)}")
+
+
+def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
+    """Refuse regions that have one value in all rows; `whose` these are is said."""
+    constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
+    if constant:
+        raise InputError(
+            f"{listed(constant)} has the same value in all {len(values)} {whose}, so that it has "
+            "no weights there. Leave it out."
+        )
 
 
 def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
@@ -103,13 +174,29 @@ def _rows_of_cohort(cohort: Cohort, group: str | None) -> Rows:
             f"the cohort has the groups {list(cohort.groups)}: name one of them with group=."
         )
     chosen = cohort if group is None else cohort.subset(groups=[group])
-    missing = np.argwhere(np.isnan(chosen.values))
-    if len(missing):
-        row, column = missing[0]
-        raise InputError(
-            f"region {chosen.regions[column]!r} of subject {chosen.ids[row]!r} is missing "
-            f"({len(missing)} such cells). Impute them (RegionImputer), or leave these subjects "
-            "out."
-        )
+    check_complete(chosen)
     values, _ = check_values(chosen.values)
-    return Rows(values, list(chosen.regions))
+    return _without_nuisance(Rows(values, list(chosen.regions)), chosen)
+
+
+def _without_nuisance(rows: Rows, cohort: Cohort) -> Rows:
+    """Rows of a cohort of one group without the effects of its sites and covariates."""
+    if cohort.site is None and not cohort.covariates:
+        return rows
+    for name, column in cohort.covariates.items():
+        missing = missing_rows(column)
+        if missing:
+            raise InputError(
+                f"covariate {name!r} of subject {cohort.ids[missing[0]]!r} is missing "
+                f"({len(missing)} such subjects). {REMEDY}"
+            )
+    nuisance = nuisance_of(np.zeros(len(cohort), np.intp), cohort.covariates, cohort.site)
+    left = nuisance.residuals(rows.values)
+    gone = left.std(axis=0) <= NOTHING_LEFT * rows.values.std(axis=0)
+    gone &= ~constant_columns(rows.values)  # such a region has nothing to lose
+    if gone.any():
+        raise InputError(
+            f"nothing is left of {listed([rows.names[k] for k in np.flatnonzero(gone)])} once "
+            "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
+        )
+    return rows._replace(values=left + rows.values.mean(axis=0), lost=nuisance.rank - 1)

@@ -1,7 +1,16 @@
 """Where sgbn meets tables, images and other files."""
 
 from sgbn.io.bif import read_bif
-from sgbn.io.exports import edge_table
+from sgbn.io.exports import (
+    edge_table,
+    export_network,
+    node_table,
+    write_brainnet,
+    write_csv,
+    write_graphml,
+    write_node_link,
+    write_relation_matrix,
+)
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
 from sgbn.io.tables import cohort_table, read_freesurfer, read_table, write_table
 
@@ -9,10 +18,17 @@ __all__ = [
     "Extraction",
     "cohort_table",
     "edge_table",
+    "export_network",
     "extract_regions",
     "extract_time_series",
+    "node_table",
     "read_bif",
     "read_freesurfer",
     "read_table",
+    "write_brainnet",
+    "write_csv",
+    "write_graphml",
+    "write_node_link",
+    "write_relation_matrix",
     "write_table",
 ]

@@ -1,5 +1,19 @@
 """Pictures: each function draws on axes and returns them."""
 
+from sgbn.viz.accuracy import plot_accuracy, plot_sparsity
+from sgbn.viz.changes import plot_changes
+from sgbn.viz.circle import plot_circle
+from sgbn.viz.glass_brain import plot_glass_brain
 from sgbn.viz.matrices import plot_matrix, plot_recovery
+from sgbn.viz.permutations import plot_permutations
 
-__all__ = ["plot_matrix", "plot_recovery"]
+__all__ = [
+    "plot_accuracy",
+    "plot_changes",
+    "plot_circle",
+    "plot_glass_brain",
+    "plot_matrix",
+    "plot_permutations",
+    "plot_recovery",
+    "plot_sparsity",
+]

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-COLOURS = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
-MANY_REGIONS = 60  # more need a larger figure to be read
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.viz.style import (
+    ACCENTS,
+    DIVERGING,
+    check_weights,
+    largest,
+    literal,
+    size_points,
+    spread,
+)
+
+FONT_SIZES = 3.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
+LINE = 1.05  # of the font's size: names closer than that touch
+USUAL = 300.0  # points: side of a matrix whose title needs no larger font
 
 
 def plot_matrix(
@@ -22,48 +36,112 @@ def plot_matrix(
     *,
     limit: float | None = None,
     title: str = "",
+    highlight: Sequence[str] = (),
+    marked: ArrayLike | None = None,
 ) -> Axes:
     """Draw weights i -> j (row -> column), regions grouped by lobe, each lobe boxed.
 
     Parameters
     ----------
     ax : Axes
+        Where there is no room for all names (3 points each), only those of `highlight` are shown.
     weights : array-like of shape (m, m)
     names, lobes : sequence of str
         Region and lobe of each variable.
     limit : float, optional
         Weight of the strongest colour; by default the largest one.
     title : str
+    highlight : sequence of str
+        Regions whose rows, columns and names are emphasised.
+    marked : array-like of bool, shape (m, m), optional
+        Cells to be outlined, such as differences that are significant.
+
+    Returns
+    -------
+    Axes
     """
-    weights = np.asarray(weights, dtype=float)
+    weights = check_weights(weights, names=names, lobes=lobes)
     order = _by_lobe(lobes)
-    limit = limit or np.abs(weights).max() or 1.0
-    ax.imshow(weights[np.ix_(order, order)], cmap=COLOURS, vmin=-limit, vmax=limit)
-    large = max(1.0, len(order) / MANY_REGIONS)  # such a matrix is drawn larger
-    ax.set_title(title, fontsize=10 * large)
+    limit = largest(weights, limit)
+    ax.imshow(weights[np.ix_(order, order)], cmap=DIVERGING, vmin=-limit, vmax=limit)
+    side = min(size_points(ax))
+    room, large = side / max(len(order), 1), float(np.clip(side / USUAL, 0.8, 1.8))
+    ax.set_title(literal(title), fontsize=10 * large)
     ax.set_xlabel("to", fontsize=8 * large, labelpad=1)
     ax.set_ylabel("from", fontsize=8 * large, labelpad=1)
-    ax.set_yticks(range(len(order)), [names[k] for k in order], fontsize=4)
-    ax.set_xticks(range(len(order)), [names[k] for k in order], fontsize=4, rotation=90)
-    ax.tick_params(length=0, pad=1)
-    _box_lobes(ax, [lobes[k] for k in order], 5.5 * large)
+    emphasised = _accents(highlight, names)
+    _name_regions(ax, [names[k] for k in order], emphasised, room / LINE)
+    _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, room)
+    if marked is not None:
+        _outline(ax, _cells(marked, weights)[np.ix_(order, order)], room)
     return ax
 
 
 def _by_lobe(lobes: Sequence[str]) -> NDArray[np.intp]:
     """Columns grouped by lobe, lobes in order of first appearance."""
     rank = {lobe: k for k, lobe in enumerate(dict.fromkeys(lobes))}
-    return np.argsort([rank[lobe] for lobe in lobes], kind="stable")
+    return np.argsort([rank[lobe] for lobe in lobes], kind="stable").astype(np.intp)
 
 
-def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float) -> None:
-    for lobe in dict.fromkeys(lobes):
+def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Region -> colour of its row and column."""
+    for region in highlight:
+        if region not in names:
+            raise InputError(
+                f"highlight names {region!r}, no region here. {did_you_mean(region, names)}"
+            )
+    return dict(zip(highlight, cycle(ACCENTS), strict=False))
+
+
+def _name_regions(
+    ax: Axes, names: Sequence[str], accents: Mapping[str, str], fontsize: float
+) -> None:
+    """Name rows and columns, only emphasised ones where there is no room for all."""
+    small, large = FONT_SIZES
+    places = [k for k, name in enumerate(names) if fontsize >= small or name in accents]
+    size = float(np.clip(fontsize, small, large))
+    shown = [literal(names[k]) for k in places]
+    ax.set_yticks(places, shown, fontsize=size)
+    ax.set_xticks(places, shown, fontsize=size, rotation=90)
+    ax.tick_params(length=0, pad=1)
+    for ticks in (ax.get_yticklabels(), ax.get_xticklabels()):
+        for place, label in zip(places, ticks, strict=True):
+            if names[place] in accents:
+                label.set(weight="bold", fontsize=max(size, FONT_SIZES[0] + 1))
+    for place, name in enumerate(names):
+        if name in accents:
+            for span in (ax.axhspan, ax.axvspan):
+                span(place - 0.5, place + 0.5, facecolor=accents[name], alpha=0.25, lw=0)
+
+
+def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, room: float) -> None:
+    """Box each lobe, and name it beside the matrix; names of small lobes are moved apart."""
+    middles = []
+    shown = list(dict.fromkeys(lobes))
+    for lobe in shown:
         first, size = lobes.index(lobe), lobes.count(lobe)
-        ax.add_patch(
-            Rectangle((first - 0.5, first - 0.5), size, size, fill=False, edgecolor="0.35", lw=0.7)
+        box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)
+        ax.add_patch(box)
+        middles.append(first + size / 2 - 0.5)
+    apart = spread(middles, [LINE * fontsize / max(room, 0.1)] * (len(shown) - 1))
+    for lobe, place in zip(shown, apart, strict=True):
+        style = {"fontsize": fontsize, "va": "center", "color": "0.25"}
+        ax.text(len(lobes) - 0.2, float(place), literal(lobe), **style)  # type: ignore[arg-type]
+
+
+def _cells(marked: ArrayLike, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    cells = np.asarray(marked, dtype=bool)
+    if cells.shape != weights.shape:
+        raise InputError(
+            f"marked has shape {cells.shape}, but weights {weights.shape}. Give a value a cell."
         )
-        middle = first + size / 2 - 0.5
-        ax.text(len(lobes) - 0.2, middle, lobe, fontsize=fontsize, va="center", color="0.25")
+    return cells
+
+
+def _outline(ax: Axes, cells: NDArray[np.bool_], room: float) -> None:
+    boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(cells)]
+    width = float(np.clip(room / 8, 0.5, 1.2))
+    ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))
 
 
 def plot_recovery(

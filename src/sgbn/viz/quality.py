@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.viz.matrices import COLOURS
+from sgbn.viz.style import DIVERGING, FINE, LOW, literal
 
 LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
-FINE, LOW = "#0072B2", "#D55E00"
 FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
 LINE = 1.15  # of the font's size: names closer than that touch
 PANEL = 0.72  # share of the figure's width and height that the scores take, about
@@ -48,7 +47,7 @@ def plot_quality(
     """
     z, coverage = np.asarray(z, dtype=float), np.asarray(coverage, dtype=float)
     scores, by_subject, by_region = _panels(figure)
-    picture = scores.imshow(z, cmap=COLOURS, vmin=-LIMIT, vmax=LIMIT, aspect="auto")
+    picture = scores.imshow(z, cmap=DIVERGING, vmin=-LIMIT, vmax=LIMIT, aspect="auto")
     scores.set_facecolor("0.8")
     scores.set_title("robust z score of each value (grey: not known)", fontsize=9)
     scores.tick_params(bottom=False, labelbottom=False)
@@ -96,12 +95,12 @@ def _bars(ax: Axes, shares: NDArray[np.float64], full: float, *, horizontal: boo
 def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
     """Name the places along an axis: every second, third, ... if all do not fit."""
     small, large = FONT_SIZES
-    inches = ax.get_figure(root=True).get_size_inches()["xy".index(axis)]  # type: ignore[union-attr]
+    inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # also of a part of a figure
     room = PANEL * 72 * inches / LINE
     step = math.ceil(len(names) * small / room)
     places = range(0, len(names), step)
     size = float(np.clip(room / len(places), small, large))
-    shown = [names[k] for k in places]
+    shown = [literal(names[k]) for k in places]
     if axis == "x":
         ax.set_xticks(places, shown, rotation=90, fontsize=size)
     else:

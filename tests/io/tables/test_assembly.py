@@ -84,3 +84,74 @@ def test_groups_may_leave_out_what_looks_like_missing():
     assert assemble(made, Options.of(group="dx", groups=["a", "b"])).provenance["left_out"] == {
         "-999": 1
     }
+
+
+def visits(**columns):
+    """Two persons before and after, a number each."""
+    base = {
+        "id": ["01", "02", "01", "02"],
+        "visit": ["pre", "pre", "post", "post"],
+        "lh_insula": range(4),
+        "rh_insula": range(1, 5),
+    }
+    return from_frame(pd.DataFrame(base | columns), "t")
+
+
+@pytest.mark.parametrize("named", [{"id": "id"}, {}])
+def test_visits_of_one_id_are_told_apart_by_the_group(named):
+    cohort = assemble(visits(), Options.of(group="visit", pair="id", **named))
+    assert cohort.ids == ("01 (pre)", "02 (pre)", "01 (post)", "02 (post)")
+    assert cohort.pair.tolist() == ["01", "02", "01", "02"]
+    assert cohort.regions == ("lh_insula", "rh_insula")
+    assert cohort.complete.all()
+
+
+def test_ids_that_repeat_in_a_group_or_without_pairs_are_refused():
+    with pytest.raises(InputError, match=r"'01' is in row 0 .*\(pair=, --pair\)"):
+        assemble(visits(), Options.of(group="visit"))
+    twice = visits(id=["01", "01", "01", "02"])
+    with pytest.raises(InputError, match=r"'01' is in row 0 .*one row a person and group"):
+        assemble(twice, Options.of(group="visit", pair="id"))
+    with pytest.raises(InputError, match="'01' is in row 0"):
+        assemble(visits(), Options.of(pair="id"))
+
+
+def test_a_pair_of_its_own_leaves_ids_as_they_are_and_is_no_region():
+    made = visits(id=["a", "b", "c", "d"], person=[7, 8, 7, 8])
+    for regions in (None, "all"):
+        cohort = assemble(made, Options.of(group="visit", pair="person", regions=regions))
+        assert cohort.ids == ("a", "b", "c", "d")
+        assert cohort.pair.tolist() == ["7", "8", "7", "8"]
+        assert cohort.regions == ("lh_insula", "rh_insula")
+
+
+def test_the_pair_is_the_id_only_if_nothing_else_is():
+    made = visits(id=["a", "b", "c", "d"], subject_id=["p", "q", "p", "q"])
+    cohort = assemble(made, Options.of(group="visit", pair="subject_id"))
+    assert cohort.ids == ("a", "b", "c", "d")
+    assert cohort.pair.tolist() == ["p", "q", "p", "q"]
+    repeated = visits(subject_id=["p", "q", "p", "q"])
+    cohort = assemble(repeated, Options.of(group="visit", id="id", pair="subject_id"))
+    assert cohort.ids[0] == "01 (pre)"
+
+
+def test_groups_are_chosen_before_visits_are_told_apart():
+    options = Options.of(group="visit", groups=["pre"], pair="id")
+    assert assemble(visits(), options).ids == ("01", "02")
+
+
+def test_a_person_who_is_not_named_is_an_error():
+    made = visits(id=["a", "b", "c", "d"], person=["p", "q", "p", None])
+    with pytest.raises(InputError, match=r"row 3 .*column 'person': the pair is missing"):
+        assemble(made, Options.of(group="visit", pair="person"))
+    with pytest.raises(InputError, match=r"no column 'persn' to be the pair.*'person'"):
+        assemble(made, Options.of(group="visit", pair="persn"))
+
+
+def test_participants_have_one_row_for_all_visits_of_a_person():
+    people = pd.DataFrame({"id": ["02", "01"], "sex": ["F", "M"], "family": ["x", "y"]})
+    for pair, persons in (("id", ["01", "02"]), ("family", ["y", "x"])):
+        cohort = assemble(visits(), Options.of(group="visit", pair=pair, covariates="sex"), people)
+        assert cohort.covariates["sex"].tolist() == ["M", "F", "M", "F"]
+        assert cohort.pair.tolist() == persons * 2
+        assert cohort.ids[0] == "01 (pre)"

@@ -12,6 +12,7 @@ from sgbn.atlases import load_atlas
 from sgbn.cohort import Cohort
 from sgbn.experiments.data import data_folder
 from sgbn.io.tables.cohorts import cohort_table, read_table, write_table
+from sgbn.preprocessing import make_preparation
 
 ROLES = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
 REGIONS = [
@@ -544,6 +545,31 @@ def test_the_table_of_a_cohort_is_x_without_the_group(clean):
     same(again, Cohort(**{**fields(clean), "group": None}))
     X.loc[:, REGIONS[0]] = 0.0  # a copy: the cohort cannot be changed through it
     assert clean.values[0, 0] != 0
+
+
+def test_pairs_are_written_and_read_back_but_are_no_column_of_x(tmp_path, clean):
+    paired = Cohort(**{**fields(clean), "pair": [f"0{k // 2}" for k in range(N)]})
+    for name in ("t.csv", "t.parquet", "t.xlsx"):
+        write_table(paired, tmp_path / name)
+        again = read_table(tmp_path / name, **ROLES, pair="pair")
+        same(again, clean)
+        assert again.pair.tolist() == paired.pair.tolist()
+    pd.testing.assert_frame_equal(cohort_table(paired), cohort_table(clean))
+    prepared = make_preparation(paired).fit_transform(cohort_table(paired), paired.group)
+    assert prepared.columns.tolist() == REGIONS
+    named = Cohort(**{**fields(clean), "pair": paired.pair, "covariates": {"pair": range(N)}})
+    with pytest.raises(InputError, match="called 'pair'"):
+        write_table(named, tmp_path / "t.csv")
+
+
+def test_visits_of_one_id_survive_a_file(tmp_path):
+    visits = make().assign(subject_id=[f"s{k // 2}" for k in range(N)])
+    cohort = read_table(visits, **ROLES, id="subject_id", pair="subject_id")
+    assert cohort.ids[:2] == ("s0 (CTR)", "s0 (SCZ)")
+    write_table(cohort, tmp_path / "t.csv")
+    again = read_table(tmp_path / "t.csv", **ROLES, pair="pair")
+    same(again, cohort)
+    assert again.pair.tolist() == cohort.pair.tolist()
 
 
 def fields(cohort):

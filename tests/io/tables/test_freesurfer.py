@@ -173,3 +173,12 @@ def test_the_index_of_a_data_frame_is_no_measure():
     cohort = read_freesurfer(*tables)
     assert cohort.ids == tuple(IDS[::-1])
     assert len(cohort.regions) == 6
+
+
+def test_pairs_are_those_of_the_participants():
+    people = pd.DataFrame({"scan": IDS[::-1], "group": list("abab"), "person": list("ppqq")})
+    named = {"participants": people, "id": "scan", "group": "group", "pair": "person"}
+    cohort = read_freesurfer(aparc("lh"), aparc("rh"), **named)
+    assert cohort.ids == tuple(IDS)
+    assert cohort.pair.tolist() == list("qqpp")
+    assert cohort.complete.all()

@@ -68,6 +68,7 @@ OPTIONS = st.fixed_dictionaries(
     optional={
         "group": st.sampled_from(["group", "a", "b"]),
         "id": st.sampled_from(["a", "b"]),
+        "pair": st.sampled_from(["a", "b", "group"]),
         "regions": st.sampled_from(["all", "*", ["a", "b"]]),
         "decimal": st.just(","),
         "delimiter": st.sampled_from([",", ";", " ", "\t", "|"]),

@@ -4,7 +4,7 @@ import pytest
 
 from sgbn import InputError
 from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.joins import add_columns, check_ids, join_participants, with_ids
+from sgbn.io.tables.joins import add_columns, check_ids, join_participants, name_visits, with_ids
 
 
 def table(ids, name="t", **columns):
@@ -80,3 +80,11 @@ def test_each_column_keeps_the_decimal_mark_of_its_file():
     people = with_ids(from_frame(pd.DataFrame({"id": ["1"], "age": ["34,5"]}), "p", ","), "id")
     joined = join_participants(table(["1"], a=["2.5"]), people, ["age"], may_lack=False)
     assert (joined.origin_of("a").decimal, joined.origin_of("age").decimal) == (".", ",")
+
+
+def test_visits_are_named_by_their_groups_where_that_tells_them_apart():
+    made = table(["1", "2", "1"], a=[1, 2, 3])
+    assert name_visits(made, ["x", "x", "y"]).ids == ("1 (x)", "2 (x)", "1 (y)")
+    assert name_visits(made, ["x", "x", "x"]) is made
+    unique = table(["1", "2", "3"], a=[1, 2, 3])
+    assert name_visits(unique, ["x", "x", "y"]) is unique

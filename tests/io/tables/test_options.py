@@ -8,6 +8,9 @@ from sgbn.io.tables.options import Options
     ("given", "message"),
     [
         ({"group": "a", "id": "a"}, "'a' is named as id and as group"),
+        ({"pair": "a", "group": "a"}, "'a' is named as pair and as group"),
+        ({"pair": "a", "covariates": "a"}, "'a' is named as pair and as covariate"),
+        ({"pair": 3}, "pair is 3. Give the name"),
         ({"covariates": ["a", "a"]}, "'a' is named as covariate and as covariate"),
         ({"group": 3}, "group is 3. Give the name"),
         ({"covariates": 3}, "covariates is 3"),
@@ -27,3 +30,8 @@ def test_one_name_is_a_list_of_one_and_none_is_none():
     assert options.groups == ("1", "b")
     assert (options.covariates, options.measure, options.regions) == (("age",), (), None)
     assert options.named == {"age": "covariate", "dx": "group"}
+
+
+def test_the_pair_may_be_the_id():
+    assert Options.of(id="s", pair="s").named == {"s": "id"}
+    assert Options.of(id="s", pair="p").named == {"s": "id", "p": "pair"}

@@ -20,15 +20,18 @@ from sgbn.io.tables.cells import (
 )
 from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
 from sgbn.io.tables.files import Source, load_table
-from sgbn.io.tables.joins import check_ids, join_participants, with_ids
+from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
 from sgbn.io.tables.options import Options
-from sgbn.io.tables.raw import RawTable
+from sgbn.io.tables.raw import ROW_NAMES, RawTable
+
+PAIRED = "Keep one row a person and group, or name the right column (id=, --id)."
+UNPAIRED = f"{ONE_ROW} Visits of one person, one a group, need the persons' column (pair=, --pair)."
 
 
 def read_as_text(options: Options, columns: list[str]) -> set[str]:
     """Columns of a header whose cells must stay as written."""
     named = {find_column(columns, name) for name in options.named}
-    own = options.id or id_column(columns, options.named)
+    own = options.id or _own_id(columns, options)
     return {name for name in (*named, own) if name is not None}
 
 
@@ -36,7 +39,16 @@ def find_id(table: RawTable, options: Options) -> str | None:
     """Id column: the one named, else one that is called so."""
     if options.id is not None and options.id not in table.columns:
         raise unknown_column(table, options.id, "id")
-    return options.id if options.id is not None else id_column(table.columns, options.named)
+    return options.id if options.id is not None else _own_id(table.columns, options)
+
+
+def _own_id(columns: Sequence[str], options: Options) -> str | None:
+    """Column that is called an id: the pair's only if there is no other."""
+    found = id_column(columns, options.named)
+    if options.pair is None or found not in (None, ROW_NAMES):
+        return found
+    others = [name for name, role in options.named.items() if role != "pair"]
+    return id_column(columns, others)
 
 
 def assemble(
@@ -50,12 +62,17 @@ def assemble(
         Column of ids, if it is known by now; then `options.id` is that of the participants.
     """
     own = find_id(table, options) if own is None else own
+    if options.id is None and own is not None and own == options.pair:
+        options = replace(options, id=own)
     table = with_ids(table, own)
     if participants is not None:
         table = _joined(table, options, participants)
     columns = _columns(table, options)
     table, group, left_out = _groups(table, columns, options)
-    check_ids(table, own)
+    pair = _persons(table, columns, options)
+    if pair is not None and group is not None:
+        table = name_visits(table, group)
+    check_ids(table, own, UNPAIRED if pair is None else PAIRED)
     site = _sites(table, columns, options)
     covariates = {
         name: covariate(table, columns[name], options.missing) for name in options.covariates
@@ -75,6 +92,7 @@ def assemble(
         group=None if group is None else np.array(group, dtype=str),
         covariates=covariates,
         site=None if site is None else np.array(site, dtype=str),
+        pair=None if pair is None else np.array(pair, dtype=str),
         atlas=choice.atlas,
         provenance=facts,
     )
@@ -183,5 +201,22 @@ def _sites(table: RawTable, columns: dict[str, str], options: Options) -> list[s
         raise InputError(
             f"{table.where(blank, column)}: the site is missing ({found.count('')} such rows). "
             "Fill it in, or remove the row."
+        )
+    return found
+
+
+def _persons(table: RawTable, columns: dict[str, str], options: Options) -> list[str] | None:
+    """Who is behind each row; ids as they are, if they say it."""
+    if options.pair is None:
+        return None
+    if options.pair == options.id:
+        return list(table.ids)
+    column = columns[options.pair]
+    found = text_labels(table, column, options.missing)
+    blank = first_blank(found)
+    if blank is not None:
+        raise InputError(
+            f"{table.where(blank, column)}: the pair is missing ({found.count('')} such rows). "
+            "Fill in who it is, also of a person with one visit, or remove the row."
         )
     return found

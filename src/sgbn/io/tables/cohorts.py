@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.atlases import Atlas
-from sgbn.cohort import SITE, Cohort
+from sgbn.cohort import PAIR, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
 from sgbn.io.tables.files import PARQUET, Source, load_table
@@ -35,6 +35,7 @@ def read_table(
     id: str | None = None,
     covariates: str | Sequence[str] = (),
     site: str | None = None,
+    pair: str | None = None,
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -60,6 +61,10 @@ def read_table(
     covariates : str or list of str
         Columns of numbers or of labels, never both; cells may be missing. ``eTIV`` finds
         FreeSurfer's other names of it too.
+    pair : str, optional
+        Column of the person behind each row, where rows are visits and each person has one in
+        every group; it may be the id column. Ids that repeat are then told apart by the group, as
+        ``"s01 (AD)"``. `review` leaves out who is not there once in every group.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``), or ``"all"``: every column of numbers that has no other
         role. If not given, the columns that match an atlas; any other column of numbers is then
@@ -102,6 +107,7 @@ def read_table(
         id=id,
         covariates=covariates,
         site=site,
+        pair=pair,
         regions=regions,
         exclude=exclude,
         groups=groups,
@@ -120,10 +126,11 @@ def read_table(
 
 
 def cohort_table(cohort: Cohort) -> pd.DataFrame:
-    """Covariates, site (if any) and regions as columns, ids as index; never the group.
+    """Covariates, site (if any) and regions as columns, ids as index; never group and pair.
 
-    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`; y is
-    ``cohort.group``.
+    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
+    other column is a region; y is ``cohort.group``. Cross-validation keeps the visits of a person
+    together with ``groups=cohort.pair`` and scikit-learn's ``GroupKFold``.
     """
     columns: dict[str, Any] = dict(cohort.covariates)
     if cohort.site is not None:
@@ -153,7 +160,7 @@ def _check_free(cohort: Cohort, reserved: Collection[str]) -> None:
 
 
 def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
-    """Write subject_id, group, site, covariates and regions; `read_table` reads them back.
+    """Write subject_id, group, site, pair, covariates and regions; `read_table` reads them back.
 
     Parameters
     ----------
@@ -188,7 +195,7 @@ def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
 def _whole(cohort: Cohort) -> pd.DataFrame:
     """All of a cohort as a table that can be read back."""
     first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
-    for name, cells in ((GROUP, cohort.group), (SITE, cohort.site)):
+    for name, cells in ((GROUP, cohort.group), (SITE, cohort.site), (PAIR, cohort.pair)):
         if cells is not None:
             first[name] = cells.astype(object)
     _check_free(cohort, first)

@@ -146,8 +146,8 @@ def _matching(
         pattern = str(pattern).strip()
         if pattern in taken:
             raise InputError(
-                f"column {pattern!r} is named in {what}= and as id, group, site or covariate. A "
-                "column has one role."
+                f"column {pattern!r} is named in {what}= and as id, group, site, pair or "
+                "covariate. A column has one role."
             )
         hits = [pattern] if pattern in table.frame.columns else _fitting(table, pattern, taken)
         if not hits:
@@ -179,9 +179,9 @@ def _by_atlas(
         raise InputError(
             f"{table.name}: these columns hold numbers, but are no known region and were not "
             f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
-            "site=, covariates=; --id, --group, --site, --covariates), leave it out (exclude=, "
-            "--exclude), or take all columns of numbers that have no other role as regions "
-            f"(regions='all', --regions all).{' ' + _is_id(ids) if ids else ''}"
+            "site=, pair=, covariates=; --id, --group, --site, --pair, --covariates), leave it "
+            "out (exclude=, --exclude), or take all columns of numbers that have no other role as "
+            f"regions (regions='all', --regions all).{' ' + _is_id(ids) if ids else ''}"
             + _better_atlas(free, match, options)
         )
     kept = set(chosen)

@@ -30,6 +30,7 @@ def read_freesurfer(
     id: str | None = None,
     covariates: str | Sequence[str] = (),
     site: str | None = None,
+    pair: str | None = None,
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -47,10 +48,12 @@ def read_freesurfer(
         Left and right, thickness, area or volume, aseg; each with the same subjects. Transposed
         tables are known. Of an id that is a path (``subjects/sub-01``) the last part is taken.
     participants : path or DataFrame, optional
-        Table of the same subjects with group, covariates and site, such as ``participants.tsv``.
+        Table of the same subjects with group, covariates, site and pair, such as
+        ``participants.tsv``.
         Where `id` is one of its columns, the tables need none of that name.
-    group, id, covariates, site, regions, exclude, groups, atlas, measure : optional
-        As in `read_table`. Totals (``eTIV``, ``lh_MeanThickness_thickness``) may be covariates.
+    group, id, covariates, site, pair, regions, exclude, groups, atlas, measure : optional
+        As in `read_table`, but each visit needs an id of its own. Totals (``eTIV``,
+        ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
         As in `read_table`, for all tables.
 
@@ -66,6 +69,7 @@ def read_freesurfer(
         id=id,
         covariates=covariates,
         site=site,
+        pair=pair,
         regions=regions,
         exclude=exclude,
         groups=groups,

@@ -13,6 +13,7 @@ from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
+ONE_ROW = "Keep one row a subject, or name the right column (id=, --id)."
 
 
 def with_ids(table: RawTable, column: str | None) -> RawTable:
@@ -29,7 +30,7 @@ def with_ids(table: RawTable, column: str | None) -> RawTable:
     return replace(table, ids=tuple(ids))
 
 
-def check_ids(table: RawTable, column: str | None) -> None:
+def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> None:
     """Refuse an id that two rows have."""
     first: dict[str, int] = {}
     for row, name in enumerate(table.ids):
@@ -41,8 +42,16 @@ def check_ids(table: RawTable, column: str | None) -> None:
             repeated = len(table.ids) - len(set(table.ids))
             raise InputError(
                 f"{table.name}: the id {name!r} is in {rows} of column {column!r} ({repeated} "
-                "such rows). Keep one row a subject, or name the right column (id=, --id)."
+                f"such rows). {remedy}"
             )
+
+
+def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
+    """Tell rows of one id apart by their groups, if that is enough."""
+    if len(set(table.ids)) == len(table.ids):
+        return table
+    visits = [f"{name} ({group})" for name, group in zip(table.ids, groups, strict=True)]
+    return replace(table, ids=tuple(visits)) if len(set(visits)) == len(visits) else table
 
 
 def join_participants(

@@ -22,6 +22,7 @@ class Options:
     id: str | None = None
     covariates: tuple[str, ...] = ()
     site: str | None = None
+    pair: str | None = None
     regions: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     groups: tuple[str, ...] | None = None
@@ -38,6 +39,7 @@ class Options:
         id: str | None = None,
         covariates: Names = (),
         site: str | None = None,
+        pair: str | None = None,
         regions: Names | None = None,
         exclude: Names = (),
         groups: Names | None = None,
@@ -54,6 +56,7 @@ class Options:
             id=id,
             covariates=_several(covariates, "covariates"),
             site=site,
+            pair=pair,
             regions=None if regions is None else _several(regions, "regions"),
             exclude=_several(exclude, "exclude"),
             groups=None if groups is None else tuple(map(as_text, _several(groups, "groups"))),
@@ -68,8 +71,8 @@ class Options:
 
     @property
     def named(self) -> dict[str, str]:
-        """Column -> what it was named for."""
-        single = {"id": self.id, "group": self.group, "site": self.site}
+        """Column -> what it was named for; of the id that is the pair too, "id"."""
+        single = {"pair": self.pair, "id": self.id, "group": self.group, "site": self.site}
         roles = {str(column): role for role, column in single.items() if column is not None}
         return {**dict.fromkeys(self.covariates, "covariate"), **roles}
 
@@ -87,6 +90,8 @@ class Options:
     def _check_distinct(self) -> None:
         roles = [("id", self.id), ("group", self.group), ("site", self.site)]
         roles += [("covariate", name) for name in self.covariates]
+        if self.pair is None or self.pair != self.id:  # an id may say who is behind each visit
+            roles.insert(1, ("pair", self.pair))
         seen: dict[str, str] = {}
         for role, column in roles:
             if column is None:

@@ -1,0 +1,102 @@
+"""How long the main job takes, from the command line to the report.
+
+    python benchmarks/compare.py     # writes benchmarks/results/compare.json and .md
+
+`sgbn demo` with nothing compiled and with everything compiled, and `sgbn compare` on the real
+tables (where SGBN_DATA or ../shared/data holds them). Seconds on the clock, which is what a user
+waits, and of all processes together; the largest memory of a process.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from output import RESULTS, write
+
+from sgbn.experiments.data import COVARIATES, data_folder
+from sgbn.experiments.markdown import table
+
+TABLES = {  # of each: covariates that are left out, the reference
+    "cobre_scz": ((), "CTR"),
+    "ixi_age": (("age",), "YOUNG"),
+    "abide1_asd": (("fiq",), "CTR"),
+}
+MEGABYTE = 1024  # of the kilobytes that the system counts in
+
+
+def timed(words, cache):
+    """Clock, CPU seconds and memory of a command; its output must end well."""
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    environment = os.environ | threads | {"NUMBA_CACHE_DIR": str(cache)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "sgbn", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    clock = time.perf_counter() - begin
+    if done.returncode:
+        raise SystemExit(f"sgbn {' '.join(words)}\n{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / MEGABYTE}
+
+
+def commands(scratch, full):
+    """Name -> words of each command, in the order in which they run."""
+    yield "sgbn demo, nothing compiled", ["demo", "--out", str(scratch / "cold")]
+    yield "sgbn demo", ["demo", "--out", str(scratch / "warm")]
+    folder = data_folder()
+    for name, (left_out, reference) in TABLES.items() if folder else ():
+        covariates = [one for one in COVARIATES[name] if one not in left_out]
+        words = [
+            *("compare", str(folder / "neuro" / f"{name}.csv"), "--group", "group"),
+            *("--site", "site", "--reference", reference, "--covariates", *covariates),
+            *(("--exclude", *left_out) if left_out else ()),
+        ]
+        for label, more in (("--quick", ["--quick"]), ("", [])):
+            if label or full:
+                out = ["--out", str(scratch / f"{name}{label}")]
+                yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--quick", action="store_true", help="leave out the full comparisons")
+    arguments = parser.parse_args()
+    runs = []
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = Path(scratch, "cache")
+        for name, words in commands(Path(scratch), not arguments.quick):
+            report = Path(words[words.index("--out") + 1], "report.html")
+            runs.append({"command": name, **timed(words, cache)})
+            runs[-1]["report_megabytes"] = report.stat().st_size / 1e6
+            print(runs[-1], flush=True)
+    rows = [
+        [
+            run["command"],
+            f"{run['clock']:.0f}",
+            f"{run['cpu']:.0f}",
+            f"{run['megabytes']:.0f}",
+            f"{run['report_megabytes']:.1f}",
+        ]
+        for run in runs
+    ]
+    heads = ["command", "seconds", "CPU seconds", "MB of the largest process so far", "report MB"]
+    lines = [
+        "# How long the main job takes",
+        "",
+        f"{os.cpu_count()} processors; all processes together for CPU seconds. One run each, in "
+        "this order: the second and later ones find everything compiled.",
+        "",
+        *table(heads, rows),
+    ]
+    write(arguments.out, "compare", {"seed": 0, "runs": runs}, lines)
+
+
+if __name__ == "__main__":
+    main()

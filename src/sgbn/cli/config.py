@@ -1,0 +1,114 @@
+"""Settings of a run as a TOML file: every run writes one, and ``--config`` repeats it.
+
+Paths in the file are relative to its folder, so that a folder with data and results can be moved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sgbn.exceptions import InputError, did_you_mean
+
+PATHS = ("tables", "participants")
+BESIDE = ("out", "config", "workers", "quick")  # of one run, not of what is repeated
+
+
+def write_config(path: Path, options: Mapping[str, Any]) -> None:
+    """Write options; those that are None are left out."""
+    import tomli_w
+
+    from sgbn.runs import write_atomically
+
+    given = {
+        name.replace("_", "-"): _relative(value, path.parent) if name in PATHS else _plain(value)
+        for name, value in sorted(options.items())
+        if value is not None and name not in BESIDE
+    }
+    head = "# Repeats this run: sgbn compare --config THIS_FILE --out NEW_FOLDER\n"
+    text = head + tomli_w.dumps(given)
+    write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """Words of a command line with those of its ``--config`` file, which they go before.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Of the one command, with an option ``--config``.
+    words : sequence of str
+        Without the name of the command.
+    """
+    given = _given(parser, words)
+    path = given.pop("config", None)
+    if path is None:
+        return list(words)
+    found = []
+    for name, value in _read(path).items():
+        action = _action(parser, name, path)
+        if action.dest in given:
+            continue
+        found += _as_words(action, name, _absolute(value, path) if action.dest in PATHS else value)
+    return [*found, *words]
+
+
+def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Any]:
+    """Options that are on the command line, without their defaults."""
+    parsed, _ = parser.parse_known_args(list(words))
+    named = {action.dest: getattr(parsed, action.dest, None) for action in parser._actions}
+    return {
+        name: value
+        for name, value in named.items()
+        if value != parser.get_default(name) and not (name == "tables" and not value)
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path} (--config): {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{path} (--config) is no TOML file: {error}.") from error
+
+
+def _action(parser: argparse.ArgumentParser, name: str, path: Path) -> argparse.Action:
+    dest = name.replace("-", "_")
+    known = {a.dest: a for a in parser._actions if a.dest not in (*BESIDE, "help")}
+    if dest not in known:
+        names = sorted(one.replace("_", "-") for one in known)
+        raise InputError(f"{path} (--config) has {name!r}. {did_you_mean(name, names)}")
+    return known[dest]
+
+
+def _as_words(action: argparse.Action, name: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if not action.option_strings:
+        return [str(one) for one in values]
+    if isinstance(value, bool):
+        word = f"--{name}" if value else f"--no-{name}"
+        return [word] if word in action.option_strings else []
+    if not values:
+        return [f"--{name}"]
+    return [f"--{name}={one}" for one in values]
+
+
+def _plain(value: Any) -> Any:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _relative(value: Any, folder: Path) -> Any:
+    if isinstance(value, list):
+        return [_relative(one, folder) for one in value]
+    return Path(os.path.relpath(value, folder)).as_posix()
+
+
+def _absolute(value: Any, path: Path) -> Any:
+    if isinstance(value, list):
+        return [_absolute(one, path) for one in value]
+    return os.path.normpath(path.parent / value)

@@ -1,0 +1,9 @@
+"""The main job: the groups of a cohort compared, from a table to an answer."""
+
+from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.compare import compare
+from sgbn.comparison.preparation import prepare
+from sgbn.comparison.result import Comparison
+from sgbn.comparison.settings import Settings
+
+__all__ = ["Accuracy", "Comparison", "Settings", "compare", "prepare"]

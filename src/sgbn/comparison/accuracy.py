@@ -1,0 +1,128 @@
+"""How well the groups can be told apart, in subjects that the classifiers had not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
+
+from sgbn.comparison.intervals import Estimate, estimate
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Labels = NDArray[np.str_]
+
+OURS = "networks (SGBNClassifierCV)"
+REFINED = "refined networks (CL-SGBN)"
+METRICS = ("balanced accuracy", "AUC", "log-loss")
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What classifiers did on subjects that they had not seen.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Columns of the probabilities.
+    labels : ndarray of shape (n,)
+        True group of each subject.
+    folds : ndarray of shape (n_repeats, n)
+        In which fold each subject was tested.
+    probabilities : mapping of method to ndarray of shape (n_repeats, n, n_groups)
+    gammas, edges : ndarray of shape (k,)
+        Sparsities that were tried in the first repeat, and mean edges of a network; see `sparsity`.
+    by_gamma : ndarray of shape (k, n, n_groups)
+    explanations : ndarray of shape (n, SHOWN), structured
+        Parts of the log-likelihood ratio of the predicted over the next likely group, in the first
+        repeat, the largest first: source ("" for a region by itself), target, value.
+    """
+
+    groups: tuple[str, ...]
+    labels: Labels
+    folds: Codes
+    probabilities: Mapping[str, Array]
+    gammas: Array
+    edges: Array
+    by_gamma: Array
+    explanations: NDArray[Any]
+
+    def table(self, level: float = 0.05) -> pd.DataFrame:
+        """Means over the folds, with intervals that allow for the overlap of training parts.
+
+        Columns method, metric, mean, low and high.
+        """
+        rows = []
+        for method, repeats in self.probabilities.items():
+            for metric in METRICS:
+                found = self._estimate(repeats, metric)
+                rows.append((method, metric, found.mean, *_possible(found, metric, level)))
+        return pd.DataFrame(rows, columns=["method", "metric", "mean", "low", "high"])
+
+    def sparsity(self, level: float = 0.05) -> pd.DataFrame:
+        """Balanced accuracy over the sparsity of the networks: gamma, edges, mean, low, high."""
+        rows = []
+        for gamma, edges, probabilities in zip(self.gammas, self.edges, self.by_gamma, strict=True):
+            found = self._estimate(probabilities[None], METRICS[0])
+            rows.append((gamma, edges, found.mean, *_possible(found, METRICS[0], level)))
+        return pd.DataFrame(rows, columns=["gamma", "edges", "mean", "low", "high"])
+
+    def difference(self, method: str, other: str) -> Estimate:
+        """How much more balanced accuracy a method has than another, on the same folds."""
+        return estimate(
+            self._scores(self.probabilities[method], METRICS[0])
+            - self._scores(self.probabilities[other], METRICS[0]),
+            self._overlap,
+        )
+
+    @property
+    def chance(self) -> float:
+        """Balanced accuracy of a guess."""
+        return 1 / len(self.groups)
+
+    @cached_property
+    def _overlap(self) -> float:
+        n_folds = int(self.folds.max()) + 1
+        return 1 / (n_folds - 1)
+
+    def _estimate(self, repeats: Array, metric: str) -> Estimate:
+        return estimate(self._scores(repeats, metric), self._overlap)
+
+    def _scores(self, repeats: Array, metric: str) -> Array:
+        """Score of every fold of every repeat."""
+        return np.array(
+            [
+                _score(metric, self.labels[own == fold], found[own == fold], self.groups)
+                for own, found in zip(self.folds, repeats, strict=False)
+                for fold in range(int(own.max()) + 1)
+            ]
+        )
+
+
+def _possible(found: Estimate, metric: str, level: float) -> tuple[float, float]:
+    """Interval without what no such score can be."""
+    low, high = found.interval(1 - level)
+    return max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
+
+
+def _score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:
+    """Score of one fold."""
+    if metric == "balanced accuracy":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a group that no subject of the fold is of
+            predicted = np.array(groups)[probabilities.argmax(axis=1)]
+            return float(balanced_accuracy_score(labels, predicted))
+    if metric == "log-loss":
+        return float(log_loss(labels, probabilities, labels=list(groups)))
+    if len(np.unique(labels)) < len(groups):
+        return np.nan
+    if len(groups) == 2:
+        return float(roc_auc_score(labels == groups[1], probabilities[:, 1]))
+    return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=list(groups)))

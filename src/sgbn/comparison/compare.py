@@ -1,0 +1,286 @@
+"""The main job: a network a group, how sure it is, what differs, and who belongs where."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.cross_validation import cross_validate
+from sgbn.comparison.preparation import prepare, prepared_cohort
+from sgbn.comparison.result import Comparison
+from sgbn.comparison.settings import Settings
+from sgbn.datasets.cohort import SimulatedCohort
+from sgbn.datasets.group_networks import standardised
+from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
+from sgbn.discriminative.class_networks import default_learner
+from sgbn.exceptions import InputError, warn
+from sgbn.inference import (
+    Deviations,
+    Differences,
+    EdgeConfidence,
+    NormativeDeviation,
+    edge_confidence,
+    edge_differences,
+)
+from sgbn.quality import review
+from sgbn.runs import parallel
+from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+
+REFINED_BY = {
+    "KL-SGBN": KLSGBNClassifier,
+    "MM-SGBN": MMSGBNClassifier,
+    "CL-SGBN": CLSGBNClassifier,
+}
+STEPS = {
+    "networks": "A network a group",
+    "confidence": "Confidence of edges, from half samples",
+    "differences": "Tests of differences, by permutations",
+    "refinements": "Discriminative refinement",
+    "deviations": "Deviation of each subject",
+    "accuracy": "Telling the groups apart, cross-validated",
+}
+
+
+@dataclass
+class _Job:
+    """What all steps of a comparison share."""
+
+    cohort: Cohort
+    regions: pd.DataFrame
+    settings: Settings
+    learner: NetworkEstimator | None
+    n_jobs: int | None
+    folder: Path | None
+    progress: bool
+    on_step: Callable[[str], None]
+    skipped: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> list[str]:
+        reference = self.settings.reference
+        return sorted(self.cohort.groups, key=lambda group: (group != reference, group))
+
+    def rows(self, group: str) -> pd.DataFrame:
+        return self.regions[np.asarray(self.cohort.group) == group]
+
+    def how(self, name: str) -> dict[str, Any]:
+        """Arguments of what runs through `runs.run_study`."""
+        folder = None if self.folder is None else self.folder / name
+        return {"n_jobs": self.n_jobs, "folder": folder, "progress": self.progress}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a step; one that the data do not allow is skipped, and its reason kept."""
+        self.on_step(STEPS[name])
+        begin = time.perf_counter()
+        try:
+            yield
+        except InputError as error:
+            self.skipped[name] = str(error)
+        self.seconds[name] = time.perf_counter() - begin
+
+
+def compare(
+    cohort: Cohort,
+    settings: Settings | None = None,
+    *,
+    learner: NetworkEstimator | None = None,
+    n_jobs: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+    on_step: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Compare the groups of a cohort.
+
+    Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
+    within the groups, so that no difference between them is taken for an effect of age. Then: a
+    network a group, how often half samples show its edges, tests of every edge for a difference,
+    what moves when the networks are made to tell the groups apart, how far each subject is from the
+    reference group, and the cross-validated accuracy of classifiers, for which all preparation is
+    repeated in each training part.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        With two or more groups.
+    settings : Settings, optional
+        What is done, and how thoroughly; ``Settings.quick()`` for a first look.
+    learner : estimator, optional
+        Of the networks: any learner of sgbn; by default `SGBN` with one gamma for all groups, that
+        of the largest. The tests always search for a common order by `SGBN`.
+    n_jobs : int, optional
+        Processes. Results do not depend on it.
+    folder : path, optional
+        Keeps finished work; a second start does only what is missing.
+    progress : bool
+        Show bars with the time left.
+    on_step : callable, optional
+        Called with a few words at the beginning of each step.
+
+    Returns
+    -------
+    Comparison
+        `sgbn.report.write_comparison` makes a report, tables and pictures of it.
+
+    Raises
+    ------
+    InputError
+        If the groups cannot be compared at all. A single step that the data do not allow is left
+        out; `Comparison.skipped` says why.
+    """
+    reviewed = review(cohort)
+    usable = reviewed.require()
+    settings = (Settings() if settings is None else settings).with_reference(usable.groups)
+    with _recorded() as messages:
+        job = _Job(
+            usable,
+            prepare(reviewed),
+            settings,
+            learner,
+            n_jobs,
+            None if folder is None else Path(folder),
+            progress,
+            on_step or (lambda _: None),
+        )
+        found = Comparison(reviewed, settings, job.regions, _networks(job), truth=_truth(usable))
+        found = replace(
+            found,
+            confidence=_confidence(job),
+            differences=_differences(job),
+            refinements=_refinements(job),
+            deviations=_deviations(job, found.learners),
+            accuracy=_accuracy(job),
+        )
+    return replace(
+        found, skipped=job.skipped, seconds=job.seconds, warnings=tuple(dict.fromkeys(messages))
+    )
+
+
+def _networks(job: _Job) -> dict[str, NetworkEstimator]:
+    with job.step("networks"):
+        learner = job.learner or default_learner(np.asarray(job.cohort.group))
+        parts = [job.rows(group) for group in job.groups]
+        fitted = parallel(lambda part: clone(learner).fit(part), parts, job.n_jobs)
+        return dict(zip(job.groups, fitted, strict=True))
+    raise InputError(job.skipped["networks"])
+
+
+def _confidence(job: _Job) -> dict[str, EdgeConfidence]:
+    found: dict[str, EdgeConfidence] = {}
+    if not job.settings.n_pairs:
+        return found
+    with job.step("confidence"):
+        for number, group in enumerate(job.groups):
+            found[group] = edge_confidence(
+                job.rows(group),
+                job.learner,
+                n_pairs=job.settings.n_pairs,
+                random_state=job.settings.seed,
+                **job.how(f"confidence-{number}"),
+            )
+    return found
+
+
+def _differences(job: _Job) -> Differences | None:
+    if not job.settings.n_permutations:
+        return None
+    with job.step("differences"):
+        return edge_differences(
+            prepared_cohort(job.cohort, job.regions),
+            reference=job.settings.reference,
+            n_permutations=job.settings.n_permutations,
+            random_state=job.settings.seed,
+            **job.how("differences"),
+        )
+    return None
+
+
+def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    if not job.settings.refinements:
+        return found
+    with job.step("refinements"):
+        refined = parallel(
+            lambda name: _refined(name, job.regions, np.asarray(job.cohort.group)),
+            job.settings.refinements,
+            job.n_jobs,
+        )
+        found.update(zip(job.settings.refinements, refined, strict=True))
+    return found
+
+
+def _refined(name: str, regions: pd.DataFrame, labels: NDArray[np.str_]) -> NDArray[Any]:
+    # the temperature scales probabilities only, and would cost most of the time
+    return REFINED_BY[name](temperature=1.0).fit(regions, labels).edge_changes()
+
+
+def _deviations(job: _Job, learners: Mapping[str, NetworkEstimator]) -> Deviations | None:
+    if not job.settings.deviations:
+        return None
+    reference = job.groups[0]
+    with job.step("deviations"):
+        own = np.asarray(job.cohort.group) == reference
+        norm = NormativeDeviation(clone(learners[reference]), random_state=job.settings.seed)
+        norm.fit(job.rows(reference))
+        return _merged(norm.reference_, norm.deviations(job.regions[~own]), own)
+    return None
+
+
+def _merged(reference: Deviations, others: Deviations, own: NDArray[np.bool_]) -> Deviations:
+    """Deviations of all subjects, in the order of the cohort."""
+    merged: dict[str, Any] = {}
+    for name in ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference"):
+        first, second = getattr(reference, name), getattr(others, name)
+        both = np.empty((len(own), *first.shape[1:]))
+        both[own], both[~own] = first, second
+        merged[name] = both
+    return replace(reference, **merged)
+
+
+def _accuracy(job: _Job) -> Accuracy | None:
+    if not job.settings.n_repeats:
+        return None
+    with job.step("accuracy"):
+        return cross_validate(job.cohort, job.settings, **job.how("accuracy"))
+    return None
+
+
+def _truth(cohort: Cohort) -> dict[str, Array]:
+    """Standardised weights that a simulated cohort was drawn with."""
+    if not isinstance(cohort, SimulatedCohort):
+        return {}
+    found = {}
+    for group in cohort.groups:
+        network = cohort.networks[group]
+        places = [network.names.index(region) for region in cohort.regions]
+        if len(places) < network.m:
+            return {}  # a part of a network is in general no network
+        found[group] = standardised(network)[np.ix_(places, places)]
+    return found
+
+
+@contextmanager
+def _recorded() -> Iterator[list[str]]:
+    """Collect warnings; they are given again when all is done, each once."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    messages += [str(one.message) for one in caught]
+    for message in dict.fromkeys(messages):
+        warn(message)

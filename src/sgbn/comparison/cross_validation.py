@@ -1,0 +1,211 @@
+"""Repeated cross-validation of networks beside peers.
+
+All methods are fitted in the same training parts, on the same subjects, by the same Pipeline
+(`make_analysis`); the rows of a person who was seen twice are never on both sides.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, Array, Codes, Labels
+from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
+from sgbn.comparison.preparation import digest
+from sgbn.comparison.settings import Settings
+from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
+from sgbn.io import cohort_table
+from sgbn.preprocessing import make_analysis
+from sgbn.runs import Arrays, run_study
+from sgbn.structure import SGBN
+
+FIRST_PEER = "shrinkage LDA"
+PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
+GAMMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.5)  # from dense to sparse networks
+SHOWN = 5  # parts of an explanation that are kept of each subject
+
+
+def cross_validate(
+    cohort: Cohort,
+    settings: Settings,
+    *,
+    n_jobs: int | None = None,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> Accuracy:
+    """Classify every subject by models that have not seen it, `n_repeats` times.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        As reviewed: gaps, sites and covariates are dealt with in each training part.
+    settings : Settings
+    n_jobs, folder, progress
+        As in `run_study`.
+    """
+    labels = np.asarray(cohort.group)
+    folds = np.array([_folds(cohort, settings, repeat) for repeat in range(settings.n_repeats)])
+    methods = _methods(cohort, settings)
+    gammas = GAMMAS if settings.peers else ()
+    tasks: dict[str, dict[str, Any]] = {}
+    for repeat, own in enumerate(folds):
+        for fold in range(int(own.max()) + 1):
+            common = {"cohort": cohort, "settings": settings, "test": own == fold}
+            for number, method in enumerate(methods):
+                tasks[f"{repeat}-{fold}-{number}"] = common | {
+                    "method": method,
+                    "explained": repeat == 0 and method == OURS,
+                }
+            for number, gamma in enumerate(gammas if repeat == 0 else ()):
+                tasks[f"gamma-{fold}-{number}"] = common | {"method": gamma, "explained": False}
+    described = {
+        "methods": list(methods),
+        "folds": [settings.n_folds, settings.n_repeats, settings.seed],
+        "select": settings.select,
+        "data": digest(cohort),
+    }
+    results = run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    return _collected(labels, folds, methods, gammas, results)
+
+
+def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:
+    """Fold of each subject; the rows of one person are in one fold."""
+    labels = np.asarray(cohort.group)
+    smallest = min(cohort.sizes.values())
+    n_folds = min(settings.n_folds, smallest)
+    splitter = StratifiedKFold if cohort.pair is None else StratifiedGroupKFold
+    split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
+    folds = np.empty(len(labels), np.intp)
+    for fold, (_, test) in enumerate(split.split(labels, labels, cohort.pair)):
+        folds[test] = fold
+    return folds
+
+
+def _methods(cohort: Cohort, settings: Settings) -> dict[str, Callable[[], Any]]:
+    """Name -> what makes the whole analysis, from a table with gaps to probabilities."""
+    seed = settings.seed
+    analysis = partial(make_analysis, cohort, k=settings.select)
+    found: dict[str, Callable[[], Any]] = {
+        OURS: lambda: analysis(classifier=SGBNClassifierCV(random_state=seed)),
+        FIRST_PEER: analysis,
+    }
+    if settings.peers:
+        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(random_state=seed))
+        for name in PEERS[1:]:
+            found[name] = partial(_peer, analysis, name, seed)
+    if cohort.covariates or cohort.site is not None:
+        found[COVARIATES_ALONE] = covariates_alone
+    return found
+
+
+def _peer(analysis: Callable[..., Pipeline], name: str, seed: int) -> Pipeline:
+    return analysis(classifier=peers(seed)[name])
+
+
+def _task(
+    cohort: Cohort,
+    settings: Settings,
+    test: NDArray[np.bool_],
+    method: str | float,
+    explained: bool,
+) -> dict[str, Any]:
+    """Probabilities of the test rows; with a number as method, of networks of that sparsity."""
+    table, labels = cohort_table(cohort), np.asarray(cohort.group)
+    if method == COVARIATES_ALONE:
+        table = table[[name for name in table if name not in cohort.regions]]
+    if isinstance(method, str):
+        analysis = _methods(cohort, settings)[method]()
+    else:
+        plain = SGBNClassifier(SGBN(method), temperature=1.0)
+        analysis = make_analysis(cohort, k=settings.select, classifier=plain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of one of many training parts
+        analysis.fit(table[~test], labels[~test])
+        result = {"probabilities": analysis.predict_proba(table[test])}
+    if explained:
+        result |= _explained(analysis, table[test], result["probabilities"])
+    if not isinstance(method, str):
+        networks = analysis[-1].networks_.values()
+        result["edges"] = np.mean([np.count_nonzero(network.coef) for network in networks])
+    return result
+
+
+def _explained(analysis: Pipeline, rows: pd.DataFrame, probabilities: Array) -> dict[str, Any]:
+    """Largest parts of the log-likelihood ratio of the likeliest group over the next."""
+    classifier, values = analysis[-1], analysis[:-1].transform(rows)
+    likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    sources = np.full((len(rows), SHOWN), "", dtype=object)
+    targets, parts = sources.copy(), np.zeros(sources.shape)
+    for pair in np.unique(likeliest, axis=0):
+        own = np.flatnonzero((likeliest == pair).all(axis=1))
+        of, against = classifier.classes_[pair]
+        found = classifier.explain(values.iloc[own], of, against)
+        names = [("", name) for name in found.names]
+        names += zip(found.sources, found.targets, strict=True)
+        all_parts = np.hstack([found.own, found.edges])
+        largest = np.argsort(-np.abs(all_parts), axis=1, kind="stable")[:, :SHOWN]
+        for row, places in zip(own, largest, strict=True):
+            count = len(places)
+            sources[row, :count], targets[row, :count] = zip(
+                *(names[k] for k in places), strict=True
+            )
+        parts[own, : largest.shape[1]] = np.take_along_axis(all_parts, largest, axis=1)
+    return {"sources": sources.astype(str), "targets": targets.astype(str), "values": parts}
+
+
+def _collected(
+    labels: Labels,
+    folds: Codes,
+    methods: Mapping[str, Any],
+    gammas: tuple[float, ...],
+    results: Mapping[str, Arrays],
+) -> Accuracy:
+    """Put the folds together."""
+    n, groups = len(labels), tuple(np.unique(labels).tolist())
+    found: dict[str, list[Array]] = {method: [] for method in methods}
+    for repeat, own in enumerate(folds):
+        for number, repeats in enumerate(found.values()):
+            repeats.append(_joined(own, results, f"{repeat}-{{}}-{number}", "probabilities"))
+    tried = [f"gamma-{{}}-{number}" for number in range(len(gammas))]
+    by_gamma = [_joined(folds[0], results, name, "probabilities") for name in tried]
+    n_folds = range(int(folds[0].max()) + 1)
+    edges = [np.mean([results[name.format(k)]["edges"] for k in n_folds]) for name in tried]
+    return Accuracy(
+        groups,
+        labels,
+        folds,
+        {method: np.array(repeats) for method, repeats in found.items()},
+        np.array(gammas),
+        np.array(edges),
+        np.reshape(by_gamma, (len(gammas), n, len(groups))),
+        _explanations(folds[0], results),
+    )
+
+
+def _joined(folds: Codes, results: Mapping[str, Arrays], name: str, key: str) -> NDArray[Any]:
+    """Rows of the tasks of all folds, in the order of the subjects; `name` lacks the fold."""
+    parts = [results[name.format(fold)][key] for fold in range(int(folds.max()) + 1)]
+    joined = np.empty((len(folds), *parts[0].shape[1:]), np.result_type(*parts))
+    for fold, part in enumerate(parts):
+        joined[folds == fold] = part
+    return joined
+
+
+def _explanations(folds: Codes, results: Mapping[str, Arrays]) -> NDArray[Any]:
+    """Parts of the log-likelihood ratios: of the first method, in the first repeat."""
+    kinds = [("source", object), ("target", object), ("value", float)]
+    columns = [_joined(folds, results, "0-{}-0", f"{name}s") for name, _ in kinds]
+    found = np.empty(columns[-1].shape, dtype=kinds)
+    for (name, _), column in zip(kinds, columns, strict=True):
+        found[name] = column
+    return found

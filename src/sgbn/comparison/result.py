@@ -1,0 +1,80 @@
+"""What a comparison of groups found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.settings import Settings
+from sgbn.inference import Deviations, Differences, EdgeConfidence
+from sgbn.quality import Review
+from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Networks of the groups of a cohort, and what tells them apart.
+
+    Attributes
+    ----------
+    review : Review
+        What was found in the cohort; `review.cohort` is the part that was used.
+    settings : Settings
+    regions : DataFrame
+        What the networks were learned from: imputed, harmonised, covariates regressed out.
+    learners : mapping of group to fitted learner
+        The reference first.
+    confidence : mapping of group to EdgeConfidence
+    differences : Differences or None
+        Tests of the differences between the groups.
+    refinements : mapping of name to structured ndarray
+        How KL-, MM- and CL-SGBN move the weights to tell the groups apart, see `edge_changes`.
+    accuracy : Accuracy or None
+    deviations : Deviations or None
+        Of every subject from the network of the reference, in the order of the cohort; those of the
+        reference itself are cross-fitted.
+    skipped : mapping of step to reason
+        Steps that could not be done.
+    warnings : tuple of str
+    seconds : mapping of step to seconds
+    truth : mapping of group to ndarray
+        True standardised weights of a simulated cohort, else empty.
+    """
+
+    review: Review
+    settings: Settings
+    regions: pd.DataFrame
+    learners: Mapping[str, NetworkEstimator]
+    confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
+    differences: Differences | None = None
+    refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    accuracy: Accuracy | None = None
+    deviations: Deviations | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    truth: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def cohort(self) -> Cohort:
+        """The subjects and regions that were used."""
+        return self.review.cohort
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, the reference first."""
+        return tuple(self.learners)
+
+    @property
+    def reference(self) -> str:
+        """The group that the others are compared with."""
+        return self.groups[0]

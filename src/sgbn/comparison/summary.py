@@ -1,0 +1,152 @@
+"""A comparison in plain words: the same sentences in the terminal and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sgbn.comparison import tables
+from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.result import Comparison
+from sgbn.inference import Differences
+
+NAMED = 5  # edges that the summary names
+POWER = 0.8
+
+
+class Statement(NamedTuple):
+    """One question of a reader, and the answer."""
+
+    question: str
+    answer: str
+
+
+def summarise(comparison: Comparison) -> list[Statement]:
+    """Answer what a reader asks first."""
+    answers = {
+        "What was compared?": _data(comparison),
+        "Do the networks differ?": _overall(comparison),
+        "Which edges differ, and how sure is that?": _edges(comparison),
+        "Can the arrows be trusted?": _arrows(comparison),
+        "Can the groups be told apart?": _accuracy(comparison),
+        "What should be kept in mind?": _remarks(comparison),
+    }
+    return [Statement(question, answer) for question, answer in answers.items() if answer]
+
+
+def p_text(p: float) -> str:
+    """P as one writes it in a sentence."""
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1g}"
+
+
+def _data(comparison: Comparison) -> str:
+    cohort = comparison.cohort
+    sizes = ", ".join(f"{group} ({cohort.sizes[group]})" for group in comparison.groups)
+    parts = [f"{len(cohort)} subjects in {len(comparison.groups)} groups: {sizes}"]
+    if cohort.pair is not None:
+        parts[0] += ", paired"
+    parts.append(f"{len(cohort.regions)} regions")
+    sites = 0 if cohort.site is None else len(np.unique(cohort.site))
+    if sites > 1:
+        parts.append(f"{sites} sites, harmonised")
+    if cohort.covariates:
+        parts.append(f"without the effects of {', '.join(cohort.covariates)}")
+    return "; ".join(parts) + f". The reference is {comparison.reference}."
+
+
+def _overall(comparison: Comparison) -> str:
+    found = comparison.differences
+    if found is None:
+        return ""
+    p = p_text(found.global_p)
+    if found.global_p <= comparison.settings.level:
+        return f"Yes: a test of all edges together finds a difference ({p})."
+    return f"A test of all edges together finds no difference ({p}). That is no proof of equality."
+
+
+def _edges(comparison: Comparison) -> str:
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
+        return f"Not tested: {comparison.skipped.get('differences', 'not asked for')}"
+    table = tables.differences(comparison)
+    significant = table[table["q"] <= level]
+    if significant.empty:
+        said = f"None of {len(table)} tested edges survives correction at {level:.0%}."
+        return f"{said} {_detectable(found, level)}".rstrip()
+    named = significant.head(NAMED).to_dict("records")
+    names = [_edge_text(row, comparison) for row in named]
+    more = len(significant) - len(names)
+    surest = (table["p_fwer"] <= level).sum()
+    return (
+        f"{len(significant)} of {len(table)} tested edges, at a false discovery rate of {level:.0%}"
+        f" ({surest} also family-wise): {'; '.join(names)}{f'; and {more} more' if more else ''}."
+    )
+
+
+def _edge_text(row: Mapping[Any, Any], comparison: Comparison) -> str:
+    weights = " → ".join(f"{row[f'weight_{group}']:.2g}" for group in comparison.groups)
+    return f"{row['source']} → {row['target']} ({weights}; q = {row['q']:.2g}, {row['direction']})"
+
+
+def _detectable(found: Differences, level: float) -> str:
+    if not len(found.edges) or level * (found.n_permutations + 1) < 1:
+        return ""
+    effect = np.median(found.detectable(POWER, level))
+    return (
+        f"With these subjects a change of {effect:.2f} standard deviations (of the target, per one "
+        f"of the source) would have been found with {POWER:.0%} probability at half of the edges; "
+        "smaller ones may be there."
+    )
+
+
+def _arrows(comparison: Comparison) -> str:
+    counts = []
+    for group, learner in comparison.learners.items():
+        kinds = np.asarray(learner.edge_kinds_)
+        counts.append(f"{(kinds != 'reversible').sum()} of {len(kinds)} in {group}")
+    return (
+        f"The data decide the direction of {', '.join(counts)}, if the edges around them are "
+        "right; the others, drawn dashed, fit as well the other way round. A difference at an "
+        "arrow that is the wrong way round can come from a change of variance alone."
+    )
+
+
+def _accuracy(comparison: Comparison) -> str:
+    if comparison.accuracy is None:
+        return f"Not tried: {comparison.skipped.get('accuracy', 'not asked for')}"
+    table = tables.accuracy(comparison)
+    scores: dict[str, Any] = {
+        row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
+    }
+    ours, alone = scores.pop(OURS), scores.pop(COVARIATES_ALONE, None)
+    best = max(scores.values(), key=lambda row: row["mean"])
+    chance = comparison.accuracy.chance
+    text = (
+        f"{'Yes' if ours['low'] > chance else 'Not reliably'}. Balanced accuracy in unseen subjects"
+        f" {_interval(ours)}, where a guess has {chance:.2f}. The best other classifier, "
+        f"{best['method']}, has {_interval(best)}"
+    )
+    if alone is None:
+        return f"{text}."
+    confounded = (
+        " The groups differ in them: an accuracy that is no higher says nothing about the regions."
+    )
+    return (
+        f"{text}; covariates and sites alone {_interval(alone)}."
+        f"{confounded if alone['low'] > chance else ''}"
+    )
+
+
+def _interval(row: Mapping[str, float]) -> str:
+    return f"{row['mean']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+
+
+def _remarks(comparison: Comparison) -> str:
+    findings = [
+        str(finding) for finding in comparison.review.findings if finding.level == "warning"
+    ]
+    skipped = [f"{step} left out: {reason}" for step, reason in comparison.skipped.items()]
+    return " ".join([*findings, *skipped, *comparison.warnings])

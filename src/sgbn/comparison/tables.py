@@ -1,0 +1,174 @@
+"""A comparison as tables: what the report shows and what is written as CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.comparison.result import Comparison
+from sgbn.inference import EdgeConfidence
+from sgbn.io import edge_table
+
+Array = NDArray[np.float64]
+
+TRUE = "true_"  # begins the names of columns with the truth of a simulation
+PRESENT = 0.01  # a true difference of standardised weights, below which edges count as equal
+
+
+def edges(comparison: Comparison) -> pd.DataFrame:
+    """Edges of all groups, the strongest first.
+
+    Columns group, source, target, their lobes, weight and weight_std, direction (what the arrow
+    rests on), of half samples `adjacent` (share that joins the two), `this_way` and `sign` (of
+    these, the share with this direction and with this sign), and the true weight where known.
+    """
+    parts = []
+    for group, learner in comparison.learners.items():
+        table = edge_table(learner)
+        table.insert(0, "group", group)
+        _add_lobes(table, comparison)
+        if group in comparison.confidence:
+            _add_confidence(table, comparison, comparison.confidence[group])
+        if comparison.truth:
+            table["true_weight_std"] = _at(table, comparison, comparison.truth[group])
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True)
+
+
+def differences(comparison: Comparison) -> pd.DataFrame:
+    """List tested edges, the most different first, with lobes, confidence and the truth."""
+    found = comparison.differences
+    if found is None:
+        return pd.DataFrame()
+    table = pd.DataFrame.from_records(found.edges)
+    _add_lobes(table, comparison)
+    for group, confidence in comparison.confidence.items():
+        table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacent)
+    if comparison.truth:
+        true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
+        for group, weights in zip(comparison.groups, true, strict=True):
+            table[f"{TRUE}{group}"] = weights
+        table["true_change"] = np.ptp(true, axis=0) > PRESENT
+    return table
+
+
+def hubs(comparison: Comparison) -> pd.DataFrame:
+    """List changes of in- and out-strength of every region, the surest first."""
+    return _sorted(None if comparison.differences is None else comparison.differences.hubs)
+
+
+def lobes(comparison: Comparison) -> pd.DataFrame:
+    """List changes from lobe to lobe, the surest first."""
+    return _sorted(None if comparison.differences is None else comparison.differences.lobes)
+
+
+def components(comparison: Comparison) -> pd.DataFrame:
+    """Edges of connected sets of changed edges, with the sign, strength and p of their set."""
+    columns = ["component", "sign", "strength", "p_fwer", "error", "source", "target"]
+    if comparison.differences is None:
+        return pd.DataFrame()
+    names = comparison.differences.regions
+    rows = [
+        (number, one.sign, one.strength, p, error, names[source], names[target])
+        for number, (one, p, error) in enumerate(comparison.differences.components, start=1)
+        for source, target in one.pairs.tolist()
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def subjects(comparison: Comparison) -> pd.DataFrame:
+    """Subjects: predicted group with its probability, what spoke for it, and their deviation.
+
+    Probabilities are means over the repeats, of models that had not seen the subject. `because` has
+    the largest parts of the log-likelihood ratio of the likeliest group over the next.
+    """
+    cohort, accuracy = comparison.cohort, comparison.accuracy
+    table = pd.DataFrame({"subject": cohort.ids, "group": cohort.group})
+    if accuracy is not None:
+        mean = next(iter(accuracy.probabilities.values())).mean(axis=0)
+        table["predicted"] = np.array(accuracy.groups)[mean.argmax(axis=1)]
+        for k, group in enumerate(accuracy.groups):
+            table[f"probability_{group}"] = mean[:, k]
+        table["because"] = [_because(own) for own in accuracy.explanations]
+    if comparison.deviations is not None:
+        found = comparison.deviations
+        farthest = np.abs(found.regions).argmax(axis=1)
+        table["deviation_p"] = found.p_reference
+        table["farthest_region"] = np.array(found.names, dtype=object)[farthest]
+        table["farthest_z"] = found.regions[np.arange(len(table)), farthest]
+    return table
+
+
+def accuracy(comparison: Comparison) -> pd.DataFrame:
+    """Scores of all classifiers; see `Accuracy.table`."""
+    if comparison.accuracy is None:
+        return pd.DataFrame()
+    return comparison.accuracy.table(comparison.settings.level)
+
+
+def refinements(comparison: Comparison) -> pd.DataFrame:
+    """How the refinements move the weights."""
+    parts = []
+    for name, changes in comparison.refinements.items():
+        table = pd.DataFrame.from_records(changes)
+        table.insert(0, "method", name)
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _sorted(records: NDArray[Any] | None) -> pd.DataFrame:
+    if records is None:
+        return pd.DataFrame()
+    table = pd.DataFrame.from_records(records)
+    surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
+    return table.iloc[surest].reset_index(drop=True)
+
+
+def _because(parts: NDArray[Any]) -> str:
+    texts = [
+        f"{target if not source else f'{source} → {target}'} {value:+.2f}"
+        for source, target, value in parts.tolist()
+        if value
+    ]
+    return "; ".join(texts)
+
+
+def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
+    cohort = comparison.cohort
+    lobe_of = dict(zip(cohort.regions, cohort.lobes, strict=True))
+    for place, end in enumerate(("source", "target")):
+        where = list(table.columns).index("target") + 1 + place
+        table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
+
+
+def _add_confidence(
+    table: pd.DataFrame, comparison: Comparison, confidence: EdgeConfidence
+) -> None:
+    adjacent = _at(table, comparison, confidence.adjacent)
+    directed = _at(table, comparison, confidence.directed)
+    signs = {frozenset((row.source, row.target)): row for row in confidence.edges()}
+    table["adjacent"] = adjacent
+    with np.errstate(invalid="ignore"):
+        table["this_way"] = directed / adjacent
+    table["sign"] = [
+        _share_of_sign(signs.get(frozenset((source, target))), weight)
+        for source, target, weight in table[["source", "target", "weight"]].to_numpy().tolist()
+    ]
+
+
+def _share_of_sign(found: Any, weight: float) -> float:
+    """Share of the halves in which the weight has this sign."""
+    if found is None:
+        return np.nan
+    share = float(found.sign)
+    return share if np.sign(found.weight) == np.sign(weight) else 1 - share
+
+
+def _at(table: pd.DataFrame, comparison: Comparison, matrix: Array) -> Array:
+    """Entries of a matrix of regions at the edges of a table."""
+    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
+    found: Array = matrix[table["source"].map(place), table["target"].map(place)]
+    return found

@@ -1,0 +1,141 @@
+"""How many subjects a group a wanted power takes.
+
+Sizes are tried by doubling and bisection. Each power has a Monte-Carlo error, and a size that was
+lucky would end a plain bisection: a curve that rises through all sizes that were tried decides, and
+sizes a little above the answer are tried as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from sgbn.exceptions import InputError
+from sgbn.inference.difference_input import FEWEST
+from sgbn.inference.power import Power, edge_pairs, wilson
+from sgbn.inference.power import power as power_with
+from sgbn.inference.rows import check_count, check_share
+
+Bracket = tuple[int, int | None]
+
+LARGEST = 5000  # subjects of a group that are tried
+NARROW = 0.03  # share to which the number of subjects is found
+CONFIRMED = (1.1, 1.2)  # larger sizes, as shares, that are tried before a size is believed
+ROUND_OFF = 1e-9  # of a mean of powers
+
+
+class SampleSize(NamedTuple):
+    """Subjects a group for a wanted power.
+
+    Attributes
+    ----------
+    n_per_group : int
+        The smallest number found to have the power, to about 3 %. Of the powers that were tried
+        a rising curve is made first (isotonic regression): a power cannot fall with more subjects,
+        and where the simulations have it so, the sizes are judged by their mean. Sizes 10 and 20 %
+        above it have been tried.
+    low, high : int
+        The smallest numbers for which the upper and the lower end of the power's interval reach
+        the wanted power, on the same curve: what the simulations leave open. Few simulations leave
+        much open. At most 5,000 is tried.
+    tried : tuple of Power
+        By number of subjects.
+    """
+
+    n_per_group: int
+    low: int
+    high: int
+    tried: tuple[Power, ...]
+
+
+def sample_size(
+    effect: float,
+    power: float = 0.8,
+    network: Any = 40,
+    *,
+    n_simulations: int = 100,
+    folder: str | Path | None = None,
+    **options: Any,
+) -> SampleSize:
+    """Subjects a group that a wanted power takes, by doubling and bisection.
+
+    Every size that is tried helps to judge the others, see `SampleSize`.
+
+    Parameters
+    ----------
+    effect : float
+    power : float
+        The chance that is wanted.
+    network, n_simulations
+        As of `sgbn.inference.power`.
+    folder : path, optional
+        Keeps finished simulations, in a folder for each number of subjects.
+    **options
+        edges, n_changed, level, by, n_permutations, random_state, n_jobs and progress, as of
+        `sgbn.inference.power`.
+
+    Raises
+    ------
+    InputError
+        If the power is not reached with 5,000 subjects a group.
+    """
+    _check_wanted(power, n_simulations)
+    settings = options | {"network": network, "n_simulations": n_simulations}
+    settings["edges"] = edge_pairs(options.get("edges", ()))  # an iterator would be empty next time
+    tried: dict[int, Power] = {}
+    size: int | None = 2 * FEWEST
+    while size is not None:
+        own = None if folder is None else Path(folder) / f"n{size:05d}"
+        tried[size] = power_with(effect, size, folder=own, **settings)
+        brackets = _brackets(tried, power, n_simulations)
+        size = _next_size(brackets, tried)
+    (_, needed), (_, low), (_, high) = brackets
+    if needed is None or low is None:
+        n = max(tried)
+        raise InputError(
+            f"a power of {power:g} is not reached with {n} subjects a group "
+            f"({tried[n].power:.2f}). Look for a larger effect, or take fewer regions."
+        )
+    return SampleSize(needed, low, high or LARGEST, tuple(tried[k] for k in sorted(tried)))
+
+
+def _check_wanted(power: float, n_simulations: int) -> None:
+    check_share(power, "power")
+    if wilson(1.0, check_count(n_simulations, "n_simulations", 2))[0] < power:
+        raise InputError(
+            f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one even "
+            "if all find the difference. Give more, or a lower power."
+        )
+
+
+def _brackets(tried: dict[int, Power], wanted: float, n_simulations: int) -> list[Bracket]:
+    """Find the largest size that is too small and the smallest that is enough.
+
+    By the power, and by the upper and the lower end of its interval. A curve that rises with the
+    sizes decides: one lucky size among others does not count for more than they do.
+    """
+    sizes = sorted(tried)
+    curve = isotonic_regression([tried[size].power for size in sizes])
+    ends = np.array([wilson(share, n_simulations) for share in curve])
+    found: list[Bracket] = []
+    for values in (curve, ends[:, 1], ends[:, 0]):
+        first = int((values < wanted - ROUND_OFF).sum())
+        few = sizes[first - 1] if first else FEWEST - 1
+        found.append((few, sizes[first] if first < len(sizes) else None))
+    return found
+
+
+def _next_size(brackets: Sequence[Bracket], tried: Collection[int]) -> int | None:
+    """Size to try next, by doubling and bisection; None once all are narrow, or none is enough."""
+    for few, many in brackets:
+        if many is None:
+            return min(2 * few, LARGEST) if few < LARGEST else None
+        if many - few > max(1, NARROW * many):
+            return (few + many) // 2
+    _, needed = brackets[0]
+    larger = [int(np.ceil(share * (needed or LARGEST))) for share in CONFIRMED]
+    return next((size for size in larger if size <= LARGEST and size not in tried), None)

@@ -1,0 +1,106 @@
+"""Networks for BrainNet Viewer (Xia, Wang & He 2013, PLoS ONE 8:e68910)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.exceptions import InputError, listed, warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
+from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
+
+NO_LABEL = "-"  # BrainNet Viewer's own
+SMALLEST = 1.0  # size of a region without edges, so that it is seen
+
+# A label ends at white space, and "#" begins a comment.
+_ENDS_LABEL = re.compile(r"[\s#]+")
+
+
+def write_brainnet(
+    stem: PathName, network: GaussianNetwork | Any, atlas: Atlas | str
+) -> list[Path]:
+    """Write STEM.node and STEM.edge for BrainNet Viewer.
+
+    A row of STEM.node is a region: x, y, z (MNI, in mm), colour, size, label, with tabs between.
+    The colour is the number of the lobe, from 1 in the order of the atlas; the size is 1 plus the
+    absolute standardised weights of all its edges. Blanks and "#" in a label become "_", as
+    BrainNet Viewer would end the label there; an empty one is "-".
+
+    Row i and column j of STEM.edge is the standardised weight of i -> j, as BrainNet Viewer draws
+    it once "Directed" is ticked among its options of edges. Without, it draws the upper triangle
+    alone, and so leaves out edges; and its threshold hides negative weights unless absolute values
+    are asked for.
+
+    Regions without coordinates in the atlas cannot be drawn: they are left out, and a warning
+    names them.
+
+    Parameters
+    ----------
+    stem : path
+        Folder and start of the file names.
+    network : GaussianNetwork or fitted learner
+    atlas : Atlas or str
+        Where the regions lie.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    found = network_of(network)
+    if isinstance(atlas, str):
+        atlas = load_atlas(atlas)
+    nodes, weights = node_table(found, atlas), standardised_weights(found)
+    check_text(nodes["region"])
+    drawn = has_place(nodes)
+    _check_drawn(nodes["region"], weights, drawn)
+    colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
+    rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
+    kept = pd.DataFrame(weights[np.ix_(drawn, drawn)])
+    return [
+        write_text(beside(stem, ".node"), "\n".join(rows) + "\n"),
+        write_matrix(beside(stem, ".edge"), kept, header=False),
+    ]
+
+
+def has_place(nodes: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows of a table of nodes have coordinates."""
+    return np.isfinite(nodes[PLACE].to_numpy(float)).all(axis=1)
+
+
+def _lobes(atlas: Atlas) -> list[str]:
+    """Each lobe of an atlas, in its order: colours do not depend on the regions of a network."""
+    return list(dict.fromkeys(region.lobe for region in atlas.regions))
+
+
+def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
+    size = SMALLEST + node["in_strength"] + node["out_strength"]
+    label = _ENDS_LABEL.sub("_", node["region"]) or NO_LABEL
+    cells = [*(node[axis] for axis in PLACE), colours[node["lobe"]], size, label]
+    return "\t".join(map(str, cells))
+
+
+def _check_drawn(
+    regions: pd.Series[Any], weights: np.ndarray[Any, Any], drawn: np.ndarray[Any, Any]
+) -> None:
+    """Say which regions and edges are left out; refuse to leave out all."""
+    missing = regions[~drawn].tolist()
+    if not missing:
+        return
+    if not drawn.any():
+        raise InputError(
+            f"the atlas has coordinates of no region ({listed(missing)}). Give the atlas of these "
+            "regions; read_atlas reads your own table of coordinates."
+        )
+    edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
+    warn(
+        f"left out of the files for BrainNet Viewer, as the atlas has no coordinates of them: "
+        f"{listed(missing)}, and {edges} edges. Give an atlas that has them; read_atlas reads "
+        "your own table."
+    )

@@ -1,0 +1,76 @@
+"""What all exports share: files that are whole or absent, and text that they can hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sgbn.exceptions import InputError
+from sgbn.runs import write_atomically
+
+PathName = str | PathLike[str]
+
+# Control characters, halves of surrogate pairs and non-characters: XML has no way to write most
+# of them, and lines and cells of text files end at others.
+_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def write_file(path: PathName, write: Callable[[Any], object]) -> Path:
+    """Call `write` on a binary stream of a file that is whole or absent, and return its path."""
+    target = Path(path)
+    try:
+        write_atomically(target, write)
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be written: {error.strerror or error}. Check the folder."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be written: {error.object[error.start : error.end]!r} is no "
+            "character. Rename the region or label that holds it."
+        ) from error
+    return target
+
+
+def write_text(path: PathName, text: str) -> Path:
+    """Write text in UTF-8."""
+    return write_file(path, lambda stream: stream.write(text.encode()))
+
+
+def write_json(path: PathName, content: Mapping[str, Any]) -> Path:
+    """Write JSON in the order given; NaN, which JSON lacks, is an error of the caller."""
+    return write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
+    """Write a table with tabs between its cells, ``n/a`` where one is missing."""
+    return write_file(
+        path,
+        lambda stream: table.to_csv(
+            stream, sep="\t", header=header, index=False, na_rep="n/a", lineterminator="\n"
+        ),
+    )
+
+
+def beside(stem: PathName, ending: str) -> Path:
+    """Path of the file whose name is that of the stem and an ending."""
+    start = Path(stem)
+    if not start.name:
+        raise InputError(f"{str(stem)!r} names no file. Give a folder and the start of a name.")
+    return start.with_name(start.name + ending)
+
+
+def check_text(texts: Iterable[object]) -> None:
+    """Refuse text with characters that not every format can hold."""
+    for text in texts:
+        if isinstance(text, str) and _UNWRITABLE.search(text):
+            raise InputError(
+                f"the name or label {text!r} has characters that files cannot hold (such as line "
+                "ends and other control characters). Rename it."
+            )

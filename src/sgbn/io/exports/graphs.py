@@ -1,0 +1,126 @@
+"""Networks as graph files: GraphML (Gephi, Cytoscape, igraph) and node-link JSON (networkx, D3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sgbn.atlases import Atlas
+from sgbn.gaussian import GaussianNetwork
+from sgbn.io.exports.files import PathName, check_text, write_file, write_json
+from sgbn.io.exports.network_tables import (
+    ENDS,
+    edge_table,
+    network_of,
+    node_table,
+    with_columns,
+)
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def write_graphml(
+    path: PathName,
+    network: GaussianNetwork | Any,
+    atlas: Atlas | str | None = None,
+    *,
+    more_edge_columns: pd.DataFrame | None = None,
+) -> Path:
+    """Write a directed graph as GraphML.
+
+    Nodes carry intercept, noise_variance and the columns of `node_table`, edges weight,
+    weight_std, direction and the further columns. What is unknown (empty, NaN or infinite) is
+    left out of that node or edge.
+
+    Parameters
+    ----------
+    path : path
+    network : GaussianNetwork or fitted learner
+    atlas : Atlas or str, optional
+        Where the regions lie.
+    more_edge_columns : DataFrame, optional
+        With the columns source and target: what else to say of an edge, such as its confidence.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InputError
+        If a name or label has control characters, which XML cannot hold.
+    """
+    import networkx as nx
+
+    graph = annotated_graph(network, atlas, more_edge_columns)
+    return write_file(path, lambda stream: nx.write_graphml_xml(graph, stream))
+
+
+def write_node_link(
+    path: PathName,
+    network: GaussianNetwork | Any,
+    atlas: Atlas | str | None = None,
+    *,
+    more_edge_columns: pd.DataFrame | None = None,
+) -> Path:
+    """Write a directed graph as node-link JSON.
+
+    ``networkx.node_link_graph(data, edges="edges")`` reads it. Parameters, attributes and what is
+    refused are those of `write_graphml`; the JSON holds no NaN.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
+    graph = annotated_graph(network, atlas, more_edge_columns)
+    # By hand: networkx calls the list of edges by another name from one version to the next.
+    content = {
+        "directed": True,
+        "multigraph": False,
+        "graph": {},
+        "nodes": [{"id": name, **about} for name, about in graph.nodes(data=True)],
+        "edges": [{"source": i, "target": j, **about} for i, j, about in graph.edges(data=True)],
+    }
+    return write_json(path, content)
+
+
+def annotated_graph(
+    network: GaussianNetwork | Any,
+    atlas: Atlas | str | None = None,
+    more_edge_columns: pd.DataFrame | None = None,
+) -> nx.DiGraph:
+    """Graph of a network with all that is known of its nodes and edges, as plain Python values."""
+    graph = network_of(network).to_networkx()
+    nodes = node_table(network, atlas)
+    edges = with_columns(edge_table(network), more_edge_columns)
+    for row in nodes.to_dict("records"):
+        check_text(row.values())
+        graph.nodes[row["region"]].update(_known(row, leave_out=["region"]))
+    for row in edges.to_dict("records"):
+        about = _known(row, leave_out=ENDS)
+        check_text([*about, *about.values()])
+        graph.edges[row["source"], row["target"]].update(about)
+    return graph
+
+
+def _known(row: Mapping[Any, Any], leave_out: list[str]) -> dict[str, Any]:
+    """Values of a row that are known."""
+    plain = {
+        str(name): value.item() if hasattr(value, "item") else value
+        for name, value in row.items()
+        if name not in leave_out
+    }
+    return {name: value for name, value in plain.items() if _is_known(value)}
+
+
+def _is_known(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is not None and value is not pd.NA and value != ""

@@ -1,0 +1,160 @@
+"""Networks as tables: one row an edge, or one row a region."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.cohort import UNKNOWN_LOBE
+from sgbn.exceptions import InputError, listed
+from sgbn.gaussian import GaussianNetwork
+from sgbn.graph import edge_kinds
+
+Array = NDArray[np.float64]
+
+ENDS = ["source", "target"]
+PLACE = ["x", "y", "z"]
+
+
+def edge_table(network: GaussianNetwork | Any) -> pd.DataFrame:
+    """Edges of a network, or of a fitted learner, the strongest first.
+
+    Returns
+    -------
+    DataFrame
+        Columns source, target, weight (in the units of the data), weight_std (per standard
+        deviation that the network implies), by the size of which the rows are sorted, and
+        direction: what it rests on, see `sgbn.graph.edge_kinds`. Only a learner knows of prior
+        knowledge and of equal variances.
+    """
+    learner, network = network, network_of(network)
+    table = pd.DataFrame.from_records(network.edges())
+    kinds = getattr(learner, "edge_kinds_", None)
+    table["weight_std"] = _standardised(network)[network.coef != 0]
+    table["direction"] = edge_kinds(network.coef) if kinds is None else kinds
+    strongest_first = table["weight_std"].abs().sort_values(ascending=False, kind="stable").index
+    return table.loc[strongest_first].reset_index(drop=True)
+
+
+def node_table(network: GaussianNetwork | Any, atlas: Atlas | str | None = None) -> pd.DataFrame:
+    """Regions of a network, or of a fitted learner, in its order.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+    atlas : Atlas or str, optional
+        Where the regions lie, such as ``cohort.atlas``. Regions are found by name, whatever the
+        spelling.
+
+    Returns
+    -------
+    DataFrame
+        Columns region; label (its name in the atlas), lobe, hemisphere ("L", "R", "" on the
+        midline), x, y, z (MNI, in mm); parents and children (how many); in_strength and
+        out_strength (sums of the absolute standardised weights of its edges in and out). Of a
+        region that the atlas does not know, label and hemisphere are "", the lobe is "unknown"
+        and the coordinates are NaN.
+    """
+    network = network_of(network)
+    if isinstance(atlas, str):
+        atlas = load_atlas(atlas)
+    places = [None if atlas is None else atlas.find(name) for name in network.names]
+    strength = np.abs(standardised_weights(network))
+    joined = network.coef != 0
+    table = pd.DataFrame(
+        {
+            "region": list(network.names),
+            "label": ["" if place is None else place.name for place in places],
+            "lobe": [UNKNOWN_LOBE if place is None else place.lobe for place in places],
+            "hemisphere": ["" if place is None else place.hemisphere for place in places],
+        }
+    )
+    centres = [(np.nan,) * 3 if place is None else (place.x, place.y, place.z) for place in places]
+    table[PLACE] = np.array(centres, dtype=float).reshape(-1, 3)
+    table["parents"], table["children"] = joined.sum(axis=0), joined.sum(axis=1)
+    table["in_strength"], table["out_strength"] = strength.sum(axis=0), strength.sum(axis=1)
+    return table
+
+
+def with_columns(edges: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame:
+    """Table of edges with further columns, found by source and target.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        As `edge_table` makes it.
+    more : DataFrame, optional
+        With the columns source and target. Rows that are no edges here are left out, and edges
+        that are not among the rows have missing cells.
+    """
+    if more is None:
+        return edges
+    _check_columns(more, edges.columns)
+    return edges.merge(more, on=ENDS, how="left", sort=False)
+
+
+def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
+    """Refuse further columns that cannot be told to belong to one edge each."""
+    if not isinstance(more, pd.DataFrame) or not set(ENDS) <= set(more.columns):
+        raise InputError(
+            "more_edge_columns is a DataFrame with the columns 'source' and 'target', and others. "
+            "Add these two."
+        )
+    names = list(more.columns)
+    others = [name for name in names if name not in ENDS]
+    twice = [name for name in others if name in taken or names.count(name) > 1]
+    if twice:
+        raise InputError(f"more_edge_columns: {listed(twice)} is a column already. Rename it.")
+    rows = more.duplicated(ENDS)
+    if rows.any():
+        first = more.loc[rows, ENDS].iloc[0]
+        raise InputError(
+            f"more_edge_columns has two rows for {first['source']!r} -> {first['target']!r}. Keep "
+            "one."
+        )
+
+
+def network_of(network: GaussianNetwork | Any) -> GaussianNetwork:
+    """Take the network itself, or that of a fitted learner."""
+    found = getattr(network, "network_", network)
+    if not isinstance(found, GaussianNetwork):
+        raise InputError(
+            f"{type(found).__name__} is no network and no fitted learner. Fit it first; of a "
+            "Pipeline give the last step."
+        )
+    return found
+
+
+def standardised_weights(network: GaussianNetwork) -> Array:
+    """Weights per standard deviation that the network implies; [i, j] is that of i -> j.
+
+    Raises
+    ------
+    InputError
+        If an edge has none, because one of its ends has no variance.
+    """
+    weights = _standardised(network)
+    lost = np.argwhere((network.coef != 0) & (~np.isfinite(weights) | (weights == 0)))
+    if lost.size:
+        source, target = (network.names[k] for k in lost[0])
+        raise InputError(
+            f"the edge {source!r} -> {target!r} has no standardised weight: one of its ends does "
+            "not vary (it was set by do(), or its scale is out of range). Export the network "
+            "before the intervention, or rescale it."
+        )
+    return weights
+
+
+def _standardised(network: GaussianNetwork) -> Array:
+    """Standardised weights; NaN or infinite where an end of an edge has no variance."""
+    sd = np.sqrt(np.diag(network.covariance))
+    i, j = np.nonzero(network.coef)
+    weights = np.zeros_like(network.coef)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        weights[i, j] = network.coef[i, j] * (sd[i] / sd[j])
+    return weights

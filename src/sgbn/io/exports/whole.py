@@ -1,0 +1,75 @@
+"""A network in all formats at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.io.exports.brainnet import has_place, write_brainnet
+from sgbn.io.exports.csv_files import write_csv
+from sgbn.io.exports.files import PathName, beside
+from sgbn.io.exports.graphs import annotated_graph, write_graphml, write_node_link
+from sgbn.io.exports.network_tables import edge_table, node_table, with_columns
+from sgbn.io.exports.relation_matrix import write_relation_matrix
+
+
+def export_network(
+    network: GaussianNetwork | Any,
+    stem: PathName,
+    atlas: Atlas | str | None = None,
+    more_edge_columns: pd.DataFrame | None = None,
+) -> list[Path]:
+    """Write a network in all formats.
+
+    STEM_edges.csv and STEM_nodes.csv for people, STEM.graphml and STEM.json (node-link) for graph
+    programs, STEM.node and STEM.edge for BrainNet Viewer (if any region has coordinates),
+    STEM_relmat and STEM_nodeindices (.tsv and .json) after BIDS. See `write_csv`, `write_graphml`,
+    `write_node_link`, `write_brainnet` and `write_relation_matrix`.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+    stem : path
+        Folder, made if absent, and start of the file names.
+    atlas : Atlas or str, optional
+        Where the regions lie, such as ``cohort.atlas``.
+    more_edge_columns : DataFrame, optional
+        With the columns source and target: what else to say of an edge, such as its confidence.
+        It goes to the CSV and the graph files. Rows that are no edges here are left out.
+
+    Returns
+    -------
+    list of Path
+        The files written. Nothing is written if a name or column is refused.
+    """
+    if isinstance(atlas, str):
+        atlas = load_atlas(atlas)
+    nodes = node_table(network, atlas)
+    edges = with_columns(edge_table(network), more_edge_columns)
+    annotated_graph(network, atlas, more_edge_columns)  # refuses names before a file is written
+    _make_folder(beside(stem, "").parent)
+    written = [
+        write_csv(edges, beside(stem, "_edges.csv")),
+        write_csv(nodes, beside(stem, "_nodes.csv")),
+        write_graphml(
+            beside(stem, ".graphml"), network, atlas, more_edge_columns=more_edge_columns
+        ),
+        write_node_link(beside(stem, ".json"), network, atlas, more_edge_columns=more_edge_columns),
+    ]
+    if atlas is not None and has_place(nodes).any():
+        written += write_brainnet(stem, network, atlas)
+    return [*written, *write_relation_matrix(stem, network, atlas)]
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder {str(folder)!r} cannot be made: {error.strerror or error}. Give another."
+        ) from error

@@ -1,0 +1,7 @@
+"""Review of a cohort: what is odd about it, and what is done about it."""
+
+from sgbn.quality.findings import Finding
+from sgbn.quality.reviews import Review, review
+from sgbn.quality.values import robust_z
+
+__all__ = ["Finding", "Review", "review", "robust_z"]

@@ -1,0 +1,152 @@
+"""Review of sites and covariates: whether they can be told from the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import listed
+from sgbn.quality.findings import Array, Finding, first_true, parts
+
+IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
+
+
+def check_sites(cohort: Cohort) -> Iterator[Finding]:
+    """Whether sites have enough subjects, and of several groups."""
+    if cohort.site is None:
+        return
+    sites, counts = np.unique(cohort.site, return_counts=True)
+    if len(sites) == 1:
+        yield Finding("note", f"all subjects are of the site {sites[0]!s}", "It has no effect")
+        return
+    single = sites[counts == 1].tolist()
+    if single:
+        yield Finding(
+            "warning",
+            f"{len(single)} sites have one subject: {listed(single)}",
+            "The overall level of that subject is taken for the site's, and removed",
+        )
+    if cohort.group is not None and len(cohort.groups) > 1:
+        yield from _sites_of_groups(cohort.site, cohort.group)
+
+
+def _sites_of_groups(site: NDArray[np.str_], group: NDArray[np.str_]) -> Iterator[Finding]:
+    """Whether sites and groups can be told apart."""
+    table = _crosstab(site, group)
+    sites = np.unique(site)
+    pure = sites[(table.counts > 0).sum(axis=1) == 1].tolist()
+    if len(pure) == len(sites):
+        yield Finding(
+            "stop",
+            "every site has subjects of one group only, so that sites and groups cannot be told "
+            "apart",
+            "Leave the site out and say so when you report, or add sites with several groups",
+        )
+        return
+    if pure:
+        yield Finding(
+            "warning",
+            f"{len(pure)} sites have subjects of one group only: {listed(pure)}",
+            "The other sites alone tell sites from groups",
+        )
+    if table.p < IMBALANCE:
+        yield Finding(
+            "warning",
+            f"the sites have other shares of the groups ({table.largest()}; p = {table.p:.2g})",
+            "Networks hold the groups aside; a classifier loses part of their difference with the "
+            "sites",
+        )
+
+
+class Crosstab(NamedTuple):
+    """Subjects of each level in each group."""
+
+    levels: NDArray[Any]
+    groups: NDArray[np.str_]
+    counts: Array
+
+    @property
+    def p(self) -> float:
+        """Chance of shares as far apart, if the groups did not differ."""
+        return _p_value(stats.chi2_contingency(self.counts).pvalue)  # type: ignore[attr-defined]
+
+    def largest(self) -> str:
+        """Shares of the level in which the groups differ most."""
+        shares = self.counts / self.counts.sum(axis=0)
+        level = int(np.argmax(np.ptp(shares, axis=1)))
+        return ", ".join(
+            f"{group} {share:.0%} {self.levels[level]}"
+            for group, share in zip(self.groups, shares[level], strict=True)
+        )
+
+
+def _crosstab(column: NDArray[Any], group: NDArray[np.str_]) -> Crosstab:
+    levels, level = np.unique(column, return_inverse=True)
+    groups, member = np.unique(group, return_inverse=True)
+    counts = np.zeros((len(levels), len(groups)))
+    np.add.at(counts, (level, member), 1)
+    return Crosstab(levels, groups, counts)
+
+
+def check_covariates(cohort: Cohort) -> Iterator[Finding]:
+    """Whether covariates are known, vary, and are alike in the groups."""
+    for name, column in cohort.covariates.items():
+        known = ~np.isnan(column) if column.dtype.kind == "f" else column != ""
+        lacking = [part for part in parts(cohort) if not known[part].any()]
+        if lacking:
+            whom = "all subjects" if cohort.group is None else "all subjects of a group"
+            yield Finding(
+                "stop",
+                f"the covariate {name!r} is missing in {whom}, first "
+                f"{cohort.ids[first_true(lacking[0])]!r}",
+                "Do not name it as a covariate: nothing is known of it there",
+            )
+            continue
+        if not known.all():
+            yield Finding(
+                "note",
+                f"the covariate {name!r} is missing in {(~known).sum()} of {len(cohort)} subjects, "
+                f"first {cohort.ids[first_true(~known)]!r}",
+                "It is imputed by its median, or by its most frequent value",
+            )
+        if len(np.unique(column[known])) < 2:
+            yield Finding("warning", f"the covariate {name!r} never varies", "It has no effect")
+        elif cohort.group is not None and len(cohort.groups) > 1:
+            yield from _imbalance(name, column[known], cohort.group[known])
+
+
+def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iterator[Finding]:
+    """Whether the groups differ in a covariate."""
+    table = _crosstab(column, group)
+    if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
+        yield Finding(
+            "stop",
+            f"the covariate {name!r} is the group under another name",
+            "Do not name it as a covariate: taking it out would take the groups out",
+        )
+        return
+    if column.dtype.kind == "f" and len(table.levels) > 2:
+        parts = [column[group == name] for name in table.groups]
+        if min(map(len, parts)) < 2:
+            return
+        p = _p_value(stats.f_oneway(*parts).pvalue)
+        numbers = ", ".join(
+            f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
+        )
+    else:
+        p, numbers = table.p, table.largest()
+    if p < IMBALANCE:
+        yield Finding(
+            "warning",
+            f"the groups differ in {name!r} ({numbers}; p = {p:.2g})",
+            "Its effect within the groups is regressed out; say so when you report",
+        )
+
+
+def _p_value(p: float) -> float:
+    return float(np.nan_to_num(p, nan=1.0))  # no spread at all within the groups

@@ -1,0 +1,86 @@
+"""Review of the groups: their sizes, their pairs, and how many regions they bear."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from sgbn.cohort import UNKNOWN_LOBE, Cohort
+from sgbn.exceptions import listed
+from sgbn.quality.findings import Finding, first_true
+
+FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
+FEWEST_PAIRS = 2  # with one, no group varies
+REGIONS_A_SUBJECT = 0.5  # of the smallest group: a rule of thumb
+FEWEST_REGIONS = 2  # of a network
+
+
+def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    """Leave out who is not there once in every group; stop if hardly anybody is."""
+    if cohort.pair is None or len(cohort.groups) < 2 or cohort.complete.all():
+        return cohort, []
+    complete = cohort.complete
+    persons = np.unique(cohort.pair[~complete]).tolist()
+    n_pairs = len(np.unique(cohort.pair[complete]))
+    what = f"{len(persons)} persons are not there once in each group: {listed(persons)}"
+    if n_pairs < FEWEST_PAIRS:
+        left = f"{n_pairs or 'no'} complete {'pair is' if n_pairs == 1 else 'pairs are'} left"
+        action = (
+            "Name the column that is the same in all rows of a person (pair=, --pair), or leave "
+            "the pairs out to compare the rows as subjects of their own"
+        )
+        return cohort, [Finding("stop", f"{what}; {left}", action)]
+    action = f"Their rows ({(~complete).sum()}) are left out: {n_pairs} persons remain"
+    return cohort.subset(complete), [Finding("warning", what, action)]
+
+
+def check_groups(cohort: Cohort) -> Iterator[Finding]:
+    """Whether there are groups, each of enough subjects."""
+    sizes = cohort.sizes
+    if len(sizes) < 2:
+        there = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
+        yield Finding("stop", f"there is {there}", "Name a column with two or more groups")
+        return
+    for name, size in sizes.items():
+        if size < 2:
+            yield Finding(
+                "stop",
+                f"the group {name!r} has one subject "
+                f"({cohort.ids[first_true(cohort.group == name)]})",
+                "Leave it out by naming the groups to compare, or correct its label",
+            )
+        elif size < FEW_SUBJECTS:
+            yield Finding(
+                "warning",
+                f"the group {name!r} has {size} subjects only",
+                "Its network is hardly more than noise",
+            )
+    if min(sizes.values()) > 1:
+        yield from _many_regions(cohort)
+
+
+def _many_regions(cohort: Cohort) -> Iterator[Finding]:
+    """Whether there are more regions than half the subjects of a group, and how to take fewer."""
+    name, size = min(cohort.sizes.items(), key=lambda item: item[1])
+    most = int(REGIONS_A_SUBJECT * size)
+    if len(cohort.regions) <= REGIONS_A_SUBJECT * size:
+        return
+    action = "No choice of regions makes up for so few subjects"
+    if most >= FEWEST_REGIONS:
+        lobes = _lobes(cohort, most)
+        by_lobe = f"lobes (subset(lobes=[...]), --lobes: {lobes}), or by " if lobes else ""
+        by_name = "a list or a pattern of names (regions=, --regions)"
+        action = f"Take {most} or fewer, if the question allows, by {by_lobe}{by_name}"
+    what = f"{len(cohort.regions)} regions are more than half of the {size} subjects of the"
+    yield Finding("warning", f"{what} smallest group, {name!r}", action)
+
+
+def _lobes(cohort: Cohort, most: int) -> str:
+    """Lobes with their numbers of regions, the largest first; "" if none is small enough."""
+    counts = Counter(lobe for lobe in cohort.lobes if lobe != UNKNOWN_LOBE)
+    if len(counts) < 2 or not any(FEWEST_REGIONS <= size <= most for size in counts.values()):
+        return ""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{lobe} {size}" for lobe, size in ordered)

@@ -1,0 +1,122 @@
+"""Review of a cohort: what is odd about it, and what is done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError, listed
+from sgbn.moments import constant_columns
+from sgbn.quality.balance import check_covariates, check_sites
+from sgbn.quality.findings import Finding, filled, parts
+from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
+from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
+
+SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
+REGION_MISSING = 0.2  # share of missing subjects above which a region is left out
+GRAVITY = ("stop", "warning", "note")
+CHECKS = (
+    *(check_groups, check_sites, check_covariates, check_missing),
+    *(check_copies, check_outliers, check_atlas),
+)
+
+
+@dataclass(frozen=True)
+class Review:
+    """What was found in a cohort, and what is left of it.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The gravest first.
+    cohort : Cohort
+        Without the subjects and regions that cannot be used.
+    """
+
+    findings: tuple[Finding, ...]
+    cohort: Cohort
+
+    @property
+    def stops(self) -> tuple[Finding, ...]:
+        """Findings with which groups cannot be compared."""
+        return tuple(finding for finding in self.findings if finding.level == "stop")
+
+    def require(self) -> Cohort:
+        """Return the usable cohort, or raise an error that lists what stands in the way."""
+        if self.stops:
+            raise InputError("\n".join(f"{f.what}. {f.action}." for f in self.stops))
+        return self.cohort
+
+
+def review(cohort: Cohort) -> Review:
+    """Look for what can go wrong when the groups of a cohort are compared.
+
+    Subjects without most of their regions, persons of a paired cohort who are not there once in
+    every group, regions without many of their subjects and regions that never vary in a group are
+    left out; everything else is only reported.
+    """
+    findings: list[Finding] = []
+    for step in STEPS:
+        cohort, found = step(cohort)
+        findings += found
+    if len(cohort.regions) < 2 or len(cohort) < 2:
+        findings.append(
+            Finding(
+                "stop",
+                f"{len(cohort)} subjects and {len(cohort.regions)} regions are left",
+                "Two or more of each are needed: see what was left out, and correct the table",
+            )
+        )
+    else:
+        for check in CHECKS:
+            findings += check(cohort)
+    findings.sort(key=lambda finding: GRAVITY.index(finding.level))
+    return Review(tuple(findings), cohort)
+
+
+def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    if not cohort.regions:
+        return cohort, []
+    empty = np.isnan(cohort.values).mean(axis=1) > SUBJECT_MISSING
+    if not empty.any():
+        return cohort, []
+    names = [name for name, bad in zip(cohort.ids, empty, strict=True) if bad]
+    what = f"{len(names)} subjects lack more than {SUBJECT_MISSING:.0%} of their regions"
+    found = Finding("warning", f"{what}: {listed(names)}", "They are left out")
+    return cohort.subset(~empty), [found]
+
+
+def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    missing = np.isnan(cohort.values)
+    empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
+    return _without(cohort, empty, f"lack more than {REGION_MISSING:.0%} of the cells of a group")
+
+
+def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+    values = filled(cohort.values)
+    constant = np.full(len(cohort.regions), False)
+    for rows in parts(cohort):
+        if rows.sum() > 1:  # a group of one is reported as such
+            constant |= constant_columns(values[rows])
+    return _without(cohort, constant, "have the same value in all subjects of a group")
+
+
+def _without(cohort: Cohort, bad: NDArray[np.bool_], what: str) -> tuple[Cohort, list[Finding]]:
+    if not bad.any():
+        return cohort, []
+    names = [name for name, out in zip(cohort.regions, bad, strict=True) if out]
+    found = Finding("warning", f"{len(names)} regions {what}: {listed(names)}", "They are left out")
+    kept = [name for name, out in zip(cohort.regions, bad, strict=True) if not out]
+    return cohort.subset(regions=kept), [found]
+
+
+# Subjects first: one who is left out takes the partner along, and the regions' shares change.
+STEPS = (
+    _leave_out_empty_subjects,
+    leave_out_incomplete_pairs,
+    _leave_out_empty_regions,
+    _leave_out_constant_regions,
+)

@@ -1,0 +1,7 @@
+"""The report of a comparison: one HTML file, and a folder of tables, networks and figures."""
+
+from sgbn.report.figures import figures
+from sgbn.report.page import render_report, write_report
+from sgbn.report.write import write_comparison
+
+__all__ = ["figures", "render_report", "write_comparison", "write_report"]

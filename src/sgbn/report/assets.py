@@ -1,0 +1,95 @@
+"""JavaScript and CSS libraries of the report, read from the wheels that bring them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from sgbn.exceptions import InputError
+
+TEMPLATES = "templates"
+EXPORT = re.compile(r"(?:^|(?<=[;}\n]))export\s*\{([^{}]*)\}\s*;?")
+LEAST_PLOTLY = 1_000_000  # characters: the whole library has 4.8 million
+
+
+@cache
+def plotly_script() -> str:
+    """Read Plotly, a classic script that defines ``Plotly``."""
+    source = _read("plotly", "package_data", "plotly.min.js")
+    if len(source) < LEAST_PLOTLY or "Plotly" not in source:
+        raise InputError(_changed("plotly", "plotly.min.js is not the whole library"))
+    return safe_script(source)
+
+
+@cache
+def tables_script() -> str:
+    """Read DataTables with its buttons, made a classic script that defines ``DataTable``."""
+    return safe_script(as_classic_script(_read("itables", "html", "dt_bundle.js")))
+
+
+@cache
+def tables_style() -> str:
+    """Read the style sheet of DataTables; it loads nothing from elsewhere."""
+    style = _read("itables", "html", "dt_bundle.css")
+    loaded = [url for url in re.findall(r"url\(\s*['\"]?([^)]*)", style) if url[:5] != "data:"]
+    if loaded or "@import" in style:
+        raise InputError(_changed("itables", "dt_bundle.css loads other files"))
+    if "</style" in style.lower():
+        raise InputError(_changed("itables", "dt_bundle.css ends its own style element"))
+    return style
+
+
+def own_file(name: str) -> str:
+    """Text of a template, script or style sheet of this package."""
+    return files("sgbn.report").joinpath(TEMPLATES, name).read_text(encoding="utf-8")
+
+
+def as_classic_script(module: str) -> str:
+    """Turn the ES module of DataTables into a script that needs no import.
+
+    A module can be imported from an address only, and the report has none. The one statement that
+    exports becomes an assignment to ``window.DataTable``, and the rest a function of its own.
+    """
+    found = EXPORT.findall(module)
+    if len(found) != 1:
+        raise InputError(_changed("itables", f"dt_bundle.js has {len(found)} export statements"))
+    names = dict(_exported(entry) for entry in found[0].split(",") if entry.strip())
+    if "default" not in names:
+        raise InputError(_changed("itables", "dt_bundle.js has no default export"))
+    body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
+    if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
+        raise InputError(_changed("itables", "dt_bundle.js imports other files"))
+    return f'(function(){{"use strict";{body}\n}})();'
+
+
+def safe_script(source: str) -> str:
+    """Script that can stand inside a script element: none of its texts ends or nests that."""
+    return re.sub(r"<(?=/script|!--)", r"\\x3C", source, flags=re.IGNORECASE)
+
+
+def _exported(entry: str) -> tuple[str, str]:
+    """Name outside -> name inside, of ``inside as outside``."""
+    inside, _, outside = entry.strip().partition(" as ")
+    return (outside or inside).strip(), inside.strip()
+
+
+def _read(package: str, *parts: str) -> str:
+    try:
+        place: Traversable = files(package).joinpath(*parts)
+        return place.read_text(encoding="utf-8")
+    except (ModuleNotFoundError, OSError) as error:
+        raise InputError(_changed(package, f"{'/'.join(parts)} cannot be read")) from error
+
+
+def _changed(package: str, what: str) -> str:
+    try:
+        found = f"{package} {version(package)}"
+    except PackageNotFoundError:
+        found = package
+    return (
+        f"the report takes JavaScript from {found}, but {what}. Install another version of "
+        f"{package}: pip install --force-reinstall '{package}'."
+    )

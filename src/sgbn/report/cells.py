@@ -1,0 +1,152 @@
+"""Tables of the page: what a cell says, what it is sorted by, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sgbn.report.hints import HINTS
+
+MOST_CELLS = 10_000  # that a page shows of a table, to stay small; its CSV file has all
+DASH = "–"
+MINUS = "−"
+SMALL_P = 0.001
+
+Kind = Literal["text", "prose", "number", "p", "share", "count"]
+
+TEXTS = ("text", "prose")
+
+
+class Field(NamedTuple):
+    """A column of a DataFrame as the page shows it."""
+
+    source: str
+    title: str
+    kind: Kind = "text"
+    hint: str | None = None  # None: that of `HINTS`, if there is one
+
+    @property
+    def style(self) -> str:
+        """Class of its cells in the page."""
+        return {"text": "", "prose": "prose"}.get(self.kind, "num")
+
+
+class Cell(NamedTuple):
+    """Text of a cell and, of a number, all its digits to sort and download it by."""
+
+    text: str
+    exact: str | None = None
+
+
+class Row(NamedTuple):
+    """Cells of a row; one with a mark stands out."""
+
+    cells: list[Cell]
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page.
+
+    Attributes
+    ----------
+    key : str
+        Its id in the page, and the name of its CSV file.
+    caption : str
+    fields : tuple of Field
+    rows : list of Row
+    total : int
+        Rows that there are; the page shows no more than `MOST_CELLS` allows.
+    searched : bool
+        Whether it can be sorted, searched and downloaded.
+    """
+
+    key: str
+    caption: str
+    fields: tuple[Field, ...]
+    rows: list[Row]
+    total: int
+    searched: bool = True
+
+    @property
+    def hints(self) -> list[tuple[str, str]]:
+        """How to read the columns: their titles, and what they mean."""
+        titles: dict[str, list[str]] = {}
+        for field in self.fields:
+            hint = HINTS.get(field.source, "") if field.hint is None else field.hint
+            titles.setdefault(hint, []).append(field.title)
+        return [("; ".join(own), hint) for hint, own in titles.items() if hint]
+
+
+def make_table(
+    key: str,
+    caption: str,
+    frame: pd.DataFrame,
+    fields: Sequence[Field],
+    *,
+    mark: Callable[[Any], str] | None = None,
+    searched: bool = True,
+) -> Table:
+    """Make a table of those columns of a DataFrame that it has.
+
+    `mark` gets a row as a mapping of column to value, and says how it stands out ("" for not).
+    """
+    there = tuple(field for field in fields if field.source in frame.columns)
+    shown = frame.head(MOST_CELLS // max(len(there), 1))
+    columns = [[cell(value, field.kind) for value in shown[field.source]] for field in there]
+    marks = [""] * len(shown)
+    if mark is not None:
+        marks = [mark(row) for row in shown.to_dict("records")]
+    rows = [Row(list(cells), own) for *cells, own in zip(*columns, marks, strict=True)]
+    return Table(key, caption, there, rows, len(frame), searched)
+
+
+def cell(value: Any, kind: Kind) -> Cell:
+    """Cell of a value."""
+    if kind in TEXTS:
+        return Cell("" if value is None else str(value))
+    number = float(value)
+    if np.isnan(number):
+        return Cell(DASH, "")
+    return Cell(SHOWN[kind](number), f"{number:.6g}")
+
+
+def number_text(value: float) -> str:
+    """Three digits of a number, with a minus sign that is one."""
+    if value == 0:
+        return "0"
+    text = f"{value:.3g}" if not 0.001 <= abs(value) < 1e5 else _plain(value)
+    return text.replace("-", MINUS)
+
+
+def p_value(value: float) -> str:
+    """P as a cell shows it."""
+    return f"{value:.3f}" if value >= SMALL_P else f"< {SMALL_P}"
+
+
+def interval_text(mean: float, low: float, high: float) -> str:
+    """Mean with its interval."""
+    if np.isnan(mean):
+        return DASH
+    if np.isnan(low):
+        return f"{mean:.2f}"
+    return f"{mean:.2f} ({low:.2f} to {high:.2f})".replace("-", MINUS)
+
+
+def _plain(value: float) -> str:
+    """Three digits, never with an exponent."""
+    places = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{places}f}"
+
+
+SHOWN: dict[str, Callable[[float], str]] = {
+    "number": number_text,
+    "p": p_value,
+    "share": lambda value: f"{value:.0%}",
+    "count": lambda value: f"{value:.0f}",
+}

@@ -1,0 +1,100 @@
+"""The cohort as the page shows it: groups beside each other, what was odd, and where it is from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.comparison import Comparison
+from sgbn.report.cells import Field, Table, make_table, number_text
+
+FEW_LEVELS = 8  # of a column of text, that the table counts
+
+
+def cohort_section(comparison: Comparison) -> dict[str, Any]:
+    """Everything that the template says about the data."""
+    cohort = comparison.cohort
+    missing = np.isnan(cohort.values)
+    lobes = Counter(cohort.lobes)
+    return {
+        "table": groups_table(comparison),
+        "findings": findings_table(comparison),
+        "missing": f"{missing.sum()} of {missing.size} cells ({missing.mean():.1%})",
+        "atlas": "" if cohort.atlas is None else cohort.atlas.title,
+        "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items()],
+        "source": [(str(key), str(value)) for key, value in cohort.provenance.items() if value],
+    }
+
+
+def groups_table(comparison: Comparison) -> Table:
+    """One row a covariate, one column a group."""
+    cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
+    rows = [("subjects", [str(cohort.sizes[name]) for name in comparison.groups])]
+    if cohort.pair is not None:
+        person = np.asarray(cohort.pair)
+        counts = [len(np.unique(person[group == name])) for name in comparison.groups]
+        rows.append(("persons", [str(count) for count in counts]))
+    for name, column in cohort.covariates.items():
+        rows.append((name, [described(column[group == one]) for one in comparison.groups]))
+    if cohort.site is not None:
+        for site in np.unique(cohort.site).tolist():
+            here = np.asarray(cohort.site) == site
+            counts = [int(here[group == one].sum()) for one in comparison.groups]
+            rows.append((f"site {site}", [str(count) for count in counts]))
+    gaps = np.isnan(cohort.values)
+    shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
+    rows.append(("missing cells of regions", shares))
+    frame = pd.DataFrame([[name, *cells] for name, cells in rows])
+    fields = [Field("0", "")]
+    fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
+    frame.columns = pd.Index([field.source for field in fields])
+    return make_table("cohort", "The groups", frame, fields, searched=False)
+
+
+def described(column: NDArray[Any]) -> str:
+    """Mean and standard deviation of numbers, counts of labels; how many are missing."""
+    if column.dtype.kind in "fiub":
+        numbers = column.astype(float)
+        known = numbers[~np.isnan(numbers)]
+        text = _numbers(known) if len(known) else "none known"
+        missing = len(numbers) - len(known)
+    else:
+        known = column[column != ""]
+        text, missing = _labels(known.tolist()), len(column) - len(known)
+    return f"{text}; {missing} missing" if missing else text
+
+
+def findings_table(comparison: Comparison) -> Table:
+    """List what the review of the data found, the gravest first."""
+    findings = comparison.review.findings
+    frame = pd.DataFrame(findings, columns=["level", "what", "action"])
+    fields = [
+        Field("level", "how grave"),
+        Field("what", "what was found"),
+        Field("action", "what was done, or can be done"),
+    ]
+    caption = "Remarks on the data"
+    return make_table(
+        "findings", caption, frame, fields, mark=lambda row: str(row["level"]), searched=False
+    )
+
+
+def _numbers(known: NDArray[np.float64]) -> str:
+    if len(np.unique(known)) <= 2:  # such as a sex of 0 and 1
+        return _labels([f"{value:g}" for value in known.tolist()])
+    spread = known.std(ddof=1) if len(known) > 1 else 0.0
+    return (
+        f"mean {number_text(known.mean())}, SD {number_text(spread)}, "
+        f"range {number_text(known.min())} to {number_text(known.max())}"
+    )
+
+
+def _labels(known: list[str]) -> str:
+    counts = Counter(sorted(known))
+    shown = [f"{label}: {count}" for label, count in list(counts.items())[:FEW_LEVELS]]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

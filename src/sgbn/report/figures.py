@@ -1,0 +1,294 @@
+"""Pictures of a comparison: files for a paper, and what the page shows without a script."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from sgbn import viz
+from sgbn.comparison import Accuracy, Comparison, tables
+from sgbn.comparison.accuracy import METRICS, OURS, REFINED
+from sgbn.report.names import file_names
+from sgbn.runs import parallel
+from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+UNDECIDED = ("reversible", "order only")  # kinds of arrows that the data do not decide
+SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
+EDGES_IN_BRAIN = 60
+CHANGES = 30
+PAGE_DPI = 110  # of what is an image inside an SVG
+
+
+PATH = re.compile(rb'(?<= )d="[^"]*"')
+DECIMALS = re.compile(rb"(\.\d)\d+")
+
+Plan = tuple[str, Callable[[], Figure]]
+
+
+class Layout(NamedTuple):
+    """What all pictures of networks share."""
+
+    names: tuple[str, ...]
+    lobes: tuple[str, ...]
+    hemispheres: list[str]
+    coordinates: Array
+
+    @property
+    def located(self) -> bool:
+        """Whether there is a place in the brain for an edge."""
+        return int(np.isfinite(self.coordinates).all(axis=1).sum()) > 1
+
+
+def figures(comparison: Comparison) -> dict[str, Figure]:
+    """Draw everything that was found.
+
+    Returns
+    -------
+    dict of str to Figure
+        By names that are safe in file names: ``network_GROUP_matrix``, ``_brain`` and ``_circle``
+        of each group, ``differences_matrix`` and ``_brain``, ``permutations``, ``accuracy``,
+        ``sparsity`` and ``refinements``; those for which there are results.
+    """
+    return {name: draw() for name, draw in plans(comparison).items()}
+
+
+def plans(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+    """Name of each of `figures` -> what draws it, for those who do not need all."""
+    found: dict[str, Callable[[], Figure]] = {}
+    for part in (_networks, _differences, _accuracy, _refinements):
+        found.update(part(comparison))
+    return found
+
+
+def picture(figure: Figure, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
+    """File of a figure; the same figure gives the same bytes, whenever it is made."""
+    stream = BytesIO()
+    dated = {"Date": None} if kind == "svg" else {}
+    with mpl.rc_context({"svg.hashsalt": SALT}):
+        figure.savefig(
+            stream,
+            format=kind,
+            dpi=dpi,
+            metadata=dated,
+            facecolor="white",
+            bbox_inches="tight",
+        )
+    return stream.getvalue()
+
+
+def rounded(svg: bytes) -> bytes:
+    """SVG whose paths have one decimal, a tenth of a point: what a page needs of it."""
+    return PATH.sub(lambda path: b" ".join(DECIMALS.sub(rb"\1", path[0]).split()), svg)
+
+
+class Pictures:
+    """Figures of a comparison, each drawn when it is needed and then kept.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Attributes
+    ----------
+    names : tuple of str
+        See `figures`.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison
+        self._plans = plans(comparison)
+        self._files: dict[tuple[str, str], bytes] = {}
+        self._drawn: dict[str, Figure] = {}
+        self.names = tuple(self._plans)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._plans
+
+    def draw(self, kinds: Sequence[str], dpi: float, n_jobs: int | None = None) -> None:
+        """Draw all of them, in several processes."""
+        draw = partial(_files, self._comparison, kinds=kinds, dpi=dpi)
+        for name, files in zip(self.names, parallel(draw, self.names, n_jobs), strict=True):
+            self._files.update({(name, kind): files[kind] for kind in kinds})
+
+    def file(self, name: str, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
+        """Picture as a file of this kind."""
+        if (name, kind) not in self._files:
+            if name not in self._drawn:
+                self._drawn[name] = self._plans[name]()
+            self._files[name, kind] = picture(self._drawn[name], kind, dpi)
+        return self._files[name, kind]
+
+    def address(self, name: str) -> str:
+        """Picture as the address of an image, so that the page needs no other file."""
+        return "data:image/svg+xml;base64," + base64.b64encode(rounded(self.file(name))).decode()
+
+
+def _files(comparison: Comparison, name: str, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
+    """One figure as files of several kinds."""
+    figure = plans(comparison)[name]()
+    return {kind: picture(figure, kind, dpi) for kind in kinds}
+
+
+def layout_of(comparison: Comparison) -> Layout:
+    """Names and places of the regions."""
+    cohort = comparison.cohort
+    nowhere = (np.nan,) * 3
+    return Layout(
+        cohort.regions,
+        cohort.lobes,
+        ["" if place is None else place.hemisphere for place in cohort.places],
+        np.array([nowhere if p is None else (p.x, p.y, p.z) for p in cohort.places], dtype=float),
+    )
+
+
+def undecided(learner: NetworkEstimator) -> Marks:
+    """Edges whose arrow could as well point the other way."""
+    marks = np.zeros(learner.coef_.shape, bool)
+    sources, targets = np.nonzero(learner.coef_)
+    marks[sources, targets] = np.isin(np.asarray(learner.edge_kinds_, dtype=str), UNDECIDED)
+    return marks
+
+
+def _networks(comparison: Comparison) -> Iterator[Plan]:
+    layout = layout_of(comparison)
+    safe = file_names(comparison.groups)
+    learners = comparison.learners
+    limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
+    for group, learner in learners.items():
+        stem, weights = f"network_{safe[group]}", learner.coef_std_
+        more = {"limit": limit, "title": f"Network of {group}"}
+        yield f"{stem}_matrix", partial(_matrix, weights, layout, **more)
+        if layout.located:
+            yield f"{stem}_brain", partial(_brain, weights, layout, undecided(learner), **more)
+        yield f"{stem}_circle", partial(_circle, weights, layout, undecided(learner), **more)
+
+
+def _differences(comparison: Comparison) -> Iterator[Plan]:
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
+        return
+    layout = layout_of(comparison)
+    changes, significant, open_ways = _changes(comparison)
+    title = f"Change from {found.groups[0]} to {found.groups[-1]}"
+    any_found = significant.any()
+    outlined = f"{title}; outlined: q ≤ {level:g}" if any_found else title
+    yield (
+        "differences_matrix",
+        partial(_matrix, changes, layout, marked=significant, title=outlined),
+    )
+    if layout.located:
+        shown = np.where(significant, changes, 0.0) if any_found else changes
+        kind = f"{title}, {f'q ≤ {level:g}' if any_found else 'none significant'}"
+        yield "differences_brain", partial(_brain, shown, layout, open_ways, title=kind)
+    yield "permutations", partial(_permutations, comparison)
+
+
+def _permutations(comparison: Comparison) -> Figure:
+    found = comparison.differences
+    figure = _figure(6.0, 3.6)
+    if found is not None:
+        highest = float(np.abs(found.edges["statistic"]).max(initial=0.0))
+        viz.plot_permutations(
+            figure.add_subplot(),
+            found.null["highest"],
+            {"most different edge": highest},
+            level=comparison.settings.level,
+            label="largest statistic of all edges",
+        )
+    return figure
+
+
+def _changes(comparison: Comparison) -> tuple[Array, Marks, Marks]:
+    """Find changes per standard deviation, which are significant, whose arrows are undecided."""
+    table = tables.differences(comparison)
+    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
+    where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
+    shape = len(place), len(place)
+    changes, significant, open_ways = np.zeros(shape), np.zeros(shape, bool), np.zeros(shape, bool)
+    changes[where] = table["difference_std"]
+    significant[where] = table["q"] <= comparison.settings.level
+    open_ways[where] = table["direction"].isin(UNDECIDED)
+    return changes, significant, open_ways
+
+
+def _accuracy(comparison: Comparison) -> Iterator[Plan]:
+    if comparison.accuracy is not None:
+        yield "accuracy", partial(_methods, comparison.accuracy, comparison.settings.level)
+        if len(comparison.accuracy.gammas):
+            yield "sparsity", partial(_sparsity, comparison.accuracy, comparison.settings.level)
+
+
+def _methods(found: Accuracy, level: float) -> Figure:
+    table = found.table(level)
+    table = table[table["metric"] == METRICS[0]]
+    figure = _figure(6.4, 1.4 + 0.32 * len(table))
+    viz.plot_accuracy(figure.add_subplot(), table, ours=(OURS, REFINED), chance=found.chance)
+    return figure
+
+
+def _sparsity(found: Accuracy, level: float) -> Figure:
+    figure = _figure(6.0, 3.8)
+    viz.plot_sparsity(figure.add_subplot(), found.sparsity(level), chance=found.chance)
+    return figure
+
+
+def _refinements(comparison: Comparison) -> Iterator[Plan]:
+    count = max((len(changes) for changes in comparison.refinements.values()), default=0)
+    if count:
+        yield "refinements", partial(_moves, comparison, min(count, CHANGES))
+
+
+def _moves(comparison: Comparison, count: int) -> Figure:
+    figure = _figure(6.6, 1.6 + 0.17 * count)
+    viz.plot_changes(figure.add_subplot(), comparison.refinements, top=CHANGES)
+    return figure
+
+
+def _matrix(weights: Array, layout: Layout, **more: Any) -> Figure:
+    figure = _figure(7.0, 7.0)
+    viz.plot_matrix(figure.add_subplot(), weights, layout.names, layout.lobes, **more)
+    return figure
+
+
+def _brain(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Figure:
+    figure = Figure(figsize=(10.0, 5.0))
+    viz.plot_glass_brain(
+        figure,
+        weights,
+        layout.coordinates,
+        reversible=open_ways,
+        names=layout.names,
+        strongest=EDGES_IN_BRAIN,
+        **more,
+    )
+    return figure
+
+
+def _circle(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Figure:
+    figure = _figure(8.0, 8.0)
+    viz.plot_circle(
+        figure.add_subplot(),
+        weights,
+        layout.names,
+        layout.lobes,
+        reversible=open_ways,
+        hemispheres=layout.hemispheres,
+        **more,
+    )
+    return figure
+
+
+def _figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")

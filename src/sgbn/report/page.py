@@ -1,0 +1,208 @@
+"""The report: one HTML file with all that it needs, which opens anywhere and loads nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from sgbn.comparison import Comparison
+from sgbn.comparison.preparation import digest
+from sgbn.comparison.summary import summarise
+from sgbn.report import assets, sections
+from sgbn.report.cohort_section import cohort_section
+from sgbn.report.figures import Pictures
+from sgbn.report.methods import describe_methods
+from sgbn.report.names import file_names
+from sgbn.report.references import REFERENCES, software
+from sgbn.report.views import payload
+from sgbn.runs import versions, write_atomically
+
+PAPER = "zhou2016"
+STATIC_BYTES = 1_400_000  # of pictures of networks: a page stays small, and files have them all
+# Letters with which a text would leave its script element, or end a line of JavaScript
+UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+class Shown(NamedTuple):
+    """A figure of the page."""
+
+    address: str
+    alt: str
+    caption: str
+
+
+def render_report(
+    comparison: Comparison, command: str = "", pictures: Pictures | None = None
+) -> str:
+    """Make the report of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    command : str
+        What was typed to make it, for those who want to repeat it.
+    pictures : Pictures, optional
+        Its figures, where they serve for more than the report and need not be drawn twice.
+
+    Returns
+    -------
+    str
+        HTML. The same comparison gives the same text.
+    """
+    drawn = Pictures(comparison) if pictures is None else pictures
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        **_found(comparison),
+        **_about(comparison, command),
+        **_libraries(),
+        pictures=_pictures(comparison, drawn),
+        static_views=_static_views(comparison, drawn),
+        network_data=script_data(payload(comparison)),
+    )
+
+
+def write_report(comparison: Comparison, path: str | Path, command: str = "") -> Path:
+    """Write the report of a comparison to a file, which is whole or absent; see `render_report`."""
+    target = Path(path)
+    page = render_report(comparison, command).encode()
+    write_atomically(target, lambda stream: stream.write(page))
+    return target
+
+
+def script_data(content: Any) -> Markup:
+    """JSON that can stand in a script element, whatever its texts are."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(UNSAFE))
+
+
+def _found(comparison: Comparison) -> dict[str, Any]:
+    """Collect the results, section by section."""
+    return {
+        "title": " and ".join(comparison.groups),
+        "groups": comparison.groups,
+        "reference": comparison.reference,
+        "level": f"{comparison.settings.level:g}",
+        "percent": f"{100 * comparison.settings.level:g} %",
+        "simulated": bool(comparison.truth),
+        "paired": comparison.cohort.pair is not None,
+        "skipped": dict(comparison.skipped),
+        "statements": summarise(comparison),
+        "cohort": cohort_section(comparison),
+        "differences": sections.differences_section(comparison),
+        "edges": sections.edges_table(comparison),
+        "accuracy": sections.accuracy_section(comparison),
+        "refinements": sections.refinements_table(comparison),
+        "subjects": sections.subjects_table(comparison),
+    }
+
+
+def _about(comparison: Comparison, command: str) -> dict[str, Any]:
+    """How it was done, and how it can be done again."""
+    settings = {
+        name: value for name, value in asdict(comparison.settings).items() if value is not None
+    }
+    return {
+        "methods": describe_methods(comparison),
+        "paper": REFERENCES[PAPER],
+        "program": software(versions()["sgbn"]),
+        "learned": sections.networks_table(comparison),
+        "seconds": sections.time_table(comparison),
+        "skipped_steps": sections.skipped_steps(comparison),
+        "warnings": comparison.warnings,
+        "versions": versions(),
+        "command": command,
+        "seed": comparison.settings.seed,
+        "config": tomli_w.dumps(settings),
+        "learner": repr(next(iter(comparison.learners.values()))),
+        "digest": digest(comparison.cohort),
+    }
+
+
+def _libraries() -> dict[str, Markup]:
+    """Scripts and styles, which go into the page as they are."""
+    texts = {
+        "tables_style": assets.tables_style(),
+        "page_style": assets.own_file("report.css") + assets.own_file("networks.css"),
+        "plotly": assets.plotly_script(),
+        "tables_script": assets.tables_script(),
+        "page_script": assets.own_file("report.js"),
+        "networks_script": assets.own_file("networks.js"),
+    }
+    return {name: Markup(text) for name, text in texts.items()}
+
+
+def _pictures(comparison: Comparison, drawn: Pictures) -> dict[str, Shown]:
+    """Figures that the page shows to everyone, by name."""
+    return {
+        name: Shown(drawn.address(name), *words)
+        for name, words in _words(comparison).items()
+        if name in drawn
+    }
+
+
+def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    """Text alternative and caption of each figure."""
+    change = f"from {comparison.groups[0]} to {comparison.groups[-1]}"
+    return {
+        "differences_matrix": (
+            f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
+            f"Changes {change}, per standard deviation: from the region of the row to that of the "
+            "column. Significant ones are outlined.",
+        ),
+        "permutations": (
+            "Histogram of the largest statistic of all edges over the permutations, with that of "
+            "the data and the threshold.",
+            "What chance gives: the largest statistic of all edges in each permutation. An edge "
+            "whose statistic is beyond the dashed line is significant family-wise.",
+        ),
+        "accuracy": (
+            "Balanced accuracy of each classifier with its interval. The table has its numbers.",
+            "Balanced accuracy in unseen subjects, with intervals. The dashed line is a guess.",
+        ),
+        "sparsity": (
+            "Balanced accuracy over the number of edges of a network.",
+            "Balanced accuracy of networks from dense to sparse, in the first repeat.",
+        ),
+        "refinements": (
+            "Changes of the most changed weights by each method. The table has its numbers.",
+            "Weights that move most when the networks are made to tell the groups apart. A bias is "
+            "a shift of the region by itself.",
+        ),
+    }
+
+
+def _static_views(comparison: Comparison, drawn: Pictures) -> Markup:
+    """Pictures of the networks, for where no 3-D view can be drawn."""
+    safe = file_names(comparison.groups)
+    titles = {"differences": "Differences between the groups"}
+    titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
+    shown, left_out, room = [], 0, STATIC_BYTES
+    for stem, title in titles.items():
+        name = f"{stem}_brain" if f"{stem}_brain" in drawn else f"{stem}_circle"
+        if name in drawn:
+            address = drawn.address(name)
+            room -= len(address)
+            if room >= 0:
+                shown.append(Shown(address, f"{title}, as arrows.", title))
+            else:
+                left_out += 1
+    template = _environment().get_template("pictures.html.j2")
+    return Markup(template.render(pictures=shown, left_out=left_out))
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("sgbn.report", assets.TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

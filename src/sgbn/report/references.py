@@ -1,0 +1,216 @@
+"""Works that the methods paragraph cites: as a line of a list and as BibTeX."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+OTHERS = "others"  # how BibTeX says that there are more authors
+
+
+class Reference(NamedTuple):
+    """One work.
+
+    Attributes
+    ----------
+    key : str
+        Of BibTeX.
+    kind : str
+        "article", "book" or "software".
+    authors : tuple of str
+        Each as "Family, Given".
+    where : str
+        Journal, publisher, or version of a program.
+    """
+
+    key: str
+    kind: str
+    authors: tuple[str, ...]
+    title: str
+    where: str
+    year: int | None = None
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+    doi: str = ""
+
+    @property
+    def text(self) -> str:
+        """Line of a list of references."""
+        names = [_short(name) for name in self.authors]
+        place = f"{self.where} {self.volume}" if self.volume else self.where
+        place += f"({self.issue})" if self.issue else ""
+        place += f", {self.pages.replace('--', '–')}" if self.pages else ""
+        end = f" doi:{self.doi}" if self.doi else ""
+        when = f" ({self.year})" if self.year else ""
+        return f"{', '.join(names)}{when}. {self.title}. {place}.{end}"
+
+    @property
+    def bibtex(self) -> str:
+        """Entry of a BibTeX file."""
+        home = {"book": "publisher", "software": "note"}.get(self.kind, "journal")
+        fields = {
+            "author": " and ".join(self.authors),
+            "title": f"{{{self.title}}}",
+            home: self.where.replace("&", r"\&"),
+            "year": str(self.year or ""),
+            "volume": self.volume,
+            "number": self.issue,
+            "pages": self.pages,
+            "doi": self.doi,
+        }
+        lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+        return f"@{self.kind}{{{self.key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _short(name: str) -> str:
+    """Family name with initials."""
+    if name == OTHERS:
+        return "et al."
+    family, _, given = name.strip("{}").partition(", ")
+    initials = "".join(part[0] for part in given.replace("-", " ").split())
+    return f"{family} {initials}".strip()
+
+
+_WORKS = (
+    Reference(
+        "zhou2016",
+        "article",
+        ("Zhou, Luping", "Wang, Lei", "Liu, Lingqiao", "Ogunbona, Philip", "Shen, Dinggang"),
+        "Learning Discriminative Bayesian Networks from High-dimensional Continuous "
+        "Neuroimaging Data",
+        "IEEE Transactions on Pattern Analysis and Machine Intelligence",
+        2016,
+        "38",
+        "11",
+        "2269--2283",
+        "10.1109/TPAMI.2015.2511754",
+    ),
+    Reference(
+        "chen2008",
+        "article",
+        ("Chen, Jiahua", "Chen, Zehua"),
+        "Extended Bayesian information criteria for model selection with large model spaces",
+        "Biometrika",
+        2008,
+        "95",
+        "3",
+        "759--771",
+        "10.1093/biomet/asn034",
+    ),
+    Reference(
+        "johnson2007",
+        "article",
+        ("Johnson, W. Evan", "Li, Cheng", "Rabinovic, Ariel"),
+        "Adjusting batch effects in microarray expression data using empirical Bayes methods",
+        "Biostatistics",
+        2007,
+        "8",
+        "1",
+        "118--127",
+        "10.1093/biostatistics/kxj037",
+    ),
+    Reference(
+        "fortin2018",
+        "article",
+        ("Fortin, Jean-Philippe", "Cullen, Nicholas", "Sheline, Yvette I.", OTHERS),
+        "Harmonization of cortical thickness measurements across scanners and sites",
+        "NeuroImage",
+        2018,
+        "167",
+        "",
+        "104--120",
+        "10.1016/j.neuroimage.2017.11.024",
+    ),
+    Reference(
+        "shah2013",
+        "article",
+        ("Shah, Rajen D.", "Samworth, Richard J."),
+        "Variable selection with error control: another look at stability selection",
+        "Journal of the Royal Statistical Society: Series B",
+        2013,
+        "75",
+        "1",
+        "55--80",
+        "10.1111/j.1467-9868.2011.01034.x",
+    ),
+    Reference(
+        "freedman1983",
+        "article",
+        ("Freedman, David", "Lane, David"),
+        "A nonstochastic interpretation of reported significance levels",
+        "Journal of Business & Economic Statistics",
+        1983,
+        "1",
+        "4",
+        "292--298",
+        "10.1080/07350015.1983.10509354",
+    ),
+    Reference(
+        "westfall1993",
+        "book",
+        ("Westfall, Peter H.", "Young, S. Stanley"),
+        "Resampling-Based Multiple Testing: Examples and Methods for p-Value Adjustment",
+        "Wiley",
+        1993,
+    ),
+    Reference(
+        "storey2003",
+        "article",
+        ("Storey, John D.", "Tibshirani, Robert"),
+        "Statistical significance for genomewide studies",
+        "Proceedings of the National Academy of Sciences",
+        2003,
+        "100",
+        "16",
+        "9440--9445",
+        "10.1073/pnas.1530509100",
+    ),
+    Reference(
+        "zalesky2010",
+        "article",
+        ("Zalesky, Andrew", "Fornito, Alex", "Bullmore, Edward T."),
+        "Network-based statistic: identifying differences in brain networks",
+        "NeuroImage",
+        2010,
+        "53",
+        "4",
+        "1197--1207",
+        "10.1016/j.neuroimage.2010.06.041",
+    ),
+    Reference(
+        "nadeau2003",
+        "article",
+        ("Nadeau, Claude", "Bengio, Yoshua"),
+        "Inference for the generalization error",
+        "Machine Learning",
+        2003,
+        "52",
+        "3",
+        "239--281",
+        "10.1023/A:1024068626366",
+    ),
+    Reference(
+        "pedregosa2011",
+        "article",
+        ("Pedregosa, Fabian", "Varoquaux, Gaël", "Gramfort, Alexandre", OTHERS),
+        "Scikit-learn: Machine Learning in Python",
+        "Journal of Machine Learning Research",
+        2011,
+        "12",
+        "",
+        "2825--2830",
+    ),
+)
+
+REFERENCES = {work.key: work for work in _WORKS}
+
+
+def software(version: str) -> Reference:
+    """Make the reference to this package."""
+    return Reference(
+        "sgbn",
+        "software",
+        ("{the sgbn developers}",),
+        "sgbn: sparse Gaussian Bayesian networks, one directed network per group",
+        f"Version {version}",
+    )

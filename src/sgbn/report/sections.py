@@ -1,0 +1,298 @@
+"""What each section of the page shows of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.comparison import Comparison, tables
+from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.compare import STEPS
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.exceptions import InputError
+from sgbn.report.cells import Field, Table, cell, interval_text, make_table
+from sgbn.report.hints import HINTS
+
+POWER = 0.8
+FAMILY_WISE, DISCOVERED, NOT_FOUND = "yes, family-wise", "yes, by q", "no"
+
+
+def differences_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Collect tested edges and what they add up to; None if nothing was tested."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
+        return None
+    table = tables.differences(comparison)
+    return {
+        "table": differences_table(comparison, table),
+        "tested": len(table),
+        "significant": int((table["q"] <= level).sum()),
+        "family_wise": int((table["p_fwer"] <= level).sum()),
+        "undecided": int(((table["q"] <= level) & (table["direction"] == "reversible")).sum()),
+        "global_p": cell(found.global_p, "p").text,
+        "permutations": found.n_permutations,
+        "smallest": f"{1 / (found.n_permutations + 1):.2g}",
+        "detectable": detectable(comparison),
+        "components": components_table(comparison),
+        "hubs": hubs_table(comparison),
+        "lobes": lobes_table(comparison),
+        "first": found.groups[0],
+        "last": found.groups[-1],
+        "groups": len(found.groups),
+    }
+
+
+def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
+    """List tested edges, the significant first."""
+    level = comparison.settings.level
+    found = np.where(table["q"] <= level, DISCOVERED, NOT_FOUND)
+    table = table.assign(found=np.where(table["p_fwer"] <= level, FAMILY_WISE, found))
+    order = [FAMILY_WISE, DISCOVERED, NOT_FOUND]
+    table = table.iloc[np.argsort(table["found"].map(order.index), kind="stable")].copy()
+    groups = comparison.groups
+    fields = [
+        Field("found", "differs"),
+        *(Field("source", "from"), Field("target", "to")),
+        Field("difference_std", "change per SD", "number"),
+        Field("q", "q", "p"),
+        Field("p_fwer", "p, family-wise", "p"),
+        Field("direction", "the arrow rests on"),
+        *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
+        Field("difference", "change", "number"),
+        Field("statistic", "statistic", "number"),
+        Field("p", "p", "p"),
+        Field("error", "Monte-Carlo error", "number"),
+        *(_confidence(group) for group in groups),
+        *(Field(f"{tables.TRUE}{group}", f"true weight, {group}", "number") for group in groups),
+        Field("true_change", "truly differs"),
+        *(Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")),
+    ]
+    if "true_change" in table:
+        table["true_change"] = np.where(table["true_change"], "yes", "no")
+    caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
+    return make_table("differences-table", caption, table, fields, mark=_found_mark)
+
+
+def detectable(comparison: Comparison) -> str:
+    """Say which change would have been found."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
+        return ""
+    try:
+        effects = found.detectable(POWER, level)
+    except InputError as error:
+        return str(error)
+    if not len(effects):
+        return ""
+    low, middle, high = np.quantile(effects, (0.1, 0.5, 0.9))
+    return (
+        f"With these subjects, a change of {middle:.2f} standard deviations (of the target, per "
+        f"one of the source) would have been found family-wise with {POWER:.0%} probability at "
+        f"half of the edges; it takes {low:.2f} at the easiest tenth of them and {high:.2f} at the "
+        "hardest. Smaller changes may be there, unseen."
+    )
+
+
+def components_table(comparison: Comparison) -> Table:
+    """List connected sets of changed edges."""
+    table = tables.components(comparison)
+    words = {1: "stronger", -1: "weaker", 0: "any"}
+    table = table.assign(sign=table["sign"].map(words))
+    fields = [
+        Field("component", "set", "count"),
+        Field("sign", "change", hint=""),
+        Field("strength", "strength", "number"),
+        Field("p_fwer", "p, family-wise", "p"),
+        *(Field("source", "from"), Field("target", "to")),
+    ]
+    caption = "Connected sets of edges that change together"
+    return make_table("components", caption, table, fields, mark=_by_p(comparison))
+
+
+def hubs_table(comparison: Comparison) -> Table:
+    """List changes of the strength of regions."""
+    fields = [
+        *(Field("region", "region"), Field("kind", "edges that go")),
+        Field("difference", "change of strength", "number"),
+        Field("z", "z", "number"),
+        Field("p_fwer", "p, family-wise", "p"),
+        Field("error", "Monte-Carlo error", "number"),
+    ]
+    return make_table(
+        "hubs",
+        "Regions: strength of edges in and out",
+        tables.hubs(comparison),
+        fields,
+        mark=_by_p(comparison),
+    )
+
+
+def lobes_table(comparison: Comparison) -> Table:
+    """List changes from lobe to lobe."""
+    fields = [
+        *(Field("source", "from lobe"), Field("target", "to lobe"), Field("kind", "of edges")),
+        *(Field("difference", "change", "number"), Field("z", "z", "number")),
+        Field("p_fwer", "p, family-wise", "p"),
+        Field("error", "Monte-Carlo error", "number"),
+    ]
+    return make_table(
+        "lobes",
+        "Lobes: strength and number of edges",
+        tables.lobes(comparison),
+        fields,
+        mark=_by_p(comparison),
+    )
+
+
+def edges_table(comparison: Comparison) -> Table:
+    """All edges of the networks."""
+    fields = [
+        Field("group", "group"),
+        *(Field("source", "from"), Field("target", "to")),
+        *(Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")),
+        Field("weight_std", "weight per SD", "number"),
+        Field("weight", "weight", "number"),
+        Field("direction", "the arrow rests on"),
+        Field("adjacent", "confidence", "share"),
+        Field("this_way", "this way", "share"),
+        Field("sign", "this sign", "share"),
+        Field("true_weight_std", "true weight per SD", "number"),
+    ]
+    caption = "Edges of all networks, the strongest of each group first"
+    return make_table("edges-table", caption, tables.edges(comparison), fields)
+
+
+def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Scores of the classifiers; None if none was tried."""
+    found = comparison.accuracy
+    if found is None:
+        return None
+    n_folds, n_repeats = int(found.folds.max()) + 1, len(found.folds)
+    beside = None
+    if COVARIATES_ALONE in found.probabilities and OURS in found.probabilities:
+        gain = found.difference(OURS, COVARIATES_ALONE)
+        beside = interval_text(gain.mean, *gain.interval(1 - comparison.settings.level))
+    return {
+        "table": accuracy_table(comparison),
+        "chance": f"{found.chance:.2f}",
+        "folds": n_folds,
+        "repeats": n_repeats,
+        "gain": beside,
+        "select": comparison.settings.select,
+        "interval": f"{1 - comparison.settings.level:.0%}",
+        "covariates_alone": COVARIATES_ALONE,
+    }
+
+
+def accuracy_table(comparison: Comparison) -> Table:
+    """One row a classifier, one column a score, with intervals; the best first."""
+    table = tables.accuracy(comparison)
+    table["text"] = [
+        interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)
+    ]
+    wide = table.pivot_table(index="method", columns="metric", values="text", aggfunc="first")
+    means = table[table["metric"] == METRICS[0]].set_index("method")["mean"]
+    wide = wide.loc[means.sort_values(ascending=False, kind="stable").index].reset_index()
+    fields = [Field("method", "classifier"), *(Field(name, name) for name in METRICS)]
+    return make_table(
+        "accuracy-table",
+        "Scores in subjects that were not seen in training",
+        wide,
+        fields,
+        mark=_method_mark,
+        searched=False,
+    )
+
+
+def refinements_table(comparison: Comparison) -> Table | None:
+    """How the refinements move the weights; None without any."""
+    table = tables.refinements(comparison)
+    if table.empty:
+        return None
+    fields = [
+        *(Field("method", "method"), Field("class", "group")),
+        *(Field("source", "from"), Field("target", "to")),
+        Field("before", "before", "number"),
+        *(Field("after", "after", "number"), Field("difference", "change", "number")),
+        Field("rank", "rank", "count"),
+    ]
+    return make_table("refinements-table", "Weights before and after", table, fields)
+
+
+def subjects_table(comparison: Comparison) -> Table:
+    """Subjects, as they come."""
+    table = tables.subjects(comparison)
+    if "predicted" in table:
+        right = table["predicted"] == table["group"]
+        table.insert(3, "right", np.where(right, "yes", "no"))
+    groups = () if comparison.accuracy is None else comparison.accuracy.groups
+    fields = [
+        *(Field("subject", "subject"), Field("group", "group")),
+        Field("predicted", "predicted"),
+        Field("right", "as it is"),
+        *(Field(f"probability_{group}", f"probability, {group}", "share") for group in groups),
+        Field("because", "what spoke for it", "prose"),
+        Field("deviation_p", "p of deviation", "p"),
+        Field("farthest_region", "farthest region"),
+        Field("farthest_z", "its z", "number"),
+    ]
+    return make_table("subjects-table", "Subjects", table, fields)
+
+
+def networks_table(comparison: Comparison) -> Table:
+    """How the network of each group was learned."""
+    rows = []
+    for group, learner in comparison.learners.items():
+        kinds = np.asarray(learner.edge_kinds_, dtype=str)
+        rows.append(
+            {
+                "group": group,
+                "subjects": comparison.cohort.sizes[group],
+                "edges": len(kinds),
+                "decided": int((kinds != "reversible").sum()),
+                "reversible": int((kinds == "reversible").sum()),
+                "gamma": getattr(learner, "gamma_", np.nan),
+                "score": getattr(learner, "score_", np.nan),
+            }
+        )
+    counts = [Field(name, name, "count") for name in ("subjects", "edges")]
+    fields = [
+        *(Field("group", "group"), *counts),
+        Field("decided", "arrows decided", "count"),
+        Field("reversible", "reversible", "count"),
+        *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
+    ]
+    return make_table("learned", "Networks", pd.DataFrame(rows), fields, searched=False)
+
+
+def time_table(comparison: Comparison) -> Table:
+    """Seconds of each step."""
+    rows = [(STEPS.get(step, step), took) for step, took in comparison.seconds.items()]
+    frame = pd.DataFrame(rows, columns=["step", "seconds"])
+    fields = [Field("step", "step"), Field("seconds", "seconds", "number")]
+    return make_table("seconds", "Time that the steps took", frame, fields, searched=False)
+
+
+def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
+    """List steps that could not be done, with their reasons."""
+    return [(STEPS.get(step, step), reason) for step, reason in comparison.skipped.items()]
+
+
+def _confidence(group: str) -> Field:
+    return Field(f"adjacent_{group}", f"confidence, {group}", "share", HINTS["adjacent"])
+
+
+def _found_mark(row: Mapping[str, Any]) -> str:
+    return "" if row["found"] == NOT_FOUND else "found"
+
+
+def _by_p(comparison: Comparison) -> Any:
+    """Mark of rows that are significant family-wise."""
+    return lambda row: "found" if row["p_fwer"] <= comparison.settings.level else ""
+
+
+def _method_mark(row: Mapping[str, Any]) -> str:
+    return {OURS: "ours", COVARIATES_ALONE: "covariates"}.get(row["method"], "")

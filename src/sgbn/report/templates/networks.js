@@ -1,0 +1,512 @@
+// The interactive views of the networks: one state (the form) drives the brain and the matrix.
+(() => {
+"use strict";
+
+const MANY = 200;      // edges: of larger networks the strongest are shown first
+const BINS = 3;        // widths of lines: a trace has one width only
+const WIDTHS = [2, 3.5, 6];
+const HEADS = [3.5, 5];  // mm: head of an arrow of no weight, and more for the largest one
+const GAP = 2;         // mm between an arrow's tip and the centre of its region
+const DASH = 5;        // mm: a dash with its gap
+const DASHES = 14;     // of an arrow at most
+const NAME_PX = 11;    // a row of the matrix with fewer pixels has no room for its name
+const NARROW = 420;    // pixels
+const LOBE_PX = 13;
+const LONGEST = 24;    // characters of a name along an axis
+const FAINT = 0.35;    // share of the full colour that the smallest weight has
+const CAMERAS = {
+  left: {eye: {x: -1.5, y: 0, z: 0.1}, up: {x: 0, y: 0, z: 1}},
+  right: {eye: {x: 1.5, y: 0, z: 0.1}, up: {x: 0, y: 0, z: 1}},
+  top: {eye: {x: 0, y: 0, z: 1.5}, up: {x: 0, y: 1, z: 0}},
+  front: {eye: {x: 0, y: 1.5, z: 0.1}, up: {x: 0, y: 0, z: 1}},
+};
+const START = {eye: {x: -1.05, y: 0.75, z: 0.8}, up: {x: 0, y: 0, z: 1}};
+
+const element = (id) => document.getElementById(id);
+if (!element("network-data")) return;
+const data = JSON.parse(element("network-data").textContent);
+const nodes = data.nodes, m = nodes.name.length;
+// Plotly reads tags and entities in texts
+const escaped = (text) => String(text)
+  .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const names = nodes.name.map(escaped);
+const signed = (value) => value === null || value === undefined ? "none"
+  : (value > 0 ? "+" : value < 0 ? "\u2212" : "") + Math.abs(value).toFixed(2);
+const percent = (share) => share === null || share === undefined ? "unknown" : Math.round(100 * share) + " %";
+
+// ---------- what can be chosen, and which edges it has
+
+const lookups = data.networks.map((network) => {
+  const found = new Map();
+  network.source.forEach((source, k) => found.set(source * m + network.target[k], k));
+  return found;
+});
+
+function groupEdges(group) {
+  const network = data.networks[group];
+  return {
+    source: network.source, target: network.target, kind: network.kind,
+    value: network.weight, confidence: network.adjacent,
+    total: network.source.length, keep: () => true,
+    text: (k) => arrowText(network, k) + data.groups.map((name, other) =>
+      "<br>weight in " + escaped(name) + ": " + weightIn(other, network.source[k], network.target[k])
+    ).join("") + "<br>arrow: " + escaped(data.kinds[network.kind[k]].name) + groupConfidence(network, k),
+  };
+}
+
+function differenceEdges(other, onlySignificant) {
+  const found = data.differences;
+  const keep = (k) => !onlySignificant || (found.q[k] !== null && found.q[k] <= data.level);
+  let total = 0;
+  for (let k = 0; k < found.source.length; k++) total += keep(k);
+  return {
+    source: found.source, target: found.target, kind: found.kind,
+    value: found.changes[other - 1], confidence: surer(found.adjacent), total, keep,
+    text: (k) => arrowText(found, k)
+      + "<br>change: " + signed(found.changes[other - 1][k])
+      + data.groups.map((name, g) => "<br>weight in " + escaped(name) + ": " + signed(found.weights[g][k])
+        + (found.adjacent[g] ? " (joined in " + percent(found.adjacent[g][k]) + " of half samples)" : "")).join("")
+      + "<br>false discovery rate q: " + found.q[k] + ", family-wise p: " + found.p_fwer[k]
+      + (data.groups.length > 2 ? "<br>(of any difference between the groups)" : "")
+      + "<br>arrow: " + escaped(data.kinds[found.kind[k]].name),
+  };
+}
+
+function arrowText(edges, k) {
+  const s = edges.source[k], t = edges.target[k];
+  const lobe = (node) => escaped(data.lobes[nodes.lobe[node]].name);
+  return "<b>" + names[s] + " \u2192 " + names[t] + "</b><br>" + lobe(s) + " \u2192 " + lobe(t);
+}
+
+function weightIn(group, source, target) {
+  const weights = data.networks[group].weight;
+  const there = lookups[group].get(source * m + target), back = lookups[group].get(target * m + source);
+  if (there !== undefined) return signed(weights[there]);
+  return back === undefined ? "no edge" : signed(weights[back]) + ", the other way round";
+}
+
+function groupConfidence(network, k) {
+  if (!network.adjacent) return "";
+  return "<br>joined in " + percent(network.adjacent[k]) + " of half samples"
+    + (network.adjacent[k] ? ", this way in " + percent(network.this_way[k]) + " of these" : "");
+}
+
+function surer(columns) {
+  if (columns.some((column) => !column)) return null;
+  return columns[0].map((_, k) => Math.max(...columns.map((column) => column[k])));
+}
+
+const choices = data.groups.map((name, group) => ({
+  label: "Network of " + name, unit: "weight per sd", none: "This network has no edge.", edges: groupEdges(group),
+}));
+if (data.differences) {
+  for (const [title, only] of [["Significant differences: ", true], ["Differences, all that were tested: ", false]]) {
+    data.groups.slice(1).forEach((name, k) => choices.push({
+      label: title + name + " \u2212 " + data.groups[0] + (only ? " (q \u2264 " + data.level + ")" : ""),
+      unit: "change per sd", edges: differenceEdges(k + 1, only),
+      none: only ? "No difference is significant: there is no edge to show." : "No edge was tested.",
+    }));
+  }
+}
+
+// ---------- the form
+
+const control = (name) => element("networks-" + name);
+
+function addOption(select, value, label) {
+  const option = document.createElement("option");
+  option.value = value;
+  option.textContent = label;
+  select.append(option);
+}
+
+function fillForm() {
+  choices.forEach((choice, k) => addOption(control("what"), k, choice.label + " \u2013 " + edgeCount(choice.edges.total)));
+  data.lobes.forEach((lobe, k) => {
+    addOption(control("from"), k, lobe.name);
+    addOption(control("to"), k, lobe.name);
+  });
+  nodes.name.forEach((name) => addOption(control("regions"), name, name));
+  data.kinds.forEach((kind, k) => {
+    const label = document.createElement("label"), box = document.createElement("input");
+    Object.assign(box, {type: "checkbox", value: k, checked: true, defaultChecked: true, name: "kind", autocomplete: "off"});
+    label.append(box, kind.name + (kind.solid ? " (solid line)" : " (dashed line)"));
+    control("kinds").append(label);
+  });
+}
+
+const edgeCount = (count) => count + (count === 1 ? " edge" : " edges");
+
+function fitSliders() {
+  const edges = choices[control("what").value].edges, sizes = [];
+  for (let k = 0; k < edges.source.length; k++) if (edges.keep(k)) sizes.push(Math.abs(edges.value[k]));
+  sizes.sort((a, b) => b - a);
+  const slider = control("weight");
+  slider.max = sizes.length ? Math.max(0.01, Math.floor(sizes[0] * 100) / 100) : 1;
+  slider.value = sizes.length > MANY ? Math.ceil(sizes[MANY - 1] * 100) / 100 : 0;
+  control("confidence").disabled = !edges.confidence;
+}
+
+function readState() {
+  const lobe = (name) => control(name).value === "" ? -1 : Number(control(name).value);
+  const state = {
+    choice: choices[control("what").value],
+    least: Number(control("weight").value),
+    confidence: control("confidence").disabled ? 0 : Number(control("confidence").value) / 100,
+    from: lobe("from"), to: lobe("to"), sign: Number(control("sign").value),
+    kinds: data.kinds.map((_, k) => control("kinds").querySelector('input[value="' + k + '"]').checked),
+    regions: chosenRegions(control("region").value.trim()),
+  };
+  control("weight-value").textContent = state.least.toFixed(2);
+  control("confidence-value").textContent = control("confidence").disabled
+    ? "(not computed)" : Math.round(100 * state.confidence) + " %";
+  return state;
+}
+
+// Null for all; the region of that name, else those whose names have the text in them
+function chosenRegions(text) {
+  if (!text) return null;
+  const exact = nodes.name.indexOf(text), part = text.toLowerCase();
+  return exact >= 0 ? nodes.name.map((_, k) => k === exact)
+    : nodes.name.map((name) => name.toLowerCase().includes(part));
+}
+
+function shownEdges(state) {
+  const edges = state.choice.edges, shown = [];
+  for (let k = 0; k < edges.source.length; k++) {
+    const s = edges.source[k], t = edges.target[k], value = edges.value[k];
+    if (edges.keep(k) && Math.abs(value) >= state.least && value * state.sign >= 0
+        && (!state.confidence || edges.confidence[k] >= state.confidence - 1e-9)
+        && (state.from < 0 || nodes.lobe[s] === state.from) && (state.to < 0 || nodes.lobe[t] === state.to)
+        && state.kinds[edges.kind[k]] && (!state.regions || state.regions[s] || state.regions[t])) {
+      shown.push({s, t, value, solid: data.kinds[edges.kind[k]].solid, text: edges.text(k)});
+    }
+  }
+  return shown;
+}
+
+function announce(state, shown) {
+  const {edges, none} = state.choice;
+  let text = edges.total ? shown.length + " of " + edgeCount(edges.total) + " shown." : none;
+  if (state.regions && !state.regions.includes(true)) text += " No region has this in its name.";
+  const nowhere = shown.filter((edge) => !placed(edge.s) || !placed(edge.t)).length;
+  if (nowhere && views.brain) text += " " + nowhere + " in the matrix only: their regions have no coordinates.";
+  control("count").textContent = text;
+}
+
+// ---------- colours of the theme
+
+function theme() {
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const colour = (name) => {
+    probe.style.color = "var(--" + name + ")";
+    return getComputedStyle(probe).color;
+  };
+  const found = {font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink")}};
+  for (const name of ["ink", "paper", "muted", "line", "panel", "positive", "negative"]) found[name] = colour(name);
+  probe.remove();
+  return found;
+}
+
+function mixed(colour, other, share) {
+  const read = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const a = read(colour), b = read(other);
+  return "rgb(" + a.map((part, k) => Math.round(share * part + (1 - share) * b[k])).join(",") + ")";
+}
+
+// ---------- the brain
+
+const placed = (node) => nodes.x[node] !== null;
+
+function brainTraces(state, shown, look) {
+  const limit = largest(state.choice.edges), drawn = shown.filter((edge) => placed(edge.s) && placed(edge.t));
+  return [...hemispheres(look), ...lines(drawn, limit, look), ...heads(drawn, limit, look),
+    ...regionTraces(drawn, look), ...legendLines(look)];
+}
+
+function largest(edges) {
+  let limit = 0;
+  for (let k = 0; k < edges.value.length; k++) if (edges.keep(k)) limit = Math.max(limit, Math.abs(edges.value[k]));
+  return limit || 1;
+}
+
+const hemispheres = (look) => data.mesh.map((half) => ({
+  type: "mesh3d", ...half, color: look.muted, opacity: 0.06, hoverinfo: "skip", showlegend: false,
+  lighting: {ambient: 0.75, diffuse: 0.5, specular: 0.05}, flatshading: false,
+}));
+
+// An arrow's points `at` a distance in mm, the length of its `line`, the tip and the vector of its head
+function arrow(edge, limit) {
+  const from = ["x", "y", "z"].map((axis) => nodes[axis][edge.s]);
+  const way = ["x", "y", "z"].map((axis, k) => nodes[axis][edge.t] - from[k]);
+  const length = Math.hypot(...way) || 1;
+  const head = Math.min(HEADS[0] + HEADS[1] * Math.abs(edge.value) / limit, length / 2);
+  const at = (distance) => from.map((place, k) => place + way[k] * distance / length);
+  return {at, line: length - GAP - 0.8 * head, tip: at(length - GAP), vector: way.map((part) => part * head / length)};
+}
+
+// Points of an arrow's line, with gaps after each piece. Plotly's own dashes are uneven: they get
+// as long as the way from one line to the next
+function linePoints({at, line}, solid) {
+  const gap = [null, null, null];
+  if (solid) return [at(0), at(line / 2), at(line), gap];
+  const count = Math.max(2, Math.min(DASHES, Math.round(line / DASH))), points = [];
+  for (let k = 0; k < count; k++) points.push(at(line * k / count), at(line * (k + 0.6) / count), gap);
+  return points;
+}
+
+function lines(drawn, limit, look) {
+  const traces = [];
+  for (const sign of [1, -1]) for (const solid of [true, false]) for (let bin = 0; bin < BINS; bin++) {
+    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign && edge.solid === solid
+      && Math.min(BINS - 1, Math.floor(BINS * Math.abs(edge.value) / limit)) === bin);
+    if (!own.length) continue;
+    const trace = {type: "scatter3d", mode: "lines", x: [], y: [], z: [], hovertext: [], hoverinfo: "text", showlegend: false,
+      meta: solid ? "solid edges" : "dashed edges", line: {color: sign > 0 ? look.positive : look.negative, width: WIDTHS[bin]}};
+    for (const edge of own) {
+      for (const point of linePoints(arrow(edge, limit), solid)) {
+        ["x", "y", "z"].forEach((axis, k) => trace[axis].push(point[k]));
+        trace.hovertext.push(edge.text);
+      }
+    }
+    traces.push(trace);
+  }
+  return traces;
+}
+
+function heads(drawn, limit, look) {
+  return [1, -1].flatMap((sign) => {
+    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign);
+    if (!own.length) return [];
+    const colour = sign > 0 ? look.positive : look.negative;
+    const trace = {type: "cone", anchor: "tip", sizemode: "raw", sizeref: 1, showscale: false, showlegend: false, meta: "heads",
+      colorscale: [[0, colour], [1, colour]], hoverinfo: "text", text: own.map((edge) => edge.text),
+      lighting: {ambient: 0.85, diffuse: 0.3, specular: 0}};
+    const arrows = own.map((edge) => arrow(edge, limit));
+    ["x", "y", "z"].forEach((axis, k) => { trace[axis] = arrows.map((one) => one.tip[k]); });
+    ["u", "v", "w"].forEach((axis, k) => { trace[axis] = arrows.map((one) => one.vector[k]); });
+    return [trace];
+  });
+}
+
+function regionTraces(drawn, look) {
+  const degree = new Uint16Array(m);
+  for (const edge of drawn) { degree[edge.s]++; degree[edge.t]++; }
+  return data.lobes.flatMap((lobe, number) => {
+    const own = nodes.name.map((_, k) => k).filter((k) => nodes.lobe[k] === number && placed(k));
+    if (!own.length) return [];
+    return [{type: "scatter3d", mode: "markers", name: escaped(lobe.name), meta: "regions",
+      x: own.map((k) => nodes.x[k]), y: own.map((k) => nodes.y[k]), z: own.map((k) => nodes.z[k]),
+      hoverinfo: "text", hovertext: own.map((k) => "<b>" + names[k] + "</b><br>" + escaped(lobe.name) + "<br>" + edgeCount(degree[k]) + " shown"),
+      marker: {opacity: 1, color: lobe.colour, symbol: lobe.symbol, size: own.map((k) => degree[k] ? 7 : 4), line: {color: look.ink, width: 1}}}];
+  });
+}
+
+function legendLines(look) {
+  const entry = (name, color, dash) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
+    line: {color, dash, width: 2}, hoverinfo: "skip", meta: "legend"});
+  const kinds = (solid) => data.kinds.filter((kind) => kind.solid === solid).map((kind) => escaped(kind.name)).join(", ");
+  const styles = [[true, "solid"], [false, "dot"]].filter(([solid]) => kinds(solid));
+  return [entry("positive", look.positive, "solid"), entry("negative", look.negative, "solid"),
+    ...styles.map(([solid, dash]) => entry((solid ? "solid: " : "dashed: ") + kinds(solid), look.ink, dash))];
+}
+
+function brainLayout(look) {
+  const axis = {visible: false, showspikes: false};
+  return {
+    margin: {l: 0, r: 0, t: 0, b: 0}, font: look.font, paper_bgcolor: "rgba(0,0,0,0)",
+    scene: {xaxis: axis, yaxis: axis, zaxis: axis, aspectmode: "data", dragmode: "orbit", camera: views.camera},
+    legend: {orientation: "h", y: 0, yanchor: "top", itemclick: false, itemdoubleclick: false, itemsizing: "constant", font: {size: 11}, ...legendColumns()},
+    ...labels(look),
+  };
+}
+
+const labels = (look) => ({
+  hoverlabel: {bgcolor: look.panel, bordercolor: look.ink, font: look.font, align: "left"},
+  modebar: {bgcolor: "rgba(0,0,0,0)", color: look.muted, activecolor: look.ink},
+});
+
+// Two columns on a narrow page, else as many as fit
+function legendColumns() {
+  return element("network-brain").clientWidth < NARROW ? {entrywidth: 0.5, entrywidthmode: "fraction"} : {};
+}
+
+// ---------- the matrix
+
+// Columns grouped by lobe, lobes in the order of their list
+const order = nodes.name.map((_, k) => k).sort((a, b) => nodes.lobe[a] - nodes.lobe[b] || a - b);
+const rank = new Int32Array(m);
+order.forEach((node, k) => { rank[node] = k; });
+const blocks = data.lobes.map((lobe, number) => {
+  const own = order.filter((node) => nodes.lobe[node] === number);
+  return {name: escaped(lobe.name), first: rank[own[0]], size: own.length};
+});
+
+function matrixTrace(state, shown, look) {
+  const z = order.map(() => new Array(m).fill(null)), text = order.map(() => new Array(m).fill(""));
+  for (const edge of shown) {
+    z[rank[edge.s]][rank[edge.t]] = edge.value;
+    text[rank[edge.s]][rank[edge.t]] = edge.text;
+  }
+  const limit = largest(state.choice.edges), faint = (colour) => mixed(colour, look.paper, FAINT);
+  return {
+    type: "heatmap", z, hovertext: text, hoverinfo: "text", hoverongaps: false, zmin: -limit, zmax: limit, xgap: m > 100 ? 0 : 0.5, ygap: m > 100 ? 0 : 0.5,
+    colorscale: [[0, look.negative], [0.4999, faint(look.negative)], [0.5001, faint(look.positive)], [1, look.positive]],
+    colorbar: {title: {text: state.choice.unit, side: "top"}, orientation: "h", y: 1.01, yanchor: "bottom", thickness: 8, lenmode: "pixels", len: Math.max(120, 0.8 * matrixSide()), nticks: 7, outlinewidth: 0, tickformat: "+.2~f"},
+  };
+}
+
+// Names of regions where there is room for them, else those of lobes
+function ticks(range, pixels) {
+  const low = Math.max(0, Math.ceil(Math.min(...range))), high = Math.min(m - 1, Math.floor(Math.max(...range)));
+  const shorter = (node) => nodes.name[node].length > LONGEST
+    ? escaped(nodes.name[node].slice(0, LONGEST - 1)) + "\u2026" : names[node];
+  if (pixels / (high - low + 1) >= NAME_PX) {
+    const places = order.map((_, k) => k).slice(low, high + 1);
+    return {tickvals: places, ticktext: places.map((k) => shorter(order[k]))};
+  }
+  const room = LOBE_PX * Math.abs(range[1] - range[0]) / pixels;
+  let last = -Infinity;
+  const roomy = blocks.filter((block) => {
+    const middle = block.first + (block.size - 1) / 2, fits = middle - last >= room;
+    if (fits) last = middle;
+    return fits;
+  });
+  return {tickvals: roomy.map((block) => block.first + (block.size - 1) / 2), ticktext: roomy.map((block) => block.name)};
+}
+
+function separators(look) {
+  const line = (place, way) => ({type: "line", layer: "above", line: {color: look.line, width: 1},
+    ...(way === "x" ? {x0: place, x1: place, y0: -0.5, y1: m - 0.5} : {y0: place, y1: place, x0: -0.5, x1: m - 0.5})});
+  const places = [...blocks.map((block) => block.first - 0.5), m - 0.5];
+  return places.flatMap((place) => [line(place, "x"), line(place, "y")]);
+}
+
+function matrixLayout(look, ranges) {
+  const side = matrixSide();
+  const axis = (range) => ({range: [...range], ...ticks(range, side), tickmode: "array",
+    tickfont: {size: 10}, showgrid: false, zeroline: false, showline: false, ticks: "", automargin: true, constrain: "domain"});
+  return {
+    margin: {l: 20, r: 10, t: 10, b: 20}, font: look.font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: look.paper,
+    xaxis: {...axis(ranges.x), side: "bottom", tickangle: -90}, yaxis: {...axis(ranges.y), scaleanchor: "x", constraintoward: "top"},
+    annotations: [{text: "from \u2193 to \u2192", xref: "x domain", yref: "y domain", x: 0, y: 1, xanchor: "right", yanchor: "bottom",
+      showarrow: false, font: {size: 11, color: look.muted}}],
+    shapes: separators(look), dragmode: "zoom", hovermode: "closest",
+    ...labels(look),
+  };
+}
+
+function matrixSide() {
+  const plot = element("network-matrix"), size = plot._fullLayout && plot._fullLayout._size;
+  return size ? Math.min(size.w, size.h) : 0.65 * Math.min(plot.clientWidth, plot.clientHeight);
+}
+
+// ---------- drawing
+
+const WHOLE = {x: [-0.5, m - 0.5], y: [m - 0.5, -0.5]};
+const views = {brain: false, ranges: WHOLE, camera: START};
+
+const config = (filename, format) => ({
+  // Plotly would offer to send the chart to its own server
+  showSendToCloud: false, plotlyServerURL: "",
+  responsive: true, displaylogo: false, scrollZoom: false, typesetMath: false, toImageButtonOptions: {filename, format},
+  modeBarButtonsToRemove: ["hoverClosest3d", "hoverClosestCartesian", "hoverCompareCartesian", "toggleSpikelines", "tableRotation", "resetCameraLastSave3d"],
+});
+
+function draw() {
+  const state = readState(), shown = shownEdges(state), look = theme();
+  announce(state, shown);
+  const brain = views.brain
+    && Plotly.react("network-brain", brainTraces(state, shown, look), brainLayout(look), config("network-brain", "png"));
+  const matrix = Plotly.react("network-matrix", [matrixTrace(state, shown, look)], matrixLayout(look, views.ranges),
+    config("network-matrix", "svg"));
+  return Promise.all([brain, matrix]);
+}
+
+let waiting = false;
+function drawSoon() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => { waiting = false; draw(); });
+}
+
+function hasWebGL() {
+  try {
+    return Boolean(document.createElement("canvas").getContext("webgl"));
+  } catch {
+    return false;
+  }
+}
+
+// Why there is no view in three dimensions; "" if there is one
+function obstacle() {
+  if (!nodes.x.some((place) => place !== null)) {
+    return "The brain is not shown: no region has coordinates. Name the atlas of the regions to see them there.";
+  }
+  if (!data.mesh) return "The brain cannot be turned here: the report was made without nilearn (pip install 'sgbn[brain]'). Pictures stand in for it.";
+  if (!hasWebGL()) return "The brain cannot be turned here: this browser has no WebGL. Pictures stand in for it.";
+  return "";
+}
+
+function listen() {
+  const form = control("filters");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", (event) => {
+    if (event.target === control("what")) fitSliders();
+    drawSoon();
+  });
+  form.addEventListener("reset", () => setTimeout(() => { fitSliders(); drawSoon(); }));
+  document.addEventListener("themechange", drawSoon);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
+}
+
+// The camera is kept here: a new drawing would put it back
+function listenToBrain() {
+  const plot = element("network-brain");
+  plot.on("plotly_relayout", (change) => { views.camera = change["scene.camera"] || views.camera; });
+  for (const button of control("brain-view").querySelectorAll(".networks-cameras button")) {
+    button.addEventListener("click", () => {
+      Plotly.relayout(plot, {"scene.camera": CAMERAS[button.dataset.camera] || zoomed(Number(button.dataset.zoom))});
+    });
+  }
+}
+
+function zoomed(factor) {
+  const {eye} = views.camera;
+  return {...views.camera, eye: {x: eye.x * factor, y: eye.y * factor, z: eye.z * factor}};
+}
+
+function listenToMatrix() {
+  const plot = element("network-matrix");
+  plot.on("plotly_relayout", (change) => {
+    if (!Object.keys(change).some((key) => /^(xaxis|yaxis)\.(range|autorange)|^(auto|width|height)/.test(key))) return;
+    const all = change["xaxis.autorange"] || change["yaxis.autorange"];
+    const {xaxis, yaxis} = plot._fullLayout;
+    views.ranges = all ? WHOLE : {x: [...xaxis.range], y: [...yaxis.range]};
+    drawSoon();
+  });
+}
+
+function start() {
+  if (typeof Plotly === "undefined") return;
+  const why = obstacle();
+  views.brain = !why;
+  control("interactive").hidden = control("matrix-view").hidden = false;
+  control("brain-view").hidden = !views.brain;
+  control("why").textContent = why;
+  control("why").hidden = !why;
+  element("static-views").hidden = views.brain || !nodes.x.some((place) => place !== null);
+  fillForm();
+  fitSliders();
+  listen();
+  // A second time: only now it is known how much room the axes leave for names
+  draw().then(() => {
+    listenToMatrix();
+    if (views.brain) listenToBrain();
+    drawSoon();
+  });
+}
+
+start();
+})();

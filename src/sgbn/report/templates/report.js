@@ -1,0 +1,136 @@
+// Colours, copy buttons and the tables of the report.
+(function () {
+  "use strict";
+
+  const root = document.documentElement;
+  root.classList.replace("no-js", "js");
+
+  // ---- light and dark ---------------------------------------------------------------------
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const toggle = document.getElementById("theme");
+  let chosen = null; // null follows the system
+
+  function isDark() {
+    return chosen === null ? system.matches : chosen === "dark";
+  }
+
+  function applyTheme() {
+    const dark = isDark();
+    root.dataset.theme = dark ? "dark" : "light";
+    root.classList.toggle("dark", dark); // what DataTables looks at
+    toggle.setAttribute("aria-pressed", String(dark));
+    document.dispatchEvent(new Event("themechange"));
+  }
+
+  toggle.hidden = false;
+  toggle.addEventListener("click", function () {
+    chosen = isDark() ? "light" : "dark";
+    applyTheme();
+  });
+  system.addEventListener("change", applyTheme);
+  applyTheme();
+
+  // ---- copy buttons -----------------------------------------------------------------------
+  function select(element) {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const selection = window.getSelection();
+    selection.removeAllRanges();
+    selection.addRange(range);
+  }
+
+  function copyOf(element) {
+    if (navigator.clipboard && window.isSecureContext) {
+      return navigator.clipboard.writeText(element.textContent);
+    }
+    select(element);
+    return document.execCommand("copy") ? Promise.resolve() : Promise.reject(new Error("no copy"));
+  }
+
+  document.querySelectorAll("button.copy").forEach(function (button) {
+    const said = button.parentElement.querySelector(".copy-said");
+    button.addEventListener("click", function () {
+      const element = document.getElementById(button.dataset.copy);
+      copyOf(element).then(
+        function () { said.textContent = "Copied."; },
+        function () {
+          select(element);
+          said.textContent = "Selected: press Ctrl+C to copy.";
+        }
+      );
+    });
+  });
+
+  // ---- tables -----------------------------------------------------------------------------
+  // What a spreadsheet takes for the start of a formula gets an apostrophe in front.
+  const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
+
+  function inert(text) {
+    return FORMULA.test(text) ? "'" + text : text;
+  }
+
+  function exported(cell) {
+    return cell.dataset.order === undefined ? inert(cell.textContent) : cell.dataset.order;
+  }
+
+  function csvButton(table) {
+    return {
+      extend: "csv",
+      text: "Download CSV",
+      titleAttr: "Download the rows that the search leaves, in this order",
+      filename: table.id,
+      title: null,
+      footer: false,
+      bom: true,
+      exportOptions: {
+        format: {
+          header: function (text, column, cell) { return inert(cell.textContent.trim()); },
+          body: function (text, row, column, cell) { return exported(cell); }
+        }
+      }
+    };
+  }
+
+  function enhance(table) {
+    const caption = table.caption.textContent;
+    new window.DataTable(table, {
+      autoWidth: false,
+      order: [],
+      pageLength: 10,
+      lengthMenu: [10, 25, 100, { label: "all", value: -1 }],
+      columnDefs: [{ targets: "num", type: "num" }],
+      layout: {
+        topStart: "search",
+        topEnd: { buttons: [csvButton(table)] },
+        bottomStart: ["info", "pageLength"],
+        bottomEnd: "paging"
+      },
+      language: {
+        search: "Search",
+        lengthMenu: "Rows on a page _MENU_",
+        info: "_START_ to _END_ of _TOTAL_ rows",
+        infoEmpty: "no rows",
+        infoFiltered: "(of _MAX_)",
+        zeroRecords: "No row has this text."
+      }
+    });
+    const wrap = table.closest(".table-wrap");
+    wrap.removeAttribute("tabindex"); // what scrolls is now inside it
+    const scrolled = table.closest(".dt-layout-table");
+    if (scrolled) {
+      scrolled.tabIndex = 0;
+      scrolled.setAttribute("role", "group");
+      scrolled.setAttribute("aria-label", caption + ", scrolls sideways");
+    }
+    wrap.querySelectorAll(".dt-search input").forEach(function (input) {
+      input.setAttribute("aria-label", "Search in: " + caption);
+    });
+    wrap.querySelectorAll(".dt-buttons button").forEach(function (button) {
+      button.setAttribute("aria-label", "Download CSV of: " + caption);
+    });
+  }
+
+  if (window.DataTable) {
+    document.querySelectorAll("table.data").forEach(enhance);
+  }
+})();

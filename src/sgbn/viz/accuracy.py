@@ -1,0 +1,142 @@
+"""How well groups are told apart: methods side by side, and over the number of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+from numpy.typing import NDArray
+
+from sgbn.viz.style import FINE, columns, literal, size_points
+
+Array = NDArray[np.float64]
+
+OTHER = "0.35"
+OURS = "SGBN"  # part of the names of the methods of this package
+FONT_SIZES = 4.0, 9.0
+LINE = 1.3  # of the font's size: names closer than that touch
+APART = 26.0  # points that a value of gamma needs along the axis
+WIDE = 10.0  # ratio of edges from which on a logarithmic axis shows them better
+
+
+def plot_accuracy(
+    ax: Axes, table: Any, *, ours: Collection[str] | None = None, chance: float = 0.5
+) -> Axes:
+    """Draw the balanced accuracy of each method with its interval, the best one on top.
+
+    Parameters
+    ----------
+    ax : Axes
+    table : mapping, structured array or DataFrame
+        Columns method, mean, low and high. Without an interval (NaN) only the mean is drawn; a
+        method without a mean is left out.
+    ours : collection of str, optional
+        Methods to be emphasised; by default those with SGBN in their name.
+    chance : float
+        Accuracy of a guess: one over the number of groups.
+
+    Returns
+    -------
+    Axes
+    """
+    methods, mean, low, high = columns(table, "method", "mean", "low", "high")
+    mean, low, high = (np.asarray(column, dtype=float) for column in (mean, low, high))
+    order = np.argsort(-mean, kind="stable")
+    order = order[np.isfinite(mean[order])]
+    names = [str(methods[k]) for k in order]
+    own = [OURS in name if ours is None else name in ours for name in names]
+    ax.axvline(chance, color="0.5", lw=0.9, ls="--", zorder=1)
+    for place, k in enumerate(order):
+        colour = FINE if own[place] else OTHER
+        ax.plot((low[k], high[k]), (place, place), color=colour, lw=2 if own[place] else 1.2)
+        marker, filled = ("D", colour) if own[place] else ("o", "white")
+        ax.plot(mean[k], place, marker, color=colour, mfc=filled, ms=6, mew=1.2)
+    room = size_points(ax)[1] / max(len(order), 1) / LINE
+    ax.set_yticks(range(len(order)), list(map(literal, names)))
+    for label, emphasised in zip(ax.get_yticklabels(), own, strict=True):
+        label.set(fontsize=float(np.clip(room, *FONT_SIZES)))
+        label.set(weight="bold" if emphasised else "normal", color=FINE if emphasised else "0.1")
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    _note_chance(ax, chance)
+    ax.set_xlabel("balanced accuracy", fontsize=9)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _note_chance(ax: Axes, chance: float) -> None:
+    ax.annotate(
+        "chance",
+        (chance, 1.0),
+        (0, 2),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8,
+        color="0.4",
+    )
+
+
+def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
+    """Draw the balanced accuracy with its interval over the number of edges.
+
+    Parameters
+    ----------
+    ax : Axes
+    table : mapping, structured array or DataFrame
+        Columns gamma (the sparsity parameter, shown along the upper edge), edges, mean, low and
+        high.
+    chance : float
+        Accuracy of a guess: one over the number of groups.
+
+    Returns
+    -------
+    Axes
+    """
+    gamma, edges, mean, low, high = (
+        np.asarray(column, dtype=float)
+        for column in columns(table, "gamma", "edges", "mean", "low", "high")
+    )
+    order = np.argsort(edges, kind="stable")
+    gamma, edges, mean, low, high = (one[order] for one in (gamma, edges, mean, low, high))
+    ax.fill_between(edges, low, high, color=FINE, alpha=0.18, lw=0)
+    ax.plot(edges, mean, color=FINE, marker="o", ms=4.5, lw=1.5)
+    ax.axhline(chance, color="0.5", lw=0.9, ls="--", zorder=1)
+    ax.annotate(
+        "chance",
+        (1.0, chance),
+        (-3, 2),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8,
+        color="0.4",
+    )
+    ax.set_xlabel("edges", fontsize=9)
+    ax.set_ylabel("balanced accuracy", fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.spines["right"].set_visible(False)
+    _mark_points(ax, edges, gamma)
+    return ax
+
+
+def _mark_points(ax: Axes, edges: Array, gamma: Array) -> None:
+    """Write edges below and gamma above the points, as many as fit."""
+    if edges.min(initial=np.inf) > 0 and edges.max() >= WIDE * edges.min():
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(NullLocator())
+    pixels = ax.transData.transform([(one, 0.5) for one in edges])[:, 0]
+    least = APART * ax.figure.dpi / 72
+    shown: list[int] = []
+    for k in range(len(edges)):
+        if not shown or pixels[k] - pixels[shown[-1]] >= least:
+            shown.append(k)
+    ax.set_xticks(edges[shown], [f"{edges[k]:g}" for k in shown], fontsize=8)
+    above = ax.secondary_xaxis("top")
+    above.xaxis.set_minor_locator(NullLocator())
+    above.set_xticks(edges[shown], [f"{gamma[k]:.3g}" for k in shown], fontsize=7)
+    above.set_xlabel("sparsity parameter gamma", fontsize=8)

@@ -1,0 +1,257 @@
+"""Circular layout: regions around a circle, grouped by lobe, edges as curved arrows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Wedge
+from matplotlib.path import Path
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
+from sgbn.viz.style import (
+    CHARACTER,
+    add_legend_below,
+    check_weights,
+    largest,
+    lay_out,
+    literal,
+    size_points,
+)
+
+Array = NDArray[np.float64]
+
+GAP = 1.5  # between two lobes, in regions
+FONT_SIZES = 3.5, 6.0  # points: smaller names cannot be read, larger ones are not needed
+LOBE_FONTS = 5.5, 8.0
+PASSES = 3  # a smaller circle can leave a lobe's name no room along it, which then needs more
+LINE = 1.1  # of the font's size: names closer than that touch
+RING = 0.035  # width of the lobes' arcs, in radii
+OUTSIDE = 1 + 2 * RING  # where names begin, in radii
+PULL = 0.45  # of an arrow towards the centre: 0 is a straight line, 1 goes through it
+SHADES = "0.35", "0.6"  # of neighbouring lobes
+
+
+class Arc(NamedTuple):
+    """A lobe's part of the circle, in degrees clockwise from the top."""
+
+    lobe: str
+    regions: list[int]
+    start: float
+    stop: float
+
+
+class Size(NamedTuple):
+    """Radius of the circle and sizes of fonts, in points; no names of regions if theirs is 0."""
+
+    radius: float
+    font: float
+    lobe_font: float
+
+
+def plot_circle(
+    ax: Axes,
+    weights: ArrayLike,
+    names: Sequence[str],
+    lobes: Sequence[str],
+    *,
+    reversible: ArrayLike | None = None,
+    hemispheres: Sequence[str] | None = None,
+    limit: float | None = None,
+    title: str = "",
+    labels: Literal["auto", "all", "none"] = "auto",
+    strongest: int | None = None,
+) -> Axes:
+    """Draw a network around a circle: regions by lobe, edges as arrows.
+
+    Red is a positive and blue a negative weight, the width its size; a line is solid where the
+    direction is compelled and dashed where it is reversible.
+
+    Parameters
+    ----------
+    ax : Axes
+        About square.
+    weights : array-like of shape (m, m)
+        ``weights[i, j]`` is the edge i -> j; 0 is none.
+    names, lobes : sequence of str
+        Region and lobe of each variable.
+    reversible : array-like of bool, shape (m, m), optional
+        Edges whose direction could as well be the other one.
+    hemispheres : sequence of str, optional
+        "L" goes to the left half of the circle, "R" to the right, all else to its bottom.
+    limit : float, optional
+        Weight of the widest arrow; by default the largest one.
+    title : str
+    labels : {"auto", "all", "none"}
+        Names of regions; "auto" shows them where they can be read.
+    strongest : int, optional
+        Only so many edges are drawn, and the title says how many there are; all by default.
+
+    Returns
+    -------
+    Axes
+    """
+    if labels not in ("auto", "all", "none"):
+        raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
+    weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
+    edges, n_edges = choose_edges(weights, reversible, strongest=strongest)
+    limit = largest(weights, limit)
+    arcs = _arcs(lobes, hemispheres)
+    angles = _angles(arcs, len(weights))
+    ax.set_axis_off()
+    text = "\n".join(filter(None, [literal(title), left_out(len(edges), n_edges)]))
+    ax.set_title(text, fontsize=10)
+    add_legend_below(ax, arrow_entries(reversible is not None), ncols=2, fontsize=7)
+    lay_out(ax)
+    size = _fit(ax, names, arcs, labels)
+    for edge in edges:
+        _draw_edge(ax, edge, angles, limit)
+    lengths = np.array([CHARACTER * size.font * len(name) / size.radius for name in names])
+    if size.font:
+        for name, angle in zip(names, angles, strict=True):
+            _write(ax, name, angle, OUTSIDE, fontsize=size.font)
+    _draw_arcs(ax, arcs)
+    _name_lobes(ax, arcs, OUTSIDE + lengths, size)
+    half = np.array(size_points(ax)) / (2 * size.radius)
+    ax.set(xlim=(-half[0], half[0]), ylim=(-half[1], half[1]), aspect="equal")
+    return ax
+
+
+def _arcs(lobes: Sequence[str], hemispheres: Sequence[str] | None) -> list[Arc]:
+    """Lobes clockwise from the top: right hemisphere, midline, left hemisphere from below."""
+    if hemispheres is None:
+        return _fill(_by_lobe(lobes, range(len(lobes))), 0.0, 360.0)
+    sides = {side: [k for k, h in enumerate(hemispheres) if h == side] for side in "RL"}
+    middle = [k for k, h in enumerate(hemispheres) if h not in ("L", "R")]
+    right, below, left = (_by_lobe(lobes, part) for part in (sides["R"], middle, sides["L"]))
+    mirrored = [(lobe, regions[::-1]) for lobe, regions in reversed(left)]
+    width = 360.0 * _slots(below) / (_slots(right) + _slots(below) + _slots(left))
+    first, last = 180 - width / 2, 180 + width / 2
+    return [*_fill(right, 0, first), *_fill(below, first, last), *_fill(mirrored, last, 360)]
+
+
+Groups = list[tuple[str, list[int]]]
+
+
+def _by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
+    """Regions of each lobe; lobes in the order of their first appearance in the whole brain."""
+    return [
+        (lobe, own)
+        for lobe in dict.fromkeys(lobes)
+        if (own := [k for k in part if lobes[k] == lobe])
+    ]
+
+
+def _slots(groups: Groups) -> float:
+    """Room that groups of regions need, in regions."""
+    return sum(len(regions) + GAP for _, regions in groups)
+
+
+def _fill(groups: Groups, start: float, stop: float) -> list[Arc]:
+    """Lay groups side by side between two angles."""
+    step = (stop - start) / max(_slots(groups), 1.0)
+    arcs, place = [], start + GAP * step / 2
+    for lobe, regions in groups:
+        arcs.append(Arc(lobe, regions, place, place + step * len(regions)))
+        place += step * (len(regions) + GAP)
+    return arcs
+
+
+def _angles(arcs: Sequence[Arc], m: int) -> Array:
+    """Angle of each region, in degrees clockwise from the top."""
+    angles = np.zeros(m)
+    for arc in arcs:
+        step = (arc.stop - arc.start) / len(arc.regions)
+        angles[arc.regions] = arc.start + step * (np.arange(len(arc.regions)) + 0.5)
+    return angles
+
+
+def _point(angle: float, radius: float = 1.0) -> tuple[float, float]:
+    return radius * math.sin(math.radians(angle)), radius * math.cos(math.radians(angle))
+
+
+def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Size:
+    """Sizes with which names and lobes fill the room between the circle and the axes."""
+    side = min(size_points(ax))
+    lobe_font = float(np.clip(side / 50, *LOBE_FONTS))
+    room = side / 2 - 1.6 * lobe_font
+    long = CHARACTER * max(map(len, names), default=0)
+    share = 2 * np.pi / (LINE * (len(names) + GAP * len(arcs)))  # font that fits, in radii
+    radius = max(room / (OUTSIDE + share * long), (room - FONT_SIZES[1] * long) / OUTSIDE)
+    font = min(share * radius, FONT_SIZES[1])
+    if labels == "none" or (labels == "auto" and font < FONT_SIZES[0]):
+        radius, font = room / OUTSIDE, 0.0
+    for _ in range(PASSES):
+        size = Size(radius, min(font, share * radius), lobe_font)
+        needed = max((_beyond(arc, names, size) for arc in arcs), default=0.0)
+        radius = max(min((side / 2 - needed) / OUTSIDE, radius), side / 6)
+    return Size(radius, min(font, share * radius), lobe_font)
+
+
+def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
+    """Points that the names of an arc's regions and of its lobe take outside the circle."""
+    regions = CHARACTER * size.font * max(len(names[k]) for k in arc.regions)
+    if _fits_along(arc, size, OUTSIDE + regions / size.radius):
+        return regions + 1.6 * size.lobe_font
+    return regions + (1 + CHARACTER * len(arc.lobe)) * size.lobe_font
+
+
+def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
+    """Whether the lobe's name has room along the circle of a radius, the gaps beside it too."""
+    room = np.radians(arc.stop - arc.start) * (1 + GAP / len(arc.regions)) * radius
+    return bool(CHARACTER * size.lobe_font * (len(arc.lobe) + 1) / size.radius <= room)
+
+
+def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float) -> None:
+    ends = [_point(angles[k], 0.99) for k in (edge.source, edge.target)]
+    through = (1 - PULL) * np.mean(ends, axis=0)
+    path = Path([ends[0], tuple(through), ends[1]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    add_arrow(ax, edge, limit, path=path, zorder=2)
+
+
+def _write(ax: Axes, name: str, angle: float, radius: float, **style: Any) -> None:
+    """Write a name outwards, never upside down."""
+    left = 180 < angle % 360 < 360
+    ax.text(
+        *_point(angle, radius),
+        literal(name),
+        rotation=(270 - angle if left else 90 - angle) % 360,
+        rotation_mode="anchor",
+        ha="right" if left else "left",
+        va="center",
+        **style,
+    )
+
+
+def _draw_arcs(ax: Axes, arcs: Sequence[Arc]) -> None:
+    for number, arc in enumerate(arcs):
+        angles = 90 - arc.stop, 90 - arc.start
+        shade = SHADES[number % 2]
+        ax.add_patch(Wedge((0, 0), 1 + 1.5 * RING, *angles, width=RING, color=shade, lw=0))
+
+
+def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
+    """Write each lobe beyond its names, which end at these radii: along the circle or outwards."""
+    style: dict[str, Any] = {"fontsize": size.lobe_font, "weight": "bold", "color": "0.3"}
+    for arc in arcs:
+        angle = (arc.start + arc.stop) / 2
+        end = ends[arc.regions].max()
+        radius = end + size.lobe_font / size.radius
+        if not _fits_along(arc, size, end):
+            _write(ax, arc.lobe, angle, radius, **style)
+            continue
+        below = 100 < angle % 360 < 260
+        ax.text(
+            *_point(angle, radius),
+            literal(arc.lobe),
+            rotation=(180 - angle if below else -angle) % 360,
+            rotation_mode="anchor",
+            ha="center",
+            va="center",
+            **style,
+        )

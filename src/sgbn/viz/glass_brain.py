@@ -1,0 +1,209 @@
+"""Directed glass brain: a network's strongest edges as arrows in four views of the brain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Ellipse
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
+from sgbn.viz.style import CHARACTER, add_legend, check_weights, largest, literal, size_points
+
+Array = NDArray[np.float64]
+
+BEND = 0.12  # of an arrow: those to and fro lie apart
+MARGIN = 1.3  # of an outline around the points
+NODE = 9.0  # square points: area of a region with edges
+FONT = 6.0  # points: names of regions
+NAMED = 10  # names a view, of the regions with the strongest edges
+
+
+class View(NamedTuple):
+    """A projection: which coordinates, how nilearn calls it, and its bounds in mm (MNI)."""
+
+    title: str
+    across: int
+    up: int
+    direction: str
+    bounds: tuple[float, float, float, float]
+    side: int = 0  # -1 or 1: only edges of this hemisphere
+
+
+VIEWS = (
+    View("left: edges within", 1, 2, "l", (83, -113, -76, 87), -1),
+    View("right: edges within", 1, 2, "r", (-113, 83, -76, 87), 1),
+    View("top: all edges", 0, 1, "z", (-77, 77, -113, 80)),
+    View("back: all edges", 0, 2, "y", (-77, 77, -77, 88)),
+)
+PANELS: list[Any] = [["left", "top", "back"], ["right", "top", "legend"]]
+
+
+def plot_glass_brain(
+    figure: Figure | SubFigure,
+    weights: ArrayLike,
+    coordinates: ArrayLike,
+    *,
+    reversible: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    title: str = "",
+    limit: float | None = None,
+    strongest: int = 60,
+) -> NDArray[np.object_]:
+    """Draw edges as arrows in the brain, seen from the left, the right, the top and the back.
+
+    Red is a positive and blue a negative weight, the width its size; a line is solid where the
+    direction is compelled and dashed where it is reversible. The views of a side show only the
+    edges between regions of that side. The brain's outline is nilearn's where that is installed.
+
+    Parameters
+    ----------
+    figure : Figure or SubFigure
+        About twice as wide as high.
+    weights : array-like of shape (m, m)
+        ``weights[i, j]`` is the edge i -> j; 0 is none.
+    coordinates : array-like of shape (m, 3)
+        Centre of each region in MNI space, in mm; NaN where it has none: such regions, and their
+        edges, are left out.
+    reversible : array-like of bool, shape (m, m), optional
+        Edges whose direction could as well be the other one.
+    names : sequence of str, optional
+        Of the regions; those with the strongest edges are named, as far as there is room.
+    title : str
+    limit : float, optional
+        Weight of the widest arrow; by default the largest one.
+    strongest : int
+        Only so many edges are drawn; the title says how many there are.
+
+    Returns
+    -------
+    ndarray of Axes of shape (4,)
+        Left, right, top, back.
+    """
+    weights = check_weights(weights, names=names)
+    places = _places(coordinates, len(weights))
+    shown: NDArray[np.bool_] = np.asarray(np.isfinite(places).all(axis=1))
+    edges, n_edges = choose_edges(weights, reversible, strongest=strongest, shown=shown)
+    limit = largest(weights, limit)
+    panels = figure.subplot_mosaic(
+        PANELS, width_ratios=(1.2, 1.6, 1), gridspec_kw={"wspace": 0.03, "hspace": 0.08}
+    )
+    axes = [panels[name] for name in ("left", "right", "top", "back")]
+    for ax, view in zip(axes, VIEWS, strict=True):
+        here = _in_view(places, shown, view)
+        _draw_view(ax, view, places[shown], places[here])
+        own = [edge for edge in edges if here[edge.source] and here[edge.target]]
+        _draw_edges(ax, own, places[:, [view.across, view.up]], limit)
+        if names is not None and view is not VIEWS[-1]:  # too small, and the top shows the same
+            _name_regions(ax, own, places[:, [view.across, view.up]], names)
+    panels["legend"].set_axis_off()
+    entries = arrow_entries(reversible is not None, limit)
+    add_legend(panels["legend"], entries, loc="center", fontsize=8)
+    figure.suptitle(_title(title, len(edges), n_edges, shown), fontsize=10)
+    return np.array(axes, dtype=object)
+
+
+def _places(coordinates: ArrayLike, m: int) -> Array:
+    places = np.asarray(coordinates, dtype=float)
+    if places.shape != (m, 3):
+        raise InputError(
+            f"coordinates has shape {places.shape}: give x, y and z of each of {m} regions, NaN "
+            "where a region has no place."
+        )
+    return places
+
+
+def _title(title: str, drawn: int, total: int, shown: NDArray[np.bool_]) -> str:
+    """Title, and below it what is not drawn."""
+    missing = int((~shown).sum())
+    nowhere = f"{missing} region{'s' * (missing > 1)} without coordinates left out"
+    below = [left_out(drawn, total), nowhere if missing else ""]
+    lines = [literal(title), "; ".join(filter(None, below))]
+    return "\n".join(filter(None, lines))
+
+
+def _in_view(places: Array, shown: NDArray[np.bool_], view: View) -> NDArray[np.bool_]:
+    """Regions that a view shows: a side's has the midline too."""
+    return shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
+
+
+def _draw_view(ax: Axes, view: View, everywhere: Array, here: Array) -> None:
+    """Draw the outline of the brain, and a dot a region."""
+    axes = [view.across, view.up]
+    if not _draw_schematics(ax, view.direction) and len(everywhere):
+        _draw_outline(ax, everywhere[:, axes])
+    ax.scatter(here[:, axes[0]], here[:, axes[1]], s=NODE / 2, color="0.72", lw=0, zorder=1.5)
+    left, right, bottom, top = view.bounds
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+    ax.set_axis_off()
+    ax.set_title(view.title, fontsize=8, color="0.3", pad=2)
+
+
+def _draw_schematics(ax: Axes, direction: str) -> bool:
+    """Draw nilearn's brain; False without nilearn."""
+    try:
+        from nilearn.plotting.glass_brain import plot_brain_schematics
+    except ImportError:
+        return False
+    plot_brain_schematics(ax, direction, zorder=0.5, edgecolor="0.75", linewidth=0.9)
+    return True
+
+
+def _draw_outline(ax: Axes, points: Array) -> None:
+    """Draw an ellipse around the points."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    width, height = MARGIN * (high - low)
+    around = Ellipse(
+        tuple((low + high) / 2), width, height, fill=False, ec="0.75", lw=1, zorder=0.5
+    )
+    ax.add_patch(around)
+
+
+def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float) -> None:
+    for edge in edges:
+        add_arrow(
+            ax,
+            edge,
+            limit,
+            posA=tuple(points[edge.source]),
+            posB=tuple(points[edge.target]),
+            connectionstyle=f"arc3,rad={BEND}",
+            shrinkA=1.5,
+            shrinkB=1.5,
+            zorder=2,
+        )
+    ends = sorted({end for edge in edges for end in edge[:2]})
+    ax.scatter(points[ends, 0], points[ends, 1], s=NODE, color="0.2", lw=0, zorder=2.5)
+
+
+def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequence[str]) -> None:
+    """Name regions beside their dots, those with the strongest edges first, where there is room."""
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    width, height = size_points(ax)
+    mm = max(abs(right - left) / width, (top - bottom) / height)  # of a point
+    outwards = 1.0 if right > left else -1.0
+    taken: list[tuple[float, float, float]] = []
+    for k in dict.fromkeys(end for edge in reversed(edges) for end in edge[:2]):
+        x, y = points[k, 0] * outwards, points[k, 1]
+        half = CHARACTER * FONT * mm * len(names[k]) / 2
+        if len(taken) < NAMED and all(
+            abs(x - other) > half + wide or abs(y - high) > 1.3 * FONT * mm
+            for other, high, wide in taken
+        ):
+            taken.append((x, y, half))
+            text = ax.annotate(
+                literal(names[k]),
+                tuple(points[k]),
+                (0, 2.5),
+                textcoords="offset points",
+                fontsize=FONT,
+                ha="center",
+                va="bottom",
+                zorder=3,
+            )
+            text.set_bbox({"facecolor": "white", "alpha": 0.6, "lw": 0, "pad": 0.2})

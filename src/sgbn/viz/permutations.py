@@ -1,0 +1,93 @@
+"""Permutation tests: what chance gives, and what was observed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.viz.style import ACCENTS, LOW, add_legend_below, literal
+
+BINS = 12, 40
+COLOURS = (LOW, *ACCENTS)
+LINES = "-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (6, 2))
+ROUND_OFF = 1e-9
+
+
+def plot_permutations(
+    ax: Axes,
+    null: ArrayLike,
+    observed: float | Mapping[str, float],
+    *,
+    level: float = 0.05,
+    label: str = "statistic",
+) -> Axes:
+    """Draw the histogram of a permutation null, the observed values and the threshold.
+
+    A large value speaks against the null. The p value of an observed one is the share of all
+    permutations, it among them, that reach it; beyond the threshold p is at most `level`.
+
+    Parameters
+    ----------
+    ax : Axes
+    null : array-like of shape (n_permutations,)
+    observed : float, or mapping of name to float
+    level : float
+    label : str
+        Of the statistic.
+
+    Returns
+    -------
+    Axes
+    """
+    values = _finite(null)
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}: give a number between 0 and 1.")
+    given = dict(observed) if isinstance(observed, Mapping) else {"observed": float(observed)}
+    bins = int(np.clip(math.sqrt(len(values)), *BINS))
+    ax.hist(values, bins=bins, color="0.78", edgecolor="white", lw=0.4)
+    entries: dict[str, Artist] = {f"{len(values)} permutations": Patch(color="0.78")}
+    limit = threshold(values, level)
+    if limit is None:
+        needed = math.ceil(1 / level - ROUND_OFF) - 1
+        entries[f"p ≤ {level:g} needs {needed} permutations"] = Line2D([], [], ls="none")
+    else:
+        entries[f"p ≤ {level:g} beyond"] = ax.axvline(limit, color="0.2", lw=1.2, ls="--")
+    for k, (name, value) in enumerate(given.items()):
+        p = (1 + np.count_nonzero(values >= value)) / (1 + len(values))
+        look: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "ls": LINES[k % len(LINES)]}
+        entries[f"{name}: {value:.3g}, p = {p:.2g}"] = ax.axvline(value, lw=2, **look)
+    ax.set_xlabel(literal(label), fontsize=9)
+    ax.set_ylabel("permutations", fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.margins(x=0.08)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    add_legend_below(ax, entries, 32, fontsize=8, ncols=2)
+    return ax
+
+
+def threshold(null: NDArray[np.float64], level: float) -> float | None:
+    """Value beyond which p is at most `level`; None where too few permutations reach no such p."""
+    allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1  # permutations that reach it
+    return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None
+
+
+def _finite(null: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(null, dtype=float).ravel()
+    if not len(values) or not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise InputError(
+            f"null holds {len(values)} values, {bad} of them not finite: give one number a "
+            "permutation."
+        )
+    return values

@@ -1,0 +1,135 @@
+"""What all figures share: colours, methods' markers, names shown as they are, legends, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
+from matplotlib.legend import Legend
+from matplotlib.transforms import ScaledTranslation
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError, did_you_mean
+
+DIVERGING = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
+POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is lighter in a grey print too
+FINE, LOW = "#0072B2", "#D55E00"
+ACCENTS = ("#009E73", "#E69F00", "#CC79A7", "#56B4E9")  # neither red nor blue: those are signs
+CHARACTER = 0.6  # width of a character, in font sizes; a little more than the mean
+
+# The paper's colours, in shades that colour-blind readers can tell apart
+METHODS: dict[str, dict[str, Any]] = {
+    "H-SGBN": {"color": "#000000", "marker": "s", "ls": ":"},
+    "OR-SGBN": {"color": "#0072B2", "marker": "o", "ls": "--"},
+    "KL-SGBN": {"color": "#009E73", "marker": "^", "ls": "-"},
+    "MM-SGBN": {"color": "#D55E00", "marker": "v", "ls": "-"},
+    "CL-SGBN": {"color": "#CC79A7", "marker": "D", "ls": "-."},
+}
+OTHERS = (
+    {"color": "#E69F00", "marker": "P", "ls": "--"},
+    {"color": "#56B4E9", "marker": "X", "ls": ":"},
+    {"color": "#666666", "marker": "o", "ls": "-"},
+)
+
+
+def literal(text: object) -> str:
+    """Text that matplotlib shows as it is: a dollar sign would start a formula."""
+    return str(text).replace("$", r"\$")
+
+
+def method_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour, marker and line of each method: the same one in every figure where it is known."""
+    others = cycle(OTHERS)
+    return {name: METHODS[name] if name in METHODS else next(others) for name in names}
+
+
+def add_legend(
+    owner: Axes | FigureBase, entries: Mapping[str, Artist], **options: Any
+) -> Legend | None:
+    """Add a legend that shows every name, also one that starts with "_"; none without entries."""
+    if not entries:
+        return None
+    places = [str(k) for k in range(len(entries))]
+    legend = owner.legend(list(entries.values()), places, frameon=False, **options)
+    for text, name in zip(legend.get_texts(), entries, strict=True):
+        text.set_text(literal(name))
+    return legend
+
+
+def add_legend_below(
+    ax: Axes, entries: Mapping[str, Artist], points: float = 0.0, **options: Any
+) -> Legend | None:
+    """Add a legend so many points below the axes, see `add_legend`."""
+    down = ScaledTranslation(0.0, -points / 72, ax.figure.dpi_scale_trans)
+    place = {"bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + down}
+    return add_legend(ax, entries, loc="upper center", **place, **options)
+
+
+def lay_out(ax: Axes) -> None:
+    """Let the figure's layout engine, if it has one, give the axes their place now."""
+    figure = ax.figure.figure  # also of a part of a figure
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+
+
+def size_points(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes in points, as far as known before a layout engine ran."""
+    box = ax.get_window_extent()
+    points = 72.0 / ax.figure.dpi
+    return box.width * points, box.height * points
+
+
+def spread(places: ArrayLike, gaps: ArrayLike) -> NDArray[np.float64]:
+    """Move places apart, as little as needed, until neighbours keep their distance.
+
+    Parameters
+    ----------
+    places : array-like of shape (n,)
+        Sorted.
+    gaps : array-like of shape (n - 1,)
+        Least distance of each place to the next one.
+    """
+    # Without the gaps the task is: the nearest places that do not decrease
+    wanted = np.asarray(places, dtype=float)
+    offsets = np.concatenate([[0.0], np.cumsum(np.asarray(gaps, dtype=float))])[: len(wanted)]
+    blocks: list[list[float]] = []
+    for place in wanted - offsets:
+        blocks.append([place, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            mean, count = blocks.pop()
+            before, size = blocks[-1]
+            blocks[-1] = [(before * size + mean * count) / (size + count), size + count]
+    means = [mean for mean, count in blocks for _ in range(int(count))]
+    return np.array(means) + offsets
+
+
+def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> NDArray[np.float64]:
+    """Weights as a square array, after a look at what is given for each of their regions."""
+    array = np.asarray(weights, dtype=float)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise InputError(f"weights has shape {array.shape}: give one row and column a region.")
+    for name, given in per_region.items():
+        if given is not None and len(given) != len(array):
+            raise InputError(
+                f"{name} holds {len(given)}, but weights has {len(array)} regions. Give one each."
+            )
+    return array
+
+
+def largest(weights: NDArray[np.float64], limit: float | None = None) -> float:
+    """Weight of the strongest colour or the widest arrow: the limit, else the largest weight."""
+    return limit or float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
+
+
+def columns(table: Any, *names: str) -> list[NDArray[Any]]:
+    """Columns of a table: a mapping of name to values, a structured array or a DataFrame."""
+    known = getattr(getattr(table, "dtype", None), "names", None) or list(table)
+    for name in names:
+        if name not in known:
+            raise InputError(f"the table has no column {name!r}. {did_you_mean(name, known)}")
+    return [np.asarray(table[name]) for name in names]

@@ -1,0 +1,92 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import InputError
+from sgbn.cli.config import with_config, write_config
+from sgbn.cli.main import parser
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(
+    lambda text: text.strip() == text
+)
+
+
+def compare_parser():
+    return parser().parse_args(["compare", "--out", "x"]).parser
+
+
+def expanded(*words):
+    return with_config(compare_parser(), [*words, "--out", "x"])
+
+
+def parsed(*words):
+    return compare_parser().parse_args(expanded(*words))
+
+
+def test_paths_are_relative_to_the_folder_of_the_config(tmp_path):
+    config = tmp_path / "results" / "config.toml"
+    config.parent.mkdir()
+    table = tmp_path / "data" / "table.csv"
+    write_config(config, {"tables": [table], "participants": table.with_name("people.tsv")})
+    assert 'tables = [\n    "../data/table.csv",\n]' in config.read_text()
+    moved = tmp_path.with_name(tmp_path.name + "-moved")
+    tmp_path.rename(moved)
+    found = parsed("--config", str(moved / "results/config.toml"))
+    assert found.tables == [moved / "data" / "table.csv"]
+    assert found.participants == moved / "data" / "people.tsv"
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "group": TEXT,
+            "covariates": st.lists(TEXT, min_size=1, max_size=3, unique=True),
+            "gamma": st.floats(0, 5),
+            "permutations": st.integers(0, 10_000),
+            "peers": st.booleans(),
+            "refinements": st.lists(st.sampled_from(["KL-SGBN", "MM-SGBN"]), unique=True),
+            "freesurfer": st.booleans(),
+        }
+    )
+)
+def test_what_is_written_is_read_again(tmp_path_factory, options):
+    config = tmp_path_factory.mktemp("config") / "config.toml"
+    write_config(config, options)
+    found = parsed("--config", str(config))
+    for name, value in options.items():
+        assert getattr(found, name) == value
+
+
+def test_the_command_line_replaces_lists_and_does_not_add_to_them(tmp_path):
+    config = tmp_path / "config.toml"
+    write_config(config, {"covariates": ["age", "sex"], "peers": True, "seed": 3})
+    words = ["--config", str(config), "--covariates", "iq", "--no-peers"]
+    found = parsed(*words)
+    assert found.covariates == ["iq"]
+    assert found.peers is False
+    assert found.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("permutation = 3", "has 'permutation'. Did you mean 'permutations'"),
+        ("out = 'x'", "has 'out'"),
+        ("group = ", "is no TOML file"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_file(tmp_path, text, message):
+    config = tmp_path / "config.toml"
+    config.write_text(text)
+    with pytest.raises(InputError, match=message):
+        expanded("--config", str(config))
+
+
+def test_a_missing_file_is_said():
+    with pytest.raises(InputError, match=r"cannot read nowhere.toml \(--config\)"):
+        expanded("--config", "nowhere.toml")
+
+
+def test_without_a_config_the_words_stay():
+    words = ["table.csv", "--group", "dx"]
+    assert expanded(*words) == [*words, "--out", "x"]

@@ -1,0 +1,216 @@
+import numpy as np
+import pytest
+
+from sgbn import ORSGBN, SGBN, Cohort, InputError, simulate_cohort
+from sgbn.comparison import Settings
+from sgbn.comparison import compare as compare_fully
+
+NETWORKS = Settings.networks_only()
+FEW = Settings(
+    n_permutations=19, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
+)
+
+
+def compare(cohort, **options):
+    return compare_fully(cohort, NETWORKS, **options)
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    whole = simulate_cohort(80)
+    return whole.subset(regions=whole.regions[:12])
+
+
+def with_values(cohort, values, **more):
+    return Cohort(values, cohort.regions, cohort.ids, group=cohort.group, **more)
+
+
+def test_a_network_a_group_over_all_regions(cohort):
+    found = compare(cohort)
+    assert list(found.learners) == ["control", "patient"]
+    for learner in found.learners.values():
+        assert learner.network_.names == cohort.regions
+    gammas = {learner.gamma_ for learner in found.learners.values()}
+    assert len(gammas) == 1
+
+
+def test_any_learner_and_any_number_of_processes(cohort):
+    one = compare(cohort, learner=ORSGBN(0.1))
+    two = compare(cohort, learner=ORSGBN(0.1), n_jobs=2)
+    for group in cohort.groups:
+        assert np.array_equal(one.learners[group].coef_, two.learners[group].coef_)
+
+
+def unequal(n=(120, 80), seed=0):
+    """Two groups of other sizes and independent regions."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(["control", "patient"], n)
+    names = [f"r{k}" for k in range(8)]
+    return Cohort(rng.normal(size=(sum(n), 8)), names, range(sum(n)), group=group)
+
+
+def test_each_network_is_that_of_the_rows_of_its_group(cohort):
+    found = compare(cohort)
+    for group, learner in found.learners.items():
+        alone = SGBN(learner.gamma_).fit(cohort.of_group(group))
+        np.testing.assert_array_equal(learner.coef_, alone.coef_)
+
+
+def test_one_gamma_serves_all_groups_that_of_the_largest():
+    learners = compare(unequal((1000, 300))).learners
+    assert {learner.gamma_ for learner in learners.values()} == {np.log10(1000) / 2}
+
+
+def test_a_group_difference_is_not_taken_for_an_effect_of_age():
+    """Patients are older and smaller; age itself does nothing, so nothing may be taken out."""
+    cohort = unequal()
+    patients = cohort.group == "patient"
+    age = np.random.default_rng(1).normal(40, 5, len(cohort)) + 30 * patients
+    values = cohort.values - 3.0 * patients[:, None]
+    left = compare(with_values(cohort, values, covariates={"age": age})).regions
+    gap = left[~patients].mean() - left[patients].mean()
+    np.testing.assert_allclose(gap, 3.0, atol=1.5)
+
+
+def test_a_group_difference_is_not_taken_for_a_site():
+    """Sites have other shares of the groups, and no effect: no edges may appear."""
+    cohort = unequal((500, 500))
+    patients = cohort.group == "patient"
+    at_a = np.random.default_rng(1).random(1000) < np.where(patients, 0.2, 0.8)
+    values = cohort.values - 1.5 * patients[:, None]
+    site = np.where(at_a, "A", "B")
+    found = compare(with_values(cohort, values, site=site))
+    assert not any(learner.coef_.any() for learner in found.learners.values())
+
+
+def test_what_covariates_leave_nothing_of_is_named(cohort):
+    values = cohort.values.copy()
+    age = np.random.default_rng(0).uniform(20, 60, len(cohort))
+    values[:, 3] = 5 - 0.1 * age
+    with pytest.raises(InputError, match=f"nothing is left of '{cohort.regions[3]}'"):
+        compare(with_values(cohort, values, covariates={"age": age}))
+
+
+def test_an_effect_of_a_covariate_makes_no_edges(cohort):
+    """Age moves two regions of independent noise; regressed out, they are unjoined again."""
+    rng = np.random.default_rng(0)
+    n = len(cohort)
+    age = rng.uniform(20, 60, n) + 10 * (cohort.group == "patient")
+    values = rng.normal(size=(n, len(cohort.regions)))
+    values[:, :2] += age[:, None] / 5
+    joined = compare(with_values(cohort, values))
+    assert joined.learners["control"].coef_[:2, :2].any()
+    adjusted = compare(with_values(cohort, values, covariates={"age": age}))
+    assert not adjusted.learners["control"].coef_[:2, :2].any()
+    assert not adjusted.learners["patient"].coef_[:2, :2].any()
+
+
+def test_an_effect_of_sites_makes_no_edges(cohort):
+    rng = np.random.default_rng(0)
+    n = len(cohort)
+    site = np.array(["A", "B", "C", "D"])[np.arange(n) % 4]
+    values = rng.normal(size=(n, len(cohort.regions)))
+    values[:, :3] += 4 * (np.arange(n) % 4)[:, None]
+    assert compare(with_values(cohort, values)).learners["control"].coef_[:3, :3].any()
+    harmonised = compare(with_values(cohort, values, site=site))
+    assert not harmonised.learners["control"].coef_[:3, :3].any()
+
+
+def test_gaps_are_filled_and_useless_regions_left_out(cohort):
+    values = cohort.values.copy()
+    values[5, 3] = np.nan
+    values[:, 7] = 0
+    found = compare(with_values(cohort, values))
+    assert cohort.regions[7] not in found.cohort.regions
+    assert np.isfinite(found.regions.to_numpy()).all()
+
+
+def test_without_groups_it_stops(cohort):
+    with pytest.raises(InputError, match="no group column"):
+        compare(Cohort(cohort.values, cohort.regions, cohort.ids))
+
+
+def test_the_reference_comes_first_and_must_be_a_group(cohort):
+    found = compare_fully(cohort, Settings.networks_only(reference="patient"))
+    assert found.groups == ("patient", "control")
+    assert found.reference == "patient"
+    with pytest.raises(InputError, match=r"no group is called 'patients'.*Did you mean 'patient'"):
+        compare_fully(cohort, Settings.networks_only(reference="patients"))
+
+
+@pytest.fixture(scope="module")
+def whole(cohort):
+    return compare_fully(cohort, FEW)
+
+
+def test_all_steps_are_done_and_timed(whole, cohort):
+    assert not whole.skipped
+    assert list(whole.seconds) == [
+        *("networks", "confidence", "differences", "refinements", "deviations", "accuracy"),
+    ]
+    assert set(whole.confidence) == {"control", "patient"}
+    assert whole.differences.n_permutations == 19
+    assert list(whole.refinements) == ["CL-SGBN"]
+    assert whole.deviations.regions.shape == cohort.values.shape
+    assert set(whole.truth) == set()  # twelve regions of forty: a part is no network
+
+
+def test_results_do_not_depend_on_processes_and_a_second_start_does_no_work(
+    whole, cohort, tmp_path, monkeypatch
+):
+    again = compare_fully(cohort, FEW, n_jobs=2, folder=tmp_path)
+    assert_same(whole, again)
+    monkeypatch.setattr("sgbn.runs._run_task", lambda *_, **__: pytest.fail("done twice"))
+    assert_same(whole, compare_fully(cohort, FEW, folder=tmp_path))
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(
+        one.differences.edges["p_fwer"], other.differences.edges["p_fwer"]
+    )
+    for method, found in one.accuracy.probabilities.items():
+        np.testing.assert_array_equal(found, other.accuracy.probabilities[method])
+    for group, confidence in one.confidence.items():
+        np.testing.assert_array_equal(confidence.adjacent, other.confidence[group].adjacent)
+    np.testing.assert_array_equal(one.deviations.distance, other.deviations.distance)
+
+
+def test_deviations_of_the_reference_are_cross_fitted_and_in_the_order_of_the_cohort(whole, cohort):
+    mixed = cohort.subset(rows=np.random.default_rng(0).permutation(len(cohort)))
+    found = compare_fully(mixed, Settings.networks_only(deviations=True))
+    others = cohort.group == "patient"
+    first = dict(zip(cohort.ids, whole.deviations.distance, strict=True))
+    second = dict(zip(mixed.ids, found.deviations.distance, strict=True))
+    for name in np.array(cohort.ids)[others]:  # scored by the network of all of the reference
+        assert first[name] == pytest.approx(second[name], rel=0.2)
+    assert whole.deviations.p_reference[~others].mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_step_that_the_data_do_not_allow_is_left_out_with_its_reason(cohort):
+    few = cohort.subset(rows=np.r_[0:80, 80:88])
+    found = compare_fully(few, FEW)
+    assert found.differences is None
+    assert "has 8 subjects" in found.skipped["differences"]
+    assert "confidence" in found.skipped
+    assert found.accuracy is not None
+
+
+def test_a_simulated_cohort_brings_its_truth():
+    cohort = simulate_cohort(30, regions=8)
+    found = compare(cohort)
+    assert set(found.truth) == {"control", "patient"}
+    network = cohort.networks["patient"]
+    np.testing.assert_array_equal(found.truth["patient"] != 0, network.coef != 0)
+
+
+def test_steps_are_announced_as_they_begin(cohort):
+    said = []
+    compare_fully(cohort, Settings.networks_only(), on_step=said.append)
+    assert said == ["A network a group"]
+
+
+def test_warnings_are_kept_and_given_once(cohort):
+    with pytest.warns(UserWarning, match="only 8 samples") as caught:
+        found = compare(cohort.subset(rows=np.r_[0:8, 80:88]))
+    assert len({str(one.message) for one in caught}) == len(caught)
+    assert any("only 8 samples" in message for message in found.warnings)

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from sgbn import Cohort, simulate_cohort
+from sgbn.comparison import Settings
+from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.cross_validation import FIRST_PEER, PEERS, cross_validate
+from sgbn.comparison.peers import COVARIATES_ALONE
+
+FEW = Settings(n_folds=3, n_repeats=2, peers=False)
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return simulate_cohort(40, regions=8, differ="means", covariates=["age"])
+
+
+@pytest.fixture(scope="module")
+def found(cohort):
+    return cross_validate(cohort, FEW)
+
+
+def test_every_subject_is_classified_once_a_repeat(found, cohort):
+    assert list(found.probabilities) == [OURS, FIRST_PEER, COVARIATES_ALONE]
+    for probabilities in found.probabilities.values():
+        assert probabilities.shape == (2, len(cohort), 2)
+        np.testing.assert_allclose(probabilities.sum(axis=2), 1)
+    assert not np.array_equal(found.folds[0], found.folds[1])
+
+
+def test_the_table_has_means_over_folds(found, cohort):
+    table = found.table().set_index(["method", "metric"])
+    row = table.loc[FIRST_PEER, "balanced accuracy"]
+    guesses = found.probabilities[FIRST_PEER].argmax(axis=2)
+    codes = (cohort.group == "patient").astype(int)
+    scores = [
+        balanced_accuracy_score(codes[own == fold], guess[own == fold])
+        for own, guess in zip(found.folds, guesses, strict=True)
+        for fold in range(3)
+    ]
+    assert row["mean"] == pytest.approx(np.mean(scores))
+    assert row["low"] < row["mean"] < row["high"]
+
+
+def test_labels_by_chance_are_classified_by_chance(cohort):
+    """The canary: shuffled labels, and regions that are selected by them inside the folds."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(160, 60))
+    group = rng.permutation(np.repeat(["a", "b"], 80))
+    noise = Cohort(values, [f"r{k}" for k in range(60)], range(160), group=group)
+    found = cross_validate(noise, Settings(n_folds=4, n_repeats=1, select=5, peers=False))
+    table = found.table().set_index(["method", "metric"])["mean"]
+    for method in found.probabilities:
+        assert abs(table[method, "balanced accuracy"] - 0.5) < 0.12
+
+
+def test_rows_of_one_person_are_never_on_both_sides():
+    rng = np.random.default_rng(0)
+    person = np.tile(np.arange(20), 2)
+    # each person is told by its values, and not by its group
+    values = rng.normal(size=(20, 5))[person] + 0.01 * rng.normal(size=(40, 5))
+    group = np.repeat(["before", "after"], 20)
+    paired = Cohort(values, list("abcde"), range(40), group=group, pair=person)
+    found = cross_validate(paired, Settings(n_folds=4, n_repeats=1, peers=False))
+    for k in range(20):
+        assert len(set(found.folds[0][person == k])) == 1
+
+
+def test_parts_of_the_explanation_are_of_the_subject(found, cohort):
+    parts = found.explanations
+    assert parts.shape == (len(cohort), 5)
+    assert np.abs(parts["value"][:, 0]).min() > 0
+    assert (np.diff(np.abs(parts["value"]), axis=1) <= 1e-12).all()
+    assert set(parts["target"].ravel()) <= set(cohort.regions)
+
+
+def test_peers_and_sparsities_are_tried_if_asked_for(cohort):
+    found = cross_validate(cohort, Settings(n_folds=2, n_repeats=1))
+    assert set(PEERS) < set(found.probabilities)
+    table = found.sparsity()
+    assert (np.diff(table["gamma"]) > 0).all()
+    assert (np.diff(table["edges"]) <= 0).all()
+    assert table["mean"].between(0, 1).all()
+
+
+def test_three_groups_have_their_chance(cohort):
+    group = np.array(["a", "b", "c"])[np.arange(len(cohort)) % 3]
+    three = Cohort(cohort.values, cohort.regions, cohort.ids, group=group)
+    found = cross_validate(three, Settings(n_folds=2, n_repeats=1, peers=False))
+    assert found.chance == pytest.approx(1 / 3)
+    assert found.table()["mean"].notna().all()
+
+
+def test_a_method_against_itself_differs_by_nothing(found):
+    assert found.difference(OURS, OURS).mean == 0

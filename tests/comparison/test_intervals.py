@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from sgbn.comparison.intervals import Estimate, average, estimate
+
+VALUES = np.array([0.61, 0.55, 0.7, 0.64, 0.58])
+
+
+def test_independent_cohorts_have_the_interval_of_the_t_test():
+    usual = ttest_1samp(VALUES, 0.0).confidence_interval(0.95)
+    assert estimate(VALUES, 0.0).interval() == pytest.approx((usual.low, usual.high))
+
+
+def test_overlapping_splits_have_the_corrected_variance():
+    plain, corrected = estimate(VALUES, 0.0), estimate(VALUES, 0.5)
+    assert corrected.mean == plain.mean
+    assert corrected.error**2 == pytest.approx(VALUES.var(ddof=1) * (1 / 5 + 0.5))
+
+
+def test_the_corrected_interval_covers_where_the_plain_one_does_not():
+    """Means of random test parts of one small sample, whose true mean is 0."""
+    covered = {0.0: 0, 0.5: 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        table = rng.standard_normal(60)
+        splits = np.array([rng.permutation(table)[:20].mean() for _ in range(30)])
+        for overlap in covered:
+            low, high = estimate(splits, overlap).interval()
+            covered[overlap] += low <= 0 <= high
+    assert covered[0.0] < 120
+    assert covered[0.5] > 180
+
+
+def test_failures_are_left_out():
+    assert estimate(np.append(VALUES, np.nan), 0.5) == estimate(VALUES, 0.5)
+    assert np.isnan(estimate(np.array([0.5]), 0.5).error)
+    assert np.isnan(estimate(np.array([np.nan]), 0.5).mean)
+
+
+def test_estimates_of_different_data_are_averaged():
+    assert average([Estimate(1.0, 3.0, 9), Estimate(2.0, 4.0, 7)]) == Estimate(1.5, 2.5, 7)

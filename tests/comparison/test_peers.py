@@ -1,0 +1,64 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.covariance import EmpiricalCovariance
+
+from sgbn.comparison.peers import GaussianBayes, covariates_alone, peers
+
+
+@pytest.fixture(scope="module")
+def groups():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 5))
+    X[:60, 0] += 1.5
+    return X, np.repeat(["MCI", "NC"], 60)
+
+
+def test_gaussian_bayes_is_bayes_rule(groups):
+    X, y = groups
+    X, y = X[:100], y[:100]
+    model = GaussianBayes(EmpiricalCovariance()).fit(X, y)
+    joint = np.column_stack(
+        [
+            multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, ddof=0)).pdf(X)
+            * (y == c).mean()
+            for c in ("MCI", "NC")
+        ]
+    )
+    assert np.allclose(model.predict_proba(X), joint / joint.sum(axis=1, keepdims=True))
+    assert (model.predict(X) == model.classes_[joint.argmax(axis=1)]).all()
+
+
+@pytest.mark.parametrize("name", peers(0))
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_every_peer_finds_what_is_easy(groups, name):
+    X, y = groups
+    predicted = peers(0)[name].fit(X[::2], y[::2]).predict(X[1::2])
+    assert (predicted == y[1::2]).mean() > 0.6
+
+
+def test_peers_of_one_seed_are_the_same(groups):
+    X, y = groups
+    first, second = (
+        peers(3)["random forest"].set_params(n_estimators=5).fit(X, y).predict_proba(X)
+        for _ in range(2)
+    )
+    assert np.array_equal(first, second)
+
+
+def test_the_l1_penalty_is_one(groups):
+    X, y = groups
+    logistic = peers(0)["L1 logistic"].estimator.set_params(C=0.05).fit(X, y)
+    assert np.count_nonzero(logistic.coef_) < 5
+
+
+def test_covariates_alone_take_text_and_gaps():
+    rng = np.random.default_rng(0)
+    sex = np.tile(["F", "M"], 40)
+    table = pd.DataFrame({"age": rng.normal(70, 5, 80), "sex": sex})
+    table.loc[3, "age"] = np.nan
+    model = covariates_alone().fit(table, sex)
+    assert model.score(table, sex) == 1.0
+    table.loc[0, "sex"] = "unknown"
+    assert len(model.predict(table)) == 80

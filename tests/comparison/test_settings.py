@@ -1,0 +1,34 @@
+import pytest
+
+from sgbn import InputError
+from sgbn.comparison import Settings
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_permutations": -1}, "n_permutations is -1"),
+        ({"n_folds": 1}, "n_folds is 1"),
+        ({"n_pairs": 2.5}, "n_pairs is 2.5"),
+        ({"select": 0}, "select is 0"),
+        ({"level": 1}, "level is 1"),
+        ({"refinements": ("KL",)}, "'KL', which is none. Did you mean|There are"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(options, message):
+    with pytest.raises(InputError, match=message):
+        Settings(**options)
+
+
+def test_quick_does_less_and_what_is_asked_for_goes_before():
+    quick, full = Settings.quick(), Settings()
+    for name in ("n_permutations", "n_pairs", "n_repeats"):
+        assert getattr(quick, name) < getattr(full, name)
+    assert Settings.quick(n_permutations=5000).n_permutations == 5000
+
+
+def test_the_reference_is_the_first_group_unless_named():
+    assert Settings().with_reference(("a", "b")).reference == "a"
+    assert Settings(reference="b").with_reference(("a", "b")).reference == "b"
+    with pytest.raises(InputError, match="no group is called 'c'"):
+        Settings(reference="c").with_reference(("a", "b"))

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from sgbn import simulate_cohort
+from sgbn.comparison import Settings, compare, tables
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    settings = Settings(
+        reference="patient",
+        n_permutations=39,
+        n_pairs=5,
+        n_folds=2,
+        n_repeats=1,
+        refinements=("CL-SGBN",),
+        peers=False,
+    )
+    return compare(simulate_cohort(60, regions=10), settings)
+
+
+def test_edges_of_all_groups_with_confidence_and_truth(comparison):
+    table = tables.edges(comparison)
+    assert table["group"].unique().tolist() == ["patient", "control"]
+    for group, learner in comparison.learners.items():
+        own = table[table["group"] == group]
+        assert len(own) == np.count_nonzero(learner.coef_)
+        confidence = comparison.confidence[group]
+        place = {name: k for k, name in enumerate(comparison.cohort.regions)}
+        for row in own.itertuples():
+            i, j = place[row.source], place[row.target]
+            assert row.adjacent == confidence.adjacent[i, j]
+            assert row.weight == pytest.approx(learner.coef_[i, j])
+            assert row.true_weight_std == comparison.truth[group][i, j]
+            assert row.source_lobe == comparison.cohort.lobes[i]
+    assert table["sign"].dropna().between(0, 1).all()
+    assert table["this_way"].dropna().between(0, 1).all()
+
+
+def test_differences_say_which_are_true(comparison):
+    table = tables.differences(comparison)
+    assert len(table) == len(comparison.differences.edges)
+    assert table["p_fwer"].is_monotonic_increasing
+    true = (table["true_control"] - table["true_patient"]).abs() > tables.PRESENT
+    np.testing.assert_array_equal(table["true_change"], true)
+
+
+def test_subjects_have_probabilities_and_reasons(comparison):
+    table = tables.subjects(comparison)
+    assert table["subject"].tolist() == list(comparison.cohort.ids)
+    both = table[["probability_control", "probability_patient"]]
+    np.testing.assert_allclose(both.sum(axis=1), 1)
+    best = both.idxmax(axis=1).str.removeprefix("probability_")
+    assert (best == table["predicted"]).all()
+    assert table["because"].str.len().min() > 0
+
+
+def test_hubs_and_lobes_have_the_surest_first(comparison):
+    for table in (tables.hubs(comparison), tables.lobes(comparison)):
+        assert table["p_fwer"].is_monotonic_increasing
+
+
+def test_steps_that_were_left_out_give_empty_tables():
+    bare = compare(simulate_cohort(30, regions=6), Settings.networks_only())
+    for name in ("differences", "hubs", "lobes", "components", "accuracy", "refinements"):
+        assert getattr(tables, name)(bare).empty
+    assert tables.subjects(bare).columns.tolist() == ["subject", "group"]
+    assert "adjacent" not in tables.edges(bare)
+
+
+def test_components_are_listed_edge_by_edge(comparison):
+    table = tables.components(comparison)
+    assert len(table) == sum(len(one.pairs) for one, *_ in comparison.differences.components)

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from sgbn import GaussianNetwork
+from sgbn.experiments import calibration_bound
+from sgbn.experiments.calibration_bound import (
+    MEAN,
+    THETAS,
+    THRESHOLDS,
+    Selected,
+    count,
+    joined_share,
+    select,
+)
+from sgbn.experiments.calibration_cohorts import Setting
+from sgbn.inference import EdgeConfidence
+from sgbn.inference.half_samples import FOUND
+
+
+@pytest.fixture
+def confidence():
+    """Ten halves: 0 - 1 in all, 1 - 2 in eight, 0 - 2 in two of them."""
+    pairs = [(0, 1)] * 10 + [(1, 2)] * 8 + [(0, 2)] * 2
+    halves = [*range(10), *range(8), *range(2)]
+    rows = [(half, i, j, 1.0, True) for half, (i, j) in zip(halves, pairs, strict=True)]
+    return EdgeConfidence(("a", "b", "c"), 10, np.array(rows, FOUND))
+
+
+def symmetric(first, second, third):
+    """Values of the pairs 0 - 1, 0 - 2 and 1 - 2."""
+    matrix = np.zeros((3, 3))
+    matrix[np.triu_indices(3, 1)] = first, second, third
+    return matrix + matrix.T
+
+
+def test_pairs_of_low_probability_are_counted_by_hand(confidence):
+    probability = symmetric(0.9, 0.05, 0.3)
+    joined = symmetric(1, 0, 0).astype(bool)
+    at_most = count(confidence, probability, joined, 0.3, 0.75)
+    bound = 0.3 / 0.5 * (0.2 + 0.8)
+    assert at_most == pytest.approx(Selected(1, 1, 2, 1, bound, 0.3 / 0.5 * 2.0))
+    lower = count(confidence, probability, joined, 0.1, 0.75)
+    assert (lower.low, lower.all) == (0, 2)
+    assert lower.bound == pytest.approx(0.1 / 0.5 * 0.2)
+
+
+def test_the_mean_probability_is_the_default_of_the_bound(confidence):
+    probability = symmetric(0.9, 0.0, 0.3)  # mean 0.4
+    found = count(confidence, probability, np.ones((3, 3), bool), MEAN, 0.8)
+    assert (found.low, found.low_false) == (1, 0)
+    assert found.bound == pytest.approx(0.4 / 0.6 * (0.2 + 0.8))
+    assert found.stated == pytest.approx(confidence.bound(0.8))
+
+
+def test_probabilities_tell_strong_pairs_from_none():
+    network = GaussianNetwork([[0, 1.0, 0], [0, 0, 0], [0, 0, 0]])
+    share = joined_share(network, 60, 40, np.random.default_rng(0))
+    np.testing.assert_array_equal(share, share.T)
+    assert share[0, 1] > 0.95
+    assert share[0, 2] < 0.3
+
+
+def test_the_bound_holds_on_average():
+    found = [select(Setting((60, 60), regions=8), cohort, 20, 40) for cohort in range(6)]
+    shape = (len(THETAS), len(THRESHOLDS))
+    assert all(one[field].shape == shape for one in found for field in Selected._fields)
+    means = {field: np.mean([one[field] for one in found], axis=0) for field in Selected._fields}
+    assert (means["low"] <= means["bound"]).all()
+    assert (means["bound"] <= means["stated"] * 1.5).all()
+    assert (means["low_false"] <= means["low"]).all()
+    assert (means["all"] > means["low"]).all()
+
+
+def test_a_run_goes_on_and_does_not_depend_on_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(calibration_bound, "DRAWS", 10)
+    monkeypatch.setattr(calibration_bound, "N_PAIRS", 5)
+    one, two = tmp_path / "one", tmp_path / "two"
+    calibration_bound.run(one, 1, 0, 4, None, False)
+    calibration_bound.run(one, 2, 0, 4, None, False)
+    calibration_bound.run(two, 2, 0, 4, 2, False)
+    first, second = (calibration_bound.read(folder) for folder in (one, two))
+    assert first["low"].shape == (2, len(THETAS), len(THRESHOLDS))
+    for field in Selected._fields:
+        np.testing.assert_array_equal(first[field], second[field])

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from sgbn import GaussianNetwork
+from sgbn.experiments import calibration_intervals
+from sgbn.experiments.calibration_cohorts import Setting, draw
+from sgbn.experiments.calibration_intervals import (
+    KINDS,
+    Counts,
+    count_cohort,
+    count_effects,
+    count_weights,
+    judge,
+    rows_with_moments,
+)
+from sgbn.inference import Effect
+
+SETTING = Setting((60, 60), changed=2, regions=8)
+
+
+@pytest.mark.parametrize(("truth", "covered"), [(0.5, 1), (0.3, 1), (0.2, 0), (0.9, 0)])
+def test_what_is_identified_has_an_interval(truth, covered):
+    found = Effect(0.5, 0.3, 0.8, True, (0.5,))
+    assert judge(found, found, truth) == Counts(intervals=1, covered=covered)
+
+
+@pytest.mark.parametrize(("truth", "exactly"), [(0.0, 1), (1.0, 1), (-1e-9, 1), (1.1, 0)])
+def test_what_is_not_has_a_range(truth, exactly):
+    drawn = Effect(0.5, 0.1, 0.5, False, (0.1, 0.5))
+    exact = Effect(0.5, 7.0, 8.0, True, (0.0, 1.0))  # the interval must not be looked at
+    assert judge(drawn, exact, truth) == Counts(ranges=1, contained_exactly=exactly)
+    assert judge(drawn, exact, 0.5) == Counts(ranges=1, contained=1, contained_exactly=1)
+
+
+def test_rows_can_have_the_moments_of_a_network():
+    network = GaussianNetwork([[0, 2, 1], [0, 0, -3], [0, 0, 0]], intercept=[1.0, 0.0, 5.0])
+    rows = rows_with_moments(network, 20, np.random.default_rng(0))
+    np.testing.assert_allclose(rows.mean(axis=0), network.mean, atol=1e-12)
+    np.testing.assert_allclose(np.cov(rows.T, bias=True), network.covariance, atol=1e-10)
+
+
+def test_every_weight_of_both_groups_is_counted_and_most_are_covered():
+    counts = [count_weights(pair, pair.networks[0].coef != 0) for pair in map(drawn, range(8))]
+    assert {one.intervals for one in counts} == {2 * 12}
+    assert {one.ranges for one in counts} == {0}
+    assert 0.9 < sum(one.covered for one in counts) / 192 < 1.0
+
+
+def test_intervals_of_wrong_weights_do_not_cover():
+    pair = drawn(0)
+    wrong = tuple(GaussianNetwork(2 * network.coef) for network in pair.networks)
+    right = count_weights(pair, pair.networks[0].coef != 0).covered
+    assert count_weights(pair._replace(networks=wrong), wrong[0].coef != 0).covered < right / 2
+
+
+def test_effects_of_both_groups_and_their_difference_are_counted():
+    pair = drawn(1)
+    graph = pair.networks[0].coef != 0
+    own, differences = count_effects(pair, graph, np.random.default_rng(0))
+    assert own.intervals + own.ranges == 2 * calibration_intervals.EFFECTS
+    assert differences.intervals + differences.ranges == calibration_intervals.EFFECTS
+
+
+def test_ranges_contain_the_truth_where_the_moments_are_exact():
+    counts = [count_cohort(SETTING, cohort) for cohort in range(4)]
+    ranges, exactly = (sum(one[name] for one in counts) for name in ("ranges", "contained_exactly"))
+    assert list(counts[0]["kinds"]) == list(KINDS)
+    assert ranges[1] > 0
+    np.testing.assert_array_equal(ranges, exactly)
+
+
+def test_a_run_goes_on_and_does_not_depend_on_processes(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    calibration_intervals.run(one, 1, 0, 8, None, False)
+    calibration_intervals.run(one, 3, 0, 8, None, False)
+    calibration_intervals.run(two, 3, 0, 8, 2, False)
+    first, second = (calibration_intervals.read(folder) for folder in (one, two))
+    assert first["intervals"].shape == (3, len(KINDS))
+    for field in Counts._fields:
+        np.testing.assert_array_equal(first[field], second[field])
+
+
+def drawn(cohort):
+    return draw(SETTING, cohort)

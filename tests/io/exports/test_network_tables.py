@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import ORSGBN, SGBN, GaussianNetwork, InputError, edge_table, load_atlas
+from sgbn.io import node_table
+from sgbn.io.exports.network_tables import standardised_weights, with_columns
+
+
+def test_the_strongest_edge_comes_first():
+    network = GaussianNetwork([[0, 0.2, -0.9], [0, 0, 0.5], [0, 0, 0]], names=["a", "b", "c"])
+    table = edge_table(network)
+    assert table.columns.tolist() == ["source", "target", "weight", "weight_std", "direction"]
+    assert table.iloc[:, :3].to_numpy().tolist() == [
+        ["a", "c", -0.9],
+        ["b", "c", 0.5],
+        ["a", "b", 0.2],
+    ]
+    sd = np.sqrt(np.diag(network.covariance))
+    np.testing.assert_allclose(
+        table["weight_std"], [-0.9 / sd[2], 0.5 * sd[1] / sd[2], 0.2 / sd[1]]
+    )
+
+
+def test_units_do_not_decide_which_edge_is_strongest():
+    """b is in units a thousand times smaller: its weight is large, its edge is weak."""
+    network = GaussianNetwork(
+        [[0, 300.0, 0.9], [0, 0, 0], [0, 0, 0]], noise_variance=[1, 1e6, 1], names=["a", "b", "c"]
+    )
+    assert edge_table(network)["target"].tolist() == ["c", "b"]
+
+
+def test_a_fitted_learner_will_do(simulate):
+    X, _ = simulate(5, 60, 0)
+    learner = ORSGBN().fit(X)
+    assert edge_table(learner).equals(edge_table(learner.network_))
+
+
+def test_each_edge_says_what_its_direction_rests_on():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 5))
+    X[:, 2] += X[:, 0] + X[:, 1]  # a collision, which data show
+    X[:, 4] += X[:, 3]  # a pair, which they do not
+    learner = SGBN().fit(X)
+    kinds = edge_table(learner).set_index(["source", "target"])["direction"].to_dict()
+    assert kinds[("x0", "x2")] == kinds[("x1", "x2")] == "compelled"
+    assert {kinds.get(("x3", "x4")), kinds.get(("x4", "x3"))} == {"reversible", None}
+    assert edge_table(learner.network_).equals(edge_table(learner))
+    known = edge_table(SGBN(tiers=[["x4"], ["x3"]]).fit(X)).set_index(["source", "target"])
+    assert known.loc[("x4", "x3"), "direction"] == "prior knowledge"
+    equal = edge_table(SGBN(noise="equal").fit(X)).set_index(["source", "target"])
+    assert equal.loc[("x3", "x4"), "direction"] == "equal variances"
+
+
+def test_a_network_without_edges_is_an_empty_table():
+    assert edge_table(GaussianNetwork([[0, 0], [0, 0]])).empty
+
+
+def test_what_is_no_network_is_told_apart(simulate):
+    with pytest.raises(InputError, match="SGBN is no network and no fitted learner"):
+        edge_table(SGBN())
+
+
+def test_a_node_knows_its_place_and_its_strength():
+    names = ["lh_insula_thickness", "Left-Hippocampus", "Brain-Stem", "my region"]
+    coef = np.zeros((4, 4))
+    coef[0, 1], coef[2, 1], coef[1, 3] = 0.5, -2.0, 3.0
+    network = GaussianNetwork(coef, names=names)
+    table = node_table(network, "dk").set_index("region")
+    assert list(table.index) == names
+    assert table.loc[names[0], "label"] == "lh_insula"
+    assert table["hemisphere"].tolist() == ["L", "L", "", ""]
+    assert table.loc["my region", ["label", "lobe"]].tolist() == ["", "unknown"]
+    place = load_atlas("dk").find("lh_insula")
+    assert table.loc[names[0], ["x", "y", "z"]].tolist() == [place.x, place.y, place.z]
+    assert table[["x", "y", "z"]].isna().all(axis=1).tolist() == [False, False, False, True]
+    assert table["parents"].tolist() == [0, 2, 0, 1]
+    assert table["children"].tolist() == [1, 1, 1, 0]
+    edges = edge_table(network)
+    for end, column in (("source", "out_strength"), ("target", "in_strength")):
+        sums = edges["weight_std"].abs().groupby(edges[end]).sum()
+        np.testing.assert_allclose(table[column], sums.reindex(names, fill_value=0.0))
+
+
+def test_without_an_atlas_no_place_is_known(simulate):
+    X, _ = simulate(5, 60, 0)
+    learner = ORSGBN().fit(X)
+    table = node_table(learner)
+    assert table[["x", "y", "z"]].isna().all(axis=None)
+    assert (table["lobe"] == "unknown").all()
+    assert table.equals(node_table(learner.network_))
+    assert table["parents"].sum() == table["children"].sum() == len(edge_table(learner))
+
+
+def test_an_edge_of_what_does_not_vary_has_no_standardised_weight():
+    network = GaussianNetwork([[0, 1.0], [0, 0]], names=["a", "b"])
+    with pytest.raises(InputError, match=r"'a' -> 'b' has no standardised weight"):
+        standardised_weights(network.do({"a": 1.0}))
+    assert np.count_nonzero(standardised_weights(network.do({"b": 1.0}))) == 0
+
+
+def test_further_columns_are_found_by_the_ends_of_an_edge():
+    network = GaussianNetwork([[0, 0.2, -0.9], [0, 0, 0.5], [0, 0, 0]], names=["a", "b", "c"])
+    more = pd.DataFrame({"source": ["b", "c", "a"], "target": ["c", "a", "b"], "p": [0.1, 0.2, 1]})
+    table = with_columns(edge_table(network), more)
+    assert table["source"].tolist() == ["a", "b", "a"]
+    np.testing.assert_array_equal(table["p"], [np.nan, 0.1, 1.0])
+    assert with_columns(edge_table(network), None).equals(edge_table(network))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"source": ["a"], "p": [1]}, "columns 'source' and 'target'"),
+        ({"source": ["a"], "target": ["b"], "weight": [1]}, "'weight' is a column already"),
+        ({"source": ["a", "a"], "target": ["b", "b"]}, "two rows for 'a' -> 'b'"),
+    ],
+)
+def test_columns_that_belong_to_no_one_edge_are_refused(more, message):
+    edges = edge_table(GaussianNetwork([[0, 1], [0, 0]], names=["a", "b"]))
+    with pytest.raises(InputError, match=message):
+        with_columns(edges, pd.DataFrame(more))

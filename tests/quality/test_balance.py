@@ -1,0 +1,58 @@
+import numpy as np
+
+N = 60
+
+
+def test_a_covariate_that_is_the_group_stops(make, only):
+    group = make().group
+    finding = only(make(covariates={"dx": (group == "SCZ").astype(float)}))
+    assert finding.level == "stop"
+    assert "'dx' is the group under another name" in finding.what
+
+
+def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
+    age = np.where(make().group == "CTR", 30.0, 50.0) + np.random.default_rng(0).normal(size=N)
+    finding = only(make(covariates={"age": age}))
+    assert finding.level == "warning"
+    assert "the groups differ in 'age' (CTR 29.88, SCZ 50.27; p = " in finding.what
+    sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
+    assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
+
+
+def test_constant_and_missing_covariates_are_said(make, only):
+    finding = only(make(covariates={"scanner": ["A"] * N}))
+    assert "'scanner' never varies" in finding.what
+    age = np.random.default_rng(0).normal(40, 5, N)
+    age[7] = np.nan
+    finding = only(make(covariates={"age": age}))
+    assert "missing in 1 of 60 subjects, first 'sub-07'" in finding.what
+
+
+def test_a_covariate_that_a_whole_group_lacks_stops(make, only):
+    for score in (np.arange(N, dtype=float), np.resize(["a", "b", "c"], N)):
+        empty = np.nan if score.dtype.kind == "f" else ""
+        column = np.where(make().group == "CTR", empty, score)
+        finding = only(make(covariates={"updrs": column}))
+        assert finding.level == "stop"
+        assert "'updrs' is missing in all subjects of a group, first 'sub-00'" in finding.what
+    assert only(make(covariates={"iq": np.full(N, np.nan)})).level == "stop"
+
+
+def test_the_level_that_differs_most_is_shown(make, only):
+    group = make().group
+    level = np.where(group == "CTR", np.resize(["A", "A", "Z"], N), np.resize(["B", "B", "Z"], N))
+    assert "(CTR 67% A, SCZ 0% A; p = " in only(make(covariates={"h": level})).what
+
+
+def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
+    group = make().group
+    assert only(make(site=np.where(group == "CTR", "A", "B"))).level == "stop"
+    assert "all subjects are of the site A" in only(make(site=["A"] * N)).what
+    site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
+    pure, unequal = found(make(site=site))
+    assert "1 sites have subjects of one group only: 'B'" in pure
+    assert "the sites have other shares of the groups (CTR 67% A, SCZ 100% A; p = " in unequal
+    site = np.where(np.arange(N) % 4 < 2, "A", "B").astype(object)
+    site[5] = "C"
+    texts = found(make(site=site.astype(str)))
+    assert any("1 sites have one subject: 'C'" in text for text in texts)

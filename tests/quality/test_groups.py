@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from sgbn import Cohort
+from sgbn.atlases import load_atlas
+from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
+from sgbn.quality.reviews import review
+
+N = 60
+
+
+def test_groups_must_be_two_or_more_of_two_or_more(make, only):
+    assert "no group column" in only(make(group=None)).what
+    assert "only the group 'CTR'" in only(make(group=["CTR"] * N)).what
+    alone = only(make(group=["AD"] + ["CTR", "SCZ"] * 29 + ["CTR"]))
+    assert (alone.level, "'AD' has one subject (sub-00)" in alone.what) == ("stop", True)
+    few = only(make(group=["AD"] * 10 + ["CTR"] * 50))
+    assert (few.level, "'AD' has 10 subjects only" in few.what) == ("warning", True)
+
+
+def wide(m, n, atlas=None, unknown=0):
+    """Two groups of n subjects with m regions of an atlas, or of none."""
+    names = [f"r{k}" for k in range(m)]
+    if atlas is not None:
+        atlas = load_atlas(atlas)
+        names = [region.name for region in atlas.regions[: m - unknown]] + names[:unknown]
+    values = np.random.default_rng(1).normal(size=(2 * n, m))
+    return Cohort(values, names, range(2 * n), group=["AD", "CTR"] * n, atlas=atlas)
+
+
+def many_regions(cohort):
+    return [f for f in check_groups(cohort) if "regions are more than half" in f.what]
+
+
+def test_more_regions_than_half_the_smallest_group_are_said():
+    (finding,) = many_regions(wide(12, 22).subset(range(1, 44)))  # 21 of AD
+    assert finding.level == "warning"
+    assert "12 regions are more than half of the 21 subjects of the smallest group, 'AD'" in str(
+        finding
+    )
+    assert "Take 10 or fewer" in finding.action
+    assert many_regions(wide(11, 22)) == []
+    assert many_regions(wide(5, 9)), "also where the group is small by itself"
+    assert "makes up for so few" in many_regions(wide(5, 3))[0].action
+
+
+def test_lobes_are_offered_with_their_numbers_of_regions():
+    cohort = wide(60, 50, "aal", unknown=3)
+    (finding,) = many_regions(cohort)
+    offered = finding.action.partition("--lobes: ")[2].partition(")")[0].split(", ")
+    lobes = [lobe for lobe in set(cohort.lobes) if lobe != "unknown"]
+    counts = {lobe: cohort.lobes.count(lobe) for lobe in lobes}
+    assert {text.rsplit(" ", 1)[0]: int(text.rsplit(" ", 1)[1]) for text in offered} == counts
+    assert [int(text.rsplit(" ", 1)[1]) for text in offered] == sorted(counts.values())[::-1]
+    assert "--regions" in finding.action
+    lobe = offered[0].rsplit(" ", 1)[0]
+    part = cohort.subset(lobes=[lobe])
+    assert len(part.regions) == counts[lobe]
+
+
+@pytest.mark.parametrize(
+    "cohort", [wide(60, 50), wide(60, 50, "aal").subset(lobes=["frontal"]).subset(range(40))]
+)
+def test_lobes_are_not_offered_where_they_do_not_help(cohort):
+    (finding,) = many_regions(cohort)
+    assert "lobes" not in finding.action
+    assert "a list or a pattern of names" in finding.action
+
+
+PERSON = np.repeat([f"p{k:02}" for k in range(30)], 2)  # of rows CTR, SCZ, CTR, SCZ, ...
+
+
+def test_complete_pairs_are_kept_as_they_are(make):
+    cohort = make(pair=PERSON)
+    assert leave_out_incomplete_pairs(cohort) == (cohort, [])
+    assert review(cohort).cohort is cohort
+    for group in (None, ["CTR"] * N):
+        alone = make(pair=PERSON, group=group)
+        assert leave_out_incomplete_pairs(alone)[0] is alone
+
+
+def test_who_is_not_there_once_in_each_group_is_left_out_and_named(make):
+    pair = PERSON.copy()
+    pair[4:6] = "a", "p05"  # p05 is there twice among SCZ
+    pair[20] = "b"  # and p10 in SCZ only
+    kept, (finding,) = leave_out_incomplete_pairs(make(pair=pair))
+    gone = {*make().ids} - {*kept.ids}
+    assert gone == {"sub-04", "sub-05", "sub-10", "sub-11", "sub-20", "sub-21"}
+    assert kept.complete.all()
+    assert finding.level == "warning"
+    assert finding.what.endswith("each group: 'a', 'b', 'p05', 'p10'")
+    assert finding.action == "Their rows (6) are left out: 27 persons remain"
+
+
+def test_three_groups_need_a_visit_in_each(make):
+    group = np.resize(["A", "B", "C"], N)
+    pair = np.repeat([f"p{k:02}" for k in range(20)], 3)
+    pair[59] = "c"
+    kept, (finding,) = leave_out_incomplete_pairs(make(group=group, pair=pair))
+    assert len(kept) == 57
+    assert "'c', 'p19'" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "said"), [(0, "no complete pairs are left"), (1, "1 complete pair is")]
+)
+def test_fewer_than_two_complete_pairs_stop(make, n_pairs, said):
+    pair = np.array([f"q{k:02}" for k in range(N)])
+    pair[: 2 * n_pairs] = PERSON[: 2 * n_pairs]
+    reviewed = review(make(pair=pair))
+    (finding,) = reviewed.stops
+    assert said in finding.what
+    assert "--pair" in finding.action
+    pair[:4] = PERSON[:4]
+    assert leave_out_incomplete_pairs(make(pair=pair))[1][0].level == "warning"

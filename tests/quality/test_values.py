@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from sgbn.atlases import load_atlas
+from sgbn.quality.reviews import review
+from sgbn.quality.values import robust_z
+
+N = 60
+
+
+def test_a_missing_cell_is_not_the_same_as_zero(make, found):
+    def change(values):
+        values[4] = values[9]
+        values[4, 0], values[9, 0] = 0.0, np.nan
+
+    assert not any("same values" in text for text in found(make(change)))
+
+
+def test_copies_of_regions_and_of_subjects_and_totals_are_said(make, only):
+    def copy(values):
+        values[:, 1] = 2 * values[:, 0] + 1
+
+    assert "'lh_insula' and 'rh_insula' are copies" in only(make(copy)).what
+
+    def total(values):
+        values[:, 4] = values[:, :4].sum(axis=1)
+
+    assert "is a linear combination of other regions" in only(make(total)).what
+
+    def twin(values):
+        values[9] = values[4]
+
+    assert "'sub-04' and 'sub-09' have the same values" in only(make(twin)).what
+
+
+def test_outlying_cells_and_subjects_are_said_and_kept(make):
+    def change(values):
+        values[8, 3] = 25.0
+        values[8, 4] = -20.0
+
+    reviewed = review(make(change))
+    texts = [str(finding) for finding in reviewed.findings]
+    assert "2 cells lie more than 6" in texts[0]
+    assert "'rh_cuneus' of subject 'sub-08'" in texts[0] or "'lh_lingual'" in texts[0]
+    assert "1 subjects are outlying in more than 10% of the regions: 'sub-08'" in texts[1]
+    assert len(reviewed.cohort) == N
+
+
+def test_regions_that_the_atlas_does_not_know_are_listed(make, only):
+    assert "no atlas knows the regions" in only(make(atlas=None)).what
+    finding = only(make(atlas=load_atlas("destrieux")))
+    assert "5 regions are not in the atlas" in finding.what
+
+
+def test_robust_z_is_that_of_normal_draws_and_ignores_outliers():
+    values = np.random.default_rng(0).standard_normal((4000, 1)) * 3 + 7
+    values[:40] = 1e6
+    z = robust_z(values)
+    assert np.std(z[40:]) == pytest.approx(1, abs=0.05)
+    assert abs(np.median(z)) < 1e-9
+    assert z[0, 0] > 1e5
+
+
+def test_robust_z_of_columns_with_gaps_or_without_spread():
+    values = 100 + np.random.default_rng(0).standard_normal((30, 4))
+    values[:, 0] = 5.0
+    values[:, 1] = 5.0
+    values[3, 1] = 6.0
+    values[0, 2] = np.nan
+    z = robust_z(values)
+    assert (z[:, 0] == 0).all()
+    assert z[3, 1] > 5
+    assert np.isnan(z[0, 2])
+    assert np.isfinite(z[1:, 2]).all()
+    assert np.isnan(robust_z(values[:9])).all()

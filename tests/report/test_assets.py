@@ -1,0 +1,53 @@
+import pytest
+
+from sgbn.exceptions import InputError
+from sgbn.report import assets
+
+
+def test_the_libraries_are_read_from_their_wheels():
+    assert len(assets.plotly_script()) > 4_000_000
+    assert "window.DataTable=" in assets.tables_script()
+    assert "dt-container" in assets.tables_style()
+
+
+@pytest.mark.parametrize("read", [assets.plotly_script, assets.tables_script])
+def test_no_library_can_end_or_nest_its_script_element(read):
+    text = read().lower()
+    assert "</script" not in text
+    assert "<!--" not in text
+
+
+def test_a_module_becomes_a_classic_script():
+    script = assets.as_classic_script("var a=1,b=2;export{a as default,b as other};\n// end")
+    assert "export" not in script
+    assert ";window.DataTable=a;" in script
+    assert script.startswith("(function(){")
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("var a=1;", "0 export statements"),
+        ("var a=1;export{a as default};export{a as b};", "2 export statements"),
+        ("var a=1;export{a as other};", "no default export"),
+        ('import b from "b";var a=1;export{a as default};', "imports other files"),
+        ("var a=import.meta.url;export{a as default};", "imports other files"),
+    ],
+)
+def test_a_bundle_of_another_shape_is_refused_by_name(module, message):
+    with pytest.raises(InputError, match=message) as error:
+        assets.as_classic_script(module)
+    assert "itables" in str(error.value)
+    assert "pip install" in str(error.value)
+
+
+def test_a_missing_file_says_which_and_what_to_do():
+    with pytest.raises(InputError, match=r"nowhere\.js cannot be read.*pip install"):
+        assets._read("plotly", "nowhere.js")
+    with pytest.raises(InputError, match="no_such_package"):
+        assets._read("no_such_package", "a.js")
+
+
+def test_texts_that_would_end_the_element_are_written_otherwise():
+    assert assets.safe_script('"</script>"') == r'"\x3C/script>"'
+    assert assets.safe_script("a<b") == "a<b"

@@ -1,0 +1,199 @@
+"""The report in Chromium: what a reader does with it."""
+
+import csv
+import io
+
+import pytest
+
+from sgbn.report.page import render_report
+
+WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 320, "height": 640}
+
+
+@pytest.fixture(scope="module")
+def html(compared):
+    return render_report(compared, command="sgbn demo")
+
+
+@pytest.fixture(scope="module")
+def nasty_html(nasty):
+    return render_report(nasty, command="sgbn compare '<script>alert(4)</script>'")
+
+
+@pytest.fixture(scope="module")
+def reader(open_page, html):
+    """One page that several tests use, each another table of it."""
+    page = open_page(
+        html,
+        webgl=False,
+        viewport=WIDE,
+        color_scheme="light",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    yield page
+    page.context.close()
+
+
+def cells(page, table, column):
+    """Texts of a column as the page shows it."""
+    return page.locator(f"#{table} tbody tr td:nth-child({column})").all_inner_texts()
+
+
+def download(page, table):
+    """Rows of the CSV file that the button of a table gives."""
+    button = page.locator(f".table-wrap:has(#{table}) .dt-buttons button")
+    with page.expect_download() as waiting:
+        button.click()
+    text = waiting.value.path().read_text(encoding="utf-8-sig")
+    assert waiting.value.suggested_filename == f"{table}.csv"
+    return list(csv.reader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "scheme"), [("wide", WIDE, "light"), ("narrow", NARROW, "dark")]
+)
+def test_it_opens_without_error_or_request(browser_page, screenshot, html, name, size, scheme):
+    page = browser_page(html, viewport=size, color_scheme=scheme)
+    page.wait_for_selector("#differences-table_wrapper")
+    page.wait_for_timeout(500)
+    screenshot(page, f"report-{name}-{scheme}")
+    assert page.problems == []
+    assert page.requests == []
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= size["width"]
+
+
+def test_nasty_names_run_nothing(browser_page, screenshot, nasty_html):
+    page = browser_page(nasty_html, viewport=WIDE)
+    page.wait_for_selector("#edges-table_wrapper")
+    page.wait_for_timeout(500)
+    screenshot(page, "report-nasty")
+    assert page.problems == []
+    assert page.requests == []
+    assert page.locator("#main b, #main i, #main u, #main s").count() == 0
+    assert "<i>group</i>" in page.locator("h1").inner_text()
+
+
+def test_sorting_by_a_number(reader):
+    titles = reader.locator("#edges-table thead th").all_inner_texts()
+    column = 1 + [title.strip() for title in titles].index("weight per SD")
+    reader.locator(f"#edges-table thead th:nth-child({column})").click()
+    shown = [float(t.replace("−", "-")) for t in cells(reader, "edges-table", column)]
+    assert shown == sorted(shown)
+    assert len(set(shown)) > 1
+    assert min(shown) < 0
+    reader.locator(f"#edges-table thead th:nth-child({column})").click()
+    assert cells(reader, "edges-table", column) != shown
+    sort = reader.locator(f"#edges-table thead th:nth-child({column})").get_attribute("aria-sort")
+    assert sort == "descending"
+
+
+def test_searching_leaves_the_rows_with_the_text(reader, compared):
+    person = compared.cohort.ids[7]
+    reader.get_by_label("Search in: Subjects").fill(person)
+    assert cells(reader, "subjects-table", 1) == [person]
+    info = reader.locator(".table-wrap:has(#subjects-table) .dt-info")
+    assert "1 to 1 of 1" in info.inner_text()
+    assert info.get_attribute("aria-live") == "polite"
+
+
+def test_the_download_has_all_rows_and_all_digits(reader, compared):
+    header, *rows = download(reader, "differences-table")
+    edges = compared.differences.edges
+    assert len(rows) == len(edges)
+    assert {(row[header.index("from")], row[header.index("to")]) for row in rows} == set(
+        zip(edges["source"], edges["target"], strict=True)
+    )
+    found = sorted(float(row[header.index("statistic")]) for row in rows)
+    assert found == pytest.approx(sorted(edges["statistic"]), rel=1e-5)
+
+
+def test_the_download_has_what_the_search_leaves(reader, compared):
+    reader.get_by_label("Search in: Subjects").fill(compared.cohort.ids[3])
+    assert len(download(reader, "subjects-table")) == 2
+
+
+def test_the_download_holds_no_formula(browser_page, nasty_html, nasty):
+    page = browser_page(nasty_html, webgl=False, viewport=WIDE)
+    for table in ("edges-table", "subjects-table", "differences-table"):
+        header, *rows = download(page, table)
+        numbers = [k for k, title in enumerate(header) if _is_number(title)]
+        for row in [header, *rows]:
+            texts = [cell for k, cell in enumerate(row) if k not in numbers or row is header]
+            assert not any(cell.startswith(("=", "+", "-", "@")) for cell in texts)
+    header, *rows = download(page, "edges-table")
+    names = {row[header.index("from")] for row in rows} | {row[header.index("to")] for row in rows}
+    assert names <= {f"'{r}" if r[0] in "=+-@" else r for r in nasty.cohort.regions}
+    assert "'=cmd()" in names
+
+
+def _is_number(title):
+    return title.split(",")[0] in (
+        *("weight", "weight per SD", "change", "change per SD", "statistic", "p", "q"),
+        *("Monte-Carlo error", "confidence", "this way", "this sign", "probability", "its z"),
+        "p of deviation",
+    )
+
+
+def test_the_colours_can_be_changed_and_are_announced(reader):
+    reader.evaluate("document.addEventListener('themechange', () => { window.heard = true; })")
+    button = reader.get_by_role("button", name="Dark colours")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = reader.evaluate(colour)
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert reader.evaluate(colour) != light
+    assert reader.evaluate("window.heard")
+    button.click()
+    assert reader.evaluate(colour) == light
+
+
+def test_the_keyboard_reaches_every_control(browser_page, html):
+    page = browser_page(html, webgl=False, viewport=WIDE)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate(_WHERE))
+    for wanted in ("BUTTON#theme", "copy:methods-text", "search:differences-table"):
+        assert wanted in reached
+    for wanted in ("csv:differences-table", "sort:differences-table", "search:subjects-table"):
+        assert wanted in reached
+
+
+_WHERE = """(() => {
+  const here = document.activeElement;
+  if (here.dataset.copy) return "copy:" + here.dataset.copy;
+  const wrap = here.closest(".table-wrap");
+  const id = wrap ? wrap.querySelector("table").id : "";
+  if (here.closest(".dt-search")) return "search:" + id;
+  if (here.closest(".dt-buttons")) return "csv:" + id;
+  if (here.closest("thead")) return "sort:" + id;
+  return here.tagName + "#" + here.id;
+})()"""
+
+
+def test_a_header_sorts_by_the_keyboard(reader):
+    header = reader.locator("#hubs thead th").first
+    header.locator("[tabindex='0']").focus()
+    for way in ("ascending", "descending"):
+        reader.keyboard.press("Enter")
+        reader.wait_for_selector(f"#hubs thead th:first-child[aria-sort='{way}']")
+
+
+def test_the_methods_can_be_copied(reader):
+    reader.get_by_role("button", name="Copy the methods").click()
+    reader.get_by_text("Copied.").first.wait_for()
+    assert reader.evaluate("navigator.clipboard.readText()").startswith("We compared control")
+
+
+def test_without_scripts_everything_can_be_read(browser_page, screenshot, html, compared):
+    page = browser_page(html, viewport=WIDE, java_script_enabled=False)
+    rows = page.locator("#differences-table tbody tr")
+    assert rows.count() == len(compared.differences.edges)
+    assert page.locator("#static-views img").first.is_visible()
+    assert not page.locator("#theme").is_visible()
+    screenshot(page, "report-no-script")

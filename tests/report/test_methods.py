@@ -1,0 +1,92 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn.report.methods import Citations, describe_methods, joined
+from sgbn.structure import ORSGBN
+
+
+def test_numbers_follow_the_order_of_citation_and_repeat():
+    cite = Citations()
+    assert cite("b") == "[1]"
+    assert cite("a", "b") == "[1, 2]"
+    assert cite("a") == "[2]"
+
+
+def test_lists_read_as_a_sentence():
+    assert joined([]) == ""
+    assert joined(["a"]) == "a"
+    assert joined(["a", "b", "c"]) == "a, b and c"
+
+
+def test_every_citation_is_in_the_list_and_every_reference_cited(compared):
+    methods = describe_methods(compared)
+    text = "\n".join(methods.paragraphs)
+    cited = {int(n) for group in re.findall(r"\[([\d, ]+)\]", text) for n in group.split(",")}
+    assert cited == set(range(1, len(methods.references) + 1))
+
+
+def test_it_says_what_was_done(compared):
+    text = describe_methods(compared).text
+    for said in ("ComBat", "age and sex", "2 sites", "39 permutations", "8 half samples"):
+        assert said in text
+    for cited in ("Zhou", "Chen", "Shah", "Freedman", "Westfall", "Storey", "Nadeau", "Fortin"):
+        assert cited in text
+    assert "sgbn 0" in text
+
+
+@pytest.mark.parametrize(
+    ("without", "gone"),
+    [
+        ({"differences": None}, ["permutations", "Freedman", "Westfall", "Zalesky"]),
+        ({"accuracy": None}, ["cross-validation", "Nadeau"]),
+        ({"confidence": {}}, ["half samples", "Shah"]),
+        ({"refinements": {}}, ["refined"]),
+        ({"deviations": None}, ["deviation of each subject"]),
+    ],
+)
+def test_it_does_not_say_what_was_not_done(compared, without, gone):
+    kept = {"accuracy": None} | without if "refinements" in without else without
+    text = describe_methods(replace(compared, **kept)).text
+    for said in gone:
+        assert said not in text
+
+
+def test_without_sites_covariates_and_gaps_nothing_of_the_kind_is_said(three_groups):
+    text = describe_methods(three_groups).text
+    for said in ("ComBat", "regressed", "Missing", "Johnson"):
+        assert said not in text
+    assert "weighted sum of squared deviations of the 3 groups" in text
+
+
+def test_components_are_cited_only_where_there_are_any(compared):
+    none = replace(compared, differences=replace(compared.differences, components=[]))
+    assert "Zalesky" not in describe_methods(none).text
+
+
+def test_pairs_are_said(compared):
+    cohort = replace(compared.cohort, pair=np.tile([f"p{k}" for k in range(60)], 2))
+    paired = replace(compared, review=replace(compared.review, cohort=cohort))
+    text = describe_methods(paired).text
+    assert "paired visits" in text
+    assert "within sites and persons" in text
+    assert "visits of a person in one fold" in text
+
+
+def test_bibtex_has_all_references_and_the_program(compared):
+    methods = describe_methods(compared)
+    for work in methods.references:
+        assert f"{{{work.key}," in methods.bibtex
+    assert "@software{sgbn," in methods.bibtex
+
+
+def test_another_learner_is_named(three_groups):
+    learners = {
+        group: ORSGBN().fit(three_groups.regions[three_groups.cohort.group == group])
+        for group in three_groups.groups
+    }
+    text = describe_methods(replace(three_groups, learners=learners)).text
+    assert "learned by ORSGBN" in text
+    assert "extended BIC" not in text

@@ -1,0 +1,406 @@
+"""The interactive views in Chromium, on a page that has nothing else."""
+
+import json
+import shutil
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from jinja2 import Environment
+from markupsafe import Markup
+
+from sgbn import simulate_cohort
+from sgbn.comparison import Settings, compare
+from sgbn.report.views import payload
+
+pytest.importorskip("nilearn", reason="the surface comes with nilearn")
+
+EVIL = "<script>alert(1)</script>"
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Views</title>
+<link rel="icon" href="data:,">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline';
+style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
+<style>:root {{ --ink: #111; --paper: #fff; --muted: #555; --line: #ccc; --accent: #05a;
+--warn: #a50; --positive: #b43; --negative: #26a; --panel: #f5f5f5; }}
+:root[data-theme="dark"] {{ --ink: #eee; --paper: #111; }}
+{style}
+.networks-plot {{ height: 16rem; }} /* a small picture is drawn faster */</style></head><body>{body}
+<script type="application/json" id="network-data">{data}</script>
+<script>{plotly}</script><script>{script}</script></body></html>"""
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+CELLS = """() => document.getElementById('network-matrix').data[0].z
+  .flatMap((row, i) => row.map((value, j) => [i, j, value])).filter((cell) => cell[2] !== null)"""
+HEADS = """() => document.getElementById('network-brain').data
+  .filter((trace) => trace.meta === 'heads').reduce((sum, trace) => sum + trace.x.length, 0)"""
+
+
+def template(name):
+    return files("sgbn.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def write_page(path, data):
+    body = Environment(autoescape=True).from_string(template("networks.html.j2"))
+    text = json.dumps(data, allow_nan=False)
+    path.write_text(
+        PAGE.format(
+            style=template("networks.css"),
+            body=body.render(static_views=Markup("<p>A picture</p>")),
+            data=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+            plotly=files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8"),
+            script=template("networks.js"),
+        ),
+        encoding="utf-8",
+    )
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def data():
+    settings = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=(), level=0.5)
+    found = payload(compare(simulate_cohort(80, regions=20), settings))
+    found["nodes"]["name"][0] = EVIL
+    return found
+
+
+@pytest.fixture(scope="module")
+def blind_browser(browser):
+    """The same browser without WebGL."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis", "--no-first-run"]
+    started = browser.browser_type.launch(executable_path=path, args=flags)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Function (browser, data) -> page, whose `problems` must stay empty."""
+    pages = []
+
+    def open_page(browser, data):
+        page = browser.new_page(viewport={"width": 600, "height": 700})
+        pages.append(page)
+        page.problems = []
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("dialog", lambda dialog: page.problems.append(dialog.message))
+        page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
+        page.on("request", lambda r: None if _local(r.url) else page.problems.append(r.url))
+        page.goto(write_page(tmp_path_factory.mktemp("views") / "page.html", data))
+        page.wait_for_function("document.querySelector('#network-matrix .heatmaplayer image')")
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+def _local(url):
+    return url.split(":")[0] in ("file", "data", "blob")
+
+
+@pytest.fixture(scope="module")
+def whole_page(opened, browser, data):
+    page = opened(browser, data)
+    page.wait_for_selector("#network-brain canvas")
+    return page
+
+
+@pytest.fixture
+def page(whole_page):
+    """The page with its filters reset; no test may leave a problem behind."""
+    whole_page.click("button[type=reset]")
+    settle(whole_page)
+    yield whole_page
+    assert whole_page.problems == []
+
+
+def settle(page):
+    page.wait_for_timeout(10)
+    page.evaluate(FRAMES)
+
+
+def slide(page, control, value):
+    page.eval_on_selector(
+        control,
+        """(one, value) => {
+          one.value = value;
+          one.dispatchEvent(new Event('input', {bubbles: true}));
+        }""",
+        str(value),
+    )
+
+
+def assert_shown(page, expected, total):
+    """Both views and the text have so many edges."""
+    settle(page)
+    assert page.inner_text("#networks-count").startswith(f"{expected} of {total} edge")
+    assert len(page.evaluate(CELLS)) == expected
+    assert page.evaluate(HEADS) == expected
+
+
+def column(network, name):
+    return np.array(network[name], dtype=float)
+
+
+def test_both_views_draw_the_first_network(page, data):
+    network = data["networks"][0]
+    assert_shown(page, len(network["source"]), len(network["source"]))
+    assert page.is_hidden("#static-views")
+    assert page.is_hidden("#networks-why")
+    kinds = page.evaluate("document.getElementById('network-brain').data.map((one) => one.type)")
+    assert kinds.count("mesh3d") == 2
+    drawn = page.locator("#network-brain canvas").first.screenshot()
+    page.click("button[data-camera=right]")
+    settle(page)
+    page.wait_for_timeout(300)
+    assert page.locator("#network-brain canvas").first.screenshot() != drawn
+
+
+def test_matrix_is_ordered_by_lobe_from_row_to_column(page, data):
+    network, lobe = data["networks"][0], data["nodes"]["lobe"]
+    order = sorted(range(len(lobe)), key=lambda k: (lobe[k], k))
+    pairs = zip(network["source"], network["target"], network["weight"], strict=True)
+    wanted = sorted([order.index(s), order.index(t), w] for s, t, w in pairs)
+    assert sorted(page.evaluate(CELLS)) == wanted
+
+
+def test_dashed_lines_are_the_reversible_edges(page, data):
+    lines = page.evaluate(
+        "document.getElementById('network-brain').data.filter((one) => /edges/.test(one.meta))"
+        ".map((one) => [one.meta, [...new Set(one.hovertext)]])"
+    )
+    for solid, meta in ((True, "solid edges"), (False, "dashed edges")):
+        drawn = sum(len(texts) for kind, texts in lines if kind == meta)
+        kinds = [data["kinds"][k]["solid"] for k in data["networks"][0]["kind"]]
+        assert drawn == kinds.count(solid)
+
+
+def test_least_weight(page, data):
+    weights = np.abs(column(data["networks"][0], "weight"))
+    slide(page, "#networks-weight", 0.5)
+    assert 0 < (weights >= 0.5).sum() < len(weights)
+    assert_shown(page, (weights >= 0.5).sum(), len(weights))
+
+
+def test_least_confidence(page, data):
+    shares = column(data["networks"][0], "adjacent")
+    slide(page, "#networks-confidence", 90)
+    assert 0 < (shares >= 0.9).sum() < len(shares)
+    assert_shown(page, (shares >= 0.9).sum(), len(shares))
+
+
+@pytest.mark.parametrize(("control", "end"), [("from", "source"), ("to", "target")])
+def test_lobes(page, data, control, end):
+    network = data["networks"][0]
+    lobes = np.array(data["nodes"]["lobe"])[network[end]]
+    lobe = int(np.bincount(lobes).argmax())
+    page.select_option(f"#networks-{control}", label=data["lobes"][lobe]["name"])
+    assert_shown(page, (lobes == lobe).sum(), len(lobes))
+
+
+def test_kind_of_arrow(page, data):
+    kinds = np.array(data["networks"][0]["kind"])
+    page.uncheck("#networks-kinds input[value='0']")
+    assert_shown(page, (kinds != 0).sum(), len(kinds))
+
+
+def test_sign(page, data):
+    weights = column(data["networks"][0], "weight")
+    page.select_option("#networks-sign", label="negative")
+    assert_shown(page, (weights < 0).sum(), len(weights))
+
+
+def test_region_by_name_and_by_part_of_it(page, data):
+    network, names = data["networks"][0], data["nodes"]["name"]
+    ends = np.column_stack([network["source"], network["target"]])
+    exact = int(np.bincount(ends.ravel()).argmax())
+    page.fill("#networks-region", names[exact])
+    assert_shown(page, (ends == exact).any(axis=1).sum(), len(ends))
+    own = [k for k, name in enumerate(names) if "_l" in name.lower()]
+    page.fill("#networks-region", "_l")
+    assert_shown(page, np.isin(ends, own).any(axis=1).sum(), len(ends))
+    page.fill("#networks-region", "no such region")
+    assert_shown(page, 0, len(ends))
+    assert "No region" in page.inner_text("#networks-count")
+
+
+def test_differences_all_and_significant(page, data):
+    found = data["differences"]
+    significant = (column(found, "q") <= data["level"]).sum()
+    assert 0 < significant < len(found["q"])
+    page.select_option("#networks-what", index=2)
+    assert_shown(page, significant, significant)
+    page.select_option("#networks-what", index=3)
+    assert_shown(page, len(found["q"]), len(found["q"]))
+    shares = np.max(np.array(found["adjacent"], dtype=float), axis=0)
+    slide(page, "#networks-confidence", 100)
+    assert_shown(page, (shares == 1).sum(), len(shares))
+
+
+def test_reset_shows_all_again(page, data):
+    page.select_option("#networks-sign", label="negative")
+    slide(page, "#networks-weight", 0.4)
+    page.click("button[type=reset]")
+    assert_shown(page, len(data["networks"][0]["source"]), len(data["networks"][0]["source"]))
+
+
+def test_camera_stays_where_it_was_put(page):
+    page.click("button[data-camera=left]")
+    page.select_option("#networks-what", index=1)
+    settle(page)
+    eye = page.evaluate("document.getElementById('network-brain')._fullLayout.scene.camera.eye")
+    assert eye["x"] < -1
+    assert eye["y"] == pytest.approx(0, abs=1e-6)
+    page.click("button[data-zoom='0.8']")
+    settle(page)
+    near = page.evaluate("document.getElementById('network-brain')._fullLayout.scene.camera.eye")
+    assert near["x"] == pytest.approx(0.8 * eye["x"])
+
+
+def test_hover_says_both_weights_and_names_are_inert(page, data):
+    page.fill("#networks-region", EVIL)
+    settle(page)
+    texts = page.evaluate(
+        "document.getElementById('network-matrix').data[0].hovertext.flat().filter(Boolean)"
+    )
+    assert texts, "the region needs an edge for this test"
+    for text in texts:
+        assert "&lt;script&gt;" in text
+        assert "<script" not in text
+        assert all(f"weight in {group}" in text for group in data["groups"])
+        assert "half samples" in text
+        assert "arrow: " in text
+    assert EVIL in page.eval_on_selector_all(
+        "#networks-regions option", "all => all.map((one) => one.value)"
+    )
+    page.locator("#network-matrix").scroll_into_view_if_needed()
+    x, y = page.evaluate("""() => {
+      const plot = document.getElementById('network-matrix'), box = plot.getBoundingClientRect();
+      const z = plot.data[0].z, i = z.findIndex((row) => row.some((one) => one !== null));
+      const j = z[i].findIndex((one) => one !== null), {xaxis, yaxis} = plot._fullLayout;
+      return [box.x + xaxis._offset + xaxis.d2p(j), box.y + yaxis._offset + yaxis.d2p(i)];
+    }""")
+    page.mouse.move(x, y)
+    page.wait_for_selector("#network-matrix .hovertext")
+    assert EVIL in page.text_content("#network-matrix .hovertext")
+
+
+def test_names_along_the_axes_appear_when_there_is_room(page):
+    places = "document.getElementById('network-matrix')._fullLayout.xaxis.ticktext"
+    near = {"xaxis.range": [-0.5, 4.5], "yaxis.range": [4.5, -0.5]}
+    page.evaluate("(near) => Plotly.relayout('network-matrix', near)", near)
+    settle(page)
+    settle(page)
+    assert any("&lt;script&gt;" in text for text in page.evaluate(places))
+    page.evaluate(
+        "Plotly.relayout('network-matrix', {'xaxis.autorange': true, 'yaxis.autorange': true})"
+    )
+
+
+def test_colours_follow_the_theme(page):
+    colours = """() => ['matrix', 'brain'].map(
+      (one) => document.getElementById('network-' + one).layout.font.color)"""
+    light = page.evaluate(colours)
+    change = """(theme) => {
+      document.documentElement.dataset.theme = theme;
+      document.dispatchEvent(new Event('themechange'));
+    }"""
+    page.evaluate(change, "dark")
+    settle(page)
+    assert page.evaluate(colours) == ["rgb(238, 238, 238)"] * 2 != light
+    page.evaluate(change, "light")
+
+
+def test_nothing_offers_to_send_the_chart_away(page):
+    titles = page.eval_on_selector_all(".modebar-btn", "all => all.map((one) => one.dataset.title)")
+    assert any("Download" in title for title in titles)
+    assert not any(
+        word in title.lower() for title in titles for word in ("share", "cloud", "studio")
+    )
+    assert page.locator(".modebar-btn--logo").count() == 0
+
+
+@pytest.mark.parametrize(("view", "start"), [("brain", b"\x89PNG"), ("matrix", b"<svg")])
+def test_pictures_can_be_kept(page, view, start):
+    with page.expect_download() as waiting:
+        page.locator(f"#network-{view}").hover()
+        page.locator(f"#network-{view} .modebar-btn[data-title^=Download]").click()
+    assert waiting.value.suggested_filename.startswith(f"network-{view}.")
+    assert waiting.value.path().read_bytes().startswith(start)
+
+
+def test_every_control_has_a_label(page):
+    labelled = page.eval_on_selector_all(
+        "#networks-filters select, #networks-filters input",
+        "all => all.map((one) => one.labels.length)",
+    )
+    assert len(labelled) >= 8
+    assert set(labelled) == {1}
+
+
+def test_without_webgl_pictures_stand_in(opened, blind_browser, data):
+    page = opened(blind_browser, data)
+    assert "WebGL" in page.inner_text("#networks-why")
+    assert page.is_visible("#static-views")
+    assert page.is_hidden("#networks-brain-view")
+    slide(page, "#networks-weight", 0.3)
+    settle(page)
+    weights = np.abs(column(data["networks"][0], "weight"))
+    assert len(page.evaluate(CELLS)) == (weights >= 0.3).sum()
+    assert page.problems == []
+
+
+def test_without_the_surface_pictures_stand_in(opened, browser, data):
+    page = opened(browser, data | {"mesh": None})
+    assert "nilearn" in page.inner_text("#networks-why")
+    assert page.is_visible("#static-views")
+    assert page.is_hidden("#networks-brain-view")
+    assert page.problems == []
+
+
+def test_without_coordinates_the_matrix_is_alone(opened, browser, data):
+    nowhere = [None] * len(data["nodes"]["x"])
+    page = opened(
+        browser, data | {"nodes": data["nodes"] | dict.fromkeys("xyz", nowhere), "mesh": None}
+    )
+    assert "coordinates" in page.inner_text("#networks-why")
+    assert page.is_hidden("#static-views")
+    assert page.is_hidden("#networks-brain-view")
+    assert page.is_visible("#network-matrix")
+    assert page.problems == []
+
+
+def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, data):
+    network, nodes = data["networks"][0], data["nodes"]
+    ends = np.column_stack([network["source"], network["target"]])
+    lost = int(np.bincount(ends.ravel()).argmax())
+    there = {axis: [None if k == lost else v for k, v in enumerate(nodes[axis])] for axis in "xyz"}
+    page = opened(browser, data | {"nodes": nodes | there, "mesh": []})
+    page.wait_for_selector("#network-brain canvas")
+    missing = (ends == lost).any(axis=1).sum()
+    assert f"{missing} in the matrix only" in page.inner_text("#networks-count")
+    assert page.evaluate(HEADS) == len(ends) - missing
+    assert len(page.evaluate(CELLS)) == len(ends)
+    assert page.problems == []
+
+
+def test_of_a_large_network_the_strongest_edges_come_first(opened, blind_browser, data):
+    m = len(data["nodes"]["name"])
+    pairs = [(i, j) for i in range(m) for j in range(i + 1, m)] + [(1, 0)] * 50
+    sizes = np.linspace(-1, 1, len(pairs)).round(4).tolist()
+    large = {"source": [i for i, _ in pairs], "target": [j for _, j in pairs], "weight": sizes}
+    large |= {"kind": [0] * len(pairs), "adjacent": None, "this_way": None}
+    page = opened(blind_browser, data | {"networks": [large, data["networks"][1]]})
+    assert f"of {len(pairs)} edges" in page.inner_text("#networks-count")
+    assert 150 <= int(page.inner_text("#networks-count").split()[0]) <= 200
+    assert page.is_disabled("#networks-confidence")
+    assert page.problems == []
+
+
+def test_no_significant_difference_is_said(opened, blind_browser, data):
+    page = opened(blind_browser, data | {"level": 0.0})
+    page.select_option("#networks-what", index=2)
+    settle(page)
+    assert "No difference is significant" in page.inner_text("#networks-count")
+    assert page.evaluate(CELLS) == []
+    assert page.problems == []

@@ -1,0 +1,239 @@
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sgbn.comparison.summary import summarise
+from sgbn.report import assets
+from sgbn.report.page import render_report, script_data, write_report
+from sgbn.structure import ORSGBN
+
+SECTIONS = (
+    *("summary", "data", "networks", "differences", "edges", "accuracy"),
+    *("refinement", "subjects", "methods", "diagnostics", "repeat"),
+)
+LIMIT = 10_000_000  # bytes
+LOADING = ("src", "href", "action", "poster", "data", "srcset", "formaction", "background")
+VOID = {"meta", "link", "img", "input", "br", "hr"}
+
+
+class Blank:
+    """Pictures of nothing, which cost no time."""
+
+    def __contains__(self, name):
+        return True
+
+    def address(self, name):
+        return "data:image/svg+xml,<svg/>"
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page; scripts and styles by themselves."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.open, self.text = [], [], []
+        self.raw = {"script": [], "style": []}
+        for library in (assets.plotly_script(), assets.tables_script()):
+            html = html.replace(library, "")  # checked by themselves, and slow to parse
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        inside = self.open[-1] if self.open else ""
+        self.raw.get(inside, self.text).append(data)
+
+    @property
+    def words(self):
+        return " ".join(" ".join(self.text).split())
+
+    def ids(self):
+        return [attributes["id"] for _, attributes in self.elements if attributes.get("id")]
+
+
+@pytest.fixture(scope="module")
+def html(compared):
+    return render_report(compared, command="sgbn demo --out 'a <b>'")
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def quick(comparison, command=""):
+    return render_report(comparison, command, pictures=Blank())
+
+
+def check(html):
+    """What holds for every report."""
+    page = Page(html)
+    assert len(html.encode()) < LIMIT
+    assert set(SECTIONS) <= set(page.ids())
+    assert len(page.ids()) == len(set(page.ids()))
+    for tag, attributes in page.elements:
+        for name in set(LOADING) & set(attributes):
+            assert re.match(r"#|data:", attributes[name]), (tag, attributes[name][:80])
+        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
+    for style in page.raw["style"]:
+        assert all(url.startswith("data:") for url in re.findall(r"url\(['\"]?([^)]*)", style))
+        assert "@import" not in style
+    policies = [a["content"] for _, a in page.elements if a.get("http-equiv")]
+    assert policies[0].startswith("default-src 'none'")
+    assert "http" not in policies[0]
+    assert "eval" not in policies[0]
+    return page
+
+
+def test_it_is_whole_small_and_loads_nothing(html):
+    check(html)
+
+
+def test_all_statements_are_there(page, compared):
+    for one in summarise(compared):
+        assert one.question in page.words
+        assert " ".join(one.answer.split()) in page.words
+
+
+def test_the_same_comparison_gives_the_same_bytes(compared, html, tmp_path):
+    path = write_report(compared, tmp_path / "report.html", command="sgbn demo --out 'a <b>'")
+    assert path.read_bytes() == html.encode()
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_headings_do_not_skip_a_level(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+
+
+def test_landmarks_labels_and_texts_for_pictures(page):
+    tags = [tag for tag, _ in page.elements]
+    for landmark in ("header", "nav", "main", "footer"):
+        assert tags.count(landmark) == 1
+    links = {a["href"] for tag, a in page.elements if tag == "a"}
+    assert {f"#{name}" for name in SECTIONS} <= links
+    assert "#main" in links
+    assert all(a["alt"] for tag, a in page.elements if tag == "img")
+    labelled = {a["for"] for tag, a in page.elements if tag == "label" and "for" in a}
+    for tag, attributes in page.elements:
+        if tag in ("select", "input"):
+            assert attributes.get("id") in labelled or "aria-label" in attributes
+    assert tags.count("table") == tags.count("caption")
+    ids = set(page.ids())
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "aria-describedby", "for"):
+            assert set(attributes.get(name, "").split()) <= ids
+
+
+def test_it_says_how_to_cite_and_to_repeat(page):
+    for said in (
+        *("10.1109/TPAMI.2015.2511754", "Copy the methods", "@article{zhou2016"),
+        *("sgbn demo --out 'a <b>'", "n_permutations = 39", "numpy", "seed 0"),
+    ):
+        assert said in page.words
+
+
+def test_the_truth_of_a_simulation_is_shown(page, three_groups):
+    assert "simulated data" in page.words
+    assert "truly differs" in page.words
+    assert "truly differs" not in Page(quick(three_groups)).words
+
+
+def test_nothing_found_is_a_full_report(nothing_differs):
+    page = check(quick(nothing_differs))
+    assert "No difference survives correction" in page.words
+    assert "would have been found family-wise with 80% probability" in page.words
+    assert "no proof that the groups are alike" in page.words
+    assert "How sure is a difference?" in page.words
+
+
+def test_three_groups(three_groups):
+    page = check(quick(three_groups))
+    assert "an edge is tested for any difference among them" in page.words
+    for one in summarise(three_groups):
+        assert " ".join(one.answer.split()) in page.words
+
+
+def test_pairs(compared):
+    cohort = replace(compared.cohort, pair=np.tile([f"p{k}" for k in range(60)], 2))
+    page = check(quick(replace(compared, review=replace(compared.review, cohort=cohort))))
+    assert "paired visits" in page.words
+    assert "persons" in page.words
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        ({"accuracy": None, "skipped": {"accuracy": "too few <rows>."}}, "too few <rows>."),
+        ({"accuracy": None}, "Classification was not tried: it was not asked for."),
+        ({"differences": None, "skipped": {"differences": "bad."}}, "were not tested: bad."),
+        ({"differences": None}, "Differences were not tested: they were not asked for."),
+        ({"refinements": {}}, "The networks were not refined"),
+        ({"confidence": {}}, "All edges of the networks"),
+        ({"deviations": None, "skipped": {"deviations": "none"}}, "Deviations were left out: none"),
+        ({"warnings": ("take <care>",)}, "take <care>"),
+    ],
+)
+def test_what_was_not_done_is_said(compared, without, said):
+    page = check(quick(replace(compared, **without)))
+    assert said in page.words
+
+
+def test_nasty_names_stay_inert_and_readable(nasty, html):
+    text = quick(nasty, command="sgbn compare '</script><script>alert(4)</script>'")
+    page = check(text)
+    assert text.count("<script") == html.count("<script")
+    assert not any(tag in ("b", "i", "u", "s") for tag, _ in page.elements)
+    for name in (*nasty.cohort.regions, *nasty.groups, *nasty.cohort.ids[:3], "<u>age</u>"):
+        assert " ".join(name.split()) in page.words
+    assert "alert(4)" in page.words
+
+
+def test_data_of_scripts_cannot_leave_their_element(nasty):
+    text = quick(nasty)
+    found = re.search(r'id="network-data">(.*?)</script>', text, re.DOTALL).group(1)
+    assert not set("<>&\u2028\u2029") & set(found)
+    names = str(json.loads(found))
+    assert "<script>alert(1)</script>" in names
+
+
+def test_pictures_beyond_the_budget_are_left_out_and_said(compared, monkeypatch):
+    monkeypatch.setattr("sgbn.report.page.STATIC_BYTES", 60)
+    assert "1 more of these pictures" in check(quick(compared)).words
+
+
+def test_script_data_is_json_of_the_same_content():
+    content = {"a": "</script>&\u2028\u2029<!--", "b": [1.5, None]}
+    assert json.loads(script_data(content)) == content
+    assert "<" not in script_data(content)
+    with pytest.raises(ValueError, match="JSON"):
+        script_data({"a": np.nan})
+
+
+def test_no_tested_edge_is_a_report_too(compared):
+    found = replace(compared.differences, edges=compared.differences.edges[:0])
+    page = check(render_report(replace(compared, differences=found)))
+    assert "none of 0 tested edges" in page.words
+
+
+def test_a_network_of_another_learner(three_groups):
+    learners = {
+        group: ORSGBN().fit(three_groups.regions[three_groups.cohort.group == group])
+        for group in three_groups.groups
+    }
+    check(quick(replace(three_groups, learners=learners)))

@@ -1,0 +1,122 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn.comparison import tables
+from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.report import sections
+
+
+def column(table, source):
+    k = [field.source for field in table.fields].index(source)
+    return [row.cells[k] for row in table.rows]
+
+
+def with_q(comparison, q):
+    found = comparison.differences
+    edges = found.edges.copy()
+    edges["q"], edges["p_fwer"] = q, np.minimum(1.0, 10 * np.asarray(q))
+    return replace(comparison, differences=replace(found, edges=edges))
+
+
+def test_significant_edges_come_first_and_say_so(compared):
+    count = len(compared.differences.edges)
+    q = np.linspace(0.5, 0.001, count)  # the surest last
+    table = sections.differences_section(with_q(compared, q))["table"]
+    said = [cell.text for cell in column(table, "found")]
+    order = [sections.FAMILY_WISE, sections.DISCOVERED, sections.NOT_FOUND]
+    places = [order.index(text) for text in said]
+    assert places == sorted(places)
+    assert set(places) == {0, 1, 2}
+    marked = [row.mark == "found" for row in table.rows]
+    assert marked == [text != sections.NOT_FOUND for text in said]
+    assert sum(marked) == (q <= 0.05).sum()
+
+
+def test_counts_of_the_text_are_those_of_the_table(compared):
+    section = sections.differences_section(with_q(compared, 0.04))
+    assert section["significant"] == section["tested"] == len(section["table"].rows)
+    assert section["family_wise"] == 0
+
+
+def test_the_table_of_differences_has_all_that_is_asked_for(compared):
+    table = sections.differences_section(compared)["table"]
+    sources = {field.source for field in table.fields}
+    assert sources >= {"source", "target", "source_lobe", "target_lobe", "difference", "statistic"}
+    assert sources >= {"p", "p_fwer", "q", "error", "direction", "true_change", "difference_std"}
+    for group in compared.groups:
+        assert sources >= {f"weight_{group}", f"adjacent_{group}", f"true_{group}"}
+
+
+def test_without_truth_there_is_no_column_of_it(three_groups):
+    table = sections.differences_section(three_groups)["table"]
+    assert not any("true" in field.source for field in table.fields)
+    assert {f"weight_{g}" for g in "abc"} <= {field.source for field in table.fields}
+
+
+def test_the_detectable_effect_is_the_median(compared):
+    effect = np.median(compared.differences.detectable(0.8, 0.05))
+    assert f"a change of {effect:.2f} standard deviations" in sections.detectable(compared)
+
+
+def test_too_few_permutations_for_a_threshold_say_so(compared):
+    strict = replace(compared, settings=replace(compared.settings, level=0.001))
+    assert "permutations" in sections.detectable(strict)
+
+
+def test_nothing_tested_is_no_section(compared):
+    assert sections.differences_section(replace(compared, differences=None)) is None
+    assert sections.accuracy_section(replace(compared, accuracy=None)) is None
+    assert sections.refinements_table(replace(compared, refinements={})) is None
+
+
+def test_all_edges_are_there_with_their_confidence(compared):
+    table = sections.edges_table(compared)
+    assert table.total == len(tables.edges(compared)) == len(table.rows)
+    shares = [float(cell.exact) for cell in column(table, "adjacent")]
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_classifiers_are_sorted_and_covariates_stand_out(compared):
+    section = sections.accuracy_section(compared)
+    table = section["table"]
+    marks = {row.cells[0].text: row.mark for row in table.rows}
+    assert marks[OURS] == "ours"
+    assert marks[COVARIATES_ALONE] == "covariates"
+    means = [float(cell.text.split()[0]) for cell in column(table, "balanced accuracy")]
+    assert means == sorted(means, reverse=True)
+    assert section["gain"]
+
+
+def test_subjects_say_whether_the_prediction_is_right(compared):
+    table = sections.subjects_table(compared)
+    assert len(table.rows) == len(compared.cohort)
+    for group, predicted, right in zip(
+        *(column(table, name) for name in ("group", "predicted", "right")), strict=True
+    ):
+        assert right.text == ("yes" if group.text == predicted.text else "no")
+
+
+@pytest.mark.parametrize("gone", ["accuracy", "deviations"])
+def test_subjects_without_a_step_still_have_a_table(compared, gone):
+    table = sections.subjects_table(replace(compared, **{gone: None}))
+    assert len(table.rows) == len(compared.cohort)
+
+
+def test_arrows_of_the_networks_add_up(compared):
+    table = sections.networks_table(compared)
+    for edges, decided, other in zip(
+        *(column(table, name) for name in ("edges", "decided", "reversible")), strict=True
+    ):
+        assert int(edges.text) == int(decided.text) + int(other.text)
+
+
+def test_skipped_steps_have_their_words():
+    class Few:
+        skipped = {"accuracy": "too few"}  # noqa: RUF012
+
+    assert sections.skipped_steps(Few()) == [
+        ("Telling the groups apart, cross-validated", "too few")
+    ]

@@ -1,0 +1,157 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn import simulate_cohort
+from sgbn.comparison import Settings, compare, tables
+from sgbn.report import views
+
+SETTINGS = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=())
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(simulate_cohort(80, regions=16), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def three():
+    settings = replace(SETTINGS, reference="b", n_pairs=0)
+    cohort = simulate_cohort(60, regions=12, groups=("a", "b", "c"))
+    return compare(cohort, settings)
+
+
+@pytest.fixture(autouse=True)
+def small_mesh(monkeypatch):
+    """No test here needs the surface itself."""
+    surface = views.Surface(np.eye(4, 3), np.array([[0, 1, 2], [0, 2, 3]]))
+    monkeypatch.setattr(views, "brain_mesh", lambda: {"left": surface, "right": surface})
+
+
+def without_atlas(comparison):
+    cohort = replace(comparison.cohort, atlas=None)
+    return replace(comparison, review=replace(comparison.review, cohort=cohort))
+
+
+def test_payload_is_json_and_the_same_each_time(comparison):
+    text = json.dumps(views.payload(comparison), allow_nan=False)
+    assert text == json.dumps(views.payload(comparison), allow_nan=False)
+    assert json.loads(text) == views.payload(comparison)
+
+
+def test_nodes_are_the_regions_at_their_places(comparison):
+    found, cohort = views.payload(comparison), comparison.cohort
+    assert found["nodes"]["name"] == list(cohort.regions)
+    lobes = [found["lobes"][k]["name"] for k in found["nodes"]["lobe"]]
+    assert lobes == list(cohort.lobes)
+    for k, place in enumerate(cohort.places):
+        assert [found["nodes"][axis][k] for axis in "xyz"] == [place.x, place.y, place.z]
+        assert found["nodes"]["hemisphere"][k] == place.hemisphere
+
+
+def test_networks_have_the_edges_of_each_group(comparison):
+    found, table = views.payload(comparison), tables.edges(comparison)
+    names = np.array(found["nodes"]["name"])
+    assert found["groups"] == list(comparison.groups)
+    for group, network in zip(found["groups"], found["networks"], strict=True):
+        own = table[table["group"] == group]
+        assert names[network["source"]].tolist() == own["source"].tolist()
+        assert names[network["target"]].tolist() == own["target"].tolist()
+        np.testing.assert_allclose(network["weight"], own["weight_std"], atol=1e-4)
+        np.testing.assert_allclose(network["adjacent"], own["adjacent"], atol=1e-4)
+        kinds = [found["kinds"][k]["name"] for k in network["kind"]]
+        assert kinds == own["direction"].tolist()
+
+
+def test_a_share_of_nothing_is_none(comparison):
+    """An edge that no half sample has is found in no direction."""
+    table = tables.edges(comparison)
+    never = table["adjacent"].to_numpy() == 0
+    shares = [share for one in views.payload(comparison)["networks"] for share in one["this_way"]]
+    assert [share is None for share in shares] == never.tolist()
+
+
+def test_changes_are_those_of_the_table(comparison):
+    found, table = views.payload(comparison)["differences"], tables.differences(comparison)
+    assert len(found["changes"]) == 1
+    np.testing.assert_allclose(found["changes"][0], table["difference_std"], atol=1e-4)
+    np.testing.assert_allclose(found["q"], table["q"], atol=1e-4)
+    np.testing.assert_allclose(found["p_fwer"], table["p_fwer"], atol=1e-4)
+    for group, shares in zip(comparison.groups, found["adjacent"], strict=True):
+        np.testing.assert_allclose(shares, table[f"adjacent_{group}"], atol=1e-4)
+
+
+def test_changes_of_three_groups_are_from_the_reference(three):
+    found, table = views.payload(three), tables.differences(three)
+    changes, weights = found["differences"]["changes"], found["differences"]["weights"]
+    assert found["groups"] == ["b", "a", "c"]
+    for k in (1, 2):
+        change = np.subtract(weights[k], weights[0])
+        np.testing.assert_allclose(changes[k - 1], change, atol=2e-4)
+    signs = np.sign(table["weight_c"] - table["weight_b"])
+    large = np.abs(changes[1]) > 1e-3
+    np.testing.assert_array_equal(np.sign(changes[1])[large], signs[large])
+
+
+def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(comparison):
+    table = tables.differences(comparison)
+    known = views._scale(comparison, table)
+    guessed = views._scale(comparison, table.assign(difference=0.0))
+    np.testing.assert_allclose(guessed, known, rtol=0.05)
+
+
+def test_without_half_samples_confidence_is_none(three):
+    found = views.payload(three)
+    assert all(one["adjacent"] is one["this_way"] is None for one in found["networks"])
+    assert found["differences"]["adjacent"] == [None] * 3
+
+
+def test_without_tests_there_are_no_differences(comparison):
+    assert views.payload(replace(comparison, differences=None))["differences"] is None
+
+
+def test_without_atlas_there_is_no_place_and_no_mesh(comparison):
+    found = views.payload(without_atlas(comparison))
+    assert set(found["nodes"]["x"]) == {None}
+    assert found["mesh"] is None
+    assert [lobe["name"] for lobe in found["lobes"]] == ["unknown"]
+
+
+def test_mesh_is_none_without_the_extra(comparison, monkeypatch):
+    monkeypatch.setattr(views, "brain_mesh", lambda: None)
+    assert views.payload(comparison)["mesh"] is None
+
+
+def test_mesh_has_both_sides(comparison):
+    sides = views.payload(comparison)["mesh"]
+    assert len(sides) == 2
+    assert all([*side] == list("xyzijk") for side in sides)
+    assert sides[0]["j"] == [1, 2]
+    assert sides[0]["x"] == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_kinds_that_something_decides_are_solid(comparison):
+    solid = {kind["name"]: kind["solid"] for kind in views.payload(comparison)["kinds"]}
+    assert set(solid) <= set(views.KINDS)
+    assert solid["compelled"]
+    assert not solid.get("reversible", False)
+
+
+def test_lobes_do_not_look_the_same():
+    looks = views._lobes([str(k) for k in range(len(views.PALETTE) * len(views.SYMBOLS))])
+    assert len({(one["colour"], one["symbol"]) for one in looks}) == len(looks)
+
+
+def test_numbers_know_no_nan_and_no_minus_zero():
+    found = views.numbers([np.nan, None, np.inf, -1e-9, 0.123456])
+    assert found == [None, None, None, 0.0, 0.1235]
+    assert str(found[3]) == "0.0"
+
+
+def test_inputs_stay_as_they_are(comparison):
+    regions, edges = comparison.regions.copy(), comparison.differences.edges.copy()
+    views.payload(comparison)
+    assert regions.equals(comparison.regions)
+    assert edges.tolist() == comparison.differences.edges.tolist()

@@ -1,0 +1,128 @@
+import re
+from html import unescape
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Wedge
+
+from sgbn.exceptions import InputError
+from sgbn.viz import plot_circle
+
+NAMES = ["a_L", "a_R", "b_L", "b_R", "c_L", "c_R", "stem"]
+LOBES = ["frontal", "frontal", "temporal", "temporal", "frontal", "frontal", "brainstem"]
+SIDES = ["L", "R", "L", "R", "L", "R", ""]
+
+
+def network(m=7):
+    weights = np.zeros((m, m))
+    weights[0, 1], weights[1, 2], weights[5, 6] = 0.5, -0.3, 0.2
+    return weights
+
+
+def axes(inches=6.0):
+    return Figure(figsize=(inches, inches)).subplots()
+
+
+def arrows(ax):
+    return [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+
+
+def places(ax, names):
+    return {t.get_text(): t.get_position() for t in ax.texts if t.get_text() in names}
+
+
+def test_every_edge_is_an_arrow_dashed_where_reversible():
+    reversible = network() < 0
+    ax = plot_circle(axes(), network(), NAMES, LOBES, reversible=reversible, title="control")
+    assert len(arrows(ax)) == 3
+    assert sum(patch.get_linestyle() not in ("-", "solid") for patch in arrows(ax)) == 1
+    assert ax.get_title() == "control"
+
+
+def test_arrows_end_at_their_regions():
+    ax = plot_circle(axes(), network() * (network() == 0.5), NAMES, LOBES)
+    (drawn,) = arrows(ax)
+    start, stop = drawn._path_original.vertices[[0, -1]]
+    at = places(ax, NAMES)
+    for point, name in ((start, "a_L"), (stop, "a_R")):
+        np.testing.assert_allclose(
+            point / np.linalg.norm(point), np.array(at[name]) / np.linalg.norm(at[name])
+        )
+
+
+def test_hemispheres_lie_on_their_sides_and_mirror_each_other():
+    ax = plot_circle(axes(), network(), NAMES, LOBES, hemispheres=SIDES)
+    at = places(ax, NAMES)
+    for pair in "abc":
+        left, right = at[f"{pair}_L"], at[f"{pair}_R"]
+        assert left[0] < 0 < right[0]
+        np.testing.assert_allclose((-left[0], left[1]), right, atol=1e-9)
+    assert at["stem"][1] < min(y for name, (_, y) in at.items() if name != "stem")
+
+
+def test_regions_of_a_lobe_lie_together_under_one_arc():
+    ax = plot_circle(axes(), network(), NAMES, LOBES)
+    assert sum(isinstance(patch, Wedge) for patch in ax.patches) == 3
+    at = places(ax, NAMES)
+    angle = {name: np.arctan2(x, y) % (2 * np.pi) for name, (x, y) in at.items()}
+    order = sorted(NAMES, key=angle.__getitem__)
+    assert [LOBES[NAMES.index(name)] for name in order] == sorted(LOBES, key=LOBES.index)
+
+
+def test_names_are_all_shown_none_or_where_they_can_be_read():
+    many = [f"a long name of region {k}" for k in range(150)]
+    lobes = ["one"] * 75 + ["two"] * 75
+    weights = network(150)
+
+    def shown(inches, labels):
+        ax = plot_circle(axes(inches), weights, many, lobes, labels=labels)
+        return len(places(ax, many))
+
+    assert shown(3, "auto") == 0
+    assert shown(12, "auto") == shown(3, "all") == 150
+    assert shown(12, "none") == 0
+
+
+@pytest.mark.parametrize("inches", [3.5, 5, 7])
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_names_lie_inside_the_axes(inches, layout):
+    figure = Figure(figsize=(inches, inches), layout=layout)
+    ax = plot_circle(figure.subplots(), network(), NAMES, LOBES, hemispheres=SIDES)
+    figure.draw_without_rendering()
+    inside = ax.get_window_extent().padded(2)
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert inside.x0 <= box.x0
+        assert box.x1 <= inside.x1
+        assert inside.y0 <= box.y0
+        assert box.y1 <= inside.y1
+
+
+def test_the_title_says_what_is_left_out():
+    ax = plot_circle(axes(), network(), NAMES, LOBES, strongest=2)
+    assert len(arrows(ax)) == 2
+    assert "strongest 2 of 3 edges" in ax.get_title()
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    names = ["a$b$c", "_x^2", "<script>", *NAMES[3:]]
+    figure = Figure(layout="constrained")
+    plot_circle(figure.subplots(), network(), names, ["$x$ lobe"] * 7, title="$t$")
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(tmp_path / "circle.svg")
+    written = unescape(re.sub(r"<[^>]*>", "|", (tmp_path / "circle.svg").read_text()))
+    for name in ("a$b$c", "_x^2", "<script>", "$x$ lobe", "$t$"):
+        assert f"|{name}|" in written
+
+
+def test_an_empty_network_is_drawn():
+    assert not arrows(plot_circle(axes(), np.zeros((7, 7)), NAMES, LOBES, hemispheres=SIDES))
+
+
+def test_wrong_input_is_refused():
+    with pytest.raises(InputError, match="labels is 'some'"):
+        plot_circle(axes(), network(), NAMES, LOBES, labels="some")
+    with pytest.raises(InputError, match="hemispheres holds 2"):
+        plot_circle(axes(), network(), NAMES, LOBES, hemispheres=["L", "R"])

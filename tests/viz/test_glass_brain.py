@@ -1,0 +1,130 @@
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse, FancyArrowPatch
+
+from sgbn.exceptions import InputError
+from sgbn.viz import plot_glass_brain
+
+XYZ = np.array(
+    [[-30.0, 20, 10], [-40, -60, 20], [30, 20, 10], [40, -60, 20], [0, -20, 5], [np.nan] * 3]
+)
+NAMES = ["a_L", "b_L", "a_R", "b_R", "stem", "nowhere"]
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """As without nilearn, which takes long to load."""
+    monkeypatch.setitem(sys.modules, "nilearn.plotting.glass_brain", None)
+
+
+def network():
+    weights = np.zeros((6, 6))
+    for k, (i, j) in enumerate([(0, 1), (2, 3), (0, 2), (4, 0), (5, 1)]):
+        weights[i, j] = 0.2 + 0.1 * k
+    return weights
+
+
+def arrows(ax):
+    return [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+
+
+def texts(figure):
+    return [text.get_text() for ax in figure.axes for text in ax.texts]
+
+
+def test_every_edge_is_an_arrow_and_a_side_shows_its_own(plain):
+    axes = plot_glass_brain(Figure(), network(), XYZ)
+    assert [len(arrows(ax)) for ax in axes] == [2, 1, 4, 4]  # the midline belongs to both sides
+
+
+def test_an_arrow_runs_from_its_source_to_its_target_in_the_view(plain):
+    weights = np.zeros((6, 6))
+    weights[1, 0] = 1.0
+    left, _, top, back = plot_glass_brain(Figure(), weights, XYZ)
+    for ax, columns in ((left, (1, 2)), (top, (0, 1)), (back, (0, 2))):
+        (drawn,) = arrows(ax)
+        start, stop = drawn._posA_posB
+        assert start == tuple(XYZ[1, columns])
+        assert stop == tuple(XYZ[0, columns])
+    assert left.xaxis_inverted()  # the front is at the left
+    assert not top.xaxis_inverted()
+
+
+def test_reversible_edges_are_dashed(plain):
+    reversible = np.zeros((6, 6), bool)
+    reversible[0, 2] = True
+    figure = Figure()
+    top = plot_glass_brain(figure, network(), XYZ, reversible=reversible)[2]
+    dashed = [patch.get_linestyle() not in ("-", "solid") for patch in arrows(top)]
+    assert sum(dashed) == 1
+    labels = [t.get_text() for ax in figure.axes if ax.get_legend() for t in ax.get_legend().texts]
+    assert "dashed: direction reversible" in labels
+
+
+def test_the_title_says_what_is_left_out(plain):
+    figure = Figure()
+    axes = plot_glass_brain(figure, network(), XYZ, strongest=2, title="control")
+    assert len(arrows(axes[2])) == 2
+    title = figure.get_suptitle()
+    assert title.startswith("control")
+    assert "strongest 2 of 5 edges" in title
+    assert "1 region without coordinates" in title
+
+
+def test_nothing_left_out_nothing_said(plain):
+    figure = Figure()
+    plot_glass_brain(figure, network()[:5, :5], XYZ[:5], title="all")
+    assert figure.get_suptitle() == "all"
+
+
+def test_regions_with_edges_are_named_as_they_are(plain):
+    figure = Figure(figsize=(12, 6))
+    names = ["a$b$c", *NAMES[1:]]
+    plot_glass_brain(figure, network(), XYZ, names=names)
+    assert r"a\$b\$c" in texts(figure)
+    assert "nowhere" not in texts(figure)
+    figure.draw_without_rendering()
+
+
+def test_names_do_not_lie_on_each_other(plain):
+    crowd = XYZ[[0] * 6] + np.arange(6)[:, None] * 0.1
+    figure = Figure()
+    plot_glass_brain(figure, network(), crowd, names=NAMES)
+    assert 1 <= len(texts(figure)) <= 3  # one a view that has names
+
+
+@pytest.mark.parametrize("xyz", [XYZ, np.full((6, 3), np.nan)], ids=["some", "none"])
+def test_an_empty_network_and_one_without_places_are_drawn(plain, xyz, tmp_path):
+    for weights in (np.zeros((6, 6)), network()):
+        figure = Figure()
+        axes = plot_glass_brain(figure, weights, xyz, names=NAMES)
+        assert len(axes) == 4
+        figure.savefig(tmp_path / "brain.png")
+
+
+def test_coordinates_must_fit_the_weights():
+    with pytest.raises(InputError, match=r"coordinates has shape \(5, 3\)"):
+        plot_glass_brain(Figure(), network(), XYZ[:5])
+
+
+def test_the_brain_is_nilearns_where_it_is_installed(tmp_path):
+    pytest.importorskip("nilearn")
+    figure = Figure(figsize=(10, 5), layout="constrained")
+    axes = plot_glass_brain(figure, network(), XYZ)
+    assert not any(isinstance(patch, Ellipse) for ax in axes for patch in ax.patches)
+    assert all(len(ax.patches) > len(arrows(ax)) + 5 for ax in axes)
+    figure.savefig(tmp_path / "brain.svg")
+
+
+def test_without_nilearn_an_outline_is_drawn(plain):
+    axes = plot_glass_brain(Figure(), network(), XYZ)
+    assert all(any(isinstance(patch, Ellipse) for patch in ax.patches) for ax in axes)
+
+
+def test_it_draws_on_a_part_of_a_figure(plain):
+    left, right = Figure(figsize=(12, 5)).subfigures(1, 2)
+    assert len(plot_glass_brain(left, network(), XYZ)) == 4
+    assert not right.axes

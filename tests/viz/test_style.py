@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.testing import assert_allclose
+
+from sgbn.exceptions import InputError
+from sgbn.viz.style import (
+    METHODS,
+    add_legend,
+    add_legend_below,
+    check_weights,
+    columns,
+    largest,
+    lay_out,
+    literal,
+    method_styles,
+    size_points,
+    spread,
+)
+
+
+@given(st.text(alphabet="a$\\_^{}"))
+def test_text_is_shown_as_it_is(name):
+    text = Figure().text(0, 0, literal(name))
+    shown, math = text._preprocess_math(text.get_text())
+    assert shown == name
+    assert not math
+    assert not is_math_text(literal(name))
+
+
+def test_methods_keep_their_style_and_others_get_one_each():
+    styles = method_styles(["forest", "KL-SGBN", "boosting"])
+    assert styles["KL-SGBN"] == METHODS["KL-SGBN"]
+    assert len({style["color"] for style in styles.values()}) == 3
+    assert len({style["marker"] for style in styles.values()}) == 3
+
+
+def test_a_legend_shows_every_name():
+    ax = Figure().subplots()
+    names = ["_hidden", "a$b$c", "plain"]
+    legend = add_legend(ax, {name: Line2D([], []) for name in names})
+    assert [text.get_text() for text in legend.get_texts()] == [literal(name) for name in names]
+    assert add_legend(ax, {}) is None
+
+
+def test_a_legend_below_does_not_cover_the_axes():
+    figure = Figure()
+    ax = figure.subplots()
+    legend = add_legend_below(ax, {"a": Line2D([], [])}, 20)
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().y1 <= ax.get_window_extent().y0 - 20 / 72 * figure.dpi + 1
+
+
+def test_sizes_are_in_points_whatever_the_dots():
+    sizes = [
+        size_points(Figure(figsize=(4, 2), dpi=dpi).add_axes((0, 0, 1, 1))) for dpi in (50, 200)
+    ]
+    assert_allclose(sizes, [(288, 144)] * 2)
+
+
+def test_the_layout_is_known_before_the_figure_is_drawn():
+    figure = Figure(layout="constrained")
+    ax = figure.subplots()
+    before = size_points(ax)
+    lay_out(ax)
+    after = size_points(ax)
+    assert after != before
+    figure.draw_without_rendering()
+    assert_allclose(size_points(ax), after)
+
+
+@given(
+    st.lists(st.integers(-50, 50), min_size=1, max_size=8),
+    st.lists(st.integers(0, 20), min_size=7, max_size=7),
+)
+def test_places_keep_their_distance_and_move_only_if_needed(places, gaps):
+    places, gaps = np.sort(places), np.array(gaps[: len(places) - 1], dtype=float)
+    moved = spread(places, gaps)
+    assert (np.diff(moved) >= gaps - 1e-9).all()
+    assert moved.mean() == pytest.approx(places.mean())
+    if (np.diff(places) >= gaps).all():
+        assert_allclose(moved, places)
+
+
+def test_spreading_nothing_gives_nothing():
+    assert len(spread([], [])) == 0
+
+
+def test_weights_must_be_square_and_fit_the_names():
+    with pytest.raises(InputError, match=r"shape \(2, 3\)"):
+        check_weights(np.zeros((2, 3)))
+    with pytest.raises(InputError, match="names holds 1, but weights has 2"):
+        check_weights(np.zeros((2, 2)), names=["a"], lobes=None)
+
+
+def test_the_largest_weight_is_never_nothing():
+    assert largest(np.zeros((2, 2))) == 1.0
+    assert largest(np.array([[np.nan, -3.0], [2.0, 0.0]])) == 3.0
+    assert largest(np.ones((2, 2)), 5.0) == 5.0
+
+
+def test_columns_of_any_table_and_the_name_of_a_missing_one():
+    record = np.rec.fromarrays([[1, 2], [3.0, 4.0]], names="edges,mean")
+    for table in (record, {"edges": [1, 2], "mean": [3.0, 4.0]}):
+        edges, mean = columns(table, "edges", "mean")
+        assert edges.tolist() == [1, 2]
+        assert mean.tolist() == [3.0, 4.0]
+        with pytest.raises(InputError, match=r"no column 'means'. Did you mean 'mean'"):
+            columns(table, "means")
