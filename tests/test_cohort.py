@@ -109,7 +109,7 @@ def test_the_summary_says_what_there_is():
     assert "1 unknown there" in text
     assert "groups: CTR 2, SCZ 2" in text
     assert "sites: CTR X 1, Y 1; SCZ X 1, Y 1" in text
-    assert "covariate age: CTR 30 (0), 1 missing; SCZ 35 (15)" in text
+    assert "covariate age: CTR 30 (0), 1 missing; SCZ 35 (21.2)" in text
     assert "covariate sex: CTR M 1, 1 missing; SCZ F 1, M 1" in text
     assert "missing cells: 1 (8.3%) of 1 subjects and 1 regions" in text
 

@@ -1,10 +1,13 @@
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from sgbn import InputError
-from sgbn.moments import moments_of
+from sgbn.moments import moments_of, one_blas_thread
 
 
 def names(X):
@@ -79,3 +82,32 @@ def test_the_callers_array_is_not_changed(simulate):
     X.setflags(write=False)
     moments_of(X, names(X), bias=True)
     assert np.array_equal(X, copy)
+
+
+def blas_threads():
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_one_blas_thread_holds_while_any_thread_is_inside():
+    before = blas_threads()
+    second_is_in, first_is_out = threading.Event(), threading.Event()
+    seen = []
+
+    def second():
+        with one_blas_thread():
+            second_is_in.set()
+            first_is_out.wait(60)
+            seen.append(blas_threads())
+
+    thread = threading.Thread(target=second)
+    with one_blas_thread():
+        with one_blas_thread():
+            thread.start()
+            second_is_in.wait(60)
+        assert blas_threads() == {1}
+    first_is_out.set()
+    thread.join()
+    assert seen == [{1}]
+    assert blas_threads() == before

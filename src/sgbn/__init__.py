@@ -44,6 +44,7 @@ _HOME = {
     "InterIAMBnPC": "sgbn.structure.baselines",
     "KLSGBNClassifier": "sgbn.discriminative",
     "L1MB": "sgbn.structure.baselines",
+    "load": "sgbn.io",
     "load_atlas": "sgbn.atlases",
     "load_network": "sgbn.datasets",
     "make_analysis": "sgbn.preprocessing",
@@ -62,6 +63,7 @@ _HOME = {
     "RegionImputer": "sgbn.preprocessing",
     "RegionSelector": "sgbn.preprocessing",
     "review": "sgbn.quality",
+    "save": "sgbn.io",
     "Settings": "sgbn.comparison",
     "SGBN": "sgbn.structure",
     "SGBNClassifier": "sgbn.discriminative",
@@ -119,10 +121,12 @@ if TYPE_CHECKING:
     from sgbn.io import export_network as export_network
     from sgbn.io import extract_regions as extract_regions
     from sgbn.io import extract_time_series as extract_time_series
+    from sgbn.io import load as load
     from sgbn.io import node_table as node_table
     from sgbn.io import read_bif as read_bif
     from sgbn.io import read_freesurfer as read_freesurfer
     from sgbn.io import read_table as read_table
+    from sgbn.io import save as save
     from sgbn.io import write_table as write_table
     from sgbn.preprocessing import CovariateRegressor as CovariateRegressor
     from sgbn.preprocessing import RegionImputer as RegionImputer

@@ -379,7 +379,8 @@ def _described(column: NDArray[Any], few: bool) -> str:
     if not present.size:
         return "none"
     if numeric and not few:
-        text = f"{present.mean():.4g} ({present.std():.3g})"
+        spread = present.std(ddof=1) if len(present) > 1 else 0.0
+        text = f"{present.mean():.4g} ({spread:.3g})"
     else:
         text = _listed({f"{name:g}" if numeric else name: k for name, k in _counted(present)})
     return text + (f", {missing.sum()} missing" if missing.any() else "")

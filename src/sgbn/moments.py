@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
 
@@ -83,15 +84,64 @@ class Moments:
         return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
 
 
+class _OneBlasThread:
+    """Context that threads may share: the first one in sets the limit, the last one out lifts it.
+
+    Without a count, a thread that leaves would give its threads back to BLAS while another one is
+    still in. Each thread sets the limit: some builds of BLAS count threads for each of them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limited: Any = None
+        self._own = threading.local()
+
+    def __enter__(self) -> None:
+        depth = getattr(self._own, "depth", 0)
+        if not depth:
+            with self._lock:
+                limited = _unowned(lambda: _threads().limit(limits=1, user_api="blas"))
+                if not self._inside:
+                    self._limited = limited
+                self._inside += 1
+        self._own.depth = depth + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._own.depth -= 1
+        if not self._own.depth:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    _unowned(self._limited.restore_original_limits)
+
+
+def _unowned(change: Callable[[], Any]) -> Any:
+    """Change the number of threads, whichever thread did so before.
+
+    From 3.8 on threadpoolctl ignores all but the first one, whose leaving it does not see here.
+    """
+    disown = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
+    disown(force=True)
+    try:
+        return change()
+    finally:
+        disown(force=True)
+
+
 @cache
 def _threads() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - its BLAS is another than numpy's, and must be loaded
+
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
+_ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
     """Context in which BLAS uses one thread: their number changes the last bits of a product."""
-    limited: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
-    return limited
+    return _ONE_BLAS_THREAD
 
 
 def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:

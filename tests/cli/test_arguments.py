@@ -4,7 +4,16 @@ import pytest
 
 from sgbn import InputError
 from sgbn.cli import main
-from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.arguments import (
+    add_worker_options,
+    at_least,
+    local_workers,
+    make_folder,
+    number_from,
+    workers,
+)
+from sgbn.cli.main import parser
+from sgbn.runs import cluster, n_processors
 
 
 def test_whole_numbers_from_a_smallest_one_on():
@@ -63,3 +72,33 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryFile", denied)
     with pytest.raises(InputError, match=r"permission denied\. Give another folder \(--out\)"):
         make_folder(tmp_path)
+
+
+LONG = {
+    "demo": ["demo"],
+    "compare": ["compare", "table.csv", "--out", "x"],
+    "extract": ["extract", "a.nii", "--atlas", "b.nii", "--out", "x"],
+    **{name: ["reproduce", name] for name in ("exp1", "exp2", "exp3", "exp4", "calibration")},
+}
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+def test_every_long_command_says_who_does_the_work(command):
+    assert parser().parse_args([*command, "--workers", "3"]).workers == 3
+    assert parser().parse_args([*command, "--dask", "tcp://host:1"]).dask == "tcp://host:1"
+    with pytest.raises(SystemExit):
+        parser().parse_args([*command, "--workers", "3", "--dask", "tcp://host:1"])
+
+
+def test_workers_are_processes_of_this_machine_or_of_a_cluster(monkeypatch):
+    own = argparse.ArgumentParser()
+    add_worker_options(own)
+    with workers(own.parse_args([])) as n_jobs:
+        assert n_jobs == n_processors()
+    with workers(own.parse_args(["--workers", "3"])) as n_jobs:
+        assert n_jobs == 3
+    assert local_workers(own.parse_args(["--dask", "x"])) == n_processors()
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    nobody = own.parse_args(["--dask", "tcp://127.0.0.1:9"])
+    with pytest.raises(InputError, match="no Dask scheduler answers"), workers(nobody):
+        pass

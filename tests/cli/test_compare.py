@@ -6,6 +6,8 @@ import pytest
 
 from sgbn import simulate_cohort
 from sgbn.cli import main
+from sgbn.cli.compare import print_summary
+from sgbn.comparison.summary import Statement
 
 AGE = ["--covariates", "age"]
 FEW = [
@@ -82,18 +84,16 @@ def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
 
 
-def test_another_comparison_in_the_same_folder_leaves_nothing_of_the_first(table, tmp_path):
+def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table, tmp_path, capsys):
     out = tmp_path / "r"
     command = ["compare", str(table), *AGE, *NONE, "--workers", "1", "--out", str(out)]
     assert main([*command, "--group", "dx"]) == 0
-    (out / "notes.txt").write_text("mine")
-    frame = pd.read_csv(table)
-    frame["dx"] = frame["dx"].replace("AD/../MCI", "other")
-    frame.to_csv(table, index=False)
+    before = {path: path.read_bytes() for path in out.glob("*.*")}
+    capsys.readouterr()
+    assert main([*command, "--group", "dx", "--gamma", "3"]) == 1
+    assert "learner: SGBN(gamma=1.0) there" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in out.glob("*.*")} == before
     assert main([*command, "--group", "dx"]) == 0
-    names = [path.name for path in out.rglob("*")]
-    assert "notes.txt" in names
-    assert not any("AD_MCI" in name for name in names)
 
 
 def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
@@ -122,3 +122,14 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsy
 def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
     assert main(["compare", "--group", "dx", "--out", str(tmp_path)]) == 1
     assert "no table is named" in capsys.readouterr().err
+
+
+def test_several_remarks_are_printed_as_a_list(monkeypatch, capsys):
+    said = [Statement("One?", "Yes."), Statement("More?", f"First {'word ' * 30}\nSecond.")]
+    monkeypatch.setattr("sgbn.comparison.summary.summarise", lambda _: said)
+    print_summary(None)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["", "One?", "  Yes."]
+    assert lines[5].startswith("  - First word")
+    assert lines[6].startswith("    word")
+    assert lines[-1] == "  - Second."

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sgbn import InputError
-from sgbn.cli.config import with_config, write_config
+from sgbn.cli.config import config_text, with_config
 from sgbn.cli.main import parser
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(
@@ -13,6 +13,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 
 def compare_parser():
     return parser().parse_args(["compare", "--out", "x"]).parser
+
+
+def write_config(path, options):
+    path.write_text(config_text(path, options))
 
 
 def expanded(*words):
@@ -90,3 +94,20 @@ def test_a_missing_file_is_said():
 def test_without_a_config_the_words_stay():
     words = ["table.csv", "--group", "dx"]
     assert expanded(*words) == [*words, "--out", "x"]
+
+
+def test_quick_replaces_how_thorough_the_file_is(tmp_path):
+    config = tmp_path / "config.toml"
+    write_config(config, {"permutations": 999, "repeats": 5, "peers": True, "seed": 7})
+    found = parsed("--config", str(config), "--quick")
+    assert (found.permutations, found.repeats, found.peers, found.seed) == (None, None, None, 7)
+    found = parsed("--config", str(config), "--quick", "--permutations", "50")
+    assert found.permutations == 50
+
+
+def test_an_empty_list_does_not_swallow_the_tables(tmp_path):
+    config = tmp_path / "config.toml"
+    write_config(config, {"missing": [], "tables": [tmp_path / "t.csv"]})
+    found = parsed("--config", str(config))
+    assert found.missing == []
+    assert found.tables == [tmp_path / "t.csv"]

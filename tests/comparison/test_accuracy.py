@@ -19,6 +19,7 @@ def made(groups=("a", "b"), seed=0):
         np.array([]),
         np.empty((0, 60, len(groups))),
         np.empty((60, 0), dtype=[("source", object), ("target", object), ("value", float)]),
+        np.zeros((60, 2), int),
     )
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, SGBN, Cohort, InputError, simulate_cohort
+from sgbn import ORSGBN, SGBN, Cohort, DataWarning, InputError, StudyError, simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
 
@@ -160,7 +160,7 @@ def test_results_do_not_depend_on_processes_and_a_second_start_does_no_work(
 ):
     again = compare_fully(cohort, FEW, n_jobs=2, folder=tmp_path)
     assert_same(whole, again)
-    monkeypatch.setattr("sgbn.runs._run_task", lambda *_, **__: pytest.fail("done twice"))
+    monkeypatch.setattr("sgbn.runs.study._run_task", lambda *_, **__: pytest.fail("done twice"))
     assert_same(whole, compare_fully(cohort, FEW, folder=tmp_path))
 
 
@@ -214,3 +214,42 @@ def test_warnings_are_kept_and_given_once(cohort):
         found = compare(cohort.subset(rows=np.r_[0:8, 80:88]))
     assert len({str(one.message) for one in caught}) == len(caught)
     assert any("only 8 samples" in message for message in found.warnings)
+
+
+def test_warnings_of_other_processes_are_kept(cohort):
+    copied = cohort.values.copy()
+    copied[:, 5] = copied[:, 2]
+    twins = with_values(cohort, copied)
+    with pytest.warns(DataWarning, match="."):
+        one = compare(twins, learner=ORSGBN(0.1), n_jobs=1)
+    with pytest.warns(DataWarning, match="."):
+        two = compare(twins, learner=ORSGBN(0.1), n_jobs=2)
+    assert one.warnings
+    assert one.warnings == two.warnings
+
+
+def test_a_folder_of_other_settings_or_data_is_refused_before_any_work(cohort, tmp_path):
+    compare_fully(cohort, NETWORKS, folder=tmp_path)
+    said = []
+    with pytest.raises(StudyError, match="n_repeats: 0 there, 3 now"):
+        compare_fully(
+            cohort, Settings.networks_only(n_repeats=3), folder=tmp_path, on_step=said.append
+        )
+    with pytest.raises(StudyError, match="the data are not the same"):
+        compare_fully(cohort.subset(rows=range(10, 150)), NETWORKS, folder=tmp_path)
+    assert not said
+
+
+def test_the_learner_is_that_of_refinement_and_half_samples_too(cohort):
+    settings = Settings.networks_only(refinements=("CL-SGBN",), n_pairs=2)
+    sparse = compare_fully(cohort, settings, learner=SGBN(20.0))
+    dense = compare_fully(cohort, settings, learner=SGBN(0.0))
+    assert len(sparse.refinements["CL-SGBN"]) < len(dense.refinements["CL-SGBN"])
+    assert sparse.confidence["control"].n_adjacent < dense.confidence["control"].n_adjacent
+
+
+def test_very_small_groups_have_fewer_peers_and_no_error(cohort):
+    few = cohort.subset(rows=np.r_[0:4, 80:84])
+    with pytest.warns(DataWarning, match="samples"):
+        found = compare_fully(few, Settings(n_permutations=0, n_pairs=0, refinements=()))
+    assert found.accuracy is not None or "accuracy" in found.skipped

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from sgbn import Cohort, simulate_cohort
+from sgbn import Cohort, SGBNClassifierCV, cohort_table, make_analysis, simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.cross_validation import FIRST_PEER, PEERS, cross_validate
+from sgbn.comparison.cross_validation import FIRST_PEER, PEERS, cross_validate, fit_model
 from sgbn.comparison.peers import COVARIATES_ALONE
 
 FEW = Settings(n_folds=3, n_repeats=2, peers=False)
@@ -94,3 +94,12 @@ def test_three_groups_have_their_chance(cohort):
 
 def test_a_method_against_itself_differs_by_nothing(found):
     assert found.difference(OURS, OURS).mean == 0
+
+
+def test_the_model_is_the_analysis_that_is_cross_validated_on_all_subjects(cohort):
+    model = fit_model(cohort, FEW)
+    expected = make_analysis(cohort, classifier=SGBNClassifierCV(random_state=FEW.seed))
+    table = cohort_table(cohort)
+    expected.fit(table, cohort.group)
+    assert np.array_equal(model.predict_proba(table), expected.predict_proba(table))
+    assert "select" in fit_model(cohort, Settings(select=5)).named_steps

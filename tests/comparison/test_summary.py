@@ -1,11 +1,14 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sgbn import Cohort, simulate_cohort
-from sgbn.comparison import Settings, compare
-from sgbn.comparison.summary import p_text, summarise
+from sgbn.comparison import Settings, compare, tables
+from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.summary import _signed, p_text, summarise
+from sgbn.quality import Finding
 
 FEW = Settings(n_permutations=99, n_pairs=0, n_folds=3, n_repeats=1, refinements=(), peers=False)
 
@@ -49,7 +52,7 @@ def test_no_difference_is_an_answer_with_the_detectable_effect():
     edges = said["Which edges differ, and how sure is that?"]
     if len(found.differences.edges):
         assert "None of" in edges
-        assert "would have been found" in edges
+        assert "would have been found family-wise" in edges
     assert "no proof of equality" in said["Do the networks differ?"]
     assert said["Can the groups be told apart?"].startswith("Not reliably")
 
@@ -77,3 +80,89 @@ def test_covariates_that_tell_the_groups_are_pointed_at():
 def test_p_is_written_as_one_writes_it():
     assert p_text(0.04) == "p = 0.040"
     assert p_text(0.0002) == "p = 0.0002"
+
+
+@pytest.mark.parametrize(
+    ("global_p", "q", "said"),
+    [
+        (0.08, 0.01, "Not by the test of all edges together (p = 0.080), but single edges do"),
+        (0.01, 0.5, "though no single edge survives correction"),
+        (0.08, 0.5, "no proof of equality"),
+    ],
+)
+def test_the_test_of_all_edges_and_those_of_single_ones_do_not_contradict(
+    different, global_p, q, said
+):
+    edges = different.differences.edges.copy()
+    edges["q"] = q
+    found = replace(different.differences, edges=edges, global_p=global_p)
+    assert said in answers(replace(different, differences=found))["Do the networks differ?"]
+
+
+def test_arrows_that_only_an_order_gives_are_not_decided(different):
+    kinds = np.array(["compelled", "order only", "reversible"])
+    learners = {group: SimpleNamespace(edge_kinds_=kinds) for group in different.groups}
+    said = answers(replace(different, learners=learners))["Can the arrows be trusted?"]
+    assert "1 of 3 in well" in said
+
+
+def test_visits_of_persons_are_no_subjects(different):
+    cohort = replace(different.cohort, pair=np.tile([f"p{k}" for k in range(80)], 2))
+    paired = replace(different, review=replace(different.review, cohort=cohort))
+    said = answers(paired)["What was compared?"]
+    assert "160 visits of 80 persons" in said
+
+
+def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
+    row = tables.differences(different).iloc[0]
+    said = answers(different)["Which edges differ, and how sure is that?"]
+    wanted = f"well {row['weight_std_well']:.2f}, ill {row['weight_std_ill']:.2f}; q = "
+    assert f"{row['source']} → {row['target']} ({wanted}".replace("-", "−") in said
+    assert said.count("→") == 1  # an arrow is an edge, and nothing else
+
+
+def test_a_weight_of_minus_zero_has_no_sign():
+    assert _signed(-0.001) == "0.00"
+    assert _signed(-0.5) == "−0.50"
+
+
+def test_one_other_classifier_is_not_the_best_of_them(different):
+    said = answers(different)["Can the groups be told apart?"]
+    assert "The best other classifier" not in said
+    names = [name for name in different.accuracy.probabilities if name != OURS]
+    assert f"{names[0][0].upper()}{names[0][1:]} has " in said
+    found = different.accuracy
+    more = replace(found, probabilities={**found.probabilities, "x": found.probabilities[OURS]})
+    said = answers(replace(different, accuracy=more))["Can the groups be told apart?"]
+    assert "The best other classifier, " in said
+
+
+def test_filled_in_cells_are_said(different):
+    assert "Missing" not in answers(different)["What was compared?"]
+    values = different.cohort.values.copy()
+    values[:4, 0] = np.nan
+    cohort = replace(different.cohort, values=values)
+    said = answers(replace(different, review=replace(different.review, cohort=cohort)))
+    assert (
+        "Missing cells (4, 0.50% of all) were filled in with the median of the region."
+        in (said["What was compared?"])
+    )
+
+
+def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
+    findings = [Finding("warning", "something is odd", "Look"), Finding("note", "no", "no")]
+    found = replace(
+        different,
+        review=replace(different.review, findings=findings),
+        confidence={"well": SimpleNamespace(adjacent=np.zeros((5, 5)))},
+        skipped={"confidence": "too few rows."},
+        warnings=("mind\nthis.",),
+    )
+    (remarks,) = [one for one in summarise(found) if "kept in mind" in one.question]
+    assert remarks.lines == [
+        "Something is odd. Look.",
+        "Confidence of ill left out: too few rows.",
+        "Mind this.",
+    ]
+    nobody = replace(found, confidence={})
+    assert "Confidence left out" in answers(nobody)["What should be kept in mind?"]

@@ -45,6 +45,20 @@ def test_differences_say_which_are_true(comparison):
     np.testing.assert_array_equal(table["true_change"], true)
 
 
+def test_weights_per_sd_give_the_difference_per_sd(comparison):
+    table = tables.differences(comparison)
+    last, first = (table[f"weight_std_{group}"] for group in ("control", "patient"))
+    np.testing.assert_allclose(last - first, table["difference_std"], atol=1e-12)
+    assert "weight_control" in table
+
+
+def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(comparison):
+    table = tables.differences(comparison)
+    known = tables._per_sd(comparison, table)
+    guessed = tables._per_sd(comparison, table.assign(difference=0.0))
+    np.testing.assert_allclose(guessed, known, rtol=0.05)
+
+
 def test_subjects_have_probabilities_and_reasons(comparison):
     table = tables.subjects(comparison)
     assert table["subject"].tolist() == list(comparison.cohort.ids)
@@ -53,6 +67,18 @@ def test_subjects_have_probabilities_and_reasons(comparison):
     best = both.idxmax(axis=1).str.removeprefix("probability_")
     assert (best == table["predicted"]).all()
     assert table["because"].str.len().min() > 0
+
+
+def test_what_speaks_for_the_predicted_group_is_positive():
+    parts = np.array(
+        [("", "x", 2.0), ("x", "y", -1.0)],
+        dtype=[("source", object), ("target", object), ("value", float)],
+    )
+    assert tables._because(parts, ["a", "b"], "a") == "x +2.00; x → y -1.00"
+    assert tables._because(parts, ["a", "b"], "b") == "x -2.00; x → y +1.00"
+    assert tables._because(parts, ["a", "b"], "c").startswith("a over b: x +2.00")
+    parts["value"] = -0.001
+    assert "-0.00" not in tables._because(parts, ["a", "b"], "a")
 
 
 def test_hubs_and_lobes_have_the_surest_first(comparison):

@@ -9,6 +9,7 @@ from sgbn.graph import (
     certifies_dag,
     find_cycle,
     is_dag,
+    known_order,
     levels,
     random_dag,
     reachable,
@@ -109,3 +110,14 @@ def test_graphs_are_not_changed():
     A.setflags(write=False)
     for function in (levels, is_dag, find_cycle, reachable, topological_order):
         function(A)
+
+
+def test_an_order_follows_the_graph_and_then_what_is_known():
+    graph = np.zeros((4, 4), bool)
+    graph[3, 0] = True
+    known = np.zeros((4, 4), bool)
+    known[2, 1] = known[1, 3] = known[2, 3] = True
+    assert known_order(graph, known).tolist() == [2, 1, 3, 0]
+    nothing = np.zeros((4, 4), bool)
+    assert known_order(graph, nothing).tolist() == [1, 2, 3, 0]
+    assert known_order(graph, nothing, np.array([3, 2, 1, 0])).tolist() == [3, 2, 1, 0]

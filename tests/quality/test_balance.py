@@ -1,5 +1,7 @@
 import numpy as np
 
+from sgbn import Cohort, review
+
 N = 60
 
 
@@ -11,10 +13,11 @@ def test_a_covariate_that_is_the_group_stops(make, only):
 
 
 def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
-    age = np.where(make().group == "CTR", 30.0, 50.0) + np.random.default_rng(0).normal(size=N)
+    noise = 20 * np.random.default_rng(0).normal(size=N)
+    age = np.where(make().group == "CTR", 30.0, 50.0) + noise
     finding = only(make(covariates={"age": age}))
     assert finding.level == "warning"
-    assert "the groups differ in 'age' (CTR 29.88, SCZ 50.27; p = " in finding.what
+    assert "the groups differ in 'age' (CTR 27.67, SCZ 55.42; p = " in finding.what
     sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
     assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
 
@@ -56,3 +59,16 @@ def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
     site[5] = "C"
     texts = found(make(site=site.astype(str)))
     assert any("1 sites have one subject: 'C'" in text for text in texts)
+
+
+def test_a_covariate_that_nearly_makes_the_groups_is_pointed_at():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["old", "young"], 40)
+    age = np.where(group == "old", 70.0, 30.0) + rng.normal(size=80) * 5
+    values = rng.normal(size=(80, 3))
+    near, far = (
+        review(Cohort(values, list("abc"), range(80), group=group, covariates={"age": column}))
+        for column in (age, age + rng.normal(size=80) * 60)
+    )
+    assert any("'age' nearly defines the groups" in finding.what for finding in near.findings)
+    assert not any("nearly defines" in finding.what for finding in far.findings)

@@ -23,6 +23,16 @@ def test_numbers_as_one_reads_them():
     assert p_value(0.00005) == "< 0.001"
 
 
+def test_there_is_no_minus_zero():
+    for kind in ("number", "share", "count", "p"):
+        assert cell(-0.0, kind).exact == "0"
+        assert "−" not in cell(-0.0, kind).text
+        assert "-" not in cell(-0.0, kind).text
+    assert cell(-0.3, "count").text == "0"
+    assert cells.interval_text(-0.001, -0.002, 0.3) == "0.00 (0.00 to 0.30)"
+    assert cells.interval_text(-0.001, np.nan, np.nan) == "0.00"
+
+
 def test_a_missing_number_is_a_dash_without_a_place():
     assert cell(np.nan, "share") == (cells.DASH, "")
 

@@ -1,10 +1,22 @@
+import warnings
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from sgbn.report.figures import Pictures, figures, layout_of, picture, plans, rounded, undecided
+from sgbn.exceptions import InputError
+from sgbn.report.figures import (
+    Pictures,
+    figures,
+    hippocampi,
+    layout_of,
+    picture,
+    plans,
+    rounded,
+    undecided,
+)
 
 
 def test_everything_that_was_found_is_drawn(compared):
@@ -71,3 +83,96 @@ def test_the_picture_of_the_page_is_smaller_and_whole(compared):
     svg = Pictures(compared).file("differences_brain")
     assert len(rounded(svg)) < len(svg)
     ElementTree.fromstring(rounded(svg))
+
+
+def test_each_group_of_three_has_its_changes_from_the_reference(three_groups):
+    names = {name for name in plans(three_groups) if name.startswith("differences")}
+    assert names == {"differences_b_matrix", "differences_c_matrix"}
+    shown = {name: plans(three_groups)[name].args[0] for name in names}
+    assert not np.allclose(shown["differences_b_matrix"], shown["differences_c_matrix"])
+
+
+def test_a_picture_of_three_groups_says_whose_q_it_shows(three_groups):
+    title = plans(three_groups)["differences_b_matrix"].keywords["title"]
+    assert "Change from a to b" in title
+    assert "any difference (q of all groups" in title
+
+
+def test_hippocampi_are_found_by_name():
+    there = ["Hippocampus_L", "Left-Hippocampus", "hippocampus right"]
+    others = ["ParaHippocampal_L", "lh_parahippocampal", "para-hippocampal gyrus", "Amygdala_L"]
+    assert hippocampi([*there, *others]) == there
+
+
+def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
+    found = three_groups.differences
+    edges = found.edges.copy()
+    edges["q"] = 1.0
+    edges["q"][0] = 0.01
+    regions = ("Hippocampus_L", *three_groups.cohort.regions[1:])
+    cohort = replace(three_groups.cohort, regions=regions)
+    for end in ("source", "target"):
+        edges[end] = ["Hippocampus_L" if name == "region0" else name for name in edges[end]]
+    named = replace(
+        three_groups,
+        review=replace(three_groups.review, cohort=cohort),
+        regions=three_groups.regions.set_axis(regions, axis=1),
+        differences=replace(found, edges=edges, regions=regions),
+    )
+    drawn = plans(named)
+    network, changes = drawn["network_a_matrix"], drawn["differences_b_matrix"]
+    assert network.keywords["highlight"] == ["Hippocampus_L"]
+    assert network.keywords["title"].endswith("emphasised: hippocampi")
+    assert changes.keywords["highlight"] == [edges["source"][0], edges["target"][0]]
+    network()
+
+
+def test_all_regions_of_significant_edges_stand_out(compared):
+    edges = compared.differences.edges.copy()
+    edges["q"] = 0.01
+    found = replace(compared, differences=replace(compared.differences, edges=edges))
+    highlight = plans(found)["differences_matrix"].keywords["highlight"]
+    assert sorted(highlight) == sorted({*edges["source"], *edges["target"]})
+
+
+@pytest.mark.parametrize("name", ["network_control_matrix", "differences_matrix"])
+def test_a_matrix_has_the_scale_of_its_colours(compared, name):
+    matrix, bar = plans(compared)[name]().axes
+    assert "per standard deviation" in bar.get_xlabel()
+    assert bar.get_xlim() == matrix.images[0].get_clim()
+
+
+def test_what_all_names_share_is_left_out_of_brain_and_circle(compared):
+    names = tuple(f"lh_{name}_thickness" for name in compared.cohort.regions)
+    layout = layout_of(compared)._replace(names=names)
+    assert layout.short_names == list(compared.cohort.regions)
+    draw = plans(compared)["network_control_circle"]
+    figure = draw.func(draw.args[0], layout, *draw.args[2:], **draw.keywords)
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    assert set(compared.cohort.regions) <= shown
+
+
+def test_without_an_atlas_no_lobe_is_boxed(three_groups, compared):
+    assert set(layout_of(three_groups).lobes) == {""}
+    figure = plans(three_groups)["network_a_matrix"]()
+    assert not figure.axes[0].patches
+    assert not figure.axes[0].texts
+    assert plans(compared)["network_control_matrix"]().axes[0].texts
+
+
+def test_letters_that_the_font_lacks_give_no_warning():
+    for kind in ("svg", "png"):
+        figure = Figure(layout="constrained")
+        figure.add_subplot().set_title("海马")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert picture(figure, kind)
+
+
+def test_regions_can_be_chosen(compared):
+    chosen = compared.cohort.regions[:2]
+    for name, draw in plans(compared, chosen).items():
+        if name.endswith("_matrix"):
+            assert draw.keywords["highlight"] == list(chosen)
+    with pytest.raises(InputError, match="nowhere"):
+        figures(compared, ["nowhere"])

@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.report.methods import Citations, describe_methods, joined
-from sgbn.structure import ORSGBN
+from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
+from sgbn.structure import ORSGBN, SGBN
+from sgbn.structure.sgbn import default_gamma
 
 
 def test_numbers_follow_the_order_of_citation_and_repeat():
@@ -13,12 +14,6 @@ def test_numbers_follow_the_order_of_citation_and_repeat():
     assert cite("b") == "[1]"
     assert cite("a", "b") == "[1, 2]"
     assert cite("a") == "[2]"
-
-
-def test_lists_read_as_a_sentence():
-    assert joined([]) == ""
-    assert joined(["a"]) == "a"
-    assert joined(["a", "b", "c"]) == "a, b and c"
 
 
 def test_every_citation_is_in_the_list_and_every_reference_cited(compared):
@@ -70,7 +65,8 @@ def test_pairs_are_said(compared):
     cohort = replace(compared.cohort, pair=np.tile([f"p{k}" for k in range(60)], 2))
     paired = replace(compared, review=replace(compared.review, cohort=cohort))
     text = describe_methods(paired).text
-    assert "paired visits" in text
+    assert "paired visits of 60 persons" in text
+    assert "persons without exactly one visit in each group" in text
     assert "within sites and persons" in text
     assert "visits of a person in one fold" in text
 
@@ -89,4 +85,45 @@ def test_another_learner_is_named(three_groups):
     }
     text = describe_methods(replace(three_groups, learners=learners)).text
     assert "learned by ORSGBN" in text
-    assert "extended BIC" not in text
+    assert "with the penalty alpha = 0.1" in text
+    assert "Weights are lasso coefficients" in text
+    assert "n_kicks" not in text
+    assert f"with gamma = {default_gamma(90):.3g} learned from the pooled" in text
+
+
+def test_each_step_names_the_learner_that_it_has(compared):
+    gamma = next(iter(compared.learners.values())).gamma_
+    text = describe_methods(compared).text
+    assert "Weights are least-squares coefficients" in text
+    assert "without the random kicks of the search (n_kicks = 0)" in text
+    assert f"with gamma = {gamma:.3g} learned from the pooled residuals" in text
+    assert "one SGBN a group, with settings found inside the training part" in text
+
+
+def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):
+    learners = {
+        group: SGBN().fit(compared.regions[compared.cohort.group == group])
+        for group in compared.groups
+    }
+    text = describe_methods(replace(compared, learners=learners)).text
+    assert f"with gamma = {default_gamma(120):.3g} learned from the pooled residuals" in text
+
+
+def test_one_site_is_no_site(compared):
+    cohort = replace(compared.cohort, site=np.full(len(compared.cohort), "A"))
+    text = describe_methods(replace(compared, review=replace(compared.review, cohort=cohort))).text
+    for said in ("ComBat", "within sites", "and sites held fixed", "at the same site"):
+        assert said not in text
+
+
+def test_preparation_inside_the_folds_is_told_as_it_is(compared, three_groups):
+    chosen = replace(compared, settings=replace(compared.settings, select=5))
+    said = prepared_in_folds(chosen)
+    for step in ("without regard to the groups", "not within the groups", "missing cells"):
+        assert step in said
+    assert "the 5 regions with the largest F" in said
+    assert said in describe_methods(chosen).text
+    plain = prepared_in_folds(three_groups)
+    assert "standardised" in plain
+    for step in ("ComBat", "missing", "effects of", "largest F"):
+        assert step not in plain

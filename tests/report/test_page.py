@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import sgbn
 from sgbn.comparison.summary import summarise
 from sgbn.report import assets
-from sgbn.report.page import render_report, script_data, write_report
+from sgbn.report.page import python_code, render_report, script_data, write_report
 from sgbn.structure import ORSGBN
 
 SECTIONS = (
@@ -74,8 +75,8 @@ def page(html):
     return Page(html)
 
 
-def quick(comparison, command=""):
-    return render_report(comparison, command, pictures=Blank())
+def quick(comparison, command="", **more):
+    return render_report(comparison, command, pictures=Blank(), **more)
 
 
 def check(html):
@@ -105,7 +106,7 @@ def test_it_is_whole_small_and_loads_nothing(html):
 def test_all_statements_are_there(page, compared):
     for one in summarise(compared):
         assert one.question in page.words
-        assert " ".join(one.answer.split()) in page.words
+        assert all(" ".join(line.split()) in page.words for line in one.lines)
 
 
 def test_the_same_comparison_gives_the_same_bytes(compared, html, tmp_path):
@@ -143,7 +144,7 @@ def test_landmarks_labels_and_texts_for_pictures(page):
 def test_it_says_how_to_cite_and_to_repeat(page):
     for said in (
         *("10.1109/TPAMI.2015.2511754", "Copy the methods", "@article{zhou2016"),
-        *("sgbn demo --out 'a <b>'", "n_permutations = 39", "numpy", "seed 0"),
+        *("sgbn demo --out 'a <b>'", "n_permutations=39", "numpy", "seed 0"),
     ):
         assert said in page.words
 
@@ -165,8 +166,23 @@ def test_nothing_found_is_a_full_report(nothing_differs):
 def test_three_groups(three_groups):
     page = check(quick(three_groups))
     assert "an edge is tested for any difference among them" in page.words
+    for group in ("b", "c"):
+        assert f"Changes from a to {group}, per standard deviation" in page.words
+        assert f"change per SD, {group}" in page.words
     for one in summarise(three_groups):
-        assert " ".join(one.answer.split()) in page.words
+        assert all(" ".join(line.split()) in page.words for line in one.lines)
+
+
+def test_without_an_atlas_there_are_no_lobes(three_groups, page):
+    for said in ("from lobe", "Lobes: strength", "Regions by lobe"):
+        assert said in page.words
+        assert said not in Page(quick(three_groups)).words
+
+
+def test_several_remarks_are_a_list(compared):
+    warned = replace(compared, warnings=("first <b>.", "second."))
+    html = quick(warned)
+    assert "<li>First &lt;b&gt;.</li><li>Second.</li></ul></dd>" in html
 
 
 def test_pairs(compared):
@@ -226,7 +242,7 @@ def test_script_data_is_json_of_the_same_content():
 
 
 def test_no_tested_edge_is_a_report_too(compared):
-    found = replace(compared.differences, edges=compared.differences.edges[:0])
+    found = replace(compared.differences, edges=compared.differences.edges[:0], components=[])
     page = check(render_report(replace(compared, differences=found)))
     assert "none of 0 tested edges" in page.words
 
@@ -237,3 +253,32 @@ def test_a_network_of_another_learner(three_groups):
         for group in three_groups.groups
     }
     check(quick(replace(three_groups, learners=learners)))
+
+
+def test_the_code_repeats_the_comparison(compared):
+    """All settings, and the learner with its parameters."""
+    lines = python_code(compared).replace("cohort = ...", "cohort = 'cohort'")
+    seen = {}
+    fake = {
+        "Settings": sgbn.Settings,
+        "SGBN": sgbn.SGBN,
+        "compare": lambda cohort, settings, learner: seen.update(settings=settings, by=learner),
+        "write_comparison": lambda *_: None,
+    }
+    exec(lines.replace("import sgbn\n", ""), {"sgbn": type("sgbn", (), fake)})
+    assert seen["settings"] == compared.settings
+    assert seen["by"].get_params() == compared.learners["control"].get_params()
+
+
+def test_the_config_of_the_run_is_shown_instead_of_code(compared):
+    text = 'group = "<b>diagnosis</b>"\ntables = ["../table.csv"]\n'
+    page = Page(quick(compared, config=text))
+    assert 'group = "<b>diagnosis</b>" tables = ["../table.csv"]' in page.words
+    assert "settings" in page.ids()
+    assert "import sgbn" not in page.words
+    assert "code" not in page.ids()
+
+
+def test_preparation_is_not_said_to_be_that_of_the_networks(page):
+    assert "in each training part by itself" in page.words
+    assert "all preparation" not in page.words

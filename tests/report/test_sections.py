@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,7 +7,9 @@ import pytest
 from sgbn.comparison import tables
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.report import sections
+from sgbn.inference.difference_summaries import Component
+from sgbn.report import hints, sections
+from sgbn.report.views import changes_per_sd
 
 
 def column(table, source):
@@ -47,7 +50,12 @@ def test_the_table_of_differences_has_all_that_is_asked_for(compared):
     assert sources >= {"source", "target", "source_lobe", "target_lobe", "difference", "statistic"}
     assert sources >= {"p", "p_fwer", "q", "error", "direction", "true_change", "difference_std"}
     for group in compared.groups:
-        assert sources >= {f"weight_{group}", f"adjacent_{group}", f"true_{group}"}
+        assert sources >= {
+            f"weight_{group}",
+            f"weight_std_{group}",
+            f"adjacent_{group}",
+            f"true_{group}",
+        }
 
 
 def test_without_truth_there_is_no_column_of_it(three_groups):
@@ -108,15 +116,87 @@ def test_subjects_without_a_step_still_have_a_table(compared, gone):
 def test_arrows_of_the_networks_add_up(compared):
     table = sections.networks_table(compared)
     for edges, decided, other in zip(
-        *(column(table, name) for name in ("edges", "decided", "reversible")), strict=True
+        *(column(table, name) for name in ("edges", "decided", "undecided")), strict=True
     ):
         assert int(edges.text) == int(decided.text) + int(other.text)
 
 
 def test_skipped_steps_have_their_words():
-    class Few:
-        skipped = {"accuracy": "too few"}  # noqa: RUF012
-
-    assert sections.skipped_steps(Few()) == [
-        ("Telling the groups apart, cross-validated", "too few")
+    few = SimpleNamespace(
+        groups=("a", "b"),
+        confidence={"a": None},
+        skipped={"accuracy": "too few", "confidence": "few"},
+    )
+    assert sections.skipped_steps(few) == [
+        ("Telling the groups apart, cross-validated", "too few"),
+        ("Confidence of edges, from half samples, of b", "few"),
     ]
+
+
+def test_arrows_that_only_an_order_gives_are_undecided(compared):
+    kinds = np.array(["compelled", "order only", "reversible", "prior knowledge"])
+    learners = {group: SimpleNamespace(edge_kinds_=kinds) for group in compared.groups}
+    table = sections.networks_table(replace(compared, learners=learners))
+    assert [cell.text for cell in column(table, "decided")] == ["2", "2"]
+    assert [cell.text for cell in column(table, "undecided")] == ["2", "2"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "sign", "said"),
+    [
+        ([-0.66, -0.5], [0.0, -0.1], 1, "weaker"),
+        ([0.1, 0.0], [0.5, 0.2], 1, "stronger"),
+        ([0.5, -0.1], [0.1, -0.6], -1, "mixed"),
+    ],
+)
+def test_a_set_is_stronger_where_its_weights_are_larger_in_size(compared, first, last, sign, said):
+    """The sign of a difference says nothing about it: from -0.66 to 0 an edge gets weaker."""
+    found = compared.differences
+    edges = found.edges.copy()
+    edges["weight_control"][:2], edges["weight_patient"][:2] = first, last
+    places = [[found.regions.index(edges[end][k]) for end in ("source", "target")] for k in (0, 1)]
+    changed = replace(
+        found, edges=edges, components=[(Component(sign, np.array(places), 1.0), 0.02, 0.01)]
+    )
+    table = sections.components_table(replace(compared, differences=changed))
+    assert [cell.text for cell in column(table, "sign")] == [said, said]
+
+
+def test_sets_of_more_than_two_groups_have_any_change(three_groups):
+    found = three_groups.differences
+    edge = [found.regions.index(found.edges[end][0]) for end in ("source", "target")]
+    one = [(Component(0, np.array([edge]), 1.0), 0.02, 0.01)]
+    changed = replace(three_groups, differences=replace(found, components=one))
+    assert column(sections.components_table(changed), "sign")[0].text == "any"
+
+
+def test_each_of_three_groups_has_its_change_from_the_reference(three_groups):
+    table = sections.differences_section(three_groups)["table"]
+    titles = {field.source: field.title for field in table.fields}
+    assert titles["change_b"] == "change per SD, b"
+    assert not {"difference", "difference_std"} & set(titles)
+    order = [tuple(cell.text for cell in row.cells[1:3]) for row in table.rows]
+    plain = tables.differences(three_groups)
+    places = [order.index(ends) for ends in zip(plain["source"], plain["target"], strict=True)]
+    for group, changes in changes_per_sd(three_groups, plain).items():
+        shown = np.array([float(cell.exact) for cell in column(table, f"change_{group}")])
+        np.testing.assert_allclose(shown[places], changes, rtol=1e-5)
+
+
+def test_a_difference_is_explained_by_the_table_that_it_is_in(compared, three_groups):
+    def said(table):
+        return {field.hint for field in table.fields if field.source == "difference"}
+
+    assert said(sections.refinements_table(compared)) == {hints.CHANGE_BY_REFINEMENT}
+    assert said(sections.differences_section(compared)["table"]) == {hints.CHANGE}
+    for make in (sections.hubs_table, sections.lobes_table):
+        assert said(make(compared)) == {hints.CHANGE_OF_SUM}
+        assert said(make(three_groups)) == {hints.RANGE_OF_SUM}
+
+
+def test_without_an_atlas_no_table_speaks_of_lobes(compared, three_groups):
+    for one, there in ((compared, True), (three_groups, False)):
+        section = sections.differences_section(one)
+        assert (section["lobes"] is not None) == there
+        for table in (section["table"], sections.edges_table(one)):
+            assert any("lobe" in field.title for field in table.fields) == there

@@ -95,13 +95,6 @@ def test_changes_of_three_groups_are_from_the_reference(three):
     np.testing.assert_array_equal(np.sign(changes[1])[large], signs[large])
 
 
-def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(comparison):
-    table = tables.differences(comparison)
-    known = views._scale(comparison, table)
-    guessed = views._scale(comparison, table.assign(difference=0.0))
-    np.testing.assert_allclose(guessed, known, rtol=0.05)
-
-
 def test_without_half_samples_confidence_is_none(three):
     found = views.payload(three)
     assert all(one["adjacent"] is one["this_way"] is None for one in found["networks"])
@@ -117,6 +110,8 @@ def test_without_atlas_there_is_no_place_and_no_mesh(comparison):
     assert set(found["nodes"]["x"]) == {None}
     assert found["mesh"] is None
     assert [lobe["name"] for lobe in found["lobes"]] == ["unknown"]
+    assert found["has_lobes"] is False
+    assert views.payload(comparison)["has_lobes"] is True
 
 
 def test_mesh_is_none_without_the_extra(comparison, monkeypatch):
@@ -155,3 +150,19 @@ def test_inputs_stay_as_they_are(comparison):
     views.payload(comparison)
     assert regions.equals(comparison.regions)
     assert edges.tolist() == comparison.differences.edges.tolist()
+
+
+def test_changes_per_sd_are_those_of_the_last_group_in_the_table(comparison, three):
+    for one in (comparison, three):
+        table = tables.differences(one)
+        changes = views.changes_per_sd(one, table)
+        assert tuple(changes) == one.groups[1:]
+        np.testing.assert_allclose(changes[one.groups[-1]], table["difference_std"], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", views.UNDECIDED)
+def test_what_nothing_decides_is_dashed(comparison, monkeypatch, kind):
+    table = tables.edges(comparison).assign(direction=kind)
+    monkeypatch.setattr(views.tables, "edges", lambda _: table)
+    solid = {one["name"]: one["solid"] for one in views.payload(comparison)["kinds"]}
+    assert solid[kind] is False

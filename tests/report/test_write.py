@@ -1,14 +1,15 @@
 import json
-import sys
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort
+from sgbn import Cohort, load
 from sgbn.comparison import Settings, compare
-from sgbn.report.write import shell_command, write_comparison
+from sgbn.comparison.summary import Statement
+from sgbn.exceptions import InputError
+from sgbn.report.write import _csv, _write_summary, write_comparison
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
 
@@ -24,7 +25,12 @@ def written(tmp_path_factory):
         n_permutations=19, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
     )
     folder = tmp_path_factory.mktemp("written")
-    return folder, write_comparison(compare(cohort, settings), folder)
+    return folder, write_comparison(
+        compare(cohort, settings),
+        folder,
+        command="sgbn compare 'my table.csv'",
+        config="seed = 0\n",
+    )
 
 
 def test_everything_is_listed_and_there(written):
@@ -34,6 +40,15 @@ def test_everything_is_listed_and_there(written):
     about = json.loads((folder / "about.json").read_text())
     assert {folder / name for name in about["files"]} == {*paths} - {folder / "about.json"}
     assert about["settings"]["n_permutations"] == 19
+
+
+def test_the_model_predicts_as_the_one_that_was_fitted(written):
+    folder, paths = written
+    assert folder / "model.sgbn" in paths
+    model = load(folder / "model.sgbn")
+    assert list(model.feature_names_in_) == NASTY
+    rows = pd.DataFrame(np.zeros((2, 6)), columns=NASTY)
+    assert set(model.predict(rows)) <= {"=1+1", "<b>ill</b>"}
 
 
 def test_names_stay_inert_in_tables(written):
@@ -50,6 +65,41 @@ def test_networks_come_back_from_other_programs_files(written):
     assert len(graphs) == 2
     for path in graphs:
         assert sorted(nx.read_graphml(path).nodes) == sorted(NASTY)
+
+
+def test_command_and_config_are_those_given(written):
+    folder, paths = written
+    assert (
+        json.loads((folder / "about.json").read_text())["command"] == "sgbn compare 'my table.csv'"
+    )
+    assert "sgbn compare &#39;my table.csv&#39;" in (folder / "report.html").read_text()
+    assert (folder / "config.toml").read_text() == "seed = 0\n"
+    assert folder / "config.toml" in paths
+
+
+def test_graphs_have_the_confidence_of_their_edges(written):
+    folder, _ = written
+    seen = 0
+    for path in (folder / "networks").glob("*.graphml"):
+        for *_, about in nx.read_graphml(path).edges(data=True):
+            assert 0 <= about["adjacent"] <= 1
+            seen += 1
+    assert seen
+    edges = pd.concat(pd.read_csv(path) for path in (folder / "networks").glob("*_edges.csv"))
+    assert {"adjacent", "this_way", "sign"} <= set(edges)
+
+
+@pytest.mark.parametrize("where", ["region", "group"])
+def test_a_name_that_no_file_can_hold_leaves_the_earlier_report(tmp_path, where):
+    (tmp_path / "report.html").write_text("earlier")
+    (tmp_path / "about.json").write_text(json.dumps({"files": ["report.html"]}))
+    regions = ["a\x07b" if where == "region" else "a", "b", "c"]
+    group = np.repeat(["x", "y\x07" if where == "group" else "y"], 20)
+    values = np.random.default_rng(1).normal(size=(40, 3))
+    found = compare(Cohort(values, regions, range(40), group=group), Settings.networks_only())
+    with pytest.raises(InputError, match="Rename it"):
+        write_comparison(found, tmp_path)
+    assert (tmp_path / "report.html").read_text() == "earlier"
 
 
 def test_a_second_write_replaces_the_first_and_touches_nothing_else(written):
@@ -73,6 +123,22 @@ def test_a_second_write_replaces_the_first_and_touches_nothing_else(written):
     assert set(table["group"]) <= {"x", "y"}
 
 
-def test_the_command_is_shown_as_it_would_be_typed(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/sgbn", "compare", "my table.csv", "--out", "r"])
-    assert shell_command() == "sgbn compare 'my table.csv' --out r"
+def test_there_is_no_model_without_cross_validation(tmp_path):
+    values = np.random.default_rng(1).normal(size=(40, 3))
+    cohort = Cohort(values, list("abc"), range(40), group=np.repeat(["x", "y"], 20))
+    written = write_comparison(compare(cohort, Settings.networks_only()), tmp_path)
+    assert tmp_path / "model.sgbn" not in written
+
+
+def test_tables_hold_no_minus_zero(tmp_path):
+    table = pd.DataFrame({"a": [-0.0, -1.5, np.nan], "b": ["-0", "x", ""], "c": [1, 2, 3]})
+    text = _csv(table, tmp_path / "table.csv").read_text()
+    assert text == "a,b,c\n0.0,'-0,1\n-1.5,x,2\n,,3\n"
+    assert np.signbit(table["a"][0])  # the table itself stays as it is
+
+
+def test_several_remarks_of_the_summary_are_marked(tmp_path, monkeypatch):
+    said = [Statement("One?", "Yes."), Statement("More?", "First.\nSecond.")]
+    monkeypatch.setattr("sgbn.report.write.summarise", lambda _: said)
+    (path,) = _write_summary(None, tmp_path)
+    assert path.read_text() == "One?\nYes.\n\nMore?\n- First.\n- Second.\n"

@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import Lasso, LassoCV
 from sklearn.model_selection import KFold
 
-from sgbn import SGBN, alpha_grid
+from sgbn import ORSGBN, SGBN, alpha_grid
 
 
 def order_of(learner, X):
@@ -56,3 +56,14 @@ def test_bad_penalties_are_named(alpha, simulate):
     X, _ = simulate(4, 40, 3)
     with pytest.raises(ValueError, match="alpha is"):
         SGBN(weights="lasso", alpha=alpha).fit(X)
+
+
+def test_tiers_are_the_order_where_the_graph_leaves_it_open():
+    """Nothing joins the columns, so that every edge forward in the tiers is free to be there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    tiers = [[4], [2], [0], [5], [1], [3]]
+    lasso = SGBN(5.0, weights="lasso", alpha=0.01, tiers=tiers).fit(X)
+    along = ORSGBN(0.01, tiers=tiers).fit(X)
+    np.testing.assert_array_equal(lasso.coef_ != 0, along.coef_ != 0)
+    np.testing.assert_allclose(lasso.coef_, along.coef_, atol=1e-6)

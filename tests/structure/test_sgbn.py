@@ -77,7 +77,8 @@ def test_other_units_give_the_same_edges(seed):
     plain, other = SGBN().fit(X), SGBN().fit(X * scale + 5)
     assert np.array_equal(plain.coef_ != 0, other.coef_ != 0)
     np.testing.assert_allclose(other.coef_std_, plain.coef_std_, rtol=1e-8, atol=1e-10)
-    assert other.score_ == pytest.approx(plain.score_, rel=1e-8)
+    # columns that others nearly determine: their noise is what + 5 has left of their digits
+    assert other.score_ == pytest.approx(plain.score_, rel=1e-6)
 
 
 def test_a_tie_of_direction_is_decided_by_name():

@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_matrix, plot_recovery
@@ -57,6 +58,30 @@ def test_highlighted_regions_are_bold_and_banded():
     assert len(ax.patches) == 2 + 4  # the lobes' boxes; a row and a column each
     bands = [patch for patch in ax.patches if patch.get_alpha()]
     assert len({tuple(band.get_facecolor()) for band in bands}) == 2
+
+
+def test_bands_lie_below_the_cells_and_are_seen_where_there_is_no_weight(tmp_path):
+    """A band over a cell would change the colour that shows its weight."""
+    W = np.zeros((4, 4))
+    W[1, 3] = W[3, 1] = -1.0
+    pictures = []
+    for highlight in ([], ["b", "d"]):
+        figure = Figure(figsize=(4, 4), dpi=100)
+        ax = plot_matrix(figure.subplots(), W, NAMES, LOBES, highlight=highlight)
+        figure.savefig(tmp_path / "matrix.png")
+        pictures.append((imread(tmp_path / "matrix.png"), ax))
+    for place, same in (((2, 3), True), ((3, 2), True), ((2, 2), False), ((0, 2), False)):
+        colours = []
+        for image, ax in pictures:
+            x, y = ax.transData.transform((place[0] + 0.2, place[1] + 0.2))
+            colours.append(image[-1 - round(y), round(x)])
+        assert np.allclose(*colours) == same, place
+
+
+def test_without_lobes_nothing_is_boxed():
+    ax = plot_matrix(Figure().subplots(), np.eye(4), NAMES, [""] * 4)
+    assert not ax.patches
+    assert not ax.texts
 
 
 def test_a_region_to_highlight_must_be_there():

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from sgbn.viz.style import (
     lay_out,
     literal,
     method_styles,
+    missing_glyphs_allowed,
     size_points,
     spread,
 )
@@ -111,3 +114,14 @@ def test_columns_of_any_table_and_the_name_of_a_missing_one():
         assert mean.tolist() == [3.0, 4.0]
         with pytest.raises(InputError, match=r"no column 'means'. Did you mean 'mean'"):
             columns(table, "means")
+
+
+def test_only_warnings_of_missing_glyphs_are_silent():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with missing_glyphs_allowed():
+            figure = Figure()
+            figure.text(0, 0, "海马")
+            figure.draw_without_rendering()
+            warnings.warn("another", UserWarning, stacklevel=1)
+    assert [str(one.message) for one in caught] == ["another"]

@@ -1,12 +1,14 @@
-"""Types of command-line arguments, and the folder that a command writes to."""
+"""Types of command-line arguments, the folder that a command writes to, and who does the work."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sgbn.exceptions import InputError
 
@@ -56,3 +58,44 @@ def make_folder(path: Path) -> Path:
             f"cannot write to {path}: {reason}. Give another folder (--out)."
         ) from error
     return path
+
+
+def add_worker_options(parser: Any, default: int | None = None) -> None:
+    """Add ``--workers`` and ``--dask``.
+
+    Parameters
+    ----------
+    parser : ArgumentParser or group of one
+    default : int, optional
+        Processes; all processors if None.
+    """
+    ways = parser.add_mutually_exclusive_group()
+    usual = "all processors" if default is None else default
+    ways.add_argument(
+        "--workers", type=at_least(1), default=default, metavar="N", help=f"processes ({usual})"
+    )
+    ways.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run the tasks on the cluster of this Dask scheduler, such as tcp://host:8786; the "
+        "results are the same",
+    )
+
+
+def local_workers(arguments: argparse.Namespace) -> int:
+    """Count the processes of this machine that a command may use."""
+    from sgbn.runs import n_processors
+
+    return int(arguments.workers or n_processors())
+
+
+@contextmanager
+def workers(arguments: argparse.Namespace) -> Iterator[int]:
+    """Context in which tasks run where ``--workers`` or ``--dask`` say; gives `n_jobs`."""
+    if arguments.dask is None:
+        yield local_workers(arguments)
+        return
+    from sgbn.runs import on_dask
+
+    with on_dask(arguments.dask):
+        yield 1

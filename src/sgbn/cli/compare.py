@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.arguments import (
+    add_worker_options,
+    at_least,
+    local_workers,
+    make_folder,
+    number_from,
+    workers,
+)
 from sgbn.cli.check import print_cohort
-from sgbn.cli.config import write_config
+from sgbn.cli.config import config_text
 from sgbn.cli.tables import OPTIONS, add_table_options, read_cohort
 from sgbn.exceptions import InputError
 
@@ -31,10 +39,12 @@ SETTINGS = {
     "folds": "n_folds",
     "repeats": "n_repeats",
     "refinements": "refinements",
+    "model": "model",
     "peers": "peers",
     "level": "level",
     "seed": "seed",
 }
+CONFIG = "config.toml"
 WIDTH = 100
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
@@ -103,6 +113,12 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         help="discriminative refinements: KL-SGBN MM-SGBN CL-SGBN (all; none: leave the step out)",
     )
     how.add_argument(
+        "--model",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write model.sgbn, the classifier fitted to all subjects, for sgbn predict (yes)",
+    )
+    how.add_argument(
         "--peers",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -110,7 +126,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--level", type=number_from(0), help="of tests and intervals (0.05)")
     how.add_argument("--seed", type=at_least(0), help="of everything random (0)")
-    how.add_argument("--workers", type=at_least(1), help="processes (all processors)")
+    add_worker_options(how)
 
 
 def _counts(how: argparse._ArgumentGroup) -> None:
@@ -134,8 +150,9 @@ def run(arguments: argparse.Namespace) -> None:
     make_folder(arguments.out)
     settings, learner = read_settings(arguments), read_learner(arguments)
     options = {name: getattr(arguments, name) for name in ("tables", *TABLE_OPTIONS)}
-    write_config(arguments.out / "config.toml", options | chosen_options(arguments, settings))
-    compare_and_write(cohort, settings, learner, arguments)
+    options |= chosen_options(arguments, settings)
+    config = config_text(arguments.out / CONFIG, options)
+    compare_and_write(cohort, settings, learner, arguments, config)
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
@@ -176,26 +193,28 @@ def compare_and_write(
     settings: Settings,
     learner: NetworkEstimator | None,
     arguments: argparse.Namespace,
+    config: str = "",
 ) -> Comparison:
     """Compare with progress, write everything, and say in plain words what came out."""
-    from joblib import cpu_count
-
     from sgbn.comparison import compare
     from sgbn.comparison.compare import STEPS
     from sgbn.report import write_comparison
 
-    workers = arguments.workers or cpu_count()
     numbers = {text: number for number, text in enumerate(STEPS.values(), start=1)}
-    comparison = compare(
-        cohort,
-        settings,
-        learner=learner,
-        n_jobs=workers,
-        folder=arguments.out / "work",
-        progress=sys.stderr.isatty(),
-        on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
+    with workers(arguments) as n_jobs:
+        comparison = compare(
+            cohort,
+            settings,
+            learner=learner,
+            n_jobs=n_jobs,
+            folder=arguments.out / "work",
+            progress=sys.stderr.isatty(),
+            on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
+        )
+    command = shlex.join(["sgbn", *sys.argv[1:]])
+    written = write_comparison(
+        comparison, arguments.out, command=command, config=config, n_jobs=local_workers(arguments)
     )
-    written = write_comparison(comparison, arguments.out, n_jobs=workers)
     print_summary(comparison)
     print(f"\nWrote {len(written)} files to {arguments.out}. Open {written[0]} in a browser.")
     return comparison
@@ -207,4 +226,6 @@ def print_summary(comparison: Comparison) -> None:
 
     for one in summarise(comparison):
         print(f"\n{one.question}")
-        print(textwrap.fill(one.answer, WIDTH, initial_indent="  ", subsequent_indent="  "))
+        marks = ("  - ", "    ") if len(one.lines) > 1 else ("  ", "  ")
+        for line in one.lines:
+            print(textwrap.fill(line, WIDTH, initial_indent=marks[0], subsequent_indent=marks[1]))

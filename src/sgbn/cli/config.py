@@ -15,14 +15,16 @@ from typing import Any
 from sgbn.exceptions import InputError, did_you_mean
 
 PATHS = ("tables", "participants")
-BESIDE = ("out", "config", "workers", "quick")  # of one run, not of what is repeated
+THOROUGHNESS = (  # what --quick decides
+    *("permutations", "half_samples", "folds", "repeats"),
+    *("refinements", "model", "peers"),
+)
+BESIDE = ("out", "config", "workers", "dask", "quick")  # of one run, not of what is repeated
 
 
-def write_config(path: Path, options: Mapping[str, Any]) -> None:
-    """Write options; those that are None are left out."""
+def config_text(path: Path, options: Mapping[str, Any]) -> str:
+    """Text of a config that is to lie at `path`; options that are None are left out."""
     import tomli_w
-
-    from sgbn.runs import write_atomically
 
     given = {
         name.replace("_", "-"): _relative(value, path.parent) if name in PATHS else _plain(value)
@@ -30,8 +32,7 @@ def write_config(path: Path, options: Mapping[str, Any]) -> None:
         if value is not None and name not in BESIDE
     }
     head = "# Repeats this run: sgbn compare --config THIS_FILE --out NEW_FOLDER\n"
-    text = head + tomli_w.dumps(given)
-    write_atomically(path, lambda stream: stream.write(text.encode()))
+    return head + tomli_w.dumps(given)
 
 
 def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
@@ -48,13 +49,17 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     path = given.pop("config", None)
     if path is None:
         return list(words)
-    found = []
+    replaced = {*given, *(THOROUGHNESS if "quick" in given else ())}
+    tables: list[str] = []
+    options: list[str] = []
     for name, value in _read(path).items():
         action = _action(parser, name, path)
-        if action.dest in given:
+        if action.dest in replaced:
             continue
-        found += _as_words(action, name, _absolute(value, path) if action.dest in PATHS else value)
-    return [*found, *words]
+        value = _absolute(value, path) if action.dest in PATHS else value
+        part = options if action.option_strings else tables
+        part += _as_words(action, name, value)
+    return [*tables, *options, *words]  # an option of many values would take tables after it
 
 
 def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.arguments import add_worker_options, at_least, make_folder, number_from
 from sgbn.cli.compare import compare_and_write
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=number_from(0),
         help="sparsity, 0 or more; smaller gives more edges (1.15 for 200 subjects)",
     )
-    parser.add_argument("--workers", type=at_least(1), help="processes (all processors)")
+    add_worker_options(parser)
     parser.set_defaults(run=run, after_interrupt="Start it again to go on.")
 
 

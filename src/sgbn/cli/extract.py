@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.arguments import add_worker_options, make_folder, number_from, workers
 from sgbn.exceptions import listed
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="an image with values in a smaller share of the atlas is bad (0.5)",
     )
-    parser.add_argument("--workers", type=at_least(1), default=1, help="processes (1)")
+    add_worker_options(parser, 1)
     parser.add_argument(
         "--download", action="store_true", help="let nilearn download the atlas that is named"
     )
@@ -92,17 +92,18 @@ def run(arguments: argparse.Namespace) -> None:
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
     make_folder(arguments.out)  # before hours of work
+    if arguments.dask is not None:  # workers start from folders of their own
+        images = [path.absolute() for path in images]
+        arguments.out = arguments.out.absolute()
     common: dict[str, Any] = {
         "labels": arguments.labels,
         "min_coverage": arguments.min_coverage,
         "download": arguments.download,
         "on_error": arguments.on_error,
-        "n_jobs": arguments.workers,
     }
-    if arguments.time_series:
-        _run_series(images, arguments, common)
-    else:
-        _run_regions(images, arguments, common)
+    measure = _run_series if arguments.time_series else _run_regions
+    with workers(arguments) as n_jobs:
+        measure(images, arguments, common | {"n_jobs": n_jobs})
 
 
 def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:

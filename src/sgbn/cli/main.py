@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sgbn import __version__
-from sgbn.cli import check, compare, demo, extract, reproduce, simulate
+from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate, status
 from sgbn.cli.config import with_config
 
 
@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, check, compare, extract, simulate, reproduce):
+    for command in (demo, check, compare, predict, extract, simulate, reproduce, status):
         command.add_parser(commands)
     return top
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from sgbn.cli.arguments import at_least
+from sgbn.cli.arguments import add_worker_options, at_least, workers
 from sgbn.cli.tables import OPTIONS, add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
@@ -164,7 +164,7 @@ def _add_common(parser: argparse.ArgumentParser, name: str, run: Run) -> None:
     out = Path(f"sgbn-{name}")
     parser.add_argument("--out", type=Path, default=out, help=f"folder to write to ({out})")
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of what is random (0)")
-    parser.add_argument("--workers", type=at_least(1), default=1, help="processes (1)")
+    add_worker_options(parser, 1)
     parser.set_defaults(
         run=run,
         after_interrupt="What was finished is kept: the same command goes on from there.",
@@ -176,7 +176,7 @@ def run_exp1(arguments: argparse.Namespace) -> None:
     from sgbn.experiments import exp1
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
-    exp1.run(arguments.out, settings, n_jobs=arguments.workers)
+    _run(arguments, exp1.run, arguments.out, settings)
     if not any(name.startswith("cobre") for name in exp1.samples()):
         print("No COBRE table: set SGBN_DATA to a folder that holds neuro/cobre_scz.csv.\n")
     _show(arguments.out / "exp1.md", exp1.report(arguments.out), [exp1.draw(arguments.out)])
@@ -194,10 +194,10 @@ def run_exp2(arguments: argparse.Namespace) -> None:
     if arguments.calibrate:
         n = arguments.simulations or exp2_calibration.SIMULATIONS
         folder = arguments.out / "calibration"
-        exp2_calibration.run(folder, replace(settings, simulations=n), n_jobs=arguments.workers)
+        _run(arguments, exp2_calibration.run, folder, replace(settings, simulations=n))
         _show(folder / "calibration.md", exp2_calibration.report(folder), [])
         return
-    exp2.run(arguments.out, settings, n_jobs=arguments.workers)
+    _run(arguments, exp2.run, arguments.out, settings)
     _show(
         arguments.out / "exp2.md",
         exp2_report.report(arguments.out),
@@ -223,10 +223,10 @@ def run_exp3(arguments: argparse.Namespace) -> None:
     if arguments.canary:
         folder = arguments.out / "canary"
         sample = exp3_canary.canary_sample(settings, data)
-        exp3_canary.run(folder, settings, sample, n_jobs=arguments.workers)
+        _run(arguments, exp3_canary.run, folder, settings, sample)
         _show(folder / "canary.md", exp3_canary.report(folder), [])
         return
-    exp3.run(arguments.out, settings, data, n_jobs=arguments.workers)
+    _run(arguments, exp3.run, arguments.out, settings, data)
     rows = exp3.write_rows(arguments.out, exp3.read(arguments.out))
     text = exp3_report.report(arguments.out)
     _show(arguments.out / "exp3.md", text, [rows, *exp3_figure.draw(arguments.out)])
@@ -246,7 +246,7 @@ def run_exp4(arguments: argparse.Namespace) -> None:
         data = exp4.samples(settings)
         if len(data) == 1:
             print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
-    exp4.run(arguments.out, settings, data, n_jobs=arguments.workers)
+    _run(arguments, exp4.run, arguments.out, settings, data)
     text = exp4_report.report(arguments.out)
     _show(arguments.out / "exp4.md", text, exp4_figure.draw(arguments.out))
 
@@ -255,8 +255,14 @@ def run_calibration(arguments: argparse.Namespace) -> None:
     """Run the calibration of the tests of group differences, and print its tables."""
     from sgbn.experiments import calibration, calibration_report
 
-    calibration.run(arguments.out, arguments.cohorts, arguments.seed, n_jobs=arguments.workers)
+    _run(arguments, calibration.run, arguments.out, arguments.cohorts, arguments.seed)
     _show(arguments.out / "calibration.md", calibration_report.report(arguments.out), [])
+
+
+def _run(arguments: argparse.Namespace, run: Callable[..., Any], *given: Any) -> None:
+    """Run an experiment where the options say."""
+    with workers(arguments) as n_jobs:
+        run(*given, n_jobs=n_jobs)
 
 
 def _check_columns(arguments: argparse.Namespace) -> None:

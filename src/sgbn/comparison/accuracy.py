@@ -41,8 +41,10 @@ class Accuracy:
         Sparsities that were tried in the first repeat, and mean edges of a network; see `sparsity`.
     by_gamma : ndarray of shape (k, n, n_groups)
     explanations : ndarray of shape (n, SHOWN), structured
-        Parts of the log-likelihood ratio of the predicted over the next likely group, in the first
-        repeat, the largest first: source ("" for a region by itself), target, value.
+        Parts of the log-likelihood ratio of the likeliest group over the next in the first repeat,
+        the largest first: source ("" for a region by itself), target, value.
+    explained : ndarray of shape (n, 2)
+        Places of these two groups.
     """
 
     groups: tuple[str, ...]
@@ -53,6 +55,7 @@ class Accuracy:
     edges: Array
     by_gamma: Array
     explanations: NDArray[Any]
+    explained: Codes
 
     def table(self, level: float = 0.05) -> pd.DataFrame:
         """Means over the folds, with intervals that allow for the overlap of training parts.

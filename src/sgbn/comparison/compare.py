@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sklearn.base import clone
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate
-from sgbn.comparison.preparation import prepare, prepared_cohort
+from sgbn.comparison.preparation import digest, prepare, prepared_cohort
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
@@ -35,7 +36,8 @@ from sgbn.inference import (
     edge_differences,
 )
 from sgbn.quality import review
-from sgbn.runs import parallel
+from sgbn.runs import parallel, run_study
+from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 
 Array = NDArray[np.float64]
@@ -62,7 +64,7 @@ class _Job:
     cohort: Cohort
     regions: pd.DataFrame
     settings: Settings
-    learner: NetworkEstimator | None
+    learner: NetworkEstimator
     n_jobs: int | None
     folder: Path | None
     progress: bool
@@ -111,8 +113,8 @@ def compare(
     within the groups, so that no difference between them is taken for an effect of age. Then: a
     network a group, how often half samples show its edges, tests of every edge for a difference,
     what moves when the networks are made to tell the groups apart, how far each subject is from the
-    reference group, and the cross-validated accuracy of classifiers, for which all preparation is
-    repeated in each training part.
+    reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
+    prepares each training part by itself.
 
     Parameters
     ----------
@@ -122,7 +124,9 @@ def compare(
         What is done, and how thoroughly; ``Settings.quick()`` for a first look.
     learner : estimator, optional
         Of the networks: any learner of sgbn; by default `SGBN` with one gamma for all groups, that
-        of the largest. The tests always search for a common order by `SGBN`.
+        of the largest. Half samples and refinements have it too (an `SGBN` without kicks in
+        halves). The tests search for a common order by `SGBN`, this one if it is one. The first
+        classifier, `SGBNClassifierCV`, chooses its own sparsity.
     n_jobs : int, optional
         Processes. Results do not depend on it.
     folder : path, optional
@@ -151,12 +155,13 @@ def compare(
             usable,
             prepare(reviewed),
             settings,
-            learner,
+            learner or default_learner(np.asarray(usable.group)),
             n_jobs,
             None if folder is None else Path(folder),
             progress,
             on_step or (lambda _: None),
         )
+        _begin(job)
         found = Comparison(reviewed, settings, job.regions, _networks(job), truth=_truth(usable))
         found = replace(
             found,
@@ -173,9 +178,8 @@ def compare(
 
 def _networks(job: _Job) -> dict[str, NetworkEstimator]:
     with job.step("networks"):
-        learner = job.learner or default_learner(np.asarray(job.cohort.group))
         parts = [job.rows(group) for group in job.groups]
-        fitted = parallel(lambda part: clone(learner).fit(part), parts, job.n_jobs)
+        fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
     raise InputError(job.skipped["networks"])
 
@@ -188,7 +192,7 @@ def _confidence(job: _Job) -> dict[str, EdgeConfidence]:
         for number, group in enumerate(job.groups):
             found[group] = edge_confidence(
                 job.rows(group),
-                job.learner,
+                _fast(job.learner),
                 n_pairs=job.settings.n_pairs,
                 random_state=job.settings.seed,
                 **job.how(f"confidence-{number}"),
@@ -203,6 +207,7 @@ def _differences(job: _Job) -> Differences | None:
         return edge_differences(
             prepared_cohort(job.cohort, job.regions),
             reference=job.settings.reference,
+            learner=job.learner if isinstance(job.learner, SGBN) else None,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
             **job.how("differences"),
@@ -215,18 +220,18 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
     if not job.settings.refinements:
         return found
     with job.step("refinements"):
-        refined = parallel(
-            lambda name: _refined(name, job.regions, np.asarray(job.cohort.group)),
-            job.settings.refinements,
-            job.n_jobs,
-        )
+        labels = np.asarray(job.cohort.group)
+        refine = partial(_refined, learner=job.learner, regions=job.regions, labels=labels)
+        refined = _in_parallel(refine, job.settings.refinements, job.n_jobs)
         found.update(zip(job.settings.refinements, refined, strict=True))
     return found
 
 
-def _refined(name: str, regions: pd.DataFrame, labels: NDArray[np.str_]) -> NDArray[Any]:
+def _refined(
+    name: str, learner: NetworkEstimator, regions: pd.DataFrame, labels: NDArray[np.str_]
+) -> NDArray[Any]:
     # the temperature scales probabilities only, and would cost most of the time
-    return REFINED_BY[name](temperature=1.0).fit(regions, labels).edge_changes()
+    return REFINED_BY[name](clone(learner), temperature=1.0).fit(regions, labels).edge_changes()
 
 
 def _deviations(job: _Job, learners: Mapping[str, NetworkEstimator]) -> Deviations | None:
@@ -235,7 +240,9 @@ def _deviations(job: _Job, learners: Mapping[str, NetworkEstimator]) -> Deviatio
     reference = job.groups[0]
     with job.step("deviations"):
         own = np.asarray(job.cohort.group) == reference
-        norm = NormativeDeviation(clone(learners[reference]), random_state=job.settings.seed)
+        norm = NormativeDeviation(
+            clone(learners[reference]), random_state=job.settings.seed, n_jobs=job.n_jobs
+        )
         norm.fit(job.rows(reference))
         return _merged(norm.reference_, norm.deviations(job.regions[~own]), own)
     return None
@@ -256,8 +263,39 @@ def _accuracy(job: _Job) -> Accuracy | None:
     if not job.settings.n_repeats:
         return None
     with job.step("accuracy"):
-        return cross_validate(job.cohort, job.settings, **job.how("accuracy"))
+        return cross_validate(job.cohort, job.settings, job.learner, **job.how("accuracy"))
     return None
+
+
+def _fast(learner: NetworkEstimator) -> NetworkEstimator:
+    """Learner for half samples: without kicks SGBN finds nearly as much there, much faster."""
+    return clone(learner).set_params(n_kicks=0) if isinstance(learner, SGBN) else learner
+
+
+def _in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:
+    """Run tasks in parallel, and give their warnings here: those of a process are lost."""
+    done = parallel(partial(_with_warnings, function), tasks, n_jobs)
+    for message in dict.fromkeys(text for _, texts in done for text in texts):
+        warn(message)
+    return [result for result, _ in done]
+
+
+def _with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(task)
+    return result, [str(one.message) for one in caught]
+
+
+def _begin(job: _Job) -> None:
+    """Refuse a folder that was begun with other data or settings, before any work."""
+    if job.folder is not None:
+        described = {
+            **asdict(job.settings),
+            "learner": repr(job.learner),
+            "data": digest(job.cohort),
+        }
+        run_study(job.folder, dict, {}, described, progress=False)
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:

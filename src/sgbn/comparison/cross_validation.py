@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, Array, Codes, Labels
-from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
+from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
 from sgbn.comparison.preparation import digest
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
@@ -28,6 +28,7 @@ from sgbn.io import cohort_table
 from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, run_study
 from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkEstimator
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
@@ -38,6 +39,7 @@ SHOWN = 5  # parts of an explanation that are kept of each subject
 def cross_validate(
     cohort: Cohort,
     settings: Settings,
+    learner: NetworkEstimator | None = None,
     *,
     n_jobs: int | None = None,
     folder: Path | None = None,
@@ -50,17 +52,19 @@ def cross_validate(
     cohort : Cohort
         As reviewed: gaps, sites and covariates are dealt with in each training part.
     settings : Settings
+    learner : estimator, optional
+        Of the networks that are refined; `SGBN` by default.
     n_jobs, folder, progress
         As in `run_study`.
     """
     labels = np.asarray(cohort.group)
     folds = np.array([_folds(cohort, settings, repeat) for repeat in range(settings.n_repeats)])
-    methods = _methods(cohort, settings)
+    methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
     tasks: dict[str, dict[str, Any]] = {}
     for repeat, own in enumerate(folds):
         for fold in range(int(own.max()) + 1):
-            common = {"cohort": cohort, "settings": settings, "test": own == fold}
+            common = {"test": own == fold}
             for number, method in enumerate(methods):
                 tasks[f"{repeat}-{fold}-{number}"] = common | {
                     "method": method,
@@ -72,10 +76,37 @@ def cross_validate(
         "methods": list(methods),
         "folds": [settings.n_folds, settings.n_repeats, settings.seed],
         "select": settings.select,
+        "learner": repr(learner),
         "data": digest(cohort),
     }
-    results = run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    shared = {"cohort": cohort, "settings": settings, "learner": learner}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    results = run_study(folder, _task, tasks, described, shared=shared, **ways)
     return _collected(labels, folds, methods, gammas, results)
+
+
+def fit_model(cohort: Cohort, settings: Settings) -> Pipeline:
+    """Fit the first of the analyses that are cross-validated to all subjects.
+
+    It is the one with `SGBNClassifierCV`, to classify subjects who are in no group yet; how well it
+    does is what `cross_validate` says. Its warnings are those of one training part, and not given.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        As reviewed.
+    settings : Settings
+
+    Returns
+    -------
+    Pipeline
+        From a table of covariates, site and regions to probabilities.
+    """
+    analysis = _methods(cohort, settings, None)[OURS]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted: Pipeline = analysis.fit(cohort_table(cohort), np.asarray(cohort.group))
+    return fitted
 
 
 def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:
@@ -91,7 +122,9 @@ def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:
     return folds
 
 
-def _methods(cohort: Cohort, settings: Settings) -> dict[str, Callable[[], Any]]:
+def _methods(
+    cohort: Cohort, settings: Settings, learner: NetworkEstimator | None
+) -> dict[str, Callable[[], Any]]:
     """Name -> what makes the whole analysis, from a table with gaps to probabilities."""
     seed = settings.seed
     analysis = partial(make_analysis, cohort, k=settings.select)
@@ -100,21 +133,30 @@ def _methods(cohort: Cohort, settings: Settings) -> dict[str, Callable[[], Any]]
         FIRST_PEER: analysis,
     }
     if settings.peers:
-        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(random_state=seed))
-        for name in PEERS[1:]:
-            found[name] = partial(_peer, analysis, name, seed)
+        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(learner, random_state=seed))
+        n_folds = _inner_folds(cohort, settings)
+        for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
+            found[name] = partial(_peer, analysis, name, seed, n_folds)
     if cohort.covariates or cohort.site is not None:
         found[COVARIATES_ALONE] = covariates_alone
     return found
 
 
-def _peer(analysis: Callable[..., Pipeline], name: str, seed: int) -> Pipeline:
-    return analysis(classifier=peers(seed)[name])
+def _inner_folds(cohort: Cohort, settings: Settings) -> int:
+    """Folds that the smallest group allows in each training part."""
+    smallest = min(cohort.sizes.values())
+    largest_test = -(-smallest // min(settings.n_folds, smallest))
+    return min(FOLDS, smallest - largest_test)
+
+
+def _peer(analysis: Callable[..., Pipeline], name: str, seed: int, n_folds: int) -> Pipeline:
+    return analysis(classifier=peers(seed, n_folds)[name])
 
 
 def _task(
     cohort: Cohort,
     settings: Settings,
+    learner: NetworkEstimator | None,
     test: NDArray[np.bool_],
     method: str | float,
     explained: bool,
@@ -124,7 +166,7 @@ def _task(
     if method == COVARIATES_ALONE:
         table = table[[name for name in table if name not in cohort.regions]]
     if isinstance(method, str):
-        analysis = _methods(cohort, settings)[method]()
+        analysis = _methods(cohort, settings, learner)[method]()
     else:
         plain = SGBNClassifier(SGBN(method), temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
@@ -133,18 +175,27 @@ def _task(
         analysis.fit(table[~test], labels[~test])
         result = {"probabilities": analysis.predict_proba(table[test])}
     if explained:
-        result |= _explained(analysis, table[test], result["probabilities"])
+        values = analysis[:-1].transform(table[test])
+        result |= largest_parts(analysis[-1], values, result["probabilities"])
     if not isinstance(method, str):
         networks = analysis[-1].networks_.values()
         result["edges"] = np.mean([np.count_nonzero(network.coef) for network in networks])
     return result
 
 
-def _explained(analysis: Pipeline, rows: pd.DataFrame, probabilities: Array) -> dict[str, Any]:
-    """Largest parts of the log-likelihood ratio of the likeliest group over the next."""
-    classifier, values = analysis[-1], analysis[:-1].transform(rows)
+def largest_parts(
+    classifier: SGBNClassifier, values: pd.DataFrame, probabilities: Array
+) -> dict[str, Any]:
+    """Largest parts of the log-likelihood ratio of the likeliest group over the next.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``sources`` ("" for a region by itself), ``targets`` and ``values``, `SHOWN` of each row,
+        and ``likeliest``, the places of the two groups.
+    """
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
-    sources = np.full((len(rows), SHOWN), "", dtype=object)
+    sources = np.full((len(values), SHOWN), "", dtype=object)
     targets, parts = sources.copy(), np.zeros(sources.shape)
     for pair in np.unique(likeliest, axis=0):
         own = np.flatnonzero((likeliest == pair).all(axis=1))
@@ -160,7 +211,12 @@ def _explained(analysis: Pipeline, rows: pd.DataFrame, probabilities: Array) -> 
                 *(names[k] for k in places), strict=True
             )
         parts[own, : largest.shape[1]] = np.take_along_axis(all_parts, largest, axis=1)
-    return {"sources": sources.astype(str), "targets": targets.astype(str), "values": parts}
+    return {
+        "sources": sources.astype(str),
+        "targets": targets.astype(str),
+        "values": parts,
+        "likeliest": likeliest,
+    }
 
 
 def _collected(
@@ -189,6 +245,7 @@ def _collected(
         np.array(edges),
         np.reshape(by_gamma, (len(gammas), n, len(groups))),
         _explanations(folds[0], results),
+        _joined(folds[0], results, "0-{}-0", "likeliest"),
     )
 
 

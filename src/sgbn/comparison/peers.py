@@ -69,9 +69,9 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
         return np.column_stack(columns)
 
 
-def peers(seed: int) -> dict[str, Any]:
+def peers(seed: int, n_folds: int = FOLDS) -> dict[str, Any]:
     """Peers by name, for standardised regions; `seed` is that of folds and trees."""
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
 
     def tuned(
         estimator: Any, grid: dict[str, Any], scoring: str = "balanced_accuracy", cv: Any = folds

@@ -31,6 +31,8 @@ class Settings:
         Discriminative refinements of the networks, of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
     deviations : bool
         Whether the deviation of each subject from the reference group is computed.
+    model : bool
+        Whether the cross-validated analysis is fitted to all subjects too, for `sgbn predict`.
     peers : bool
         Whether common classifiers run beside ours, and networks of other sparsity.
     level : float
@@ -47,6 +49,7 @@ class Settings:
     n_repeats: int = 5
     refinements: tuple[str, ...] = REFINEMENTS
     deviations: bool = True
+    model: bool = True
     peers: bool = True
     level: float = 0.05
     seed: int = 0
@@ -72,6 +75,7 @@ class Settings:
             **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats"), 0),
             "refinements": (),
             "deviations": False,
+            "model": False,
         }
         return cls(**(none | more))
 
@@ -84,7 +88,9 @@ class Settings:
         few: dict[str, Any] = {
             "n_permutations": 199,
             "n_pairs": 25,
+            "n_folds": 4,
             "n_repeats": 1,
+            "model": False,
             "refinements": ("CL-SGBN",),
             "peers": False,
         }

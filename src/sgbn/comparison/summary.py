@@ -12,16 +12,22 @@ from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.result import Comparison
 from sgbn.inference import Differences
+from sgbn.structure.base import UNDECIDED
 
 NAMED = 5  # edges that the summary names
 POWER = 0.8
 
 
 class Statement(NamedTuple):
-    """One question of a reader, and the answer."""
+    """One question of a reader, and the answer; several remarks are one a line."""
 
     question: str
     answer: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer, remark by remark."""
+        return self.answer.split("\n")
 
 
 def summarise(comparison: Comparison) -> list[Statement]:
@@ -45,25 +51,51 @@ def p_text(p: float) -> str:
 def _data(comparison: Comparison) -> str:
     cohort = comparison.cohort
     sizes = ", ".join(f"{group} ({cohort.sizes[group]})" for group in comparison.groups)
-    parts = [f"{len(cohort)} subjects in {len(comparison.groups)} groups: {sizes}"]
+    who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
-        parts[0] += ", paired"
+        who = f"{len(cohort)} visits of {len(np.unique(cohort.pair))} persons"
+    parts = [f"{who} in {len(comparison.groups)} groups: {sizes}"]
     parts.append(f"{len(cohort.regions)} regions")
-    sites = 0 if cohort.site is None else len(np.unique(cohort.site))
+    sites = _n_sites(comparison)
     if sites > 1:
         parts.append(f"{sites} sites, harmonised")
     if cohort.covariates:
         parts.append(f"without the effects of {', '.join(cohort.covariates)}")
-    return "; ".join(parts) + f". The reference is {comparison.reference}."
+    return f"{'; '.join(parts)}. The reference is {comparison.reference}.{_filled_in(comparison)}"
+
+
+def _filled_in(comparison: Comparison) -> str:
+    """Say how many cells were missing, and what stands for them."""
+    cohort = comparison.cohort
+    missing = np.isnan(cohort.values)
+    if not missing.any():
+        return ""
+    where = " at the same site" if _n_sites(comparison) > 1 else ""
+    return (
+        f" Missing cells ({missing.sum()}, {missing.mean():.2%} of all) were filled in with the "
+        f"median of the region{where}."
+    )
+
+
+def _n_sites(comparison: Comparison) -> int:
+    site = comparison.cohort.site
+    return 0 if site is None else len(np.unique(site))
 
 
 def _overall(comparison: Comparison) -> str:
-    found = comparison.differences
+    found, level = comparison.differences, comparison.settings.level
     if found is None:
         return ""
     p = p_text(found.global_p)
-    if found.global_p <= comparison.settings.level:
-        return f"Yes: a test of all edges together finds a difference ({p})."
+    singles = bool((found.edges["q"] <= level).any())
+    if found.global_p <= level:
+        where = "" if singles else ", though no single edge survives correction"
+        return f"Yes: a test of all edges together finds a difference ({p}){where}."
+    if singles:
+        return (
+            f"Not by the test of all edges together ({p}), but single edges do: see next. A change "
+            "of a few edges can be lost among all."
+        )
     return f"A test of all edges together finds no difference ({p}). That is no proof of equality."
 
 
@@ -83,12 +115,21 @@ def _edges(comparison: Comparison) -> str:
     return (
         f"{len(significant)} of {len(table)} tested edges, at a false discovery rate of {level:.0%}"
         f" ({surest} also family-wise): {'; '.join(names)}{f'; and {more} more' if more else ''}."
+        " Weights are per standard deviation."
     )
 
 
 def _edge_text(row: Mapping[Any, Any], comparison: Comparison) -> str:
-    weights = " → ".join(f"{row[f'weight_{group}']:.2g}" for group in comparison.groups)
-    return f"{row['source']} → {row['target']} ({weights}; q = {row['q']:.2g}, {row['direction']})"
+    """Name an edge with its weight per standard deviation in each group."""
+    weights = ", ".join(
+        f"{group} {_signed(row[f'weight_std_{group}'])}" for group in comparison.groups
+    )
+    return f"{row['source']} → {row['target']} ({weights}; q = {row['q']:.2g}; {row['direction']})"
+
+
+def _signed(weight: float) -> str:
+    """Two places of a number, with a minus sign that is one, and none before zero."""
+    return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def _detectable(found: Differences, level: float) -> str:
@@ -97,16 +138,16 @@ def _detectable(found: Differences, level: float) -> str:
     effect = np.median(found.detectable(POWER, level))
     return (
         f"With these subjects a change of {effect:.2f} standard deviations (of the target, per one "
-        f"of the source) would have been found with {POWER:.0%} probability at half of the edges; "
-        "smaller ones may be there."
+        f"of the source) would have been found family-wise with {POWER:.0%} probability at half of "
+        "the edges; smaller ones may be there."
     )
 
 
 def _arrows(comparison: Comparison) -> str:
     counts = []
     for group, learner in comparison.learners.items():
-        kinds = np.asarray(learner.edge_kinds_)
-        counts.append(f"{(kinds != 'reversible').sum()} of {len(kinds)} in {group}")
+        decided = ~np.isin(np.asarray(learner.edge_kinds_, dtype=str), UNDECIDED)
+        counts.append(f"{decided.sum()} of {len(decided)} in {group}")
     return (
         f"The data decide the direction of {', '.join(counts)}, if the edges around them are "
         "right; the others, drawn dashed, fit as well the other way round. A difference at an "
@@ -122,22 +163,29 @@ def _accuracy(comparison: Comparison) -> str:
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
     }
     ours, alone = scores.pop(OURS), scores.pop(COVARIATES_ALONE, None)
-    best = max(scores.values(), key=lambda row: row["mean"])
     chance = comparison.accuracy.chance
     text = (
         f"{'Yes' if ours['low'] > chance else 'Not reliably'}. Balanced accuracy in unseen subjects"
-        f" {_interval(ours)}, where a guess has {chance:.2f}. The best other classifier, "
-        f"{best['method']}, has {_interval(best)}"
+        f" {_interval(ours)}, where a guess has {chance:.2f}.{_best(scores)}"
     )
     if alone is None:
-        return f"{text}."
+        return text
     confounded = (
         " The groups differ in them: an accuracy that is no higher says nothing about the regions."
     )
     return (
-        f"{text}; covariates and sites alone {_interval(alone)}."
+        f"{text} Covariates and sites alone have {_interval(alone)}."
         f"{confounded if alone['low'] > chance else ''}"
     )
+
+
+def _best(scores: Mapping[str, Any]) -> str:
+    """Sentence on the best of the other classifiers."""
+    if not scores:
+        return ""
+    best = max(scores.values(), key=lambda row: row["mean"])
+    name = best["method"] if len(scores) == 1 else f"The best other classifier, {best['method']},"
+    return f" {name[0].upper()}{name[1:]} has {_interval(best)}."
 
 
 def _interval(row: Mapping[str, float]) -> str:
@@ -146,7 +194,21 @@ def _interval(row: Mapping[str, float]) -> str:
 
 def _remarks(comparison: Comparison) -> str:
     findings = [
-        str(finding) for finding in comparison.review.findings if finding.level == "warning"
+        f"{finding.what}. {finding.action}."
+        for finding in comparison.review.findings
+        if finding.level == "warning"
     ]
-    skipped = [f"{step} left out: {reason}" for step, reason in comparison.skipped.items()]
-    return " ".join([*findings, *skipped, *comparison.warnings])
+    skipped = [
+        f"{' '.join(filter(None, (step, of_groups(comparison, step))))} left out: {reason}"
+        for step, reason in comparison.skipped.items()
+    ]
+    remarks = [" ".join(one.split()) for one in (*findings, *skipped, *comparison.warnings)]
+    return "\n".join(one[:1].upper() + one[1:] for one in remarks)
+
+
+def of_groups(comparison: Comparison, step: str) -> str:
+    """Name the groups that a step was left out for, if it was done for others."""
+    lacking = [group for group in comparison.groups if group not in comparison.confidence]
+    if step != "confidence" or not comparison.confidence:
+        return ""
+    return f"of {', '.join(lacking)}"

@@ -39,11 +39,19 @@ def edges(comparison: Comparison) -> pd.DataFrame:
 
 
 def differences(comparison: Comparison) -> pd.DataFrame:
-    """List tested edges, the most different first, with lobes, confidence and the truth."""
+    """List tested edges, the most different first, with lobes, confidence and the truth.
+
+    ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all groups,
+    as `difference_std` is.
+    """
     found = comparison.differences
     if found is None:
         return pd.DataFrame()
     table = pd.DataFrame.from_records(found.edges)
+    scale = _per_sd(comparison, table)
+    where = list(table.columns).index("difference")
+    for place, group in enumerate(comparison.groups):
+        table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
     _add_lobes(table, comparison)
     for group, confidence in comparison.confidence.items():
         table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacent)
@@ -92,7 +100,11 @@ def subjects(comparison: Comparison) -> pd.DataFrame:
         table["predicted"] = np.array(accuracy.groups)[mean.argmax(axis=1)]
         for k, group in enumerate(accuracy.groups):
             table[f"probability_{group}"] = mean[:, k]
-        table["because"] = [_because(own) for own in accuracy.explanations]
+        pairs = np.array(accuracy.groups)[accuracy.explained].tolist()
+        table["because"] = [
+            _because(*one)
+            for one in zip(accuracy.explanations, pairs, table["predicted"], strict=True)
+        ]
     if comparison.deviations is not None:
         found = comparison.deviations
         farthest = np.abs(found.regions).argmax(axis=1)
@@ -127,13 +139,19 @@ def _sorted(records: NDArray[Any] | None) -> pd.DataFrame:
     return table.iloc[surest].reset_index(drop=True)
 
 
-def _because(parts: NDArray[Any]) -> str:
+def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
+    """Largest parts, positive where they speak for the predicted group, if it was one of the two.
+
+    The mean over repeats may predict another group than the repeat that was explained.
+    """
+    of, against = pair
+    sign = -1 if predicted == against else 1
     texts = [
-        f"{target if not source else f'{source} → {target}'} {value:+.2f}"
+        f"{target if not source else f'{source} → {target}'} {round(sign * value, 2) + 0.0:+.2f}"
         for source, target, value in parts.tolist()
         if value
     ]
-    return "; ".join(texts)
+    return ("" if predicted in pair else f"{of} over {against}: ") + "; ".join(texts)
 
 
 def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
@@ -165,6 +183,21 @@ def _share_of_sign(found: Any, weight: float) -> float:
         return np.nan
     share = float(found.sign)
     return share if np.sign(found.weight) == np.sign(weight) else 1 - share
+
+
+def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
+    """Find what turns a weight in the units of the data into one per standard deviation.
+
+    It is in the table wherever the last group differs from the first. Elsewhere it comes from the
+    spread within the groups, which is nearly the same.
+    """
+    own = comparison.regions.groupby(np.asarray(comparison.cohort.group)).transform("mean")
+    sd = (comparison.regions - own).std()
+    spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
+    change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
+    known = np.isfinite(change) & (change != 0)
+    scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
+    return scale
 
 
 def _at(table: pd.DataFrame, comparison: Comparison, matrix: Array) -> Array:

@@ -7,6 +7,7 @@ order, averaged, and compared with those of the first order.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -61,26 +62,35 @@ def run(
 ) -> dict[str, Arrays]:
     """Run what `folder` does not hold yet."""
     tasks: dict[str, dict[str, Any]] = {}
-    for name, X in samples().items():
+    data = samples()
+    for name in data:
         for method in METHODS:
             for first in range(0, settings.permutations, BLOCK):
                 tasks[f"{name}.{method}.{first:04d}"] = {
-                    "X": X,
+                    "name": name,
                     "method": method,
                     "alpha": settings.alpha,
                     "seed": settings.seed,
                     "permutations": range(first, min(first + BLOCK, settings.permutations)),
                 }
-        tasks[f"{name}.variants"] = {"X": X, "method": "variants", "alpha": settings.alpha}
+        tasks[f"{name}.variants"] = {
+            "name": name,
+            "method": "variants",
+            "alpha": settings.alpha,
+        }
     described = asdict(settings) | {
         "experiment": "exp1",
-        "samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in samples().items()},
+        "samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()},
     }
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    return run_study(folder, _task, tasks, described, shared={"data": data}, **ways)
 
 
-def _task(method: str, **arguments: Any) -> dict[str, Any]:
-    return _variants(**arguments) if method == "variants" else _permute(method, **arguments)
+def _task(data: Mapping[str, Array], name: str, method: str, **arguments: Any) -> dict[str, Any]:
+    X = data[name]
+    if method == "variants":
+        return _variants(X, **arguments)
+    return _permute(method, X, **arguments)
 
 
 def _permute(method: str, X: Array, alpha: float, seed: int, permutations: range) -> dict[str, Any]:

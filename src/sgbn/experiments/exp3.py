@@ -245,17 +245,20 @@ def run(
 ) -> dict[str, Arrays]:
     """Run what `folder` does not hold yet: a task is one split of one sample."""
     tasks = {
-        f"{name}.{split:04d}": {"sample": sample, "split": split, "settings": settings}
+        f"{name}.{split:04d}": {"name": name, "split": split}
         for split in range(settings.splits)
-        for name, sample in data.items()
+        for name in data
     }
     digests = {name: sample.digest for name, sample in data.items()}
     varied = {"alphas": ALPHAS, "edges": EDGES, "slacks": SLACKS}
     described = asdict(settings) | varied | {"experiment": "exp3", "samples": digests}
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    shared = {"data": dict(data), "settings": settings}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    return run_study(folder, _task, tasks, described, shared=shared, **ways)
 
 
-def _task(sample: Sample, split: int, settings: Settings) -> dict[str, Any]:
+def _task(data: Mapping[str, Sample], settings: Settings, name: str, split: int) -> dict[str, Any]:
+    sample = data[name]
     cohort, train, test = draw(sample, split, settings.seed)
     problem = prepare(cohort, np.asarray(cohort.group), train, test, settings.regions)
     outcomes = {name: evaluate(one, problem) for name, one in pipelines(split).items()}

@@ -94,12 +94,11 @@ def run(
     progress: bool = True,
 ) -> dict[str, Arrays]:
     """Run what `folder` does not hold yet: a task is one shuffle; `splits` are the shuffles."""
-    tasks = {
-        f"shuffle.{shuffle:04d}": {"sample": sample, "shuffle": shuffle, "settings": settings}
-        for shuffle in range(settings.splits)
-    }
+    tasks = {f"shuffle.{shuffle:04d}": {"shuffle": shuffle} for shuffle in range(settings.splits)}
     described = asdict(settings) | {"experiment": "exp3 canary", "sample": sample.digest}
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    shared = {"sample": sample, "settings": settings}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    return run_study(folder, _task, tasks, described, shared=shared, **ways)
 
 
 def _task(sample: Sample, shuffle: int, settings: Settings) -> dict[str, Any]:

@@ -175,8 +175,8 @@ def run(
 ) -> dict[str, Arrays]:
     """Run what `folder` does not hold yet."""
     tasks: dict[str, dict[str, Any]] = {}
-    for name, sample in data.items():
-        common = {"sample": sample, "settings": settings}
+    for name in data:
+        common = {"name": name}
         for work in (_tests, _networks, _moves):
             tasks[f"{name}.{work.__name__[1:]}"] = common | {"work": work}
         for method in METHODS:
@@ -188,7 +188,9 @@ def run(
         "alphas": ALPHAS,
         "samples": {name: sample.digest for name, sample in data.items()},
     }
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    shared = {"data": dict(data), "settings": settings}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    return run_study(folder, _task, tasks, described, shared=shared, **ways)
 
 
 def read(folder: Path) -> dict[str, dict[str, Arrays]]:
@@ -207,8 +209,10 @@ def read(folder: Path) -> dict[str, dict[str, Arrays]]:
     return {name: found[name] for name in [*known, *sorted(set(found) - set(known))]}
 
 
-def _task(work: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
-    return work(**arguments)
+def _task(
+    data: Mapping[str, Sample], name: str, work: Callable[..., dict[str, Any]], **arguments: Any
+) -> dict[str, Any]:
+    return work(sample=data[name], **arguments)
 
 
 def _learn(method: str, X: Array, codes: NDArray[np.intp], alpha: float) -> list[Array]:

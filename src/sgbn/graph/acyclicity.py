@@ -77,6 +77,35 @@ def is_dag(A: ArrayLike) -> bool:
     return bool(np.all(levels(A) >= 0))
 
 
+def known_order(
+    support: NDArray[np.bool_], known: NDArray[np.bool_], places: NDArray[np.intp] | None = None
+) -> NDArray[np.int64]:
+    """Topological order that keeps to prior knowledge where the graph leaves it open.
+
+    Of the nodes whose parents are all placed, that comes next before which the fewest of the others
+    are known to be, then that of the lowest level, then the first in `places`: an order that does
+    not depend on that of the columns, if the places do not.
+
+    Parameters
+    ----------
+    support, known : ndarray of bool of shape (m, m)
+        A DAG; and i -> j where an edge between i and j could have this direction only.
+    places : ndarray of shape (m,), optional
+        By default the columns.
+    """
+    level = levels(support)
+    places = np.arange(len(support)) if places is None else places
+    left = np.ones(len(support), dtype=bool)
+    order = []
+    while left.any():
+        ready = np.flatnonzero(left & ~support[left].any(axis=0))
+        awaited = known[left].sum(axis=0)
+        first = np.lexsort((places[ready], level[ready], awaited[ready]))[0]
+        order.append(int(ready[first]))
+        left[order[-1]] = False
+    return np.array(order, dtype=np.int64)
+
+
 def topological_order(A: ArrayLike) -> NDArray[np.intp]:
     """Nodes of a DAG, parents before children, ties by index.
 

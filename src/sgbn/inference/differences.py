@@ -241,15 +241,21 @@ def edge_differences(
         "separate_parents": separate_parents,
         "data": fingerprint(problem, learner),
     }
-    tasks = _tasks(problem, n_permutations, seed)
-    parts = run_study(folder, _permute, tasks, settings, n_jobs=n_jobs, progress=progress)
+    parts = run_study(
+        folder,
+        _permute,
+        _tasks(n_permutations, seed),
+        settings,
+        shared={"problem": problem},
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     return _summarised(problem, fit, list(parts.values()))
 
 
-def _tasks(problem: Problem, n_permutations: int, seed: int) -> dict[str, dict[str, Any]]:
+def _tasks(n_permutations: int, seed: int) -> dict[str, dict[str, Any]]:
     return {
         f"permutations-{k:05d}": {
-            "problem": problem,
             "seed": (seed, k),
             "count": min(A_TASK, n_permutations - k * A_TASK),
         }

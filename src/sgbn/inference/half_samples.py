@@ -21,13 +21,12 @@ from sgbn.inference.learning import check_learner, learn_part
 from sgbn.inference.rows import Rows
 from sgbn.moments import constant_columns, moments_of
 from sgbn.runs import Arrays, run_study
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
 
 Array = NDArray[np.float64]
 
 FEWEST_ROWS = 2 * FEW_SAMPLES
-UNDECIDED = ("reversible", "order only")  # edges whose direction nothing in the data decides
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters that speak of columns
 
 FOUND = np.dtype(
@@ -58,8 +57,7 @@ def learn_halves(
     """
     _check_rows(rows)
     check_learner(learner)
-    arguments = {"rows": rows, "learner": learner, "random_state": random_state}
-    tasks = {f"pair{k:05d}": arguments | {"pair": k} for k in range(n_pairs)}
+    tasks = {f"pair{k:05d}": {"pair": k} for k in range(n_pairs)}
     settings = {
         "data": hashlib.sha256(rows.values.tobytes()).hexdigest(),
         "regions": rows.names,
@@ -67,7 +65,15 @@ def learn_halves(
         "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
         "random_state": random_state,
     }
-    results = run_study(folder, learn_pair, tasks, settings, n_jobs=n_jobs, progress=progress)
+    results = run_study(
+        folder,
+        learn_pair,
+        tasks,
+        settings,
+        shared={"rows": rows, "learner": learner, "random_state": random_state},
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     _warn_about_constants([result["constant"] for result in results.values()], rows)
     return np.concatenate([result["found"] for result in results.values()])
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import levels
+from sgbn.graph.acyclicity import known_order
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
 from sgbn.solvers.order_search import parents_for
@@ -68,7 +68,7 @@ class SharedOrder:
         learned, moments = _learn(clone(learner), residuals, list(names))
         known = cast(Knowledge, learned._arrows.knowledge)  # an SGBN has it, if only empty
         self.allowed, self.required = known.allowed.T, known.required.T
-        self.order = _order(learned.coef_ != 0, known.directions, _places(moments))
+        self.order = known_order(learned.coef_ != 0, known.directions, _places(moments))
         self.pooled = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
 
     def parents_of(self, S: Array, n: int, gamma: float) -> Graph:
@@ -222,24 +222,6 @@ def _places(moments: Moments) -> NDArray[np.intp]:
     total = np.square(moments.correlation).sum(axis=1)
     ranked = np.argsort(-np.round(total, TIE_DIGITS), kind="stable")  # in order of content
     return np.argsort(moments.columns[ranked])
-
-
-def _order(support: Graph, known: Graph, places: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Topological order that does not depend on the order of the columns.
-
-    Of the variables whose parents are all placed, that comes next before which prior knowledge
-    wants the fewest of the others, then that of the lowest level, then the first in `places`.
-    """
-    level = levels(support)
-    left = np.ones(len(support), dtype=bool)
-    order = []
-    while left.any():
-        ready = np.flatnonzero(left & ~support[left].any(axis=0))
-        awaited = known[left].sum(axis=0)
-        first = np.lexsort((places[ready], level[ready], awaited[ready]))[0]
-        order.append(int(ready[first]))
-        left[order[-1]] = False
-    return np.array(order, dtype=np.int64)
 
 
 def _covariance(rows: Array) -> Array:

@@ -226,11 +226,12 @@ def _power(
 ) -> Power:
     n = check_count(n_per_group, "n_per_group", FEWEST)
     tasks = {
-        f"{k:05d}": {"design": design, "n": n, "simulation": k}
-        for k in range(check_count(n_simulations, "n_simulations", 2))
+        f"{k:05d}": {"simulation": k} for k in range(check_count(n_simulations, "n_simulations", 2))
     }
     described = design.described() | {"n_per_group": n}
-    results = run_study(folder, _simulate, tasks, described, n_jobs=n_jobs, progress=progress)
+    shared = {"design": design, "n": n}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    results = run_study(folder, _simulate, tasks, described, shared=shared, **ways)
     found, any_edge, overall = (
         float(np.mean([result[name] for result in results.values()]))
         for name in ("found", "any_edge", "overall")

@@ -12,6 +12,7 @@ from sgbn.io.exports import (
     write_relation_matrix,
 )
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
+from sgbn.io.models import inputs_of, load, read_inputs, save
 from sgbn.io.tables import cohort_table, read_freesurfer, read_table, write_table
 
 __all__ = [
@@ -21,10 +22,14 @@ __all__ = [
     "export_network",
     "extract_regions",
     "extract_time_series",
+    "inputs_of",
+    "load",
     "node_table",
     "read_bif",
     "read_freesurfer",
+    "read_inputs",
     "read_table",
+    "save",
     "write_brainnet",
     "write_csv",
     "write_graphml",

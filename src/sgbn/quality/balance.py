@@ -13,6 +13,7 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
 from sgbn.quality.findings import Array, Finding, first_true, parts
 
+DEFINING = 0.6  # share of a covariate's variance between groups above which it nearly makes them
 IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
 
 
@@ -135,6 +136,16 @@ def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iter
         if min(map(len, parts)) < 2:
             return
         p = _p_value(stats.f_oneway(*parts).pvalue)
+        between = _between(parts)
+        if between > DEFINING:
+            yield Finding(
+                "warning",
+                f"{name!r} nearly defines the groups: they differ in it by {between:.0%} of its "
+                "variance",
+                "Taken out, it takes a part of the groups with it: leave it out of the covariates "
+                "if it made the groups",
+            )
+            return
         numbers = ", ".join(
             f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
         )
@@ -146,6 +157,13 @@ def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iter
             f"the groups differ in {name!r} ({numbers}; p = {p:.2g})",
             "Its effect within the groups is regressed out; say so when you report",
         )
+
+
+def _between(parts: list[Array]) -> float:
+    """Share of the variance that lies between the parts."""
+    both = np.concatenate(parts)
+    within = sum(((part - part.mean()) ** 2).sum() for part in parts)
+    return float(1 - within / ((both - both.mean()) ** 2).sum())
 
 
 def _p_value(p: float) -> float:

@@ -113,7 +113,7 @@ def cell(value: Any, kind: Kind) -> Cell:
     number = float(value)
     if np.isnan(number):
         return Cell(DASH, "")
-    return Cell(SHOWN[kind](number), f"{number:.6g}")
+    return Cell(SHOWN[kind](number), f"{number + 0.0:.6g}")  # + 0.0: no minus zero
 
 
 def number_text(value: float) -> str:
@@ -134,7 +134,8 @@ def interval_text(mean: float, low: float, high: float) -> str:
     if np.isnan(mean):
         return DASH
     if np.isnan(low):
-        return f"{mean:.2f}"
+        return f"{round(mean, 2) + 0.0:.2f}".replace("-", MINUS)
+    mean, low, high = (round(value, 2) + 0.0 for value in (mean, low, high))  # no minus zero
     return f"{mean:.2f} ({low:.2f} to {high:.2f})".replace("-", MINUS)
 
 
@@ -147,6 +148,6 @@ def _plain(value: float) -> str:
 SHOWN: dict[str, Callable[[float], str]] = {
     "number": number_text,
     "p": p_value,
-    "share": lambda value: f"{value:.0%}",
-    "count": lambda value: f"{value:.0f}",
+    "share": lambda value: f"{value + 0.0:.0%}",
+    "count": lambda value: f"{round(value)}",
 }

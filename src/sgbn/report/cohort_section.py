@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
 from sgbn.report.cells import Field, Table, make_table, number_text
+from sgbn.report.origin import origin_words
 
 FEW_LEVELS = 8  # of a column of text, that the table counts
 
@@ -25,15 +27,21 @@ def cohort_section(comparison: Comparison) -> dict[str, Any]:
         "findings": findings_table(comparison),
         "missing": f"{missing.sum()} of {missing.size} cells ({missing.mean():.1%})",
         "atlas": "" if cohort.atlas is None else cohort.atlas.title,
-        "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items()],
-        "source": [(str(key), str(value)) for key, value in cohort.provenance.items() if value],
+        "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items() if has_lobes(comparison)],
+        "source": origin_words(cohort.provenance),
     }
+
+
+def has_lobes(comparison: Comparison) -> bool:
+    """Whether the lobe of any region is known."""
+    return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 
 def groups_table(comparison: Comparison) -> Table:
     """One row a covariate, one column a group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
-    rows = [("subjects", [str(cohort.sizes[name]) for name in comparison.groups])]
+    who = "subjects" if cohort.pair is None else "visits"
+    rows = [(who, [str(cohort.sizes[name]) for name in comparison.groups])]
     if cohort.pair is not None:
         person = np.asarray(cohort.pair)
         counts = [len(np.unique(person[group == name])) for name in comparison.groups]
@@ -49,7 +57,7 @@ def groups_table(comparison: Comparison) -> Table:
     shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
     rows.append(("missing cells of regions", shares))
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
-    fields = [Field("0", "")]
+    fields = [Field("0", "what")]
     fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
     frame.columns = pd.Index([field.source for field in fields])
     return make_table("cohort", "The groups", frame, fields, searched=False)

@@ -17,17 +17,22 @@ from numpy.typing import NDArray
 from sgbn import viz
 from sgbn.comparison import Accuracy, Comparison, tables
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED
-from sgbn.report.names import file_names
+from sgbn.report.cohort_section import has_lobes
+from sgbn.report.names import file_names, short_names
+from sgbn.report.views import changes_per_sd
 from sgbn.runs import parallel
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import UNDECIDED, NetworkEstimator
+from sgbn.viz.style import missing_glyphs_allowed
 
 Array = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
-UNDECIDED = ("reversible", "order only")  # kinds of arrows that the data do not decide
 SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
 EDGES_IN_BRAIN = 60
 CHANGES = 30
+PER_SD = "weight per standard deviation"
+CHANGE_PER_SD = "change of the weight per standard deviation"
+HIPPOCAMPUS = re.compile(r"(?<!para)(?<!para[\s_.-])hippocamp", re.IGNORECASE)
 PAGE_DPI = 110  # of what is an image inside an SVG
 
 
@@ -38,7 +43,7 @@ Plan = tuple[str, Callable[[], Figure]]
 
 
 class Layout(NamedTuple):
-    """What all pictures of networks share."""
+    """What all pictures of networks share; short names are for pictures with little room."""
 
     names: tuple[str, ...]
     lobes: tuple[str, ...]
@@ -46,37 +51,63 @@ class Layout(NamedTuple):
     coordinates: Array
 
     @property
+    def short_names(self) -> list[str]:
+        """Names without what all of them share."""
+        return short_names(self.names)
+
+    @property
     def located(self) -> bool:
         """Whether there is a place in the brain for an edge."""
         return int(np.isfinite(self.coordinates).all(axis=1).sum()) > 1
 
 
-def figures(comparison: Comparison) -> dict[str, Figure]:
+def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> dict[str, Figure]:
     """Draw everything that was found.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    highlight : sequence of str, optional
+        Regions that are emphasised in matrices. By default those of significant edges in matrices
+        of differences, and the hippocampi, as in Fig. 4 of the paper, in those of
+        networks.
 
     Returns
     -------
     dict of str to Figure
         By names that are safe in file names: ``network_GROUP_matrix``, ``_brain`` and ``_circle``
-        of each group, ``differences_matrix`` and ``_brain``, ``permutations``, ``accuracy``,
-        ``sparsity`` and ``refinements``; those for which there are results.
+        of each group, ``differences_matrix`` and ``_brain`` (of more than two groups
+        ``differences_GROUP_matrix`` and ``_brain``, from the reference to each other group),
+        ``permutations``, ``accuracy``, ``sparsity`` and ``refinements``; those for which there are
+        results.
     """
-    return {name: draw() for name, draw in plans(comparison).items()}
+    return {name: draw() for name, draw in plans(comparison, highlight).items()}
 
 
-def plans(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+def plans(
+    comparison: Comparison, highlight: Sequence[str] | None = None
+) -> dict[str, Callable[[], Figure]]:
     """Name of each of `figures` -> what draws it, for those who do not need all."""
-    found: dict[str, Callable[[], Figure]] = {}
-    for part in (_networks, _differences, _accuracy, _refinements):
-        found.update(part(comparison))
-    return found
+    return {
+        **dict(_networks(comparison, highlight)),
+        **dict(_differences(comparison, highlight)),
+        **dict(_accuracy(comparison)),
+        **dict(_refinements(comparison)),
+    }
+
+
+def difference_stems(groups: Sequence[str]) -> dict[str, str]:
+    """Group -> beginning of the names of figures of its changes from the reference, the first."""
+    safe = file_names(groups)
+    more = len(groups) > 2
+    return {group: f"differences_{safe[group]}" if more else "differences" for group in groups[1:]}
 
 
 def picture(figure: Figure, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
     """File of a figure; the same figure gives the same bytes, whenever it is made."""
     stream = BytesIO()
     dated = {"Date": None} if kind == "svg" else {}
-    with mpl.rc_context({"svg.hashsalt": SALT}):
+    with mpl.rc_context({"svg.hashsalt": SALT}), missing_glyphs_allowed():
         figure.savefig(
             stream,
             format=kind,
@@ -142,12 +173,13 @@ def _files(comparison: Comparison, name: str, kinds: Sequence[str], dpi: float) 
 
 
 def layout_of(comparison: Comparison) -> Layout:
-    """Names and places of the regions."""
+    """Names and places of the regions; without lobes if none is known."""
     cohort = comparison.cohort
+    unknown = ("",) * len(cohort.regions)
     nowhere = (np.nan,) * 3
     return Layout(
         cohort.regions,
-        cohort.lobes,
+        cohort.lobes if has_lobes(comparison) else unknown,
         ["" if place is None else place.hemisphere for place in cohort.places],
         np.array([nowhere if p is None else (p.x, p.y, p.z) for p in cohort.places], dtype=float),
     )
@@ -161,38 +193,55 @@ def undecided(learner: NetworkEstimator) -> Marks:
     return marks
 
 
-def _networks(comparison: Comparison) -> Iterator[Plan]:
+def hippocampi(names: Sequence[str]) -> list[str]:
+    """Regions that are hippocampi, by their names."""
+    return [name for name in names if HIPPOCAMPUS.search(name)]
+
+
+def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
     layout = layout_of(comparison)
+    chosen = hippocampi(layout.names) if highlight is None else list(highlight)
+    said = "; emphasised: hippocampi" if highlight is None and chosen else ""
     safe = file_names(comparison.groups)
     learners = comparison.learners
     limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
         more = {"limit": limit, "title": f"Network of {group}"}
-        yield f"{stem}_matrix", partial(_matrix, weights, layout, **more)
+        named = more | {"title": f"{more['title']}{said}", "highlight": chosen}
+        yield f"{stem}_matrix", partial(_matrix, weights, layout, PER_SD, **named)
         if layout.located:
             yield f"{stem}_brain", partial(_brain, weights, layout, undecided(learner), **more)
         yield f"{stem}_circle", partial(_circle, weights, layout, undecided(learner), **more)
 
 
-def _differences(comparison: Comparison) -> Iterator[Plan]:
-    found, level = comparison.differences, comparison.settings.level
-    if found is None:
+def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
+    if comparison.differences is None:
         return
-    layout = layout_of(comparison)
-    changes, significant, open_ways = _changes(comparison)
-    title = f"Change from {found.groups[0]} to {found.groups[-1]}"
+    layout, level = layout_of(comparison), comparison.settings.level
+    all_changes, significant, open_ways = _changes(comparison)
+    chosen = _ends_of_significant(comparison) if highlight is None else list(highlight)
+    q = f"q ≤ {level:g}"
+    if len(comparison.groups) > 2:
+        q = f"any difference (q of all groups ≤ {level:g})"
     any_found = significant.any()
-    outlined = f"{title}; outlined: q ≤ {level:g}" if any_found else title
-    yield (
-        "differences_matrix",
-        partial(_matrix, changes, layout, marked=significant, title=outlined),
-    )
-    if layout.located:
-        shown = np.where(significant, changes, 0.0) if any_found else changes
-        kind = f"{title}, {f'q ≤ {level:g}' if any_found else 'none significant'}"
-        yield "differences_brain", partial(_brain, shown, layout, open_ways, title=kind)
+    for group, stem in difference_stems(comparison.groups).items():
+        changes, title = all_changes[group], f"Change from {comparison.reference} to {group}"
+        more = {"marked": significant, "highlight": chosen}
+        more["title"] = f"{title}; outlined: {q}" if any_found else title
+        yield f"{stem}_matrix", partial(_matrix, changes, layout, CHANGE_PER_SD, **more)
+        if layout.located:
+            shown = np.where(significant, changes, 0.0) if any_found else changes
+            named = f"{title}, {q if any_found else 'none significant'}"
+            yield f"{stem}_brain", partial(_brain, shown, layout, open_ways, title=named)
     yield "permutations", partial(_permutations, comparison)
+
+
+def _ends_of_significant(comparison: Comparison) -> list[str]:
+    """Regions of significant edges, those of the surest first."""
+    table = tables.differences(comparison)
+    surest = table[table["q"] <= comparison.settings.level]
+    return list(dict.fromkeys(surest[["source", "target"]].to_numpy().ravel().tolist()))
 
 
 def _permutations(comparison: Comparison) -> Figure:
@@ -210,14 +259,17 @@ def _permutations(comparison: Comparison) -> Figure:
     return figure
 
 
-def _changes(comparison: Comparison) -> tuple[Array, Marks, Marks]:
-    """Find changes per standard deviation, which are significant, whose arrows are undecided."""
+def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
+    """Find changes a group per standard deviation, the significant, those of undecided arrows."""
     table = tables.differences(comparison)
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
     shape = len(place), len(place)
-    changes, significant, open_ways = np.zeros(shape), np.zeros(shape, bool), np.zeros(shape, bool)
-    changes[where] = table["difference_std"]
+    changes = {}
+    for group, own in changes_per_sd(comparison, table).items():
+        changes[group] = np.zeros(shape)
+        changes[group][where] = own
+    significant, open_ways = np.zeros(shape, bool), np.zeros(shape, bool)
     significant[where] = table["q"] <= comparison.settings.level
     open_ways[where] = table["direction"].isin(UNDECIDED)
     return changes, significant, open_ways
@@ -256,9 +308,12 @@ def _moves(comparison: Comparison, count: int) -> Figure:
     return figure
 
 
-def _matrix(weights: Array, layout: Layout, **more: Any) -> Figure:
-    figure = _figure(7.0, 7.0)
-    viz.plot_matrix(figure.add_subplot(), weights, layout.names, layout.lobes, **more)
+def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Figure:
+    figure = _figure(7.0, 7.6)
+    ax = viz.plot_matrix(figure.add_subplot(), weights, layout.names, layout.lobes, **more)
+    bar = figure.colorbar(ax.images[0], ax=ax, location="bottom", shrink=0.5, aspect=35)
+    bar.set_label(scale, fontsize=8)
+    bar.ax.tick_params(labelsize=7)
     return figure
 
 
@@ -269,7 +324,7 @@ def _brain(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Fig
         weights,
         layout.coordinates,
         reversible=open_ways,
-        names=layout.names,
+        names=layout.short_names,
         strongest=EDGES_IN_BRAIN,
         **more,
     )
@@ -281,7 +336,7 @@ def _circle(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Fi
     viz.plot_circle(
         figure.add_subplot(),
         weights,
-        layout.names,
+        layout.short_names,
         layout.lobes,
         reversible=open_ways,
         hemispheres=layout.hemispheres,

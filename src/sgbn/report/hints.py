@@ -5,7 +5,6 @@ HINTS = {
         "Whether the edge differs between the groups at the level of this report: “family-wise” "
         "if the p corrected for all tested edges is at most that, “by q” if q is"
     ),
-    "difference": "Last group less the reference",
     "difference_std": (
         "Weight in the last group less that in the reference, per standard deviation of both "
         "regions: comparable between edges"
@@ -13,8 +12,16 @@ HINTS = {
     "statistic": (
         "Change over its standard error; of more than two groups, how far apart all of them are"
     ),
-    "p": "Of this edge alone: only for an edge that was named beforehand",
-    "p_fwer": "Corrected for all that this table tests: the chance that one or more are false",
+    "p": (
+        "Of this edge alone: only for an edge that was named beforehand. An edge that only one "
+        "group chose is there because the groups look different, and is compared with such edges "
+        "of the permutations only: its p can be larger than the family-wise p, which is over all "
+        "edges"
+    ),
+    "p_fwer": (
+        "Share of the permutations, the data counted as one, in which the largest statistic of all "
+        "that this table tests reaches the one here"
+    ),
     "q": "Share of false findings to expect among this edge and all that are surer",
     "error": "Of the family-wise p, from the number of permutations",
     "direction": (
@@ -34,10 +41,34 @@ HINTS = {
     "true_change": "Whether the simulation gave the groups different weights here",
     "predicted": "By networks that were learned without this subject",
     "because": (
-        "Largest parts of the log-likelihood ratio of the likeliest group over the next: a "
-        "positive part speaks for the likeliest, a negative one against it"
+        "Largest parts of the log-likelihood ratio of the likeliest group over the next, in the "
+        "first repeat: a positive part speaks for the predicted group, a negative one against it"
     ),
     "deviation_p": "How often a subject of the reference group is as far from its network",
     "farthest_z": "How far the region is from what its parents predict, in standard deviations",
     "before": "Weight per standard deviation",
 }
+
+# Columns whose meaning is another in each table
+DIRECTION_OF_TESTED = (
+    f"{HINTS['direction']}. It is that of the graph that was tested, with the order of all "
+    "subjects together and the parents of all groups, and can differ from the groups' networks"
+)
+CHANGE = "Weight in the last group less that in the reference, in the units of the data"
+CHANGE_FROM_REFERENCE = (
+    "Weight in that group less that in the reference, per standard deviation of both regions; p "
+    "and q are of any difference among all groups"
+)
+CHANGE_OF_SUM = (
+    "Sum of the sizes of weights per standard deviation (or number of edges) in the last group "
+    "less that in the reference. It describes only: z is what is tested"
+)
+RANGE_OF_SUM = (
+    "Range over the groups of the sum of the sizes of weights per standard deviation (or of the "
+    "number of edges). It describes only: z is what is tested"
+)
+CHANGE_BY_REFINEMENT = "Weight after the refinement less that before"
+CHANGE_OF_SET = (
+    "“stronger” if all weights of the set are larger in the last group than in the reference, "
+    "whatever their sign, “weaker” if all are smaller, else “mixed”; of more than two groups “any”"
+)

@@ -7,13 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.comparison import Comparison, tables
-from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.differences import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
+from sgbn.report.learner_words import joined, learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
 from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.sgbn import default_gamma
 
 MOVED_BY = {
     "KL-SGBN": "KL-SGBN (the radius-margin bound of a support vector machine on Fisher vectors)",
@@ -67,9 +70,26 @@ def describe_methods(comparison: Comparison) -> Methods:
     return Methods(paragraphs, [REFERENCES[key] for key in cite.keys])
 
 
-def joined(names: list[str]) -> str:
-    """Names as a sentence lists them."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+def prepared_in_folds(comparison: Comparison) -> str:
+    """Say what was done to the regions in each training part of the cross-validation."""
+    cohort, covariates = comparison.cohort, list(comparison.cohort.covariates)
+    steps = []
+    if np.isnan(cohort.values).any():
+        steps.append("missing cells were filled in")
+    if _n_sites(comparison) > 1:
+        steps.append("sites were harmonised by ComBat without regard to the groups")
+    if covariates:
+        steps.append(
+            f"effects of {joined(covariates)} (over all its subjects, not within the groups) were "
+            "regressed out"
+        )
+    if comparison.settings.select:
+        steps.append(f"the {comparison.settings.select} regions with the largest F were chosen")
+    steps.append("regions were standardised")
+    return (
+        f"in each training part by itself, {joined(steps)}; subjects left out were treated with "
+        "its estimates"
+    )
 
 
 def _preparation(comparison: Comparison, cite: Citations) -> str:
@@ -77,19 +97,20 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
     sizes = joined([f"{group} (n = {cohort.sizes[group]})" for group in comparison.groups])
     text = f"We compared {sizes} in {len(cohort.regions)} regions"
     text += f" of {cohort.atlas.title}" if cohort.atlas is not None else ""
-    text += ", with paired visits" if cohort.pair is not None else ""
-    steps = [f"{text}; {comparison.reference} is the reference.", _left_out()]
-    missing = np.isnan(cohort.values).mean()
+    if cohort.pair is not None:
+        text += f", which are paired visits of {len(np.unique(cohort.pair))} persons"
+    steps = [f"{text}; {comparison.reference} is the reference.", _left_out(comparison)]
+    n_sites, missing = _n_sites(comparison), np.isnan(cohort.values).mean()
     if missing:
-        level = "of the region at the same site" if cohort.site is not None else "of the region"
+        level = "of the region at the same site" if n_sites > 1 else "of the region"
         steps.append(f"Missing cells ({missing:.2%}) were filled in with the median {level}.")
     covariates = list(cohort.covariates)
-    if cohort.site is not None:
+    if n_sites > 1:
         kept = joined(
             ["the means of the groups", *([f"effects of {joined(covariates)}"] * bool(covariates))]
         )
         steps.append(
-            f"Effects of {len(np.unique(cohort.site))} sites on location and scale were removed by "
+            f"Effects of {n_sites} sites on location and scale were removed by "
             f"ComBat {cite('johnson2007', 'fortin2018')}, with {kept} held aside."
         )
     if covariates:
@@ -100,41 +121,47 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
     return " ".join(steps)
 
 
-def _left_out() -> str:
+def _n_sites(comparison: Comparison) -> int:
+    site = comparison.cohort.site
+    return 0 if site is None else len(np.unique(site))
+
+
+def _left_out(comparison: Comparison) -> str:
+    who = "subjects"
+    pairs = ""
+    if comparison.cohort.pair is not None:
+        who, pairs = "visits", "then persons without exactly one visit in each group, "
     return (
-        f"Excluded by rule were subjects who lack more than {SUBJECT_MISSING:.0%} of their "
-        f"regions, regions that more than {REGION_MISSING:.0%} of the subjects of a group lack, "
-        "and regions that do not vary in a group."
+        f"Excluded by rule were {who} that lack more than {SUBJECT_MISSING:.0%} of their regions, "
+        f"{pairs}regions that more than {REGION_MISSING:.0%} of the {who} of a group lack, and "
+        "regions that do not vary in a group."
     )
 
 
 def _networks(comparison: Comparison, cite: Citations) -> str:
     learners = list(comparison.learners.values())
-    name = type(learners[0]).__name__
-    start = "For each group a sparse Gaussian Bayesian network was learned"
-    if isinstance(learners[0], SGBN):
-        gammas = sorted({f"{one.gamma_:.3g}" for one in learners})  # type: ignore[attr-defined]
-        how = (
-            f"by a search over orders of the regions that minimises the extended BIC "
-            f"{cite('chen2008')} with gamma = {joined(gammas)}"
-        )
-        whose = f"; networks of this kind for groups are those of {cite('zhou2016')}"
-    else:
-        how, whose = f"by {name} {cite('zhou2016')}", ""
     return (
-        f"{start} {how}{whose}. Weights are least-squares coefficients, also reported per standard "
-        "deviation. The direction of an edge is called compelled if all networks that are "
+        "For each group a sparse Gaussian Bayesian network was learned "
+        f"{learned_by(learners, cite)}. Weights are {weights_are(learners[0])}, also reported per "
+        "standard deviation. The direction of an edge is called compelled if all networks that are "
         "equivalent in distribution share it, and reversible otherwise."
     )
+
+
+def _learner(comparison: Comparison) -> NetworkEstimator:
+    return next(iter(comparison.learners.values()))
 
 
 def _confidence(comparison: Comparison, cite: Citations) -> str:
     if not comparison.confidence:
         return ""
     halves = next(iter(comparison.confidence.values())).n_halves
+    fast = ", but without the random kicks of the search (n_kicks = 0)"
     return (
-        f"The confidence of an edge is the share of {halves} half samples, in complementary pairs "
-        f"{cite('shah2013')}, whose network joins the two regions."
+        f"The confidence of an edge is the share of {halves} half samples of a group, in "
+        f"complementary pairs {cite('shah2013')}, whose network joins the two regions. The "
+        "networks of halves were learned in the same way as those of the groups"
+        f"{fast if isinstance(_learner(comparison), SGBN) else ''}."
     )
 
 
@@ -143,14 +170,16 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
     if found is None:
         return ""
     cohort, level = comparison.cohort, comparison.settings.level
-    held = ["group means", *cohort.covariates, *(["sites"] * (cohort.site is not None))]
-    within = [*(["sites"] * (cohort.site is not None)), *(["persons"] * (cohort.pair is not None))]
+    sites = ["sites"] * (_n_sites(comparison) > 1)
+    held = ["group means", *cohort.covariates, *sites]
+    within = [*sites, *(["persons"] * (cohort.pair is not None))]
     exchanged = f", within {joined(within)}" if within else ""
     statistic = "studentised difference"
     if len(found.groups) > 2:
         statistic = f"weighted sum of squared deviations of the {len(found.groups)} groups"
     text = (
-        "Differences of the edges were tested given an order of the regions learned from the "
+        "Differences of the edges were tested given an order of the regions that SGBN "
+        f"{cite('chen2008')} with gamma = {_gamma_of_tests(comparison):.3g} learned from the "
         "pooled residuals; parents were those of the pooled and of each group's data, "
         f"chosen anew in every permutation. Each edge was tested by the {statistic} of its weight, "
         "with a variance a group, and compared with "
@@ -168,13 +197,20 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
     return text
 
 
+def _gamma_of_tests(comparison: Comparison) -> float:
+    """Sparsity of the common order: that of the networks, or the default for all rows."""
+    learner = _learner(comparison)
+    given = learner.gamma if isinstance(learner, SGBN) else None
+    return default_gamma(len(comparison.cohort)) if given is None else float(given)
+
+
 def _refinements(comparison: Comparison, cite: Citations) -> str:
     if not comparison.refinements:
         return ""
     methods = joined([MOVED_BY.get(name, name) for name in comparison.refinements])
     return (
-        "To see which weights tell the groups apart, the networks were refined discriminatively "
-        f"{cite('zhou2016')} by {methods}, with a bounded loss of fit."
+        "To see which weights tell the groups apart, networks learned in the same way were refined "
+        f"discriminatively {cite('zhou2016')} by {methods}, with a bounded loss of fit."
     )
 
 
@@ -183,19 +219,22 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
     if found is None:
         return ""
     n_folds, repeats = int(found.folds.max()) + 1, len(found.folds)
-    others = [name for name in found.probabilities if name not in (OURS, COVARIATES_ALONE)]
+    own = (OURS, REFINED, COVARIATES_ALONE)
+    others = [name for name in found.probabilities if name not in own]
     apart = ", the visits of a person in one fold" if comparison.cohort.pair is not None else ""
-    chosen = f", the choice of {settings.select} regions among it" if settings.select else ""
     times = "once" if repeats == 1 else f"{repeats} times"
     text = (
         f"How well the groups can be told apart was estimated by {n_folds}-fold stratified "
-        f"cross-validation, {times}{apart}; all preparation{chosen} was repeated in each training "
-        "part. The group of a subject was predicted by the likelihood of one network a group with "
-        f"settings found inside the training part, and beside it by {joined(others)} "
-        f"{cite('pedregosa2011')}"
+        f"cross-validation, {times}{apart}: {prepared_in_folds(comparison)}. The group of a "
+        "subject was predicted by the likelihood of one SGBN a group, with settings found inside "
+        f"the training part, and beside it by {joined(others)} {cite('pedregosa2011')}"
     )
+    if REFINED in found.probabilities:
+        name = type(_learner(comparison)).__name__
+        text += f", by networks of {name} that CL-SGBN refined"
     if COVARIATES_ALONE in found.probabilities:
-        text += ", and by a logistic regression on covariates and site alone"
+        alone = joined([*comparison.cohort.covariates, *(["site"] * (_n_sites(comparison) > 0))])
+        text += f", and by a logistic regression on {alone} alone"
     return text + (
         f". Intervals ({1 - settings.level:.0%}) allow for the overlap of training parts "
         f"{cite('nadeau2003')}."

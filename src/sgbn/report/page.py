@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli_w
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -17,7 +16,7 @@ from sgbn.comparison.preparation import digest
 from sgbn.comparison.summary import summarise
 from sgbn.report import assets, sections
 from sgbn.report.cohort_section import cohort_section
-from sgbn.report.figures import Pictures
+from sgbn.report.figures import Pictures, difference_stems
 from sgbn.report.methods import describe_methods
 from sgbn.report.names import file_names
 from sgbn.report.references import REFERENCES, software
@@ -39,7 +38,11 @@ class Shown(NamedTuple):
 
 
 def render_report(
-    comparison: Comparison, command: str = "", pictures: Pictures | None = None
+    comparison: Comparison,
+    command: str = "",
+    *,
+    config: str = "",
+    pictures: Pictures | None = None,
 ) -> str:
     """Make the report of a comparison.
 
@@ -48,6 +51,9 @@ def render_report(
     comparison : Comparison
     command : str
         What was typed to make it, for those who want to repeat it.
+    config : str
+        Text of a ``config.toml`` with which ``sgbn compare --config`` repeats it. Without it the
+        page shows Python code that does.
     pictures : Pictures, optional
         Its figures, where they serve for more than the report and need not be drawn twice.
 
@@ -60,7 +66,7 @@ def render_report(
     template = _environment().get_template("report.html.j2")
     return template.render(
         **_found(comparison),
-        **_about(comparison, command),
+        **_about(comparison, command, config),
         **_libraries(),
         pictures=_pictures(comparison, drawn),
         static_views=_static_views(comparison, drawn),
@@ -68,10 +74,12 @@ def render_report(
     )
 
 
-def write_report(comparison: Comparison, path: str | Path, command: str = "") -> Path:
+def write_report(
+    comparison: Comparison, path: str | Path, command: str = "", *, config: str = ""
+) -> Path:
     """Write the report of a comparison to a file, which is whole or absent; see `render_report`."""
     target = Path(path)
-    page = render_report(comparison, command).encode()
+    page = render_report(comparison, command, config=config).encode()
     write_atomically(target, lambda stream: stream.write(page))
     return target
 
@@ -80,6 +88,22 @@ def script_data(content: Any) -> Markup:
     """JSON that can stand in a script element, whatever its texts are."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(UNSAFE))
+
+
+def python_code(comparison: Comparison) -> str:
+    """Write code that makes the same comparison of the same cohort."""
+    settings = comparison.settings
+    given = "".join(
+        f"    {one.name}={getattr(settings, one.name)!r},\n" for one in fields(settings)
+    )
+    learner = repr(next(iter(comparison.learners.values())))
+    return (
+        "import sgbn\n\n"
+        f"cohort = ...  # such as sgbn.read_table(...); fingerprint {digest(comparison.cohort)}\n"
+        f"settings = sgbn.Settings(\n{given})\n"
+        f"comparison = sgbn.compare(cohort, settings, learner=sgbn.{learner})\n"
+        'sgbn.write_comparison(comparison, "results")\n'
+    )
 
 
 def _found(comparison: Comparison) -> dict[str, Any]:
@@ -91,6 +115,7 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "level": f"{comparison.settings.level:g}",
         "percent": f"{100 * comparison.settings.level:g} %",
         "simulated": bool(comparison.truth),
+        "matrices": [f"{stem}_matrix" for stem in difference_stems(comparison.groups).values()],
         "paired": comparison.cohort.pair is not None,
         "skipped": dict(comparison.skipped),
         "statements": summarise(comparison),
@@ -103,11 +128,8 @@ def _found(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _about(comparison: Comparison, command: str) -> dict[str, Any]:
+def _about(comparison: Comparison, command: str, config: str) -> dict[str, Any]:
     """How it was done, and how it can be done again."""
-    settings = {
-        name: value for name, value in asdict(comparison.settings).items() if value is not None
-    }
     return {
         "methods": describe_methods(comparison),
         "paper": REFERENCES[PAPER],
@@ -119,7 +141,8 @@ def _about(comparison: Comparison, command: str) -> dict[str, Any]:
         "versions": versions(),
         "command": command,
         "seed": comparison.settings.seed,
-        "config": tomli_w.dumps(settings),
+        "config": config,
+        "code": python_code(comparison),
         "learner": repr(next(iter(comparison.learners.values()))),
         "digest": digest(comparison.cohort),
     }
@@ -149,13 +172,7 @@ def _pictures(comparison: Comparison, drawn: Pictures) -> dict[str, Shown]:
 
 def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """Text alternative and caption of each figure."""
-    change = f"from {comparison.groups[0]} to {comparison.groups[-1]}"
-    return {
-        "differences_matrix": (
-            f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
-            f"Changes {change}, per standard deviation: from the region of the row to that of the "
-            "column. Significant ones are outlined.",
-        ),
+    return _words_of_changes(comparison) | {
         "permutations": (
             "Histogram of the largest statistic of all edges over the permutations, with that of "
             "the data and the threshold.",
@@ -178,10 +195,27 @@ def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
     }
 
 
+def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    """Text alternative and caption of the matrices of changes."""
+    which = "Significant ones"
+    if len(comparison.groups) > 2:
+        which = "Edges with any difference (q of all groups)"
+    words = {}
+    for group, stem in difference_stems(comparison.groups).items():
+        change = f"from {comparison.reference} to {group}"
+        words[f"{stem}_matrix"] = (
+            f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
+            f"Changes {change}, per standard deviation: from the region of the row to that of the "
+            f"column. {which} are outlined, and their regions emphasised.",
+        )
+    return words
+
+
 def _static_views(comparison: Comparison, drawn: Pictures) -> Markup:
     """Pictures of the networks, for where no 3-D view can be drawn."""
     safe = file_names(comparison.groups)
-    titles = {"differences": "Differences between the groups"}
+    stems = difference_stems(comparison.groups).items()
+    titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}
     titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
     shown, left_out, room = [], 0, STATIC_BYTES
     for stem, title in titles.items():

@@ -15,11 +15,11 @@ class Reference(NamedTuple):
     key : str
         Of BibTeX.
     kind : str
-        "article", "book" or "software".
+        "article", "inproceedings", "book" or "software".
     authors : tuple of str
         Each as "Family, Given".
     where : str
-        Journal, publisher, or version of a program.
+        Journal, proceedings, publisher, or version of a program.
     """
 
     key: str
@@ -47,7 +47,8 @@ class Reference(NamedTuple):
     @property
     def bibtex(self) -> str:
         """Entry of a BibTeX file."""
-        home = {"book": "publisher", "software": "note"}.get(self.kind, "journal")
+        homes = {"book": "publisher", "software": "note", "inproceedings": "booktitle"}
+        home = homes.get(self.kind, "journal")
         fields = {
             "author": " and ".join(self.authors),
             "title": f"{{{self.title}}}",
@@ -84,6 +85,55 @@ _WORKS = (
         "11",
         "2269--2283",
         "10.1109/TPAMI.2015.2511754",
+    ),
+    Reference(
+        "huang2013",
+        "article",
+        ("Huang, Shuai", "Li, Jing", "Ye, Jieping", OTHERS),
+        "A sparse structure learning algorithm for Gaussian Bayesian network identification from "
+        "high-dimensional data",
+        "IEEE Transactions on Pattern Analysis and Machine Intelligence",
+        2013,
+        "35",
+        "6",
+        "1328--1342",
+        "10.1109/TPAMI.2012.129",
+    ),
+    Reference(
+        "margaritis1999",
+        "inproceedings",
+        ("Margaritis, Dimitris", "Thrun, Sebastian"),
+        "Bayesian network induction via local neighborhoods",
+        "Advances in Neural Information Processing Systems 12",
+        1999,
+    ),
+    Reference(
+        "tsamardinos2003",
+        "inproceedings",
+        ("Tsamardinos, Ioannis", "Aliferis, Constantin F.", "Statnikov, Alexander"),
+        "Algorithms for large scale Markov blanket discovery",
+        "Proceedings of the Sixteenth International FLAIRS Conference",
+        2003,
+        pages="376--381",
+    ),
+    Reference(
+        "schmidt2007",
+        "inproceedings",
+        ("Schmidt, Mark", "Niculescu-Mizil, Alexandru", "Murphy, Kevin"),
+        "Learning graphical model structure using L1-regularization paths",
+        "Proceedings of the Twenty-Second AAAI Conference on Artificial Intelligence",
+        2007,
+    ),
+    Reference(
+        "pellet2008",
+        "article",
+        ("Pellet, Jean-Philippe", "Elisseeff, André"),
+        "Using Markov blankets for causal structure learning",
+        "Journal of Machine Learning Research",
+        2008,
+        "9",
+        "",
+        "1295--1342",
     ),
     Reference(
         "chen2008",

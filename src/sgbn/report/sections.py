@@ -12,9 +12,14 @@ from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.compare import STEPS
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.summary import of_groups
 from sgbn.exceptions import InputError
+from sgbn.report import hints
 from sgbn.report.cells import Field, Table, cell, interval_text, make_table
-from sgbn.report.hints import HINTS
+from sgbn.report.cohort_section import has_lobes
+from sgbn.report.methods import prepared_in_folds
+from sgbn.report.views import changes_per_sd
+from sgbn.structure.base import UNDECIDED
 
 POWER = 0.8
 FAMILY_WISE, DISCOVERED, NOT_FOUND = "yes, family-wise", "yes, by q", "no"
@@ -26,21 +31,21 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     if found is None:
         return None
     table = tables.differences(comparison)
+    open_ways = table["direction"].isin(UNDECIDED)
     return {
         "table": differences_table(comparison, table),
         "tested": len(table),
         "significant": int((table["q"] <= level).sum()),
         "family_wise": int((table["p_fwer"] <= level).sum()),
-        "undecided": int(((table["q"] <= level) & (table["direction"] == "reversible")).sum()),
+        "undecided": int(((table["q"] <= level) & open_ways).sum()),
         "global_p": cell(found.global_p, "p").text,
         "permutations": found.n_permutations,
         "smallest": f"{1 / (found.n_permutations + 1):.2g}",
         "detectable": detectable(comparison),
         "components": components_table(comparison),
         "hubs": hubs_table(comparison),
-        "lobes": lobes_table(comparison),
-        "first": found.groups[0],
-        "last": found.groups[-1],
+        "lobes": lobes_table(comparison) if has_lobes(comparison) else None,
+        "reference": comparison.reference,
         "groups": len(found.groups),
     }
 
@@ -53,27 +58,48 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
     order = [FAMILY_WISE, DISCOVERED, NOT_FOUND]
     table = table.iloc[np.argsort(table["found"].map(order.index), kind="stable")].copy()
     groups = comparison.groups
+    table, changes = _with_changes(comparison, table)
     fields = [
         Field("found", "differs"),
         *(Field("source", "from"), Field("target", "to")),
-        Field("difference_std", "change per SD", "number"),
+        *(Field(name, title, "number", hint) for name, (title, hint) in changes.items()),
         Field("q", "q", "p"),
         Field("p_fwer", "p, family-wise", "p"),
-        Field("direction", "the arrow rests on"),
+        Field("direction", "the arrow rests on", hint=hints.DIRECTION_OF_TESTED),
+        *(_weight_std(group) for group in groups),
         *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
-        Field("difference", "change", "number"),
         Field("statistic", "statistic", "number"),
-        Field("p", "p", "p"),
         Field("error", "Monte-Carlo error", "number"),
         *(_confidence(group) for group in groups),
-        *(Field(f"{tables.TRUE}{group}", f"true weight, {group}", "number") for group in groups),
+        *(_true_weight(group) for group in groups),
         Field("true_change", "truly differs"),
-        *(Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")),
+        *_lobe_fields(comparison),
+        Field("p", "p", "p"),
     ]
     if "true_change" in table:
         table["true_change"] = np.where(table["true_change"], "yes", "no")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
     return make_table("differences-table", caption, table, fields, mark=_found_mark)
+
+
+def _with_changes(
+    comparison: Comparison, table: pd.DataFrame
+) -> tuple[pd.DataFrame, dict[str, tuple[str, str | None]]]:
+    """Table with a column of changes a group, and title and hint of each.
+
+    Of two groups the table has them: the change per standard deviation and that in the units of the
+    data. Of more it has those of the last group only.
+    """
+    if len(comparison.groups) == 2:
+        return table, {
+            "difference_std": ("change per SD", None),
+            "difference": ("change", hints.CHANGE),
+        }
+    changes = changes_per_sd(comparison, table)
+    return table.assign(**{f"change_{group}": own for group, own in changes.items()}), {
+        f"change_{group}": (f"change per SD, {group}", hints.CHANGE_FROM_REFERENCE)
+        for group in changes
+    }
 
 
 def detectable(comparison: Comparison) -> str:
@@ -99,11 +125,10 @@ def detectable(comparison: Comparison) -> str:
 def components_table(comparison: Comparison) -> Table:
     """List connected sets of changed edges."""
     table = tables.components(comparison)
-    words = {1: "stronger", -1: "weaker", 0: "any"}
-    table = table.assign(sign=table["sign"].map(words))
+    table = table.assign(sign=table["component"].map(_changes_of_sets(comparison, table)))
     fields = [
         Field("component", "set", "count"),
-        Field("sign", "change", hint=""),
+        Field("sign", "change", hint=hints.CHANGE_OF_SET),
         Field("strength", "strength", "number"),
         Field("p_fwer", "p, family-wise", "p"),
         *(Field("source", "from"), Field("target", "to")),
@@ -112,39 +137,51 @@ def components_table(comparison: Comparison) -> Table:
     return make_table("components", caption, table, fields, mark=_by_p(comparison))
 
 
+def _changes_of_sets(comparison: Comparison, table: pd.DataFrame) -> dict[int, str]:
+    """Say of each set whether its weights grow in size, shrink, or do both."""
+    if len(comparison.groups) > 2:
+        return dict.fromkeys(table["component"], "any")
+    ends, last = ["source", "target"], f"weight_{comparison.groups[-1]}"
+    tested = tables.differences(comparison).set_index(ends)
+    grows = tested[last].abs() > tested[f"weight_{comparison.reference}"].abs()
+    words = {}
+    for number, own in table.groupby("component"):
+        larger = grows.loc[list(own[ends].itertuples(index=False, name=None))]
+        words[int(str(number))] = (
+            "stronger" if larger.all() else "mixed" if larger.any() else "weaker"
+        )
+    return words
+
+
 def hubs_table(comparison: Comparison) -> Table:
     """List changes of the strength of regions."""
-    fields = [
-        *(Field("region", "region"), Field("kind", "edges that go")),
-        Field("difference", "change of strength", "number"),
-        Field("z", "z", "number"),
-        Field("p_fwer", "p, family-wise", "p"),
-        Field("error", "Monte-Carlo error", "number"),
-    ]
-    return make_table(
-        "hubs",
-        "Regions: strength of edges in and out",
-        tables.hubs(comparison),
-        fields,
-        mark=_by_p(comparison),
-    )
+    of = [Field("region", "region"), Field("kind", "edges that go")]
+    caption = "Regions: strength of edges in and out"
+    return _sums_table(comparison, "hubs", caption, tables.hubs(comparison), of)
 
 
 def lobes_table(comparison: Comparison) -> Table:
     """List changes from lobe to lobe."""
+    of = [Field("source", "from lobe"), Field("target", "to lobe"), Field("kind", "of edges")]
+    caption = "Lobes: strength and number of edges"
+    return _sums_table(comparison, "lobes", caption, tables.lobes(comparison), of)
+
+
+def _sums_table(
+    comparison: Comparison, key: str, caption: str, table: pd.DataFrame, of: list[Field]
+) -> Table:
+    """List tests of sums over edges; `of` are the fields that say over which."""
+    change = ("change", hints.CHANGE_OF_SUM)
+    if len(comparison.groups) > 2:
+        change = ("range", hints.RANGE_OF_SUM)
+    title, hint = change
     fields = [
-        *(Field("source", "from lobe"), Field("target", "to lobe"), Field("kind", "of edges")),
-        *(Field("difference", "change", "number"), Field("z", "z", "number")),
+        *of,
+        *(Field("difference", title, "number", hint), Field("z", "z", "number")),
         Field("p_fwer", "p, family-wise", "p"),
         Field("error", "Monte-Carlo error", "number"),
     ]
-    return make_table(
-        "lobes",
-        "Lobes: strength and number of edges",
-        tables.lobes(comparison),
-        fields,
-        mark=_by_p(comparison),
-    )
+    return make_table(key, caption, table, fields, mark=_by_p(comparison))
 
 
 def edges_table(comparison: Comparison) -> Table:
@@ -152,7 +189,7 @@ def edges_table(comparison: Comparison) -> Table:
     fields = [
         Field("group", "group"),
         *(Field("source", "from"), Field("target", "to")),
-        *(Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")),
+        *_lobe_fields(comparison),
         Field("weight_std", "weight per SD", "number"),
         Field("weight", "weight", "number"),
         Field("direction", "the arrow rests on"),
@@ -181,7 +218,7 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
         "folds": n_folds,
         "repeats": n_repeats,
         "gain": beside,
-        "select": comparison.settings.select,
+        "prepared": prepared_in_folds(comparison),
         "interval": f"{1 - comparison.settings.level:.0%}",
         "covariates_alone": COVARIATES_ALONE,
     }
@@ -216,7 +253,8 @@ def refinements_table(comparison: Comparison) -> Table | None:
         *(Field("method", "method"), Field("class", "group")),
         *(Field("source", "from"), Field("target", "to")),
         Field("before", "before", "number"),
-        *(Field("after", "after", "number"), Field("difference", "change", "number")),
+        Field("after", "after", "number"),
+        Field("difference", "change", "number", hints.CHANGE_BY_REFINEMENT),
         Field("rank", "rank", "count"),
     ]
     return make_table("refinements-table", "Weights before and after", table, fields)
@@ -252,8 +290,8 @@ def networks_table(comparison: Comparison) -> Table:
                 "group": group,
                 "subjects": comparison.cohort.sizes[group],
                 "edges": len(kinds),
-                "decided": int((kinds != "reversible").sum()),
-                "reversible": int((kinds == "reversible").sum()),
+                "decided": int((~np.isin(kinds, UNDECIDED)).sum()),
+                "undecided": int(np.isin(kinds, UNDECIDED).sum()),
                 "gamma": getattr(learner, "gamma_", np.nan),
                 "score": getattr(learner, "score_", np.nan),
             }
@@ -262,7 +300,7 @@ def networks_table(comparison: Comparison) -> Table:
     fields = [
         *(Field("group", "group"), *counts),
         Field("decided", "arrows decided", "count"),
-        Field("reversible", "reversible", "count"),
+        Field("undecided", "arrows undecided", "count"),
         *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
     ]
     return make_table("learned", "Networks", pd.DataFrame(rows), fields, searched=False)
@@ -278,11 +316,31 @@ def time_table(comparison: Comparison) -> Table:
 
 def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
     """List steps that could not be done, with their reasons."""
-    return [(STEPS.get(step, step), reason) for step, reason in comparison.skipped.items()]
+    return [
+        (", ".join(filter(None, (STEPS.get(step, step), of_groups(comparison, step)))), reason)
+        for step, reason in comparison.skipped.items()
+    ]
+
+
+def _lobe_fields(comparison: Comparison) -> tuple[Field, ...]:
+    if not has_lobes(comparison):
+        return ()
+    return Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")
+
+
+def _true_weight(group: str) -> Field:
+    title, hint = f"true weight per SD, {group}", hints.HINTS["true_weight_std"]
+    return Field(f"{tables.TRUE}{group}", title, "number", hint)
+
+
+def _weight_std(group: str) -> Field:
+    return Field(
+        f"weight_std_{group}", f"weight per SD, {group}", "number", hints.HINTS["weight_std"]
+    )
 
 
 def _confidence(group: str) -> Field:
-    return Field(f"adjacent_{group}", f"confidence, {group}", "share", HINTS["adjacent"])
+    return Field(f"adjacent_{group}", f"confidence, {group}", "share", hints.HINTS["adjacent"])
 
 
 def _found_mark(row: Mapping[str, Any]) -> str:

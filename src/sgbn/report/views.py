@@ -15,14 +15,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.comparison import Comparison, tables
+from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
+from sgbn.structure.base import UNDECIDED
 
 Array = NDArray[np.float64]
 Columns = dict[str, Any]
 
 DIGITS = 4
-KINDS = ("compelled", "prior knowledge", "equal variances", "reversible", "order only")
-DIRECTED = KINDS[:3]  # something decides their direction: drawn as solid lines
+KINDS = ("compelled", "prior knowledge", "equal variances", *UNDECIDED)  # as they are listed
 # Tol's muted colours and two more: neither the red nor the blue of signs, for colour-blind readers
 PALETTE = (
     "#44AA99", "#DDCC77", "#AA4499", "#117733", "#88CCEE",
@@ -37,7 +38,8 @@ def payload(comparison: Comparison) -> dict[str, Any]:
     Returns
     -------
     dict
-        groups (the reference first), level, lobes (name, colour and symbol), kinds (of arrows that
+        groups (the reference first), level, lobes (name, colour and symbol), has_lobes (whether
+        any is known), kinds (of arrows that
         occur; `solid` marks those that something decides), nodes, networks (one a group: source,
         target, weight, kind, adjacent, this_way), differences (None if not tested: source, target,
         kind, q, p_fwer, `weights` of each group and its `changes` from the reference, per standard
@@ -56,7 +58,8 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         "groups": list(comparison.groups),
         "level": comparison.settings.level,
         "lobes": _lobes(lobes),
-        "kinds": [{"name": kind, "solid": kind in DIRECTED} for kind in kinds],
+        "has_lobes": has_lobes(comparison),
+        "kinds": [{"name": kind, "solid": kind not in UNDECIDED} for kind in kinds],
         "nodes": nodes,
         "networks": [
             _network(edges[edges["group"] == group], *code) for group in comparison.groups
@@ -103,11 +106,9 @@ def _differences(
     kinds: Mapping[str, int],
 ) -> Columns:
     """Collect the tested edges, with weights and changes per standard deviation of residuals."""
-    scale = _scale(comparison, table)
-    weights = [table[f"weight_{group}"].to_numpy(float) * scale for group in comparison.groups]
     return _ends(table, regions, kinds) | {
-        "weights": [numbers(own) for own in weights],
-        "changes": [numbers(own - weights[0]) for own in weights[1:]],
+        "weights": [numbers(table[f"weight_std_{group}"]) for group in comparison.groups],
+        "changes": [numbers(own) for own in changes_per_sd(comparison, table).values()],
         "adjacent": [
             numbers(table[f"adjacent_{group}"]) if f"adjacent_{group}" in table else None
             for group in comparison.groups
@@ -117,19 +118,23 @@ def _differences(
     }
 
 
-def _scale(comparison: Comparison, table: pd.DataFrame) -> Array:
-    """Find what turns a weight in the units of the data into one per standard deviation.
+def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Array]:
+    """Find the change of each tested edge, of each group from the reference.
 
-    It is in the table wherever the last group differs from the first. Elsewhere it comes from the
-    spread within the groups, which is nearly the same.
+    Parameters
+    ----------
+    comparison : Comparison
+    table : DataFrame
+        As `tables.differences` gives it.
+
+    Returns
+    -------
+    dict of group to ndarray
+        Per standard deviation; all groups but the reference.
     """
-    own = comparison.regions.groupby(np.asarray(comparison.cohort.group)).transform("mean")
-    sd = (comparison.regions - own).std()
-    spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
-    change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
-    known = np.isfinite(change) & (change != 0)
-    scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
-    return scale
+    reference, *others = (f"weight_std_{group}" for group in comparison.groups)
+    changes = [(table[own] - table[reference]).to_numpy(float) for own in others]
+    return dict(zip(comparison.groups[1:], changes, strict=True))
 
 
 def _ends(table: pd.DataFrame, regions: Mapping[str, int], kinds: Mapping[str, int]) -> Columns:

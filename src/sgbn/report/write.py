@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from sgbn.comparison import Comparison, tables
+from sgbn.comparison.cross_validation import fit_model
 from sgbn.comparison.summary import summarise
 from sgbn.io.exports import export_network, write_csv
+from sgbn.io.exports.files import check_text
+from sgbn.io.models import save
 from sgbn.report.figures import Pictures
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
@@ -21,8 +23,11 @@ from sgbn.runs import versions, write_atomically, write_json
 
 ABOUT = "about.json"
 REPORT = "report.html"
+CONFIG = "config.toml"
+MODEL = "model.sgbn"
 PIXELS_AN_INCH = 200
 KINDS = ("svg", "png")
+CONFIDENCE = ("adjacent", "this_way", "sign")  # columns of `tables.edges`
 
 TABLES = {
     "edges": tables.edges,
@@ -37,7 +42,12 @@ TABLES = {
 
 
 def write_comparison(
-    comparison: Comparison, folder: str | Path, *, n_jobs: int | None = None
+    comparison: Comparison,
+    folder: str | Path,
+    *,
+    command: str = "",
+    config: str = "",
+    n_jobs: int | None = None,
 ) -> list[Path]:
     """Write everything that was found to a folder.
 
@@ -46,6 +56,9 @@ def write_comparison(
     comparison : Comparison
     folder : path
         Made if absent. What an earlier comparison wrote there is replaced.
+    command, config : str
+        What was typed, and the text of a ``config.toml`` that repeats it, which is written too: the
+        report shows them.
     n_jobs : int, optional
         Processes that draw the figures.
 
@@ -53,29 +66,30 @@ def write_comparison(
     -------
     list of Path
         The files: ``report.html`` first; ``summary.txt``, ``tables/*.csv``, ``networks/*`` (CSV,
-        GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*.svg`` and ``*.png``, and
-        ``about.json``, which says how they were made.
+        GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*.svg`` and ``*.png``,
+        ``model.sgbn`` (the classifier, for ``sgbn predict``; it takes one more fit, and needs the
+        cross-validation) and ``about.json``, which says how they were made.
     """
-    folder = Path(folder)
+    cohort, folder = comparison.cohort, Path(folder)
+    check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     for part in ("tables", "networks", "figures"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    _clear(folder)
-    written = [folder / REPORT]
     drawn = Pictures(comparison)
     drawn.draw(KINDS, PIXELS_AN_INCH, n_jobs)
-    page = render_report(comparison, command=shell_command(), pictures=drawn)
-    _bytes(page.encode(), written[0])
+    page = render_report(comparison, command, config=config, pictures=drawn).encode()
+    model = _fitted_model(comparison)
+    _clear(folder)  # not before all that can fail
+    written = [_bytes(page, folder / REPORT)]
+    if config:
+        written.append(_bytes(config.encode(), folder / CONFIG))
     for write in (_write_summary, _write_tables, _write_networks):
         written += write(comparison, folder)
     written += _write_figures(drawn, folder)
+    if model is not None:
+        written.append(save(model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
-    write_json(folder / ABOUT, _about(comparison) | {"files": names})
+    write_json(folder / ABOUT, _about(comparison, command) | {"files": names})
     return [*written, folder / ABOUT]
-
-
-def shell_command() -> str:
-    """Command that is running, as one would type it."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _clear(folder: Path) -> None:
@@ -96,7 +110,11 @@ def _clear(folder: Path) -> None:
 
 
 def _write_summary(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    text = "\n\n".join(f"{one.question}\n{one.answer}" for one in summarise(comparison)) + "\n"
+    parts = []
+    for one in summarise(comparison):
+        mark = "- " if len(one.lines) > 1 else ""
+        parts.append("\n".join([one.question, *(f"{mark}{line}" for line in one.lines)]))
+    text = "\n\n".join(parts) + "\n"
     yield _bytes(text.encode(), folder / "summary.txt")
 
 
@@ -118,15 +136,32 @@ def _bytes(content: bytes, path: Path) -> Path:
 
 
 def _csv(table: pd.DataFrame, path: Path) -> Path:
-    write_csv(table, path)
+    floats = table.select_dtypes("float")
+    write_csv(table.assign(**dict(floats + 0.0)), path)  # + 0.0: no minus zero
     return path
 
 
 def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    names = file_names(comparison.learners)
+    names, edges = file_names(comparison.learners), tables.edges(comparison)
     for group, learner in comparison.learners.items():
         stem = folder / "networks" / names[group]
-        yield from export_network(learner, stem, comparison.cohort.atlas)
+        yield from export_network(
+            learner, stem, comparison.cohort.atlas, more_edge_columns=_confidence(edges, group)
+        )
+
+
+def _fitted_model(comparison: Comparison) -> Pipeline | None:
+    """Fit the classifier on all subjects; None if it is not known how well it does."""
+    if comparison.accuracy is None or not comparison.settings.model:
+        return None
+    return fit_model(comparison.cohort, comparison.settings)
+
+
+def _confidence(edges: pd.DataFrame, group: str) -> pd.DataFrame | None:
+    """Collect what half samples say of the edges of a group; None without them."""
+    if CONFIDENCE[0] not in edges:
+        return None
+    return edges.loc[edges["group"] == group, ["source", "target", *CONFIDENCE]]
 
 
 def _write_figures(drawn: Pictures, folder: Path) -> Iterator[Path]:
@@ -136,10 +171,10 @@ def _write_figures(drawn: Pictures, folder: Path) -> Iterator[Path]:
             yield _bytes(drawn.file(name, kind, PIXELS_AN_INCH), path)
 
 
-def _about(comparison: Comparison) -> dict[str, object]:
+def _about(comparison: Comparison, command: str) -> dict[str, object]:
     cohort = comparison.cohort
     return {
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": command,
         "data": dict(cohort.provenance),
         "sites": 0 if cohort.site is None else len(np.unique(cohort.site)),
         "groups": cohort.sizes,

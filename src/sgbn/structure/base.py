@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+UNDECIDED = ("reversible", "order only")  # kinds of edges whose direction nothing decides
+
 
 class Arrows(NamedTuple):
     """What there is to say about directions: a learned DAG, and what else was known or assumed."""

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from sgbn.exceptions import InputError, warn
-from sgbn.graph.acyclicity import topological_order
+from sgbn.graph.acyclicity import known_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.solvers.order_search import (
@@ -216,7 +216,8 @@ class SGBN(NetworkEstimator):
         if self.weights == "refit":
             B = least_squares(moments, graph.astype(float), names)
         else:
-            order = np.array(topological_order(graph.T))
+            known = moments.to_canonical(knowledge.directions).T
+            order = known_order(graph.T, known)
             B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
         self.score_ = found.score
         arrows = Arrows(moments.to_user(graph), knowledge, self.noise == "equal")

@@ -79,7 +79,7 @@ def plot_circle(
     weights : array-like of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 is none.
     names, lobes : sequence of str
-        Region and lobe of each variable.
+        Region and lobe of each variable; "" is no lobe.
     reversible : array-like of bool, shape (m, m), optional
         Edges whose direction could as well be the other one.
     hemispheres : sequence of str, optional

@@ -25,6 +25,8 @@ from sgbn.viz.style import (
 
 FONT_SIZES = 3.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
 LINE = 1.05  # of the font's size: names closer than that touch
+BANDS = ACCENTS[:2]  # the others, pale, look like weak weights
+BELOW_CELLS = -1.0  # a band over a cell would change the colour that shows its weight
 USUAL = 300.0  # points: side of a matrix whose title needs no larger font
 
 
@@ -47,7 +49,7 @@ def plot_matrix(
         Where there is no room for all names (3 points each), only those of `highlight` are shown.
     weights : array-like of shape (m, m)
     names, lobes : sequence of str
-        Region and lobe of each variable.
+        Region and lobe of each variable; "" is no lobe.
     limit : float, optional
         Weight of the strongest colour; by default the largest one.
     title : str
@@ -63,7 +65,8 @@ def plot_matrix(
     weights = check_weights(weights, names=names, lobes=lobes)
     order = _by_lobe(lobes)
     limit = largest(weights, limit)
-    ax.imshow(weights[np.ix_(order, order)], cmap=DIVERGING, vmin=-limit, vmax=limit)
+    cells = np.ma.masked_equal(weights[np.ix_(order, order)], 0.0)  # bands are seen through these
+    ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
     side = min(size_points(ax))
     room, large = side / max(len(order), 1), float(np.clip(side / USUAL, 0.8, 1.8))
     ax.set_title(literal(title), fontsize=10 * large)
@@ -90,7 +93,7 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
             raise InputError(
                 f"highlight names {region!r}, no region here. {did_you_mean(region, names)}"
             )
-    return dict(zip(highlight, cycle(ACCENTS), strict=False))
+    return dict(zip(highlight, cycle(BANDS), strict=False))
 
 
 def _name_regions(
@@ -111,13 +114,14 @@ def _name_regions(
     for place, name in enumerate(names):
         if name in accents:
             for span in (ax.axhspan, ax.axvspan):
-                span(place - 0.5, place + 0.5, facecolor=accents[name], alpha=0.25, lw=0)
+                edges = place - 0.5, place + 0.5
+                span(*edges, facecolor=accents[name], alpha=0.25, lw=0, zorder=BELOW_CELLS)
 
 
 def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, room: float) -> None:
     """Box each lobe, and name it beside the matrix; names of small lobes are moved apart."""
     middles = []
-    shown = list(dict.fromkeys(lobes))
+    shown = list(dict.fromkeys(filter(None, lobes)))
     for lobe in shown:
         first, size = lobes.index(lobe), lobes.count(lobe)
         box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)

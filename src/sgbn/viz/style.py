@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import cycle
 from typing import Any
 
@@ -74,7 +76,16 @@ def lay_out(ax: Axes) -> None:
     """Let the figure's layout engine, if it has one, give the axes their place now."""
     figure = ax.figure.figure  # also of a part of a figure
     if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
+        with missing_glyphs_allowed():
+            figure.draw_without_rendering()
+
+
+@contextmanager
+def missing_glyphs_allowed() -> Iterator[None]:
+    """Draw letters that the font lacks as boxes, without a warning a letter."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
+        yield
 
 
 def size_points(ax: Axes) -> tuple[float, float]:

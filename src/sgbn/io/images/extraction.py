@@ -123,8 +123,9 @@ def extract_regions(
     results, failures = run_subjects(
         folder,
         measure_image,
-        {subject: {"path": path, **same} for subject, path in paths.items()},
+        {subject: {"path": path} for subject, path in paths.items()},
         study_settings(atlas, measure, min_coverage),
+        shared=same,
         n_jobs=n_jobs,
         progress=progress,
         on_error=on_error,

@@ -136,11 +136,9 @@ def write_time_series(
     results, failures = run_subjects(
         study,
         _write,
-        {
-            s: {"path": path, "target": targets[s], "kept": kept[s], **same}
-            for s, path in paths.items()
-        },
+        {s: {"path": path, "target": targets[s], "kept": kept[s]} for s, path in paths.items()},
         study_settings(atlas, "time series", min_coverage),
+        shared=same,
         n_jobs=n_jobs,
         progress=progress,
         on_error=on_error,

@@ -30,8 +30,11 @@ const nodes = data.nodes, m = nodes.name.length;
 const escaped = (text) => String(text)
   .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const names = nodes.name.map(escaped);
-const signed = (value) => value === null || value === undefined ? "none"
-  : (value > 0 ? "+" : value < 0 ? "\u2212" : "") + Math.abs(value).toFixed(2);
+function signed(value) {
+  if (value === null || value === undefined) return "none";
+  const size = Math.abs(value).toFixed(2);
+  return (Number(size) === 0 ? "" : value > 0 ? "+" : "\u2212") + size;
+}
 const percent = (share) => share === null || share === undefined ? "unknown" : Math.round(100 * share) + " %";
 
 // ---------- what can be chosen, and which edges it has
@@ -75,7 +78,7 @@ function differenceEdges(other, onlySignificant) {
 function arrowText(edges, k) {
   const s = edges.source[k], t = edges.target[k];
   const lobe = (node) => escaped(data.lobes[nodes.lobe[node]].name);
-  return "<b>" + names[s] + " \u2192 " + names[t] + "</b><br>" + lobe(s) + " \u2192 " + lobe(t);
+  return "<b>" + names[s] + " \u2192 " + names[t] + "</b>" + (data.has_lobes ? "<br>" + lobe(s) + " \u2192 " + lobe(t) : "");
 }
 
 function weightIn(group, source, target) {
@@ -100,9 +103,10 @@ const choices = data.groups.map((name, group) => ({
   label: "Network of " + name, unit: "weight per sd", none: "This network has no edge.", edges: groupEdges(group),
 }));
 if (data.differences) {
+  const which = data.groups.length > 2 ? "any difference: q of all groups" : "q";
   for (const [title, only] of [["Significant differences: ", true], ["Differences, all that were tested: ", false]]) {
     data.groups.slice(1).forEach((name, k) => choices.push({
-      label: title + name + " \u2212 " + data.groups[0] + (only ? " (q \u2264 " + data.level + ")" : ""),
+      label: title + name + " \u2212 " + data.groups[0] + (only ? " (" + which + " \u2264 " + data.level + ")" : ""),
       unit: "change per sd", edges: differenceEdges(k + 1, only),
       none: only ? "No difference is significant: there is no edge to show." : "No edge was tested.",
     }));
@@ -121,6 +125,7 @@ function addOption(select, value, label) {
 }
 
 function fillForm() {
+  for (const name of ["from-field", "to-field", "by-lobe"]) control(name).hidden = !data.has_lobes;
   choices.forEach((choice, k) => addOption(control("what"), k, choice.label + " \u2013 " + edgeCount(choice.edges.total)));
   data.lobes.forEach((lobe, k) => {
     addOption(control("from"), k, lobe.name);
@@ -366,6 +371,7 @@ function ticks(range, pixels) {
     const places = order.map((_, k) => k).slice(low, high + 1);
     return {tickvals: places, ticktext: places.map((k) => shorter(order[k]))};
   }
+  if (!data.has_lobes) return {tickvals: [], ticktext: []};
   const room = LOBE_PX * Math.abs(range[1] - range[0]) / pixels;
   let last = -Infinity;
   const roomy = blocks.filter((block) => {
@@ -377,6 +383,7 @@ function ticks(range, pixels) {
 }
 
 function separators(look) {
+  if (!data.has_lobes) return [];
   const line = (place, way) => ({type: "line", layer: "above", line: {color: look.line, width: 1},
     ...(way === "x" ? {x0: place, x1: place, y0: -0.5, y1: m - 0.5} : {y0: place, y1: place, x0: -0.5, x1: m - 0.5})});
   const places = [...blocks.map((block) => block.first - 0.5), m - 0.5];

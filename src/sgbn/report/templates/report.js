@@ -18,7 +18,7 @@
     const dark = isDark();
     root.dataset.theme = dark ? "dark" : "light";
     root.classList.toggle("dark", dark); // what DataTables looks at
-    toggle.setAttribute("aria-pressed", String(dark));
+    toggle.textContent = dark ? "Light colours" : "Dark colours"; // what a click gives
     document.dispatchEvent(new Event("themechange"));
   }
 
@@ -62,6 +62,7 @@
   });
 
   // ---- tables -----------------------------------------------------------------------------
+  const SHORT = 40; // characters of a text that stays on one line
   // What a spreadsheet takes for the start of a formula gets an apostrophe in front.
   const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 
@@ -91,6 +92,10 @@
     };
   }
 
+  function keepWhole(cell) {
+    if (cell.textContent.length <= SHORT) { cell.classList.add("short"); }
+  }
+
   function enhance(table) {
     const caption = table.caption.textContent;
     new window.DataTable(table, {
@@ -98,7 +103,7 @@
       order: [],
       pageLength: 10,
       lengthMenu: [10, 25, 100, { label: "all", value: -1 }],
-      columnDefs: [{ targets: "num", type: "num" }],
+      columnDefs: [{ targets: "num", type: "num" }, { targets: "_all", createdCell: keepWhole }],
       layout: {
         topStart: "search",
         topEnd: { buttons: [csvButton(table)] },

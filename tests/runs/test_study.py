@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError, StudyError
-from sgbn.runs import parallel, read_result, run_study, versions, write_atomically
+from sgbn.runs import parallel, read_result, run_study, versions
 
 
 def task(seed, scale=1.0):
@@ -179,52 +179,119 @@ def test_a_damaged_result_is_named(tmp_path):
         run_study(tmp_path, task, TASKS, {}, progress=False)
 
 
-def test_pickled_objects_are_never_read(tmp_path):
-    path = tmp_path / "evil.npz"
-    np.savez(path, x=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(StudyError):
-        read_result(path)
+def scaled(factor, seed):
+    return {"draw": factor * task(seed)["draw"]}
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
-    path = tmp_path / "result"
-    path.write_bytes(b"old")
-
-    def fail(stream):
-        stream.write(b"half")
-        raise OSError("no space left")
-
-    with pytest.raises(OSError, match="no space"):
-        write_atomically(path, fail)
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["result"]
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_shared_arguments_are_those_of_every_task(tmp_path, n_jobs):
+    shared = {"factor": np.arange(3.0)}
+    results = run_study(tmp_path, scaled, TASKS, {}, shared=shared, n_jobs=n_jobs, progress=False)
+    for name, result in results.items():
+        assert np.array_equal(result["draw"], np.arange(3) * task(TASKS[name]["seed"])["draw"])
 
 
-def test_a_killed_run_goes_on_where_it_was(tmp_path):
-    program = (
-        "import sys, time\n"
-        "from sgbn.runs import run_study\n"
-        "def slow(k):\n"
-        "    time.sleep(0.2)\n"
-        "    return {'k': k}\n"
-        "run_study(sys.argv[1], slow, {f't{k}': {'k': k} for k in range(20)}, {}, progress=False)\n"
-    )
-    run = [sys.executable, "-c", program, str(tmp_path / "study")]
-    process = subprocess.Popen(run)
+def test_the_number_of_tasks_is_noted_and_follows_the_plan(tmp_path):
+    def noted():
+        return json.loads((tmp_path / "study.json").read_text())["tasks"]
+
+    few = {name: TASKS[name] for name in ("task0", "task1")}
+    run_study(tmp_path, task, few, {}, progress=False)
+    assert noted() == 2
+    run_study(tmp_path, task, TASKS, {}, progress=False)
+    assert noted() == 6
+
+
+def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
+    run_study(tmp_path, task, TASKS, {}, progress=False)
+    study = json.loads((tmp_path / "study.json").read_text())
+    del study["tasks"]
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    (tmp_path / "tasks" / "task3.npz").unlink()
+    assert list(run_study(tmp_path, task, TASKS, {}, progress=False)) == list(TASKS)
+    assert json.loads((tmp_path / "study.json").read_text()) == study | {"tasks": 6}
+
+
+def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(tmp_path, monkeypatch):
+    savez, room = np.savez, iter(range(3))
+
+    def until_full(stream, **content):
+        if next(room, None) is None:
+            stream.write(b"half")
+            raise OSError(28, "No space left on device")
+        savez(stream, **content)
+
+    monkeypatch.setattr(np, "savez", until_full)
+    with pytest.raises(StudyError, match=r"no room for .*task3\.npz .*No space left.*make room"):
+        run_study(tmp_path, task, TASKS, {}, progress=False)
+    names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
+    assert names == ["task0.npz", "task1.npz", "task2.npz"]
+    monkeypatch.undo()
+    assert list(run_study(tmp_path, task, TASKS, {}, progress=False)) == list(TASKS)
+
+
+def kill_own_process(seed):
+    if seed == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task(seed)
+
+
+def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
+    with pytest.raises(StudyError, match="a process that ran tasks was killed"):
+        run_study(tmp_path, kill_own_process, TASKS, {}, n_jobs=2, progress=False)
+    assert not list(tmp_path.rglob("*.unfinished"))
+    results = run_study(tmp_path, task, TASKS, {}, n_jobs=2, progress=False)
+    for name, result in results.items():
+        assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
+
+
+PROGRAM = """
+import sys, time
+import numpy as np
+from sgbn.runs import run_study
+
+def slow(offset, k):
+    time.sleep(0.1)
+    return {"draw": offset + np.random.default_rng(k).standard_normal(1000)}
+
+if __name__ == "__main__":
+    tasks = {f"t{k:02d}": {"k": k} for k in range(30)}
+    shared = {"offset": np.ones(1000)}
+    n_jobs = int(sys.argv[2])
+    run_study(sys.argv[1], slow, tasks, {}, shared=shared, n_jobs=n_jobs, progress=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "n_jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2)]
+)
+def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, sent, n_jobs):
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "study.py").write_text(PROGRAM)
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    run = [sys.executable, str(tmp_path / "study.py"), str(tmp_path / "study"), str(n_jobs)]
+    process = subprocess.Popen(run, env=environment, stderr=subprocess.DEVNULL)
     tasks = tmp_path / "study" / "tasks"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and len(list(tasks.glob("*.npz"))) < 2:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
+    _wait_until(lambda: len(list(tasks.glob("*.npz"))) >= 2)
+    os.kill(process.pid, sent)
     process.wait()
-    kept = {path.name: path.stat().st_mtime_ns for path in tasks.glob("*.npz")}
-    assert 2 <= len(kept) < 20
-    (tasks / "t19.npz.1.unfinished").write_bytes(b"half a file")
-    subprocess.run(run, check=True)
-    files = {path.name: path.stat().st_mtime_ns for path in tasks.iterdir()}
-    assert len(files) == 20
+    kept = {path.name: path.read_bytes() for path in tasks.glob("*.npz")}
+    assert 2 <= len(kept) < 30
+    if sent == signal.SIGINT:
+        assert not list(tasks.glob("*.unfinished"))
+        assert not list((tmp_path / "temporary").glob("sgbn-*"))
+    (tasks / "t29.npz.1.unfinished").write_bytes(b"half a file")
+    subprocess.run(run, env=environment, check=True)
+    files = {path.name: path.read_bytes() for path in tasks.iterdir()}
+    assert sorted(files) == [f"t{k:02d}.npz" for k in range(30)]
     assert {name: files[name] for name in kept} == kept
+    for k in range(30):
+        expected = 1 + np.random.default_rng(k).standard_normal(1000)
+        assert np.array_equal(read_result(tasks / f"t{k:02d}.npz")["draw"], expected)
 
 
-def test_parallel_keeps_the_order_of_the_tasks():
-    assert parallel(abs, [-3, 2, -1], n_jobs=2) == [3, 2, 1]
+def _wait_until(reached):
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

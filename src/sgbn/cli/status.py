@@ -1,0 +1,73 @@
+"""`sgbn status`: what is done and left."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sgbn.runs import StudyStatus
+
+WIDTH = 100
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `status` to the subcommands."""
+    parser = commands.add_parser(
+        "status",
+        help="show what a long command has done, and what is left",
+        description="Shows the studies in a folder that compare, demo, extract or reproduce wrote "
+        "to: tasks done and left, when the last was finished, settings and versions. A step that "
+        "was not begun yet is not there. It only reads: the command may be running.",
+        epilog="example: sgbn status results. Exit codes: 0 shown, whether or not tasks are left "
+        "(the last line says which); 1 there is no study, or it cannot be read.",
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the command's --out")
+    parser.set_defaults(run=run, after_interrupt="Nothing was changed.")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read and print."""
+    from sgbn.runs import find_studies, study_status
+
+    found = [study_status(folder) for folder in find_studies(arguments.folder)]
+    for one in found:
+        _print_study(one, arguments.folder)
+    print(_in_all(found))
+
+
+def _print_study(study: StudyStatus, folder: Path) -> None:
+    print(study.folder.relative_to(folder).as_posix() if study.folder != folder else str(folder))
+    if study.planned != 0:  # the frame of a command has no tasks of its own
+        print(f"  tasks     {_counts(study)}")
+    if study.last is not None:
+        print(f"  last      {study.last:%Y-%m-%d %H:%M:%S}")
+    print(f"  settings  {_listed(study.settings)}")
+    print(f"  versions  {_listed(study.versions)}\n")
+
+
+def _counts(study: StudyStatus) -> str:
+    if study.planned is None:
+        return f"{study.done} done (begun by an earlier version, which did not note their number)"
+    old = study.done - study.planned
+    more = f" (and {old} results of an earlier start)" if old > 0 else ""
+    return f"{study.done - max(0, old)} of {study.planned} done, {study.left} left{more}"
+
+
+def _listed(entries: Mapping[str, Any]) -> str:
+    """Entries in one line, cut where the line ends."""
+    text = ", ".join(f"{name} {value}" for name, value in entries.items())
+    room = WIDTH - len("  settings  ")
+    return text if len(text) <= room else text[: room - 3] + "..."
+
+
+def _in_all(studies: list[StudyStatus]) -> str:
+    left = [study.left for study in studies]
+    known = sum(own for own in left if own is not None)
+    if known:
+        return f"{known} tasks are left: the same command, started again, does only these."
+    if None in left:
+        return "Of some studies it is not known what is left: the same command shows it."
+    return "All tasks of what was begun are done."

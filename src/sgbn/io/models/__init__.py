@@ -1,0 +1,6 @@
+"""Models as files: a zip of JSON and npy files that holds numbers and names, and no code."""
+
+from sgbn.io.models.files import load, save
+from sgbn.io.models.inputs import Inputs, inputs_of, read_inputs
+
+__all__ = ["Inputs", "inputs_of", "load", "read_inputs", "save"]

@@ -1,0 +1,82 @@
+"""Arrays as npy files; a file is only read if its header fits its size."""
+
+from __future__ import annotations
+
+import io
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+
+VERSION = (1, 0)
+LARGEST_HEADER = 1024  # of plain numbers it is 118 bytes
+MOST_AXES = 4
+# Written with the bytes in this order on every machine.
+DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+
+
+def to_npy(array: NDArray[Any]) -> bytes:
+    """Content of an npy file; the order of rows and columns in memory is kept."""
+    stream = io.BytesIO()
+    npy.write_array(stream, plain(array), version=VERSION, allow_pickle=False)
+    return stream.getvalue()
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Array of numbers with its bytes in the order of `DTYPES`; others are refused."""
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.str not in DTYPES:
+        raise InputError(f"an array of {array.dtype} cannot be saved, only one of numbers.")
+    if array.ndim > MOST_AXES:
+        raise InputError(f"an array of {array.ndim} axes cannot be saved: {MOST_AXES} is most.")
+    return array.astype(dtype, copy=False)
+
+
+def from_npy(content: bytes) -> NDArray[Any]:
+    """Array of an npy file, ours to change."""
+    stream = io.BytesIO(content)
+    try:
+        if npy.read_magic(stream) != VERSION:
+            raise InputError("it is an npy file of another version than 1.0.")
+        header = npy.read_array_header_1_0(stream, max_header_size=LARGEST_HEADER)
+    except InputError:
+        raise
+    except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
+        raise InputError(f"it is no npy file ({_short(error)}).") from error
+    shape, fortran, dtype = header
+    check_shape(shape)
+    if dtype.str not in DTYPES:
+        raise InputError(f"it holds {dtype.str!r}, and not plain numbers.")
+    size = prod(shape) * dtype.itemsize
+    if size != len(content) - stream.tell():
+        raise InputError(
+            f"its header says {size} bytes of numbers, and {len(content) - stream.tell()} follow."
+        )
+    flat = np.frombuffer(content, dtype, offset=stream.tell())
+    return in_order(flat, shape, "F" if fortran else "C")
+
+
+def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[Any]:
+    """Array of this shape, in memory of its own, from numbers in the order that they have there."""
+    array = flat.reshape(shape, order="F" if order == "F" else "C")
+    return array.astype(array.dtype.newbyteorder("="), order="K", copy=True)
+
+
+def check_shape(shape: Any) -> None:
+    """Refuse what is no shape of an array."""
+    whole = all(isinstance(side, int) and not isinstance(side, bool) for side in shape)
+    if not whole or len(shape) > MOST_AXES or any(side < 0 for side in shape):
+        raise InputError(f"{tuple(shape)!r:.60} is no shape of an array.")
+
+
+def order_of(array: NDArray[Any]) -> str:
+    """Order of an array in memory: "F" if columns come first, else "C"."""
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:80] or type(error).__name__

@@ -1,0 +1,177 @@
+"""Models to files and back."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from sgbn.exceptions import InputError, listed, warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.io.models.container import AGAIN, MODEL, Members, PathName, to_json, write_members
+from sgbn.io.models.decoding import Decoder
+from sgbn.io.models.encoding import Encoder
+from sgbn.io.models.registry import class_named
+from sgbn.runs import versions
+
+LIBRARY = "scikit-learn"
+# What reading a file made by hand can raise, beside our own errors, where its parts do not fit.
+MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+def save(model: Any, path: PathName) -> Path:
+    """Write a network or a fitted model to a file, which `load` and ``sgbn predict`` read.
+
+    The file is a zip of JSON and npy files with a checksum each. It holds numbers and names, no
+    code, and is the same for the same model. Feature names and, of a Pipeline, all preparation are
+    in it, so that a raw table is all that is needed on another machine.
+
+    Parameters
+    ----------
+    model : GaussianNetwork, learner, classifier, preparation or Pipeline
+        Fitted. Anything of sgbn, and a Pipeline of such steps as `make_analysis` and
+        `make_preparation` make them. Parameters must be numbers, text or lists of them, not
+        functions or random generators.
+    path : path
+        By custom it ends in ``.sgbn``.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Notes
+    -----
+    Nothing in the file is a row of a subject, except with ``RegionImputer("knn")``, which keeps
+    the regions of all training subjects; a `DataWarning` says so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sgbn import GaussianNetwork, load, save
+    >>> network = GaussianNetwork([[0, 0.8], [0, 0]], names=["hippocampus", "insula"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(network, f"{folder}/network.sgbn"))
+    GaussianNetwork(2 variables, 1 edges)
+    """
+    name = type(model).__name__
+    if not isinstance(model, GaussianNetwork):
+        _check_fitted(model)
+    encoder = Encoder()
+    content = encoder.encode(model, name)
+    _check_readable(content, encoder)
+    if "KNNImputer" in encoder.classes:
+        warn(
+            "the file will hold the regions of all training subjects, from which strategy='knn' "
+            "fills gaps. Take another strategy if they must not leave your machine."
+        )
+    about = {"class": name, "kind": kind_of(model), "versions": versions(), **_names(model)}
+    return write_members(path, about, {MODEL: to_json(content), **encoder.members})
+
+
+def load(path: PathName) -> Any:
+    """Read a model that `save` wrote. Its predictions are the same, bit by bit.
+
+    A file from elsewhere is safe to read: it can hold no code, only classes of sgbn and a few of
+    scikit-learn are made, and what is damaged, too large or does not fit together is refused.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    object
+        As it was saved.
+
+    Raises
+    ------
+    InputError
+        Names the file, what is wrong with it, and what to do.
+    """
+    try:
+        members = Members(path)
+        model, classes = _decoded(members)
+    except InputError as error:
+        raise InputError(f"{str(path)!r} cannot be read as a model: {error}") from error
+    _warn_about_versions(path, members.manifest, classes)
+    return model
+
+
+def kind_of(model: Any) -> str:
+    """Say what a model is for: "network", "classifier", "preparation" or "learner"."""
+    if isinstance(model, GaussianNetwork):
+        return "network"
+    if hasattr(model, "predict"):
+        return "classifier"
+    return "preparation" if hasattr(model, "transform") else "learner"
+
+
+def _check_fitted(model: Any) -> None:
+    try:
+        check_is_fitted(model)
+    except NotFittedError as error:
+        raise InputError(
+            f"this {type(model).__name__} is not fitted. Call its fit first."
+        ) from error
+    except TypeError as error:
+        raise InputError(
+            f"a {type(model).__name__} cannot be saved. Give a network or a fitted model of sgbn."
+        ) from error
+
+
+def _check_readable(content: Any, encoder: Encoder) -> None:
+    """Refuse to write what could not be read, such as a model that is too large."""
+    try:
+        Decoder(encoder.members.__getitem__).decode(content)
+    except (InputError, *MISFITS) as error:
+        raise InputError(f"the model cannot be saved: {error}") from error
+
+
+def _names(model: Any) -> dict[str, list[str] | None]:
+    """Names of features and classes, for a reader of the manifest."""
+    found = {"features": "feature_names_in_", "classes": "classes_"}
+    names: dict[str, list[str] | None] = {}
+    for key, attribute in found.items():
+        values = getattr(model, attribute, None)
+        names[key] = None if values is None else [str(one) for one in values]
+    if isinstance(model, GaussianNetwork):
+        names["features"] = list(model.names)
+    return names
+
+
+def _decoded(members: Members) -> tuple[Any, Set[str]]:
+    content = members.model()
+    decoder = Decoder(members.read)
+    given = (content.get("is"), content.get("class")) if isinstance(content, dict) else None
+    try:
+        if given != ("object", members.manifest.get("class")):
+            raise InputError("it holds another model than its manifest says.")
+        model = decoder.decode(content)
+        if not isinstance(model, GaussianNetwork):
+            _check_fitted(model)
+        unused = members.arrays - decoder.used
+        if unused:
+            raise InputError(f"it holds {listed(sorted(unused))}, which the model does not use.")
+    except InputError as error:
+        raise InputError(f"{error} {AGAIN}") from error
+    except MISFITS as error:
+        raise InputError(f"its parts do not fit together ({error!s:.120}). {AGAIN}") from error
+    return model, decoder.classes
+
+
+def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> None:
+    """Warn if parts of scikit-learn were fitted with another version of it."""
+    given = manifest.get("versions")
+    then = str(given.get(LIBRARY)) if isinstance(given, dict) else "of unknown version"
+    now = versions()[LIBRARY]
+    homes = [class_named(name).__module__ for name in classes - {"Pipeline"}]
+    theirs = any(home.startswith("sklearn.") for home in homes)
+    if theirs and then.split(".")[:2] != now.split(".")[:2]:
+        warn(
+            f"{str(path)!r} was saved with {LIBRARY} {then:.40}, and is read with {now}: its parts "
+            "may give other numbers. Compare some predictions, or install that version."
+        )

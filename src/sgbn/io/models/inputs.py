@@ -1,0 +1,184 @@
+"""What a fitted classifier or preparation needs of a table, and that table read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.io.tables.assembly import assemble, read_as_text
+from sgbn.io.tables.cohorts import ID
+from sgbn.io.tables.columns import find_column
+from sgbn.io.tables.files import Source, load_table
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.raw import RawTable
+from sgbn.preprocessing.columns import NamedColumnTransformer, as_names
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Columns that a model was fitted on.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        All of them, in their order.
+    covariates : tuple of str
+    site : str or None
+    levels : dict of str to tuple
+        Of the covariates that are categories, and of the site: what training had.
+    """
+
+    columns: tuple[str, ...]
+    covariates: tuple[str, ...]
+    site: str | None
+    levels: dict[str, tuple[Any, ...]]
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Columns that are neither covariate nor site."""
+        return tuple(c for c in self.columns if c not in self.covariates and c != self.site)
+
+
+def inputs_of(model: Any) -> Inputs:
+    """Columns that a fitted model reads.
+
+    Raises
+    ------
+    InputError
+        If it was fitted on an array, whose columns have no names.
+    """
+    steps = _steps(model)
+    columns = getattr(steps[0], "feature_names_in_", None)
+    if columns is None:
+        raise InputError(
+            "the model was fitted on an array, whose columns have no names, so that they cannot be "
+            "found in a table. Fit it on a DataFrame, or load it in Python and predict arrays."
+        )
+    named = [step for step in steps if isinstance(step, NamedColumnTransformer)]
+    covariates = [
+        name
+        for step in named
+        for parameter in ("covariates", "preserve", "passthrough")
+        for name in as_names(getattr(step, parameter, None))
+    ]
+    sites = [step._site for step in named if step._site is not None]
+    site = sites[0] if sites else None
+    levels = dict(_levels(named, site))
+    return Inputs(tuple(columns.tolist()), tuple(dict.fromkeys(covariates)), site, levels)
+
+
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Levels of categories in training, step after step; a later one has what an earlier filled."""
+    for step in steps:
+        for name, filling in getattr(step, "_fillings", {}).items():
+            if filling.is_categorical:
+                yield name, (filling.value,)
+    for step in steps:
+        for covariate in getattr(getattr(step, "_design", None), "covariates", ()):
+            if covariate.levels is not None:
+                yield covariate.name, covariate.levels
+    for step in steps:
+        if site is not None and hasattr(step, "_centres"):
+            yield site, tuple(label for label in step._centres if label is not None)
+        if site is not None and hasattr(step, "sites_"):
+            yield site, tuple(step.sites_)
+
+
+def read_inputs(
+    model: Any,
+    source: Source,
+    *,
+    id: str | None = None,
+    site: str | None = None,
+    participants: Source | None = None,
+    sheet: str | int | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    missing: Any = None,
+) -> pd.DataFrame:
+    """Read the columns that a model needs from a table; all others are left out.
+
+    Parameters
+    ----------
+    model : fitted estimator or Pipeline
+        Fitted on a DataFrame.
+    source, id, participants, sheet, delimiter, decimal, missing
+        As in `read_table`.
+    site : str, optional
+        Column of the site, if the table calls it otherwise than the model does.
+
+    Returns
+    -------
+    DataFrame
+        Columns as the model was fitted on them, subjects' ids as index.
+    """
+    inputs = inputs_of(model)
+    if site is not None and inputs.site is None:
+        raise InputError(f"the model knows no sites: leave out site={site!r} (--site).")
+    options = Options.of(
+        id=id,
+        covariates=inputs.covariates,
+        site=site if site is not None else inputs.site,
+        regions=inputs.regions,
+        missing=missing,
+    )
+    table = load_table(
+        source,
+        partial(read_as_text, options),
+        sheet=sheet,
+        delimiter=delimiter,
+        decimal=decimal,
+    )
+    _check_columns(table, options, inputs, joined=participants is not None)
+    return _rows(assemble(table, options, participants), inputs)
+
+
+def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bool) -> None:
+    """Name all columns that are missing at once; those of participants are looked for later."""
+    wanted = list(inputs.regions)
+    if not joined:
+        wanted += [*inputs.covariates, *([options.site] if options.site else [])]
+    missing = [name for name in wanted if find_column(table.columns, name) is None]
+    if missing:
+        near = did_you_mean(missing[0], table.columns)
+        where = " Name the column of sites (site=, --site)." if options.site in missing else ""
+        raise InputError(
+            f"{table.name} lacks {len(missing)} of the {len(inputs.columns)} columns that the "
+            f"model was fitted on: {listed(missing)}. {near}{where} Rename the columns of the "
+            "table to those of the model."
+        )
+
+
+def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
+    """Table in the order of the model, with labels as training had them."""
+    columns: dict[str, Any] = dict(zip(cohort.regions, cohort.values.T, strict=True))
+    for name, cells in cohort.covariates.items():
+        known = inputs.levels.get(name)
+        columns[name] = cells if known is None and cells.dtype.kind == "f" else _as(cells, known)
+    if inputs.site is not None and cohort.site is not None:
+        columns[inputs.site] = _as(cohort.site, inputs.levels.get(inputs.site))
+    index = pd.Index(cohort.ids, name=ID, dtype=object)
+    return pd.DataFrame({name: columns[name] for name in inputs.columns}, index=index)
+
+
+def _as(cells: NDArray[Any], levels: tuple[Any, ...] | None) -> NDArray[np.object_]:
+    """Labels as those of training that read alike (1 for "1"); None where one is missing."""
+    known = {str(level): level for level in levels or ()}
+    found = np.empty(len(cells), object)
+    for row, cell in enumerate(cells.tolist()):
+        missing = cell == "" or cell != cell
+        found[row] = None if missing else known.get(str(cell), cell)
+    return found

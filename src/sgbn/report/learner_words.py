@@ -1,0 +1,65 @@
+"""How the methods paragraph names the learner of the networks: its own source and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sgbn.structure import HSGBN, ORSGBN, SGBN
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.baselines import GS, IAMB, L1MB, TC
+from sgbn.structure.penalized import PenalizedEstimator
+
+# The first of these classes that a learner belongs to -> the work that it comes from
+SOURCES: dict[type[NetworkEstimator], str] = {
+    ORSGBN: "zhou2016",
+    HSGBN: "huang2013",
+    GS: "margaritis1999",
+    IAMB: "tsamardinos2003",
+    L1MB: "schmidt2007",
+    TC: "pellet2008",
+}
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence lists them."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -> str:
+    """Say how networks were learned: "by ...", of fitted learners of one kind.
+
+    Parameters
+    ----------
+    learners : sequence of fitted learners
+        One a group.
+    cite : callable
+        Key of a work -> its number in brackets.
+    """
+    first = learners[0]
+    if isinstance(first, SGBN):
+        return (
+            "by SGBN, a search over orders of the regions that minimises the extended BIC "
+            f"{cite('chen2008')} with gamma = {_values(one.gamma_ for one in learners)}"  # type: ignore[attr-defined]
+            f"; networks of this kind for groups are those of {cite('zhou2016')}"
+        )
+    source = next((key for kind, key in SOURCES.items() if isinstance(first, kind)), "")
+    text = f"by {type(first).__name__}{f' {cite(source)}' if source else ''}"
+    if isinstance(first, PenalizedEstimator):
+        chosen = f", chosen by {first.alpha}" if isinstance(first.alpha, str) else ""
+        alphas = _values(one.alpha_ for one in learners)  # type: ignore[attr-defined]
+        return f"{text} with the penalty alpha = {alphas}{chosen}"
+    level = getattr(first, "significance", None)
+    return text if level is None else f"{text} with tests at level {level:g}"
+
+
+def weights_are(learner: NetworkEstimator) -> str:
+    """Say what the weights of its networks are."""
+    lasso = getattr(learner, "weights", "refit") == "lasso"
+    if isinstance(learner, PenalizedEstimator):
+        lasso = not learner.refit
+    return "lasso coefficients, which are shrunken" if lasso else "least-squares coefficients"
+
+
+def _values(numbers: Iterable[Any]) -> str:
+    return joined(sorted({f"{one:.3g}" for one in numbers}))

@@ -1,0 +1,93 @@
+"""Where the data come from, in words: how a table was read, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_NAMED = 20  # of a list of columns
+TITLES = {
+    "source": "source",
+    "sheet": "sheet",
+    "sha256": "SHA-256 of the file",
+    "encoding": "encoding",
+    "delimiter": "cells are separated by",
+    "decimal": "decimal mark",
+    "rows": "rows that were read",
+    "ids": "names of subjects",
+    "left_out": "rows left out",
+    "regions": "regions",
+    "atlas": "atlas, by its name here",
+    "totals": "columns left out: totals",
+    "excluded": "columns left out: as asked",
+    "other_measures": "columns left out: of other measures",
+    "ignored": "columns left out: neither named nor regions",
+    "lobes": "lobes that were asked for",
+    "other_lobes": "columns left out: of other lobes",
+    "columns": "columns that were taken",
+    "not_in_table": "rows of subjects that the table lacks",
+    "subjects_without_row": "subjects without a row here",
+}
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "vertical bars"}
+DECIMALS = {".": "point", ",": "comma"}
+CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
+
+
+def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[str, str]]:
+    """Say each fact of a provenance that says something.
+
+    Parameters
+    ----------
+    provenance : mapping
+        As a cohort has it.
+    table : str
+        What begins each title, where there are several tables.
+
+    Returns
+    -------
+    list of (str, str)
+        Title and text.
+    """
+    said = []
+    for key, value in provenance.items():
+        if key == "participants" and isinstance(value, Mapping):
+            said += origin_words(value, "participants: ")
+        elif key == "tables" and _is_list(value):
+            for number, one in enumerate(value, start=1):
+                said += origin_words(one, f"table {number}: ")
+        elif text := _text(key, value):
+            said.append((table + TITLES.get(key, key.replace("_", " ")), text))
+    return said
+
+
+def _text(key: str, value: Any) -> str:
+    """Value of a fact in words, "" if it says nothing."""
+    if not value:
+        return ""
+    if key == "left_out" and isinstance(value, Mapping):
+        return "; ".join(_rows_left_out(label, count) for label, count in value.items())
+    if key == "ids":
+        return "none: rows are numbered" if value == "row numbers" else f"column {value}"
+    for name, words in {"delimiter": MARKS, "decimal": DECIMALS, "regions": CHOSEN}.items():
+        if key == name:
+            return words.get(str(value), str(value))
+    return _plain(value)
+
+
+def _rows_left_out(label: object, count: int) -> str:
+    of = f"of the group {label}" if str(label) else "without a group"
+    return f"1 row {of} was left out" if count == 1 else f"{count} rows {of} were left out"
+
+
+def _plain(value: Any) -> str:
+    """Write lists and mappings as one does in a sentence."""
+    if isinstance(value, Mapping):
+        value = [f"{name}: {_plain(one)}" for name, one in value.items()]
+    if not _is_list(value):
+        return str(value)
+    more = len(value) - MOST_NAMED
+    return ", ".join(map(_plain, value[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -1,0 +1,32 @@
+"""Tasks: parallel, resumable, with progress. The one place that starts workers.
+
+`parallel` and `run_study` run tasks in processes of this machine or, within ``on_dask``, on the
+workers of a Dask cluster. Results are the same to the bit: a task depends on its arguments only
+(a seed among them), and BLAS uses one thread in every task.
+
+A worker holds what all tasks share once, and the arguments and results of the tasks that it runs.
+"""
+
+from sgbn.runs.cluster import on_dask
+from sgbn.runs.files import UNFINISHED, Arrays, read_result, write_atomically, write_json
+from sgbn.runs.provenance import versions
+from sgbn.runs.status import StudyStatus, find_studies, study_status
+from sgbn.runs.study import Results, run_study
+from sgbn.runs.tasks import n_processors, parallel
+
+__all__ = [
+    "UNFINISHED",
+    "Arrays",
+    "Results",
+    "StudyStatus",
+    "find_studies",
+    "n_processors",
+    "on_dask",
+    "parallel",
+    "read_result",
+    "run_study",
+    "study_status",
+    "versions",
+    "write_atomically",
+    "write_json",
+]

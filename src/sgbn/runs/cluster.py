@@ -1,0 +1,257 @@
+"""Tasks on a Dask cluster: submitted in batches, collected as they are finished.
+
+What all tasks share is the result of one submitted task: it reaches each worker once, and the
+scheduler makes it anew if its worker is lost (it could not do so with scattered data). Batches are
+as large as a fraction of a second of work, so that small tasks cost little and a lost worker costs
+little; tasks of a lost worker run again elsewhere. The scheduler has the shared object once and the
+arguments of a few batches a worker; a worker has the shared object once and two batches.
+
+Dask blames all tasks that a worker has when it dies. A task that was blamed too often is therefore
+tried once more with nothing beside it before it is called the one that kills.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Any
+
+from sgbn.exceptions import InputError, StudyError, warn
+from sgbn.runs.calls import call_in_worker, packed, unpacked
+from sgbn.runs.provenance import differences, versions
+
+BATCH_SECONDS = 0.25  # of work in a batch: a hundred times what submitting it costs
+SHORTEST = 0.1  # part of it that a batch has near the end, where the rest is shared out
+GROWTH = 8  # a batch is at most so many times as large as one that was timed
+AHEAD = 2  # batches a thread that are submitted before they can run
+FEWEST_AHEAD = 8  # batches that are submitted while there are hardly any workers
+CONNECT_SECONDS = 10
+
+_client: ContextVar[Any] = ContextVar("client", default=None)
+
+
+@contextmanager
+def on_dask(scheduler: Any) -> Iterator[Any]:
+    """Context in which all tasks of sgbn run on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    scheduler : str or distributed.Client
+        Address of the scheduler, such as ``"tcp://host:8786"``, or a client, which is left open.
+
+    Yields
+    ------
+    distributed.Client
+
+    Notes
+    -----
+    Within it `n_jobs` says nothing. Results are the same to the bit as in one process, on
+    processors of the same kind. Workers need the same versions of sgbn and its libraries; others
+    are warned about. Tasks that read images do so by their paths, which workers must see.
+
+    Examples
+    --------
+    >>> with sgbn.runs.on_dask("tcp://host:8786"):  # doctest: +SKIP
+    ...     differences = sgbn.edge_differences(X, groups)
+    """
+    distributed = _distributed()
+    own = not isinstance(scheduler, distributed.Client)
+    client = _connected(distributed, scheduler) if own else scheduler
+    try:
+        _check_workers(client)
+        token = _client.set(client)
+        try:
+            yield client
+        finally:
+            _client.reset(token)
+    finally:
+        if own:
+            client.close()
+
+
+def active_client() -> Any:
+    """Client of the cluster that was asked for, or None."""
+    return _client.get()
+
+
+def run_on(
+    client: Any, function: Callable[[Any], Any], tasks: Sequence[Any], names: Sequence[str]
+) -> Generator[tuple[int, Any], None, None]:
+    """Numbers and results of tasks, as they are finished; see `sgbn.runs.tasks.run_tasks`."""
+    batches = _Batches(client, function, tasks)
+    waiting, suspects = deque(range(len(tasks))), deque[int]()
+    on_trial = False
+    try:
+        while waiting or suspects or batches.running:
+            if not suspects:
+                batches.submit_from(waiting)
+            elif not batches.running:
+                batches.submit([suspects.popleft()])
+                on_trial = True
+            numbers, results = batches.next_finished()
+            if results is None:
+                if on_trial:
+                    raise StudyError(_killer(names[numbers[0]]))
+                suspects.extend(numbers)
+                continue
+            on_trial = False
+            yield from zip(numbers, results, strict=False)
+            waiting.extendleft(reversed(numbers[len(results) :]))  # after one that failed
+    finally:
+        batches.cancel()
+
+
+class _Batches:
+    """Batches of tasks on a cluster.
+
+    Attributes
+    ----------
+    running : dict
+        Key -> future and numbers of the tasks of a batch that is not collected yet.
+    """
+
+    def __init__(self, client: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        self._distributed = _distributed()
+        self._client, self._tasks = client, tasks
+        self._name = f"sgbn-{uuid.uuid4().hex}"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")  # once, not a task
+            content = packed(function)
+            self._function = client.submit(unpacked, content, key=f"{self._name}-shared")
+        self._completed = self._distributed.as_completed(
+            loop=client.loop, with_results=True, raise_errors=False
+        )
+        self._size, self._count = 1, 0
+        self._ahead, self._asked = FEWEST_AHEAD, -float("inf")
+        self.running: dict[str, tuple[Any, list[int]]] = {}
+
+    def submit_from(self, waiting: deque[int]) -> None:
+        """Submit as many of the waiting tasks as keep the workers busy for a while."""
+        ahead = self._batches_ahead()
+        while waiting and len(self.running) < ahead:
+            share = max(-(-len(waiting) // ahead), int(SHORTEST * self._size))
+            size = min(self._size, share, len(waiting))
+            self.submit([waiting.popleft() for _ in range(size)])
+
+    def submit(self, numbers: list[int]) -> None:
+        """Submit one batch."""
+        key = f"{self._name}-{self._count}"
+        self._count += 1
+        content = packed([self._tasks[number] for number in numbers])
+        future = self._client.submit(_run_batch, self._function, content, key=key)
+        self.running[key] = future, numbers
+        self._completed.add(future)
+
+    def next_finished(self) -> tuple[list[int], list[Any] | None]:
+        """Numbers of a finished batch, and the results of the first tasks of it.
+
+        These are all, unless one failed, which is then tried alone and raises. None if workers died
+        while they had this batch.
+        """
+        finished, outcome = next(self._completed)
+        future, numbers = self.running.pop(finished.key)
+        if future.status == "cancelled":
+            raise StudyError(
+                "the connection to the Dask scheduler was lost. What was finished and kept in a "
+                "folder is not lost: start the scheduler, then the same command, to go on."
+            )
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, self._distributed.scheduler.KilledWorker):
+                if error.task == self._function.key:
+                    raise StudyError(_killer("the data that all tasks share")) from error
+                return numbers, None
+            raise error
+        results, seconds = outcome
+        self._adapt(len(numbers), len(results), seconds)
+        return numbers, results
+
+    def cancel(self) -> None:
+        """Cancel what is not finished."""
+        futures = [future for future, _ in self.running.values()]
+        if futures and self._client.status == "running":
+            self._client.cancel(futures)
+
+    def _adapt(self, tried: int, finished: int, seconds: float) -> None:
+        """Choose the size of the next batches."""
+        if finished < tried:
+            self._size = 1
+            return
+        fitting = int(BATCH_SECONDS * finished / max(seconds, 1e-9))
+        self._size = max(1, min(fitting, GROWTH * finished))
+
+    def _batches_ahead(self) -> int:
+        """Batches that may be submitted; workers come and go, but not every moment."""
+        if time.monotonic() - self._asked > 1:
+            threads = sum(self._client.nthreads().values())
+            self._ahead, self._asked = max(FEWEST_AHEAD, AHEAD * threads), time.monotonic()
+        return self._ahead
+
+
+def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any], float]:
+    """Results of the tasks up to one that fails, unless it is alone, and the seconds they took."""
+    tasks = unpacked(content)
+    results: list[Any] = []
+    begin = time.perf_counter()
+    for task in tasks:
+        try:
+            results.append(call_in_worker(function, task))
+        except Exception:
+            if len(tasks) == 1:
+                raise
+            break
+    return results, time.perf_counter() - begin
+
+
+def _killer(what: str) -> str:
+    return (
+        f"{what} killed each worker that had it. Often it needs more memory than a worker may use "
+        "(memory_limit of the workers); their logs may say more. What was finished and kept in a "
+        "folder is not lost: start again with larger workers."
+    )
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError as error:
+        raise InputError(
+            f"a Dask cluster needs the package distributed ({error}). Install it with: "
+            "pip install 'sgbn[scale]'."
+        ) from error
+
+
+def _connected(distributed: Any, address: Any) -> Any:
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r} ({error}). Give the address that it printed "
+            "when it started, such as tcp://host:8786."
+        ) from error
+
+
+def _check_workers(client: Any) -> None:
+    """Say which workers have other versions; refuse those without sgbn."""
+    try:
+        found = client.run(versions)
+    except Exception as error:
+        raise InputError(
+            f"a worker of the Dask cluster cannot load sgbn ({error}). Install the same versions "
+            "there as here."
+        ) from error
+    if not found:
+        warn("the Dask cluster has no worker yet. Tasks wait until there is one.")
+    for address, there in found.items():
+        if there != versions():
+            lines = "\n".join(differences(there, versions()))
+            warn(
+                f"worker {address} has other versions, with which the last digits of results may "
+                f"differ:\n{lines}"
+            )

@@ -1,0 +1,77 @@
+"""Files that are whole or absent: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.exceptions import StudyError
+
+Arrays = dict[str, NDArray[Any]]
+
+UNFINISHED = ".unfinished"
+PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def read_result(path: Path) -> Arrays:
+    """Arrays of one finished task."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files if name != PROVENANCE}
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
+
+
+def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
+    """Write the arrays of one finished task, as `read_result` reads them."""
+    write_atomically(path, lambda stream: np.savez(stream, allow_pickle=False, **result))
+
+
+def write_atomically(path: Path, write: Callable[[Any], object]) -> None:
+    """Call `write` on a binary file that gets its name only when it is complete."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
+    try:
+        with full_disk_named(path), temporary.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON atomically."""
+    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+    write_atomically(path, lambda stream: stream.write(text.encode()))
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes left that were killed while they wrote."""
+    for leftover in folder.rglob(f"*{UNFINISHED}"):
+        leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Context in which a disk without room is said in words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise StudyError(
+            f"there is no room for {path} ({error.strerror}). What was finished is kept: make "
+            "room on that disk and start again, which does only what is missing."
+        ) from error

@@ -1,0 +1,34 @@
+"""What results depend on beside their settings: versions, and how two of them differ."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+LIBRARIES = ("sgbn", "numpy", "scipy", "scikit-learn", "numba")
+DATA = "data"  # setting that tells the data by a hash, which means nothing to a reader
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that numbers depend on."""
+    return dict(_versions())
+
+
+@cache  # a lookup reads files, and every study asks for it
+def _versions() -> Mapping[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+
+
+def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """One line for each entry that is not the same; of data only that, for they are a hash."""
+    names = sorted(set(there) | set(now))
+    return [
+        "  the data are not the same"
+        if name == DATA
+        else f"  {name}: {there.get(name, '(not set)')} there, {now.get(name, '(not set)')} now"
+        for name in names
+        if there.get(name) != now.get(name)
+    ]

@@ -1,0 +1,139 @@
+"""The one function that runs tasks: here, in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+from joblib.externals.loky.backend import resource_tracker
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from sgbn.exceptions import InputError, StudyError
+from sgbn.runs import cluster
+from sgbn.runs.calls import call, call_in_worker, packed, unpacked
+from sgbn.runs.files import full_disk_named
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Finished = Generator[tuple[int, Result], None, None]
+
+_held: dict[str, Any] = {}  # what this process last loaded for a run: file -> function
+
+
+def parallel(
+    function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
+) -> list[Result]:
+    """Results of `function` on every task, in the order of the tasks, whatever `n_jobs`.
+
+    `function` reaches each worker once. Within `on_dask` the cluster runs the tasks, and `n_jobs`
+    says nothing.
+    """
+    tasks = list(tasks)
+    names = [f"task {number}" for number in range(len(tasks))]
+    with closing(run_tasks(function, tasks, names, n_jobs)) as finished:
+        results = dict(finished)
+    return [results[number] for number in range(len(tasks))]
+
+
+def run_tasks(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    names: Sequence[str],
+    n_jobs: int | None,
+) -> Finished[Result]:
+    """Numbers and results of tasks, as they are finished.
+
+    Parameters
+    ----------
+    function : callable
+        Called with one task. It reaches each worker once, with all that it holds.
+    tasks : sequence
+    names : sequence of str
+        Of the tasks, for messages.
+    n_jobs : int or None
+        Processes, where no cluster was asked for.
+    """
+    check_jobs(n_jobs)
+    client = cluster.active_client()
+    if not tasks:
+        return _in_this_process(function, tasks)
+    if client is not None:
+        return cluster.run_on(client, function, tasks, names)
+    if joblib.effective_n_jobs(n_jobs) == 1:
+        return _in_this_process(function, tasks)
+    return _in_processes(function, tasks, n_jobs)
+
+
+def check_jobs(n_jobs: object) -> None:
+    """Refuse a number of processes that is none."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and n_jobs):
+        raise InputError(
+            f"n_jobs is {n_jobs!r}: give the number of processes, from 1 on, or -1 for one a "
+            "processor."
+        )
+
+
+def n_processors() -> int:
+    """Processors that this process may use."""
+    return int(joblib.cpu_count())
+
+
+def _in_this_process(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Finished[Result]:
+    for number, task in enumerate(tasks):
+        yield number, call(function, task)
+
+
+def _in_processes(
+    function: Callable[[Task], Result], tasks: Sequence[Task], n_jobs: int | None
+) -> Finished[Result]:
+    with _file_of(function) as path:
+        jobs = (joblib.delayed(_call_from)(path, k, task) for k, task in enumerate(tasks))
+        pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        try:
+            with closing(pool(jobs)) as finished:
+                yield from finished
+        except BrokenProcessPool as error:
+            raise StudyError(
+                f"a process that ran tasks was killed ({_first_sentence(error)}). Often there is "
+                "too little memory for all of them: take fewer (n_jobs, --workers) and start "
+                "again. What was finished and kept in a folder is not lost."
+            ) from error
+
+
+def _first_sentence(error: BaseException) -> str:
+    return str(error).split(". ")[0].splitlines()[0].rstrip(".")
+
+
+@contextmanager
+def _file_of(function: Callable[..., Any]) -> Iterator[str]:
+    """Temporary file that workers load a function from, with all that it holds.
+
+    It may hold the data of persons: no other user can read it, and loky's resource tracker removes
+    it even if this process is killed, as soon as the workers have gone.
+    """
+    handle, path = tempfile.mkstemp(prefix="sgbn-")
+    resource_tracker.register(path, "file")
+    try:
+        with full_disk_named(Path(path)), os.fdopen(handle, "wb") as stream:
+            stream.write(packed(function))
+        yield path
+    finally:
+        os.unlink(path)
+        resource_tracker.unregister(path, "file")
+        _held.clear()  # threads of this process may have loaded it
+
+
+def _call_from(path: str, number: int, task: Any) -> tuple[int, Any]:
+    """Give number and result of a task; the function is loaded once a process."""
+    function = _held.get(path)
+    if function is None:
+        _held.clear()
+        function = _held[path] = unpacked(Path(path).read_bytes())
+    return number, call_in_worker(function, task)

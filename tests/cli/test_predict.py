@@ -1,0 +1,141 @@
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sgbn
+from sgbn.cli import main
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Six regions with a gap, age and scanner, group and id."""
+    cohort = sgbn.simulate_cohort(30, regions=6)
+    frame = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    frame.iloc[3, 2] = np.nan
+    frame.insert(0, "scanner", list("AABB") * 15)
+    frame.insert(0, "age", np.linspace(20, 60, 60).round(1))
+    frame.insert(0, "group", cohort.group)
+    frame.insert(0, "subject_id", [f"s{k:02}" for k in range(60)])
+    return frame
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    """The analysis that `sgbn compare` fits, in small."""
+    X = table.drop(columns=["subject_id", "group"]).rename(columns={"scanner": "site"})
+    classifier = sgbn.SGBNClassifierCV(alphas=(0.7,), ridges=(0.2,))
+    analysis = sgbn.make_analysis(covariates=["age"], site="site", classifier=classifier)
+    return analysis.fit(X, table["group"])
+
+
+@pytest.fixture
+def predict(tmp_path, capsys, model):
+    """Function (table, options) -> exit code, what was printed, what was complained."""
+
+    def run(frame, *options, saved=model):
+        path = tmp_path / "new.csv"
+        frame.to_csv(path, index=False)
+        file = sgbn.save(saved, tmp_path / "model.sgbn")
+        capsys.readouterr()
+        code = main(["predict", str(file), str(path), *options])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+SITE = ("--site", "scanner")
+
+
+def test_it_prints_what_the_model_predicts(predict, table, model):
+    code, out, err = predict(table, *SITE)
+    assert (code, err) == (0, "")
+    found = pd.read_csv(io.StringIO(out))
+    assert list(found) == ["id", "predicted", "probability_control", "probability_patient"]
+    assert found["id"].tolist() == table["subject_id"].tolist()
+    X = table.drop(columns=["subject_id", "group"]).rename(columns={"scanner": "site"})
+    assert found["predicted"].tolist() == model.predict(X).tolist()
+    assert np.array_equal(found.iloc[:, 2:].to_numpy(), model.predict_proba(X))
+
+
+def test_it_writes_a_file_and_explains(predict, table, tmp_path):
+    path = tmp_path / "out.csv"
+    code, out, _ = predict(table, *SITE, "--explain", "--out", str(path))
+    assert code == 0
+    assert "60 predictions" in out
+    found = pd.read_csv(path)
+    assert list(found.columns[4:6]) == ["part_1", "value_1"]
+    regions = set(table.columns[4:])
+    for part in found["part_1"]:
+        assert set(part.split(" -> ")) <= regions
+    sizes = found[[f"value_{k}" for k in range(1, 6)]].abs().to_numpy()
+    assert (np.diff(sizes, axis=1) <= 0).all()
+
+
+def test_one_row_is_enough(predict, table):
+    code, out, _ = predict(table.iloc[[7]], *SITE)
+    assert code == 0
+    assert out.splitlines()[1].startswith("s07,")
+
+
+def test_other_columns_and_their_order_play_no_part(predict, table):
+    _, first, _ = predict(table, *SITE)
+    other = table[[*table.columns[::-1]]].drop(columns="group").assign(note="x", iq=100.0)
+    _, second, _ = predict(other, *SITE)
+    assert second == first
+
+
+def test_missing_columns_are_named(predict, table):
+    code, out, err = predict(table)
+    assert (code, out) == (1, "")
+    assert "lacks 1 of the 8 columns" in err
+    assert "--site" in err
+    code, _, err = predict(table.rename(columns={"age": "Age_years"}), *SITE)
+    assert code == 1
+    assert "'age'" in err
+    assert "Age_years" in err
+
+
+def test_a_new_site_is_warned_of(predict, table):
+    other = table.assign(scanner="new")
+    code, out, err = predict(other, *SITE)
+    assert code == 0
+    assert err.count("warning: sites that training did not have") == 1
+    assert len(out.splitlines()) == 61
+
+
+def test_a_classifier_without_probabilities_predicts(predict, table):
+    X = table[table.columns[4:]].fillna(0.0)
+    svm = sgbn.FisherSVMClassifier(sgbn.SGBNClassifier(temperature=1.0), components=3)
+    svm.fit(X, table["group"])
+    code, out, _ = predict(table.fillna(0.0), saved=svm)
+    assert code == 0
+    assert out.splitlines()[0] == "id,predicted"
+    code, _, err = predict(table.fillna(0.0), "--explain", saved=svm)
+    assert code == 1
+    assert "no parts to explain" in err
+
+
+def test_what_predicts_nothing_is_said(predict, table):
+    code, _, err = predict(table, saved=sgbn.GaussianNetwork([[0.0]]))
+    assert code == 1
+    assert "holds a GaussianNetwork, which predicts no group" in err
+
+
+def test_a_damaged_model_is_an_error_not_a_traceback(tmp_path, capsys, model, table):
+    path = sgbn.save(model, tmp_path / "model.sgbn")
+    path.write_bytes(path.read_bytes()[:-1])
+    table.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(path), str(tmp_path / "new.csv")]) == 1
+    assert "model.sgbn' cannot be read as a model" in capsys.readouterr().err
+
+
+def test_formulas_are_inert_when_printed(predict, table):
+    groups = np.where(table["group"] == "control", "=1+1", "b")
+    model = sgbn.SGBNClassifier(temperature=1.0)
+    model.fit(table[table.columns[4:]].fillna(0.0), groups)
+    _, out, _ = predict(table.fillna(0.0), saved=model)
+    assert ",'=1+1," in out
+    assert ",=1+1," not in out

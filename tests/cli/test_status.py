@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from sgbn.cli import main
+from sgbn.exceptions import InputError
+from sgbn.runs import run_study
+
+TASKS = {f"task{k}": {"k": k} for k in range(5)}
+
+
+def picky(k):
+    if k == 3:
+        raise InputError("no three")
+    return {"k": k}
+
+
+def fine(k):
+    return {"k": k}
+
+
+@pytest.fixture
+def output(tmp_path):
+    """Folder as `compare` leaves it in the middle: a frame without tasks, and a step."""
+    settings = {"alpha": 0.1, "regions": [f"region {k}" for k in range(100)]}
+    run_study(tmp_path / "work", dict, {}, {"seed": 0}, progress=False)
+    folder = tmp_path / "work" / "differences"
+    run_study(folder, picky, TASKS, settings, progress=False, on_error="skip")
+    return tmp_path
+
+
+def test_what_is_left_is_said_and_the_exit_code_is_0(output, capsys):
+    assert main(["status", str(output)]) == 0
+    text = capsys.readouterr().out
+    assert "work/differences\n  tasks     4 of 5 done, 1 left\n  last      20" in text
+    assert "settings  alpha 0.1, regions" in text
+    assert "numpy" in text
+    assert text.endswith("1 tasks are left: the same command, started again, does only these.\n")
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_finished_study_is_said_to_be(output, capsys):
+    folder = output / "work" / "differences"
+    settings = json.loads((folder / "study.json").read_text())["settings"]
+    run_study(folder, fine, TASKS, settings, progress=False)
+    assert main(["status", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{folder}\n  tasks     5 of 5 done, 0 left\n")
+    assert text.endswith("All tasks of what was begun are done.\n")
+
+
+def test_a_study_of_an_earlier_version_and_an_earlier_plan(output, capsys):
+    path = output / "work" / "differences" / "study.json"
+    study = json.loads(path.read_text())
+    path.write_text(json.dumps(study | {"tasks": 2}))
+    main(["status", str(output)])
+    assert "2 of 2 done, 0 left (and 2 results of an earlier start)" in capsys.readouterr().out
+    del study["tasks"]
+    path.write_text(json.dumps(study))
+    main(["status", str(output)])
+    text = capsys.readouterr().out
+    assert "4 done (begun by an earlier version" in text
+    assert text.endswith("the same command shows it.\n")
+
+
+def test_nothing_is_changed(output):
+    def files():
+        return {p: p.stat().st_mtime_ns for p in output.rglob("*")}
+
+    before = files()
+    main(["status", str(output)])
+    assert files() == before
+
+
+def test_a_folder_without_a_study_is_an_error(tmp_path, capsys):
+    assert main(["status", str(tmp_path)]) == 1
+    assert "there is no study in" in capsys.readouterr().err

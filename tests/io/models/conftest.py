@@ -1,0 +1,76 @@
+import json
+import zipfile
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sgbn
+
+
+@pytest.fixture(scope="session")
+def table():
+    """Regions with a gap, age, sex and site; and the groups."""
+    cohort = sgbn.simulate_cohort(30, regions=6)
+    frame = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    frame.iloc[3, 2] = np.nan
+    frame["age"] = np.linspace(20, 60, 60)
+    frame["sex"] = ["M", "F", "F"] * 20
+    frame["site"] = list("AABB") * 15
+    return frame, np.asarray(cohort.group)
+
+
+@pytest.fixture(scope="session")
+def regions(table):
+    """Regions alone, without gaps, and the groups."""
+    frame, groups = table
+    columns = frame.columns[:6]
+    return frame[columns].fillna(frame[columns].median()), groups
+
+
+@pytest.fixture(scope="session")
+def analysis(table):
+    made = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4)
+    return made.fit(*table)
+
+
+@pytest.fixture
+def saved(analysis, tmp_path):
+    """File of the analysis."""
+    return sgbn.save(analysis, tmp_path / "model.sgbn")
+
+
+@pytest.fixture
+def forge(tmp_path):
+    """Function (file, change) -> another file; `change` gets its parts, checksums are made anew."""
+
+    def run(source, change, *, manifest=None, name="forged.sgbn"):
+        with zipfile.ZipFile(source) as archive:
+            parts = {one: archive.read(one) for one in archive.namelist()}
+        about = json.loads(parts.pop("manifest.json"))
+        change(parts)
+        about["files"] = {one: sha256(content).hexdigest() for one, content in parts.items()}
+        if manifest is not None:
+            manifest(about)
+        target = tmp_path / name
+        with zipfile.ZipFile(target, "w") as archive:
+            for one, content in {**parts, "manifest.json": json.dumps(about).encode()}.items():
+                archive.writestr(one, content)
+        return target
+
+    return run
+
+
+@pytest.fixture
+def forge_model(forge):
+    """Function (file, change) -> another file; `change` gets the JSON of the model."""
+
+    def run(source, change):
+        def edit(parts):
+            model = json.loads(parts["model.json"])
+            parts["model.json"] = json.dumps(change(model) or model).encode()
+
+        return forge(source, edit)
+
+    return run

@@ -1,0 +1,103 @@
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import sgbn
+from sgbn.exceptions import InputError
+from sgbn.io.models.consistency import SHAPES, check_object
+from sgbn.io.models.registry import HOME
+
+
+@pytest.fixture
+def classifier(regions):
+    learner = sgbn.SGBN(n_kicks=0)
+    return sgbn.SGBNClassifier(learner, temperature=1.0).fit(*regions)
+
+
+def test_shapes_are_of_classes_that_there_are():
+    assert set(SHAPES) <= set(HOME)
+
+
+def test_what_a_fit_leaves_fits_together(classifier, analysis):
+    check_object("SGBNClassifier", classifier)
+    check_object("SGBNClassifier", clone(classifier))  # not fitted: there is nothing to fit
+    check_object("Pipeline", analysis)
+    for _, step in analysis.steps:
+        check_object(type(step).__name__, step)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("priors_", np.ones(3) / 3, "has the shape (3,), and not (2,)"),
+        ("priors_", np.array([2.0, -1.0]), "no shares of one"),
+        ("priors_", [0.5, 0.5], "is no array"),
+        ("temperature_", -1.0, "no positive number"),
+        ("temperature_", "hot", "no positive number"),
+        ("networks_", {}, "not one network for each"),
+        ("networks_", None, "not one network for each"),
+        ("n_features_in_", 7, "6 features, and other names"),
+        ("n_features_in_", "six", "no number of features"),
+        ("feature_names_in_", np.arange(6), "odd names"),
+        ("classes_", None, "is no array"),
+    ],
+)
+def test_a_classifier_of_parts_that_do_not_fit_is_refused(classifier, attribute, value, said):
+    setattr(classifier, attribute, value)
+    if attribute == "n_features_in_":
+        said = said.replace("6 features", "7 features")
+    with pytest.raises(InputError, match=re.escape(said)):
+        check_object("SGBNClassifier", classifier)
+
+
+def test_networks_of_other_variables_are_refused(classifier):
+    small = sgbn.GaussianNetwork(np.zeros((2, 2)))
+    classifier.networks_ = dict.fromkeys(classifier.classes_.tolist(), small)
+    with pytest.raises(InputError, match="one variable for each feature"):
+        check_object("SGBNClassifier", classifier)
+
+
+@pytest.mark.parametrize(
+    ("step", "attribute", "value", "said"),
+    [
+        (0, "_region_places", np.arange(7), "no places|one median"),
+        (0, "_kept_places", np.array([0, 99]), "no places of columns"),
+        (0, "_named_places", np.array([0.5]), "no places of columns"),
+        (0, "_names", [], "one name for each"),
+        (0, "_centres", {None: np.zeros(3)}, "one median for each region"),
+        (1, "location_", np.zeros((2, 5)), "has the shape (2, 5), and not (2, 6)"),
+        (1, "_fitted", None, "is no array"),
+        (2, "coef_", np.zeros((3, 6)), "(2,), and not (3,)"),
+        (3, "support_", np.ones(3, bool), "(3,), and not (6,)"),
+        (4, "mean_", np.zeros(2), "(2,), and not (4,)"),
+        (5, "coef_", np.zeros((2, 4)), "(2, 4), and not (1, 4)"),
+    ],
+)
+def test_steps_of_parts_that_do_not_fit_are_refused(table, step, attribute, value, said):
+    made = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4).fit(*table)[step]
+    setattr(made, attribute, value)
+    pattern = said if "|" in said else re.escape(said)
+    with pytest.raises(InputError, match=pattern):
+        check_object(type(made).__name__, made)
+
+
+@pytest.mark.parametrize("steps", [[], None, [1], [("a",)], [("a", 1)], [(1, sgbn.SGBN())]])
+def test_a_pipeline_has_steps(analysis, steps):
+    made = clone(analysis)
+    made.steps = steps
+    with pytest.raises(InputError, match="Pipeline"):
+        check_object("Pipeline", made)
+
+
+def test_a_pipeline_has_no_cache(analysis):
+    made = clone(analysis)
+    made.memory = "folder"
+    with pytest.raises(InputError, match="cache"):
+        check_object("Pipeline", made)
+
+
+def test_variables_have_names():
+    with pytest.raises(InputError, match="without a name"):
+        check_object("GaussianNetwork", sgbn.GaussianNetwork(np.zeros((2, 2)), names=["a", ""]))

@@ -1,0 +1,133 @@
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn.exceptions import CycleError, InputError
+from sgbn.io.models.arrays import to_npy
+from sgbn.io.models.decoding import MOST_BYTES, Decoder
+from sgbn.io.models.files import MISFITS
+
+SQUARE = {"is": "array", "dtype": "float64", "shape": [2, 2], "order": "C", "of": [0, 1, 1, 0]}
+PAIR = {"is": "array", "dtype": "float64", "shape": [2], "order": "C", "of": [1, 1]}
+
+
+def decode(value, **files):
+    return Decoder(files.__getitem__).decode(value)
+
+
+def deep(levels):
+    value = None
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"is": "pickle", "of": "cos"}, "no kind of value"),
+        ({"items": []}, "no kind of value"),
+        ({"is": ["list"]}, "no kind of value"),
+        ({"is": "tuple", "items": [], "more": 1}, "a tuple has"),
+        ({"is": "tuple", "items": {"is": "tuple", "items": []}}, "not what belongs"),
+        ({"is": "dict", "items": [[1, 2, 3]]}, "no pair"),
+        ({"is": "dict", "items": [["a", 2], ["a", 3]]}, "twice"),
+        ({"is": "float", "value": "nan"}, "NaN or infinity"),
+        ({"is": "float", "value": "__import__('os')"}, "no number"),
+        (SQUARE | {"shape": [2, 3]}, "has 4 numbers"),
+        (SQUARE | {"shape": [-2, -2]}, "no shape"),
+        (SQUARE | {"shape": [2**40, 2**40]}, "has 4 numbers"),
+        (SQUARE | {"dtype": "object"}, "no type of numbers"),
+        (SQUARE | {"of": [0, 1, "a", 0]}, "not what belongs"),
+        (SQUARE | {"of": [0, 1, True, 0]}, "holds True"),
+        (SQUARE | {"of": [0, 1, [], 0]}, "not what belongs"),
+        ({"is": "labels", "cells": ["a"], "shape": [2], "kind": "text"}, "1 labels"),
+        ({"is": "labels", "cells": [1], "shape": [1], "kind": "text"}, "not what belongs"),
+        ({"is": "records", "fields": [["a", PAIR], ["b", SQUARE]]}, "of the shapes"),
+        ({"is": "slice", "of": ["a", 1, 2]}, "not what belongs"),
+        ({"is": "object", "class": "os.system", "state": {}}, "no class"),
+        ({"is": "object", "class": "Popen", "state": {"args": "ls"}}, "no class"),
+        ({"is": "object", "class": "SGBN", "state": {"fit": 1}}, "no attribute 'fit'"),
+        (deep(200), "nested"),
+    ],
+)
+def test_what_is_not_as_it_is_written_is_refused(value, said):
+    with pytest.raises(InputError, match=said):
+        decode(value)
+
+
+def network(**more):
+    names = {"is": "tuple", "items": ["a", "b"]}
+    state = {"coef": SQUARE, "intercept": PAIR, "noise_variance": PAIR, "names": names}
+    return {"is": "object", "class": "GaussianNetwork", "state": state | more}
+
+
+def test_a_network_with_a_cycle_is_refused():
+    with pytest.raises(CycleError, match="a -> b -> a"):
+        decode(network())
+
+
+def test_a_network_of_wrong_shapes_is_refused():
+    with pytest.raises(InputError, match="square"):
+        decode(network(coef=PAIR))
+    edge, negative = SQUARE | {"of": [0, 1, 0, 0]}, PAIR | {"of": [1, -1]}
+    with pytest.raises(InputError, match="is negative"):
+        decode(network(coef=edge, noise_variance=negative))
+
+
+def test_an_array_counts_as_often_as_it_is_used():
+    n = 2**20
+    content = to_npy(np.zeros(n))
+    once = {"is": "file", "name": "big"}
+    several = MOST_BYTES // (8 * n)
+    assert len(decode([once] * several, big=content)) == several
+    with pytest.raises(InputError, match="more than 512 MB"):
+        decode([once] * (several + 1), big=content)
+
+
+def test_labels_of_one_long_and_many_short_texts_are_counted_with_the_room_they_take():
+    cells = ["x" * 2**20] + ["y"] * 200
+    with pytest.raises(InputError, match="more than 512 MB"):
+        decode({"is": "labels", "cells": cells, "shape": [201], "kind": "text"})
+
+
+def test_a_file_with_nan_is_refused_by_its_name():
+    with pytest.raises(InputError, match="NaN"):
+        decode({"is": "file", "name": "one"}, one=to_npy(np.array([np.nan])))
+    with pytest.raises(InputError, match="in one: it is no npy file"):
+        decode({"is": "file", "name": "one"}, one=b"nothing")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["is", "items", "of", "shape", "state"]), inner)
+        | st.fixed_dictionaries({"is": st.sampled_from(["tuple", "set", "dict"]), "items": inner})
+        | st.fixed_dictionaries({"is": st.just("slice"), "of": inner})
+        | st.fixed_dictionaries(
+            {"is": st.just("index"), "cells": inner, "object": inner, "name": st.none()}
+        )
+        | st.fixed_dictionaries(
+            {
+                "is": st.just("object"),
+                "class": st.sampled_from(
+                    ["GaussianNetwork", "Scale", "SGBN", "Pipeline", "Design"]
+                ),
+                "state": st.dictionaries(
+                    st.sampled_from(["steps", "coef", "n_features_in_"]), inner
+                ),
+            }
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=json_values)
+def test_any_json_gives_a_value_or_an_error_that_loading_explains(value):
+    with suppress(*MISFITS):  # InputError among them
+        decode(value)

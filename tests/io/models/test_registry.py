@@ -1,0 +1,48 @@
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import sgbn
+from sgbn.exceptions import InputError
+from sgbn.io.models.registry import HOME, build, class_named, fields_of, is_estimator, name_of
+
+
+@pytest.mark.parametrize("name", HOME)
+def test_every_class_of_the_table_is_there_and_known_by_its_name(name):
+    cls = class_named(name)
+    assert cls.__name__ == name
+    assert is_estimator(name) or fields_of(name)
+
+
+def test_names_of_a_file_import_nothing():
+    for name in ("os", "system", "os.system", "LogisticRegression", "__import__", ""):
+        with pytest.raises(InputError, match="no class that a model is made of"):
+            class_named(name)
+
+
+def test_only_the_class_itself_is_known_not_one_that_derives_from_it_or_is_called_so():
+    class SGBN(sgbn.SGBN):
+        pass
+
+    assert name_of(sgbn.SGBN()) == "SGBN"
+    assert name_of(SGBN()) is None
+    assert name_of(LogisticRegression()) is None
+
+
+@pytest.mark.parametrize("name", ["fit", "cpdag_", "__class__", "a b", "_store"])
+def test_no_method_or_property_is_replaced(name):
+    with pytest.raises(InputError, match="has no attribute"):
+        build("SGBN", {name: 1})
+
+
+def test_a_parameter_that_an_older_version_lacked_has_its_default():
+    assert build("SGBN", {"gamma": 0.5}).get_params() == sgbn.SGBN(0.5).get_params()
+
+
+def test_what_has_no_default_must_be_there():
+    with pytest.raises(InputError, match="no 'steps'"):
+        build("Pipeline", {"memory": None})
+
+
+def test_fields_must_be_those_of_the_class():
+    with pytest.raises(InputError, match="a Scale has 'mean', 'size'"):
+        build("Scale", {"mean": 1, "size": 2})

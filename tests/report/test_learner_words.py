@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from sgbn.report.learner_words import SOURCES, joined, learned_by, weights_are
+from sgbn.report.references import REFERENCES
+from sgbn.structure import HSGBN, ORSGBN, SGBN
+from sgbn.structure.baselines import GS, IAMB, L1MB, TC, InterIAMB, TCbw
+
+
+@pytest.fixture(scope="module")
+def values():
+    found = np.random.default_rng(0).normal(size=(100, 4))
+    found[:, 2] += found[:, 0] + found[:, 1]
+    return found
+
+
+def cite(*keys):
+    return f"[{', '.join(keys)}]"
+
+
+def test_lists_read_as_a_sentence():
+    assert joined([]) == ""
+    assert joined(["a"]) == "a"
+    assert joined(["a", "b", "c"]) == "a, b and c"
+
+
+def test_every_source_is_a_reference():
+    assert set(SOURCES.values()) <= set(REFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("learner", "said"),
+    [
+        (GS(0.01), "by GS [margaritis1999] with tests at level 0.01"),
+        (IAMB(), "by IAMB [tsamardinos2003] with tests at level 0.05"),
+        (InterIAMB(), "by InterIAMB [tsamardinos2003] with tests at level 0.05"),
+        (L1MB(), "by L1MB [schmidt2007]"),
+        (TC(), "by TC [pellet2008]"),
+        (TCbw(0.02), "by TCbw [pellet2008] with tests at level 0.02"),
+        (ORSGBN(0.2), "by ORSGBN [zhou2016] with the penalty alpha = 0.2"),
+        (HSGBN(0.2), "by HSGBN [huang2013] with the penalty alpha = 0.2"),
+    ],
+)
+def test_a_learner_is_named_with_its_own_source_and_setting(values, learner, said):
+    assert learned_by([learner.fit(values)], cite) == said
+
+
+def test_a_penalty_that_was_chosen_says_by_what(values):
+    assert learned_by([ORSGBN("bic").fit(values)], cite).endswith(", chosen by bic")
+
+
+def test_every_gamma_is_named_once(values):
+    fitted = [SGBN(gamma).fit(values) for gamma in (0.5, 1.0, 0.5)]
+    assert "with gamma = 0.5 and 1;" in learned_by(fitted, cite)
+
+
+@pytest.mark.parametrize(
+    ("learner", "lasso"),
+    [
+        (SGBN(), False),
+        (SGBN(weights="lasso"), True),
+        (ORSGBN(), True),
+        (ORSGBN(refit=True), False),
+        (HSGBN(), True),
+        (IAMB(), False),
+    ],
+)
+def test_weights_are_what_the_learner_makes_them(learner, lasso):
+    assert ("lasso" in weights_are(learner)) is lasso

@@ -1,0 +1,182 @@
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from sgbn import InputError, StudyError
+from sgbn.inference import edge_differences
+from sgbn.runs import cluster, on_dask, parallel, run_study
+
+TASKS = {f"task{k}": {"seed": k} for k in range(40)}
+
+
+class Witness:
+    """Object that notes each time it is loaded: a line in a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        with open(self.path, "a") as stream:
+            stream.write(f"{os.getpid()}\n")
+
+
+def draw(seed, offset=0.0):
+    X = np.random.default_rng(seed).standard_normal((50, 50))
+    return {"draw": X.T @ X + offset}
+
+
+def draw_here(witness, seed):
+    return draw(seed) | {"pid": os.getpid()}
+
+
+def die_once(seed, marker):
+    """Kill the worker of task 17, the first time."""
+    if seed == 17:
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return draw(seed)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return draw(seed)
+
+
+def die_always(seed):
+    if seed == 17:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return draw(seed)
+
+
+def picky(seed):
+    if seed == 4:
+        raise InputError("seed 4 is bad luck")
+    return draw(seed)
+
+
+def blas_threads(_):
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def assert_same(results):
+    assert list(results) == list(TASKS)
+    for name, result in results.items():
+        assert np.array_equal(result["draw"], draw(TASKS[name]["seed"])["draw"])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_bits_are_those_of_one_process(dask_client, tmp_path, kept):
+    folder = tmp_path if kept else None
+    serial = run_study(None, draw, TASKS, {}, shared={"offset": 0.1}, progress=False)
+    with on_dask(dask_client):
+        found = run_study(folder, draw, TASKS, {}, shared={"offset": 0.1}, progress=False)
+    assert list(found) == list(serial)
+    for name, result in found.items():
+        assert set(result) == {"draw"}
+        assert np.array_equal(result["draw"], serial[name]["draw"])
+    assert len(list(tmp_path.rglob("*.npz"))) == (40 if kept else 0)
+
+
+def test_tests_of_differences_are_the_same_to_the_bit(dask_client, simulate):
+    X, _ = simulate(8, 120, 0)
+    groups = np.repeat(["a", "b"], 60)
+    here = edge_differences(X, groups, n_permutations=99)
+    with on_dask(dask_client.scheduler.address):
+        there = edge_differences(X, groups, n_permutations=99)
+    assert np.array_equal(here.edges, there.edges)
+    assert np.array_equal(here.null["highest"], there.null["highest"])
+
+
+def test_a_lost_worker_changes_nothing(dask_client, tmp_path):
+    shared = {"marker": str(tmp_path / "killed")}
+    with on_dask(dask_client):
+        found = run_study(tmp_path / "s", die_once, TASKS, {}, shared=shared, progress=False)
+    assert (tmp_path / "killed").exists()
+    assert_same(found)
+
+
+def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_client, tmp_path):
+    with (
+        on_dask(dask_client),
+        pytest.raises(StudyError, match=r"^task17 killed each worker that had it.*memory"),
+    ):
+        run_study(tmp_path, die_always, TASKS, {}, progress=False)
+    assert not (tmp_path / "tasks" / "task17.npz").exists()
+    assert (tmp_path / "tasks" / "task0.npz").exists()
+    assert_same(run_study(tmp_path, draw, TASKS, {}, progress=False))
+
+
+def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
+    shared = {"witness": Witness(tmp_path / "loads")}
+    with on_dask(dask_client):
+        found = run_study(None, draw_here, TASKS, {}, shared=shared, progress=False)
+    loads = (tmp_path / "loads").read_text().split()
+    assert len(loads) == len(set(loads)) <= 2
+    assert os.getpid() not in {int(result["pid"]) for result in found.values()}
+
+
+def test_errors_of_tasks_are_raised_or_skipped_as_elsewhere(dask_client, tmp_path):
+    with on_dask(dask_client):
+        with pytest.raises(InputError, match="seed 4 is bad luck"):
+            run_study(tmp_path / "a", picky, TASKS, {}, progress=False)
+        found = run_study(tmp_path / "b", picky, TASKS, {}, progress=False, on_error="skip")
+    assert found.failures == {"task4": "seed 4 is bad luck"}
+    assert len(found) == 39
+
+
+def test_thousands_of_small_tasks_are_sent_in_batches(dask_client, monkeypatch):
+    batches = []
+    submit = cluster._Batches.submit
+    monkeypatch.setattr(
+        cluster._Batches, "submit", lambda self, n: (batches.append(len(n)), submit(self, n))
+    )
+    with on_dask(dask_client):
+        assert parallel(abs, range(2000)) == list(range(2000))
+    assert sum(batches) == 2000
+    assert len(batches) < 400
+
+
+def test_a_failure_in_a_batch_is_raised(dask_client):
+    with on_dask(dask_client), pytest.raises(ZeroDivisionError):
+        parallel(lambda k: 1 / (1500 - k), range(2000))
+
+
+def test_one_blas_thread_and_any_number_of_jobs(dask_client):
+    with on_dask(dask_client) as client:
+        assert client is dask_client
+        assert parallel(blas_threads, range(3), n_jobs=5) == [{1}] * 3
+        with pytest.raises(InputError, match="n_jobs is 0"):
+            parallel(abs, [1], n_jobs=0)
+    assert cluster.active_client() is None
+
+
+def test_without_distributed_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'sgbn\[scale\]'"), on_dask("tcp://host:1"):
+        pass
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x", 17])
+def test_an_address_where_no_scheduler_is_is_named(monkeypatch, address):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    message = r"no Dask scheduler answers at .* such as tcp"
+    with pytest.raises(InputError, match=message), on_dask(address):
+        pass
+
+
+def test_workers_with_other_versions_are_named(dask_client, monkeypatch):
+    own = cluster.versions()
+    found = {"tcp://worker:1": own, "tcp://worker:2": own | {"numpy": "1.0"}}
+    monkeypatch.setattr(type(dask_client), "run", lambda *_: found)
+    message = r"worker:2 has other versions(.|\n)*numpy: 1\.0 there"
+    with pytest.warns(UserWarning, match=message), on_dask(dask_client):
+        pass
+    monkeypatch.setattr(type(dask_client), "run", lambda *_: {})
+    with pytest.warns(UserWarning, match="no worker yet"), on_dask(dask_client):
+        pass
