@@ -20,10 +20,10 @@ from pathlib import Path
 
 from adapters import METHODS
 from metrics import measure
-from report import tables, write
 from studies import STUDIES, cases, make_data, warm_up_data
 from worker import Worker
 
+from report import tables, write
 from sgbn.runs import versions
 
 RESULTS = Path(__file__).parents[1] / "results"
