@@ -49,8 +49,8 @@ def test_peers_of_one_seed_are_the_same(groups):
 
 def test_the_l1_penalty_is_one(groups):
     X, y = groups
-    logistic = peers(0)["L1 logistic"].estimator.set_params(C=0.05).fit(X, y)
-    assert np.count_nonzero(logistic.coef_) < 5
+    logistic = peers(0)["L1 logistic"].estimator.set_params(estimator__C=0.05).fit(X, y)
+    assert np.count_nonzero(logistic.estimators_[0].coef_) < 5
 
 
 def test_covariates_alone_take_text_and_gaps():

@@ -24,6 +24,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, pee
 from sgbn.comparison.preparation import digest
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
+from sgbn.exceptions import InputError
 from sgbn.io import cohort_table
 from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, run_study
@@ -172,7 +173,10 @@ def _task(
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one of many training parts
-        analysis.fit(table[~test], labels[~test])
+        try:
+            analysis.fit(table[~test], labels[~test])
+        except ValueError as error:
+            raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
         result = {"probabilities": analysis.predict_proba(table[test])}
     if explained:
         values = analysis[:-1].transform(table[test])
