@@ -39,7 +39,7 @@ NASTY = (
     "@at, with comma",
     "Übergang → λ",
 )
-LEAST = Settings.quick(n_permutations=39, n_pairs=4, n_folds=2)
+LEAST = Settings.quick(n_permutations=39, n_pairs=4, n_folds=2, deviations=True)
 
 
 def quietly(cohort, settings=LEAST):

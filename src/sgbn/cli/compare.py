@@ -39,6 +39,7 @@ SETTINGS = {
     "folds": "n_folds",
     "repeats": "n_repeats",
     "refinements": "refinements",
+    "deviations": "deviations",
     "model": "model",
     "peers": "peers",
     "level": "level",
@@ -111,6 +112,12 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         choices=("KL-SGBN", "MM-SGBN", "CL-SGBN"),
         metavar="NAME",
         help="discriminative refinements: KL-SGBN MM-SGBN CL-SGBN (all; none: leave the step out)",
+    )
+    how.add_argument(
+        "--deviations",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="say how far each subject is from the reference group (yes)",
     )
     how.add_argument(
         "--model",

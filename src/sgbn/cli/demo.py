@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"{len(cohort.regions)} regions, with known networks."
     )
     learner = None if arguments.gamma is None else SGBN(arguments.gamma)
-    settings = Settings.quick(seed=arguments.seed)
+    settings = Settings.quick(seed=arguments.seed, deviations=True)
     comparison = compare_and_write(cohort, settings, learner, arguments)
     _print_recovery(cohort, comparison)
 

@@ -87,9 +87,10 @@ class Settings:
         """
         few: dict[str, Any] = {
             "n_permutations": 199,
-            "n_pairs": 25,
+            "n_pairs": 20,
             "n_folds": 4,
             "n_repeats": 1,
+            "deviations": False,
             "model": False,
             "refinements": ("CL-SGBN",),
             "peers": False,

@@ -29,6 +29,7 @@ Marks = NDArray[np.bool_]
 
 SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
 EDGES_IN_BRAIN = 60
+MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
 PER_SD = "weight per standard deviation"
 CHANGE_PER_SD = "change of the weight per standard deviation"
@@ -75,8 +76,9 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
     Returns
     -------
     dict of str to Figure
-        By names that are safe in file names: ``network_GROUP_matrix``, ``_brain`` and ``_circle``
-        of each group, ``differences_matrix`` and ``_brain`` (of more than two groups
+        By names that are safe in file names: ``network_GROUP_matrix``, ``_brain``, ``_circle``
+        (not of more than 120 regions that lie in the brain) of each group,
+        ``differences_matrix`` and ``_brain`` (of more than two groups
         ``differences_GROUP_matrix`` and ``_brain``, from the reference to each other group),
         ``permutations``, ``accuracy``, ``sparsity`` and ``refinements``; those for which there are
         results.
@@ -212,7 +214,8 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterat
         yield f"{stem}_matrix", partial(_matrix, weights, layout, PER_SD, **named)
         if layout.located:
             yield f"{stem}_brain", partial(_brain, weights, layout, undecided(learner), **more)
-        yield f"{stem}_circle", partial(_circle, weights, layout, undecided(learner), **more)
+        if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
+            yield f"{stem}_circle", partial(_circle, weights, layout, undecided(learner), **more)
 
 
 def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
