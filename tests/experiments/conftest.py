@@ -1,10 +1,10 @@
-"""Small runs of Exp-II and Exp-III that several tests read."""
+"""Small runs of Exp-II, Exp-III and Exp-IV that several tests read."""
 
 import numpy as np
 import pytest
 
 from sgbn import simulate_cohort
-from sgbn.experiments import exp2, exp3
+from sgbn.experiments import exp2, exp3, exp4
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +38,13 @@ def exp3_folder(tmp_path, monkeypatch):
     data = exp3.table_samples(cohort, settings) | {"edges": exp3.Sample((24, 12), differ="edges")}
     exp3.run(tmp_path, settings, data, progress=False)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def exp4_folder(tmp_path_factory):
+    """A finished run of Exp-IV on a small table."""
+    folder = tmp_path_factory.mktemp("exp4")
+    settings = exp4.Settings(permutations=19, orders=2, seed=1)
+    cohort = simulate_cohort(30, 0, regions=14)
+    exp4.run(folder, settings, {"table": exp4.make_sample(cohort, settings)}, progress=False)
+    return folder

@@ -1,25 +1,12 @@
 from itertools import pairwise
 
-import pytest
-
-from sgbn import simulate_cohort
 from sgbn.experiments import exp4, exp4_claims, exp4_report
 from sgbn.experiments.exp4_counts import COUNTS
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A finished run on a small table."""
-    folder = tmp_path_factory.mktemp("exp4")
-    settings = exp4.Settings(permutations=19, orders=2, seed=1)
-    cohort = simulate_cohort(30, 0, regions=14)
-    exp4.run(folder, settings, {"table": exp4.make_sample(cohort, settings)}, progress=False)
-    return folder
-
-
-def test_the_report_shows_every_claim_count_and_test(folder):
-    text = exp4_report.report(folder)
-    parts = exp4.read(folder)["table"]
+def test_the_report_shows_every_claim_count_and_test(exp4_folder):
+    text = exp4_report.report(exp4_folder)
+    parts = exp4.read(exp4_folder)["table"]
     for (claim, paper), ours in exp4_claims.claims(parts).items():
         assert f"| {claim} | {paper} | {ours} |" in text
     for count in COUNTS:
@@ -32,23 +19,23 @@ def test_the_report_shows_every_claim_count_and_test(folder):
     assert "Versions: " in text
 
 
-def test_only_what_was_run_is_spoken_of(folder, monkeypatch):
-    text = exp4_report.report(folder)
+def test_only_what_was_run_is_spoken_of(exp4_folder, monkeypatch):
+    text = exp4_report.report(exp4_folder)
     assert "Of more than 40 regions the hippocampi are kept" in text
     assert "real tables" not in text
     assert "drawn from" not in text
-    parts = exp4.read(folder)["table"]
+    parts = exp4.read(exp4_folder)["table"]
     networks = parts["networks"] | {"truth": parts["networks"]["OR-SGBN"]}
     data = {"simulated": parts | {"networks": networks}, "cobre": parts}
     monkeypatch.setattr(exp4_report, "read", lambda _: data)
-    text = exp4_report.report(folder)
+    text = exp4_report.report(exp4_folder)
     assert "the real tables have other groups" in text
     assert '"False in truth": the networks that the data were drawn from' in text
 
 
-def test_every_row_has_as_many_cells_as_its_header(folder):
+def test_every_row_has_as_many_cells_as_its_header(exp4_folder):
     widths = [
         line.count("|") if line.startswith("|") else 0
-        for line in exp4_report.report(folder).splitlines()
+        for line in exp4_report.report(exp4_folder).splitlines()
     ]
     assert all(first == second for first, second in pairwise(widths) if first and second)

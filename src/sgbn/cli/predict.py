@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sgbn.cli.tables import add_file_options
 from sgbn.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -49,20 +50,8 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--site", metavar="COLUMN", help="column of the site, if the model calls it otherwise"
     )
-    group.add_argument(
-        "--participants", type=Path, metavar="FILE", help="table to join, such as participants.tsv"
-    )
-    group.add_argument(
-        "--missing",
-        nargs="*",
-        action="extend",
-        metavar="VALUE",
-        help="stands for a missing cell, such as -999, beside the usual marks; none: take such "
-        "numbers as they are",
-    )
     group.add_argument("--sheet", help="sheet of an Excel file by name or number, the first is 1")
-    group.add_argument("--delimiter", help="between cells (found)")
-    group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (found)")
+    add_file_options(group)
 
 
 def run(arguments: argparse.Namespace) -> None:

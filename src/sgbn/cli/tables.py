@@ -94,10 +94,21 @@ def _add_rows(rows: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="the table is one of aparcstats2table or asegstats2table (several always are)",
     )
+    add_file_options(rows)
+    rows.add_argument("--atlas", help="desikan_killiany, destrieux, aal, aal2 or aal3 (found)")
     rows.add_argument(
+        "--sheet",
+        help="sheet of an Excel file by name or number, the first is 1; not for FreeSurfer tables "
+        "(the first)",
+    )
+
+
+def add_file_options(group: argparse._ArgumentGroup) -> None:
+    """Add how the cells of a table are read, and what is joined to it."""
+    group.add_argument(
         "--participants", type=Path, metavar="FILE", help="table to join, such as participants.tsv"
     )
-    rows.add_argument(
+    group.add_argument(
         "--missing",
         nargs="*",
         action="extend",
@@ -105,14 +116,8 @@ def _add_rows(rows: argparse._ArgumentGroup) -> None:
         help="stands for a missing cell, such as -999, beside the usual marks; none: take such "
         "numbers as they are",
     )
-    rows.add_argument("--atlas", help="desikan_killiany, destrieux, aal, aal2 or aal3 (found)")
-    rows.add_argument(
-        "--sheet",
-        help="sheet of an Excel file by name or number, the first is 1; not for FreeSurfer tables "
-        "(the first)",
-    )
-    rows.add_argument("--delimiter", help="between cells (found)")
-    rows.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (found)")
+    group.add_argument("--delimiter", help="between cells (found)")
+    group.add_argument("--decimal", choices=(".", ","), help="decimal point or comma (found)")
 
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
