@@ -2,8 +2,8 @@
 
 python benchmarks/overhead.py     # writes benchmarks/results/overhead.json and .md
 
-Needs two free processors. `--dask` measures a cluster of two worker processes of this machine
-beside it (the extra `scale`).
+Needs two free processors, and the extra `scale` for a Dask cluster of two worker processes, whose
+scheduler shares the two processors with them.
 """
 
 import os
@@ -18,6 +18,7 @@ from functools import partial
 from statistics import median
 
 import numpy as np
+from distributed import Client
 from output import RESULTS, write
 
 from sgbn import random_dag, simulate_sem
@@ -103,21 +104,16 @@ def lines_of(runs, permutations):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
-    parser.add_argument("--dask", action="store_true", help="measure a Dask cluster as well")
     arguments = parser.parse_args()
-    ways = {"1 process": (nullcontext, 1), "2 processes": (nullcontext, 2)}
-    with dask_cluster() if arguments.dask else nullcontext() as client:
-        if client is not None:
-            ways["2 Dask workers"] = (lambda: on_dask(client), None)
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        ways = {
+            "1 process": (nullcontext, 1),
+            "2 processes": (nullcontext, 2),
+            "2 Dask workers": (lambda: on_dask(client), None),
+        }
         runs = summarise(measure(ways, arguments.permutations))
     results = {"seed": SEED, "permutations": arguments.permutations, "goals": GOALS, "runs": runs}
     write(RESULTS, "overhead", results, lines_of(runs, arguments.permutations))
-
-
-def dask_cluster():
-    from distributed import Client
-
-    return Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
 
 
 if __name__ == "__main__":
