@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from sgbn.cli.help import examples
 from sgbn.cli.tables import add_table_options, read_cohort
 
 if TYPE_CHECKING:
@@ -22,7 +23,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Reads a table as `sgbn compare` will and prints what it found: groups, "
         "covariates, sites, missing, constant, copied and outlying values, and what would be done "
         "about each. Exit code 1 if the groups could not be compared.",
-        epilog="example: sgbn check table.csv --group diagnosis --covariates age sex --site site",
+        epilog=examples(
+            {
+                "sgbn check table.csv --group diagnosis --covariates age sex --site site": "a CSV "
+                "file",
+                "sgbn check lh.txt rh.txt --participants participants.tsv --group diagnosis": "two "
+                "FreeSurfer tables, joined by subject",
+            }
+        ),
     )
     add_table_options(parser)
     parser.set_defaults(run=run, after_interrupt="Nothing was written.")

@@ -19,6 +19,7 @@ from sgbn.cli.arguments import (
 )
 from sgbn.cli.check import print_cohort
 from sgbn.cli.config import config_text
+from sgbn.cli.help import examples
 from sgbn.cli.tables import OPTIONS, add_table_options, read_cohort
 from sgbn.exceptions import InputError
 
@@ -62,8 +63,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "out; learns a network per group, says how sure its edges are, tests which differ between "
         "the groups, and how well the groups can be told apart; writes a report, tables, pictures "
         "and files for other programs. Run again with the same --out it does only what is missing.",
-        epilog="example: sgbn compare table.csv --group diagnosis --reference control "
-        f"--covariates age sex --site scanner --out results. {EXITS}",
+        epilog=examples(
+            {
+                "sgbn compare table.csv --group diagnosis --out results --quick": "a first look",
+                "sgbn compare table.csv --group diagnosis --reference control --covariates age sex "
+                "--site scanner --out results": "for a paper",
+                "sgbn compare --config results/config.toml --out again": "the same run once more",
+                "sgbn compare table.csv --group visit --pair person --out results": "paired visits",
+                "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (
+                    "on a cluster"
+                ),
+            },
+            EXITS,
+        ),
     )
     add_table_options(parser, needed=False)
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")

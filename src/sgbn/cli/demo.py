@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import add_worker_options, at_least, make_folder, number_from
 from sgbn.cli.compare import compare_and_write
+from sgbn.cli.help import examples
 
 if TYPE_CHECKING:
     from sgbn.comparison import Comparison
@@ -21,7 +22,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="compare two simulated groups whose networks are known",
         description="Simulates two groups of 40 brain regions with known networks, compares them "
         "as `sgbn compare` does with a table, and says how well the truth was found.",
-        epilog="example: sgbn demo --subjects 500 --out my-demo",
+        epilog=examples(
+            {
+                "sgbn demo": "writes sgbn-demo/report.html",
+                "sgbn demo --subjects 500 --out my-demo": "what more subjects would show",
+            }
+        ),
     )
     parser.add_argument("--out", type=Path, default=Path("sgbn-demo"), help="folder to write to")
     parser.add_argument(

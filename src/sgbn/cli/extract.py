@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import add_worker_options, make_folder, number_from, workers
+from sgbn.cli.help import examples
 from sgbn.exceptions import listed
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "runs. The images must be normalised to the space of the atlas (by SPM, CAT12, ANTs, "
         "fMRIPrep, ...). What is finished is kept: started again, the command does only what is "
         "missing, failed or has changed.",
-        epilog="example: sgbn extract 'cat12/mri/mwp1*.nii' --atlas aal.nii --labels aal.txt "
-        "--workers 2 --out volumes",
+        epilog=examples(
+            {
+                "sgbn extract 'cat12/mri/mwp1*.nii' --atlas aal.nii --labels aal.txt --workers 2 "
+                "--out volumes": "grey matter volumes, for sgbn compare volumes/regions.csv",
+                "sgbn extract 'fmri/*_bold.nii.gz' --atlas schaefer --download --time-series --out "
+                "series": "signals over time, by an atlas that nilearn downloads",
+            }
+        ),
     )
     parser.add_argument(
         "images", nargs="+", metavar="IMAGES", help="image files, patterns in quotes, or folders"

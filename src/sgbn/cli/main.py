@@ -11,14 +11,22 @@ from typing import Any
 from sgbn import __version__
 from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate, status
 from sgbn.cli.config import with_config
+from sgbn.cli.help import Parser, examples
 
 
 def parser() -> argparse.ArgumentParser:
     """Parser with all subcommands. It imports no numerical library, so that --help is quick."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="sgbn",
         description="One directed network per group from continuous data.",
-        epilog="Start with `sgbn demo` or `sgbn check TABLE`. Each command has its own --help.",
+        epilog=examples(
+            {
+                "sgbn demo": "the whole job on a simulated cohort, beside the truth",
+                "sgbn check table.csv --group diagnosis": "what is in a table of yours",
+                "sgbn compare table.csv --group diagnosis --out results --quick": "a first look",
+            },
+            "Each command has its own --help.",
+        ),
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sgbn.cli.help import examples
 from sgbn.cli.tables import add_file_options
 from sgbn.exceptions import InputError
 
@@ -24,7 +25,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Reads the columns that a model was fitted on from a table, prepares them as "
         "in its training, and prints as CSV: id, predicted group, and the probability of each "
         "group. Other columns of the table play no part.",
-        epilog="example: sgbn predict results/model.sgbn new.csv --out predicted.csv",
+        epilog=examples(
+            {
+                "sgbn predict results/model.sgbn new.csv --out predicted.csv": "a group for each "
+                "subject, and how probable it is",
+                "sgbn predict results/model.sgbn new.csv --explain": "with what speaks for it",
+            }
+        ),
     )
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="file such as model.sgbn, or one of sgbn.save"

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sgbn.cli.arguments import add_worker_options, at_least, workers
+from sgbn.cli.help import Parser, examples
 from sgbn.cli.tables import OPTIONS, add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Parser that answers an error in one line: the usage of an experiment fills a screen."""
 
     def error(self, message: str) -> NoReturn:
@@ -28,6 +29,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="run an experiment of the paper and show it beside the paper's figures",
         description="Runs an experiment of the paper. Every finished task is kept in the output "
         "folder: started again, the command does only what is missing.",
+        epilog=examples(
+            {
+                "sgbn reproduce exp1 --permutations 10 --out exp1": "a small run",
+                "sgbn reproduce exp2 --help": "what an experiment can be told",
+            }
+        ),
     )
     experiments: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
         dest="experiment", metavar="EXPERIMENT", required=True, parser_class=_Parser
@@ -38,7 +45,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Exp-I: OR-SGBN and H-SGBN on randomly permuted columns, on the simulated "
         "cohort and, where it is found, on the COBRE table (neuro/cobre_scz.csv in the folder that "
         "SGBN_DATA names, else in ../shared/data).",
-        epilog="example: sgbn reproduce exp1 --workers 2 --out exp1",
+        epilog=examples({"sgbn reproduce exp1 --workers 2 --out exp1": "as in the paper"}),
     )
     exp1.add_argument("--permutations", type=at_least(1), default=100, help="random orders (100)")
     exp1.add_argument("--alpha", type=float, default=0.1, help="sparsity (0.1)")
@@ -48,7 +55,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="how well are known networks recovered?",
         description="Exp-II: the eight methods that the paper compares with, OR-SGBN, H-SGBN and "
         "SGBN on simulated data from nine published networks.",
-        epilog="example: sgbn reproduce exp2 --workers 2 --out exp2",
+        epilog=examples(
+            {
+                "sgbn reproduce exp2 --workers 2 --out exp2": "as in the paper",
+                "sgbn reproduce exp2 --networks Chain Asia --simulations 10 --out small": "some of "
+                "it",
+            }
+        ),
     )
     exp2.add_argument(
         "--simulations", type=at_least(2), help="data sets a network (50; 30 to calibrate)"
@@ -78,7 +91,12 @@ def _add_calibration(experiments: argparse._SubParsersAction[argparse.ArgumentPa
         "hubs, lobes and components without a difference, errors and recall with changed edges, "
         "other methods beside them, and cost; intervals of effects; the bound of stability "
         "selection.",
-        epilog="example: sgbn reproduce calibration --workers 2 --out calibration",
+        epilog=examples(
+            {
+                "sgbn reproduce calibration --workers 2 --out calibration": "hours",
+                "sgbn reproduce calibration --cohorts 20 --out small": "minutes, and rough",
+            }
+        ),
     )
     calibration.add_argument(
         "--cohorts",
@@ -98,8 +116,13 @@ def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "CL-SGBN beside common classifiers, on simulated cohorts and, where they are found, on the "
         "real tables (neuro/*.csv in the folder that SGBN_DATA names, else in ../shared/data); or "
         "on a table of your own.",
-        epilog="example: sgbn reproduce exp3 --table table.csv --group diagnosis "
-        "--covariates age sex --site scanner --out exp3",
+        epilog=examples(
+            {
+                "sgbn reproduce exp3 --workers 2 --out exp3": "simulated and known tables",
+                "sgbn reproduce exp3 --table table.csv --group diagnosis --covariates age sex "
+                "--site scanner --out exp3": "a table of your own",
+            }
+        ),
     )
     exp3.add_argument(
         "--splits",
@@ -129,8 +152,13 @@ def _add_exp4(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "lobe and at the hippocampi, each count with what it is by chance, on the simulated cohort "
         "and, where they are found, on the real tables (neuro/*.csv in the folder that SGBN_DATA "
         "names, else in ../shared/data); or on a table of your own.",
-        epilog="example: sgbn reproduce exp4 --table table.csv --group diagnosis --reference "
-        "control --covariates age sex --site scanner --out exp4",
+        epilog=examples(
+            {
+                "sgbn reproduce exp4 --workers 2 --out exp4": "simulated and known tables",
+                "sgbn reproduce exp4 --table table.csv --group diagnosis --reference control "
+                "--covariates age sex --site scanner --out exp4": "a table of your own",
+            }
+        ),
     )
     exp4.add_argument("--alpha", type=float, default=0.1, help="sparsity (0.1)")
     exp4.add_argument(

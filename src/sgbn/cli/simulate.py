@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import at_least, make_folder, number_from
+from sgbn.cli.help import examples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="write a simulated cohort and its known truth as files",
         description="Simulates groups of subjects, volumes of the regions of an atlas, from known "
         "networks, and writes the cohort as a table with the truth beside it.",
-        epilog="example: sgbn simulate --out study --sites 3 --covariates --missing 0.02",
+        epilog=examples(
+            {
+                "sgbn simulate --out study": "two groups of 40 regions",
+                "sgbn simulate --out study --sites 3 --covariates --missing 0.02": "with what real "
+                "tables have",
+            }
+        ),
     )
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     sizes = parser.add_mutually_exclusive_group()

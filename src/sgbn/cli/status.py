@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sgbn.cli.help import examples
+
 if TYPE_CHECKING:
     from sgbn.runs import StudyStatus
 
@@ -21,8 +23,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Shows the studies in a folder that compare, demo, extract or reproduce wrote "
         "to: tasks done and left, when the last was finished, settings and versions. A step that "
         "was not begun yet is not there. It only reads: the command may be running.",
-        epilog="example: sgbn status results. Exit codes: 0 shown, whether or not tasks are left "
-        "(the last line says which); 1 there is no study, or it cannot be read.",
+        epilog=examples(
+            {"sgbn status results": "of a run that goes on or was stopped"},
+            "exit codes: 0 shown, whether or not tasks are left (the last line says which); 1 "
+            "there is no study, or it cannot be read.",
+        ),
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="the command's --out")
     parser.set_defaults(run=run, after_interrupt="Nothing was changed.")

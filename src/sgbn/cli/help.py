@@ -1,0 +1,40 @@
+"""How the help of a command looks: text in paragraphs, examples in lines that can be copied."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from typing import Any
+
+INDENT = "  "
+
+
+def examples(commands: dict[str, str], then: str = "") -> str:
+    """Epilog of a help page.
+
+    Parameters
+    ----------
+    commands : dict
+        Command -> what it does, in a few words.
+    then : str
+        What to say after the examples.
+    """
+    lines = [f"{INDENT}{command}\n{INDENT * 3}{what}" for command, what in commands.items()]
+    return "\n".join(["examples:", *lines, *(["", then] if then else [])])
+
+
+class Formatter(argparse.HelpFormatter):
+    """Formatter that wraps paragraphs and leaves indented lines as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(
+            line if line.startswith(INDENT) else textwrap.fill(line, width, initial_indent=indent)
+            for line in text.splitlines()
+        )
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser of a command and, as argparse arranges it, of its subcommands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Formatter, **options)
