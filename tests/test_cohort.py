@@ -148,8 +148,8 @@ def test_what_does_not_fit_is_named(changes, message):
         (lambda c: c.subset(regions=["hippocampus"]), "no region is called 'hippocampus'"),
         (lambda c: c.subset(["a", "z"]), "no subject is called 'z'"),
         (lambda c: c.subset([True, False]), "2 rows are marked, but there are 4"),
-        (lambda c: c.subset([0.0, 1.0]), "row numbers or of ids"),
-        (lambda c: c.subset("a"), "row numbers or of ids"),
+        (lambda c: c.subset([0.0, 1.0]), "row numbers or ids"),
+        (lambda c: c.subset("a"), "row numbers or ids"),
         (lambda c: c.subset([7]), "row 7 is asked for, but there are 4"),
     ],
 )

@@ -1,8 +1,12 @@
+import ast
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import sgbn
 from sgbn import CycleError, DataWarning, InputError
 from sgbn.exceptions import did_you_mean, listed, warn
 
@@ -37,3 +41,50 @@ def test_long_lists_are_cut_and_numbers_of_numpy_look_like_numbers():
 def test_names_that_look_alike_are_offered():
     assert did_you_mean("Diagnosis", ["diagnosis", "age"]) == "Did you mean 'diagnosis'?"
     assert did_you_mean("x", ["diagnosis", "age"]) == "There are 'diagnosis', 'age'."
+
+
+RAISED = {"InputError", "StudyError", "warn"}
+# parts that the caller completes, words that scikit-learn's checks look for, and a matrix's name
+PARTS = (
+    "io/models/",
+    "Numbers that are labels",
+    "requires y to be passed",
+    "Input X",
+    "Found array",
+    "Phi'Phi",
+)
+
+
+def text_of(node):
+    """Text of a message in the source, with ``{}`` for what is filled in."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(text_of, node.values))
+    if isinstance(node, ast.BinOp):
+        return text_of(node.left) + text_of(node.right)
+    return "{}"
+
+
+def messages():
+    """Place and text of each message that the package raises or warns with."""
+    root = Path(sgbn.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in RAISED and node.args:
+                message = text_of(node.args[0])
+                place = f"{path.relative_to(root).as_posix()}: {message}"
+                if message.strip("{} ") and not any(part in place for part in PARTS):
+                    yield place, message
+
+
+def test_every_message_is_a_sentence_that_says_what_to_do():
+    found = dict(messages())
+    assert len(found) > 300
+    for place, message in found.items():
+        assert message.endswith((".", "?", "{}")), place
+        assert not re.match(r"[A-Z][a-z]", message), place
+        # what is wrong and what to do: two sentences, or two parts of one
+        assert len(re.split(r"[.:;,(] ", message)) > 1, place
+        assert "!" not in message, place
+        assert not re.search(r"\b(please|invalid|illegal)\b", message, re.I), place

@@ -177,7 +177,7 @@ def test_networkx_and_back(network):
     for field in ("coef", "intercept", "noise_variance"):
         np.testing.assert_array_equal(getattr(back, field), getattr(network, field))
     plain = nx.DiGraph([("a", "b")])
-    with pytest.raises(InputError, match="a -> b has no 'weight'"):
+    with pytest.raises(InputError, match="a -> b has no attribute 'weight'"):
         GaussianNetwork.from_networkx(plain)
 
 
@@ -220,5 +220,5 @@ def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
     np.testing.assert_array_equal(first.mean, second.mean)
     labelled = pd.DataFrame(network.coef, index=network.names, columns=network.names)
     assert GaussianNetwork(labelled).names == network.names
-    with pytest.raises(InputError, match="same variables in order"):
+    with pytest.raises(InputError, match="give the same, in the same order"):
         GaussianNetwork(labelled.iloc[::-1])

@@ -62,7 +62,7 @@ class Cohort:
         if values.shape != (len(ids), len(regions)):
             raise InputError(
                 f"values has shape {values.shape}, but there are {len(ids)} subjects and "
-                f"{len(regions)} regions."
+                f"{len(regions)} regions. Give a row a subject and a column a region."
             )
         huge = np.abs(values) > LARGEST
         if huge.any():
@@ -227,18 +227,25 @@ class Cohort:
             return everyone
         chosen = np.asarray(rows)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
-            raise InputError("rows is a list of marks (True, False), of row numbers or of ids.")
+            raise InputError("give rows as a list of marks (True, False), row numbers or ids.")
         if chosen.dtype.kind in "UO":
             place = {name: row for row, name in enumerate(self.ids)}
             unknown = [str(name) for name in chosen if str(name) not in place]
             if unknown:
-                raise InputError(f"no subject is called {unknown[0]!r}.")
+                near = did_you_mean(unknown[0], self.ids)
+                raise InputError(f"no subject is called {unknown[0]!r}. {near}")
             return np.array([place[str(name)] for name in chosen], dtype=np.intp)
         if chosen.dtype.kind == "b" and chosen.shape != everyone.shape:
-            raise InputError(f"{len(chosen)} rows are marked, but there are {len(self)} subjects.")
+            raise InputError(
+                f"{len(chosen)} rows are marked, but there are {len(self)} subjects. Give a mark a "
+                "subject."
+            )
         beyond = chosen[(chosen < 0) | (chosen >= len(self))]
         if beyond.size:
-            raise InputError(f"row {beyond[0]} is asked for, but there are {len(self)} subjects.")
+            raise InputError(
+                f"row {beyond[0]} is asked for, but there are {len(self)} subjects. Rows are "
+                "counted from 0."
+            )
         return everyone[chosen if chosen.size else []]
 
     def _columns(self, regions: Iterable[str]) -> list[int]:
@@ -304,7 +311,9 @@ def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArra
         return None
     array = _as_text(labels)
     if array.shape != (len(ids),):
-        raise InputError(f"{what} has shape {array.shape}, but there are {len(ids)} subjects.")
+        raise InputError(
+            f"{what} has shape {array.shape}, but there are {len(ids)} subjects. Give one each."
+        )
     if (array == "").any():
         subject = ids[int(np.flatnonzero(array == "")[0])]
         raise InputError(f"subject {subject!r} has no {what}. Give it one, or leave it out.")
@@ -331,7 +340,7 @@ def _as_numbers(values: ArrayLike) -> Array:
     try:
         return np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"values are no table of numbers ({error}).") from error
+        raise InputError(f"values are no table of numbers ({error}). Give numbers.") from error
 
 
 def _as_text(labels: ArrayLike) -> NDArray[np.str_]:

@@ -75,14 +75,16 @@ class GaussianNetwork:
     ) -> None:
         self.coef = _frozen(coef, "coef")
         if self.coef.ndim != 2 or self.coef.shape[0] != self.coef.shape[1]:
-            raise InputError(f"coef must be a square matrix; its shape is {self.coef.shape}.")
+            raise InputError(f"coef has shape {self.coef.shape}: give a square matrix.")
         m = len(self.coef)
         self.intercept = _frozen(np.zeros(m) if intercept is None else intercept, "intercept")
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
         if hasattr(coef, "columns") and list(coef.index) != list(coef.columns):
-            raise InputError("the rows and columns of coef must name the same variables in order.")
+            raise InputError(
+                "rows and columns of coef have other names: give the same, in the same order."
+            )
         if names is None:
             names = list(coef.columns) if hasattr(coef, "columns") else _default_names(m)
         self.names = tuple(map(str, names))
@@ -103,7 +105,9 @@ class GaussianNetwork:
             raise InputError(f"the name {twice!r} is given twice: names must differ.")
         negative = np.flatnonzero(self.noise_variance < 0)
         if negative.size:
-            raise InputError(f"the noise variance of {self.names[negative[0]]!r} is negative.")
+            raise InputError(
+                f"the noise variance of {self.names[negative[0]]!r} is negative: give 0 or more."
+            )
         cycle = find_cycle(self.coef)
         if cycle is not None:
             raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])
@@ -290,7 +294,9 @@ class GaussianNetwork:
         coef = np.zeros((len(nodes), len(nodes)))
         for source, target, weight in graph.edges(data="weight"):
             if weight is None:
-                raise InputError(f"the edge {source} -> {target} has no 'weight' attribute.")
+                raise InputError(
+                    f"the edge {source} -> {target} has no attribute 'weight': give it one."
+                )
             coef[position[source], position[target]] = weight
         intercept = [graph.nodes[node].get("intercept", 0.0) for node in nodes]
         noise = [graph.nodes[node].get("noise_variance", 1.0) for node in nodes]
@@ -354,6 +360,6 @@ def _frozen(values: ArrayLike, label: str) -> Array:
     """Read-only float copy of finite values."""
     array = np.array(values, dtype=float)
     if not np.all(np.isfinite(array)):
-        raise InputError(f"{label} contains NaN or infinity.")
+        raise InputError(f"{label} contains NaN or infinity: give finite numbers.")
     array.setflags(write=False)
     return array

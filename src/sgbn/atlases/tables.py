@@ -32,7 +32,9 @@ def read_atlas(path: str | Path) -> Atlas:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"cannot read the atlas {str(path)!r}: {error.strerror}.") from error
+        raise InputError(
+            f"cannot read the atlas {str(path)!r}: {error.strerror}. Check the path."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"the atlas {str(path)!r} is no text in UTF-8. Save it as a CSV file in UTF-8."
@@ -50,7 +52,10 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
             continue
         place = f"{source!r}, row {number}"
         if len(cells) != len(header):
-            raise InputError(f"{place}: {len(cells)} cells under {len(header)} columns.")
+            raise InputError(
+                f"{place}: {len(cells)} cells under {len(header)} columns. Give a cell a column; "
+                "one that holds the delimiter needs quotes."
+            )
         region = _region(dict(zip(header, map(str.strip, cells), strict=True)), place)
         if (region.name, region.hemisphere) in regions:
             raise InputError(

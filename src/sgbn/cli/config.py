@@ -77,9 +77,13 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path} (--config): {error.strerror}.") from error
+        raise InputError(
+            f"cannot read {path} (--config): {error.strerror}. Check the path."
+        ) from error
     except ValueError as error:
-        raise InputError(f"{path} (--config) is no TOML file: {error}.") from error
+        raise InputError(
+            f"{path} (--config) is no TOML file: {error}. Give the config.toml of a run."
+        ) from error
 
 
 def _action(parser: argparse.ArgumentParser, name: str, path: Path) -> argparse.Action:

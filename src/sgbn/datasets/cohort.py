@@ -231,14 +231,18 @@ def _group_sizes(
     if isinstance(n_per_group, Mapping):
         named = {str(name): size for name, size in n_per_group.items()}
         if set(named) != set(groups):
-            raise InputError(f"n_per_group names {list(named)}, but the groups are {list(groups)}.")
+            raise InputError(
+                f"n_per_group names {list(named)}, but the groups are {list(groups)}: name these."
+            )
         given: Sequence[Any] = [named[name] for name in groups]
     elif isinstance(n_per_group, Integral):
         given = [n_per_group] * len(groups)
     else:
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
     if len(given) != len(groups):
-        raise InputError(f"n_per_group has {len(given)} sizes for {len(groups)} groups.")
+        raise InputError(
+            f"n_per_group has {len(given)} sizes for {len(groups)} groups: give one each."
+        )
     for name, size in zip(groups, given, strict=True):
         _check_whole(f"the size of group {name!r}", size, 1)
     return {name: int(size) for name, size in zip(groups, given, strict=True)}

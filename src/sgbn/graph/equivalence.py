@@ -82,7 +82,9 @@ def cpdag(A: ArrayLike) -> Graph:
     """
     support = adjacency(A)
     if not is_dag(support):
-        raise InputError("only a DAG has a CPDAG; this graph has a directed cycle.")
+        raise InputError(
+            "only a DAG has a CPDAG; this graph has a directed cycle. Remove an edge of it."
+        )
     return _class_of(support, support)
 
 

@@ -175,7 +175,7 @@ class JointSGBN(BaseEstimator):
         if sizes.min() < 3:
             raise InputError(
                 f"group {shown(self.classes_[sizes.argmin()])} has {sizes.min()} rows: a network "
-                "needs 3 or more."
+                "needs 3 or more. Add subjects, or leave this group out."
             )
         names = column_names(self, X)
         check_groups_vary(values, codes, self.classes_.tolist(), names)

@@ -112,7 +112,9 @@ class Design:
         for source, target in self.edges:
             i, j = (region_index(name, network.names) for name in (source, target))
             if network.coef[i, j] == 0:
-                raise InputError(f"the network has no edge {source!r} -> {target!r} to change.")
+                raise InputError(
+                    f"the network has no edge {source!r} -> {target!r} to change. Name others."
+                )
         if network.n_edges < self.n_changed or not (network.noise_variance > 0).all():
             raise InputError(
                 f"the network has {network.n_edges} edges, of which {self.n_changed} shall change, "

@@ -57,7 +57,8 @@ def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> Gauss
     support = _support_on(graph, names, labelled=hasattr(X, "columns"))
     if support.shape != (values.shape[1], values.shape[1]):
         raise InputError(
-            f"X has {values.shape[1]} columns, but the graph's shape is {support.shape}."
+            f"X has {values.shape[1]} columns, but the graph's shape is {support.shape}: give the "
+            "columns that are its nodes."
         )
     GaussianNetwork(support, names=names)  # a cycle or a wrong name stops here
     moments = moments_of(values, names)

@@ -86,7 +86,9 @@ def select_alpha(
     else:
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
         if not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
-            raise InputError("alphas must be a list of positive numbers.")
+            raise InputError(
+                "alphas holds none, or one that is not positive: give a list of positive numbers."
+            )
     if estimator.alpha in ("bic", "ebic"):
         gamma = 0.5 if estimator.alpha == "ebic" else 0.0
         learner = _InformationCriterion(estimator, moments, gamma, names)

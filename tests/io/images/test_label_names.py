@@ -81,7 +81,7 @@ def test_latin_letters_are_read(tmp_path):
         ("1 =\n", "no index and name"),
         ("A 1\nB 2\n", "Begin each line with the label value"),
         ("Index R Name\n1 255 A\n", "no index and name in the line 'Index R Name'"),
-        ("Index Name\n", "no line but the header"),
+        ("Index Name\n", "end after the header"),
         ("1,x\n1,y\n", "label 1 is called 'x' and 'y'"),
         ("index,name\n1,\n", "label 1 has no name"),
         ("<atlas><label>", "cannot be read as FSL's XML"),

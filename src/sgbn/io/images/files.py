@@ -55,7 +55,7 @@ def _matches(pattern: str) -> list[Path]:
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.name.lower().endswith(ENDINGS))
         if not files:
-            raise InputError(f"the folder {pattern} holds no .nii or .nii.gz file.")
+            raise InputError(f"the folder {pattern} holds no .nii or .nii.gz file: give another.")
         return files
     if path.exists() or not glob.has_magic(pattern):
         return [path]
@@ -124,7 +124,7 @@ def images_by_subject(
         ids, images = [str(name) for name in images], list(images.values())
     paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
     if not paths:
-        raise InputError("no image was given.")
+        raise InputError("no image was given: give one or more.")
     names = [subject_id(path) for path in paths] if ids is None else _own_ids(ids, len(paths))
     found: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):

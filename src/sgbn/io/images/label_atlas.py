@@ -19,6 +19,7 @@ from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, sp
 from sgbn.validation import is_number
 
 LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
+LARGEST_LABEL = 2.0**53  # beyond it floats skip whole numbers
 SCHAEFER_SIZES = range(100, 1001, 100)
 
 Labels = str | Path | Mapping[int, str] | Sequence[str] | None
@@ -98,7 +99,9 @@ def load_label_atlas(
     skipped = _background(background)
     values = values[~np.isin(values, skipped)]
     if not values.size:
-        raise InputError(f"the atlas {name} has no label but the background ({background}).")
+        raise InputError(
+            f"the atlas {name} has no label but the background ({background}). Give a label image."
+        )
     names = _names(own_labels if labels is None else labels, values, name)
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
     _check_unique(regions, values, name)
@@ -167,7 +170,7 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
         data = np.asanyarray(image.dataobj).reshape(shape)
     data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is no whole number
     whole = np.rint(data)
-    off = np.abs(data - whole) > LABEL_EPS
+    off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > LARGEST_LABEL)
     if off.any():
         raise InputError(
             f"the atlas {name} has voxels such as {data[off][0]:.3g}, which is no whole number. "

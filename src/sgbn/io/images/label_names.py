@@ -46,7 +46,9 @@ def read_label_names(path: str | Path) -> Names:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"the labels {path} cannot be read ({error.strerror}).") from error
+        raise InputError(
+            f"the labels {path} cannot be read ({error.strerror}). Check the path."
+        ) from error
     if path.suffix.lower() == ".xml" or content.lstrip().startswith(b"<"):
         pairs = _from_xml(content, path)
     else:
@@ -81,14 +83,14 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
 def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(f"the labels {path} are empty.")
+        raise InputError(f"the labels {path} are empty: give index and name, a line a label.")
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
         return _from_words(lines, path)
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     except csv.Error as error:
-        raise InputError(f"the labels {path} cannot be read as a table ({error}).") from error
+        raise InputError(f"the labels {path} are no table ({error}). Close its quotes.") from error
     index, name = _columns(rows[0], path)
     body = rows if _is_whole(rows[0][index]) else rows[1:]
     pairs = []
@@ -133,7 +135,7 @@ def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
         values.append(int(float(found[1])))
         words.append([quoted[1]] if quoted else found[2].split())
     if not values:
-        raise InputError(f"the labels {path} have no line but the header.")
+        raise InputError(f"the labels {path} end after the header. Add a line a label.")
     n_numbers = min(_n_last_numbers(one) for one in words)
     if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
         n_cut = int(len({" ".join(one[:-1]) for one in words}) == len(words))
