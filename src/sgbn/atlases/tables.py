@@ -44,10 +44,9 @@ def read_atlas(path: str | Path) -> Atlas:
 
 def parse_regions(text: str, source: str) -> tuple[Region, ...]:
     """Regions of a table given as text; `source` is what errors call it."""
-    lines = text.splitlines()
-    header, delimiter = _header(lines[0] if lines else "", source)
+    header, rows = _header_and_rows(text.splitlines(), source)
     regions: dict[tuple[str, str], Region] = {}
-    for number, cells in enumerate(csv.reader(lines[1:], delimiter=delimiter), start=2):
+    for number, cells in enumerate(rows, start=2):
         if not any(cell.strip() for cell in cells):
             continue
         place = f"{source!r}, row {number}"
@@ -65,6 +64,16 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
     if not regions:
         raise InputError(f"{source!r} lists no region: give one row a region under its header.")
     return tuple(regions.values())
+
+
+def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[list[str]]]:
+    try:
+        header, delimiter = _header(lines[0] if lines else "", source)
+        return header, list(csv.reader(lines[1:], delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(
+            f"{source!r} cannot be read as a table ({error}). Close its quotes."
+        ) from error
 
 
 def _header(line: str, source: str) -> tuple[list[str], str]:

@@ -80,7 +80,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(
             f"cannot read {path} (--config): {error.strerror}. Check the path."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # of tables in tables without end
         raise InputError(
             f"{path} (--config) is no TOML file: {error}. Give the config.toml of a run."
         ) from error
@@ -120,4 +120,6 @@ def _relative(value: Any, folder: Path) -> Any:
 def _absolute(value: Any, path: Path) -> Any:
     if isinstance(value, list):
         return [_absolute(one, path) for one in value]
+    if not isinstance(value, str):
+        raise InputError(f"{path} (--config): {value!r:.60} is no path. Write it in quotes.")
     return os.path.normpath(path.parent / value)

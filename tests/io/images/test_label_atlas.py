@@ -111,7 +111,7 @@ def test_labels_stored_as_floats_or_with_nan_are_labels(labels):
     assert load_label_atlas(nib.Nifti1Image(data, AFFINE)).n_voxels.tolist() == [16, 16, 4]
 
 
-@pytest.mark.parametrize("value", [0.37, np.inf])
+@pytest.mark.parametrize("value", [0.37, np.inf, 1e30])
 def test_voxels_that_are_no_labels_are_shown(labels, value):
     data = labels.astype(np.float32)
     data[3, 3, 3] = value

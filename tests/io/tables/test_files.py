@@ -71,6 +71,28 @@ def test_the_hash_is_that_of_the_file(tmp_path):
     assert facts["source"] == str(tmp_path / "t.csv.gz")
 
 
+def test_a_gzipped_table_needs_no_more_memory_than_it_has_bytes(tmp_path, monkeypatch):
+    asked = []
+
+    class Watched(gzip.GzipFile):
+        def read(self, size=-1):
+            asked.append(size)
+            return super().read(size)
+
+    monkeypatch.setattr(gzip, "GzipFile", Watched)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"id,a\n1,2\n"))
+    assert load(tmp_path / "t.csv.gz").columns == ["id", "a"]
+    assert max(asked) <= 2**20  # gzip sets aside what it is asked for
+
+
+def test_text_in_parquet_that_is_no_utf8_is_refused_with_the_file(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"id": ["Koeln"], "a": [1.0]}).to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"Koeln", b"K\xf6\xf6ln"))
+    with pytest.raises(InputError, match=r"t\.parquet' is no Parquet file, or damaged"):
+        load(path)
+
+
 @pytest.mark.parametrize(("name", "module"), [("t.parquet", "pyarrow"), ("t.xlsx", "openpyxl")])
 def test_an_absent_library_is_named_with_its_remedy(tmp_path, monkeypatch, name, module):
     (tmp_path / name).write_bytes(b"PK\x03\x04")

@@ -1,7 +1,10 @@
+import zipfile
+
 import pandas as pd
 import pytest
 
 from sgbn import InputError
+from sgbn.io.tables import sheets
 from sgbn.io.tables.sheets import read_sheet
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -96,3 +99,28 @@ def test_errors_of_formulas_are_kept_and_not_available_is_missing(tmp_path):
     frame = read(saved(tmp_path, ("s", rows))).frame
     assert frame["a"].isna().tolist() == [False, True, False]
     assert (frame["a"][0], frame["b"][2]) == ("#DIV/0!", "#REF!")
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "B100000000000"])
+def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place):
+    with zipfile.ZipFile(book) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    page = "xl/worksheets/sheet1.xml"
+    number = place.lstrip("BDFX").encode()
+    stray = b'<row r="%b"><c r="%b"><v>1</v></c></row></sheetData>' % (number, place.encode())
+    parts[page] = parts[page].replace(b"</sheetData>", stray)
+    with zipfile.ZipFile(book, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(InputError, match=rf"reaches to row {number.decode()} .* Delete the cells"):
+        read(book)
+
+
+def test_a_page_too_large_to_unpack_is_refused(book, monkeypatch):
+    monkeypatch.setattr(sheets, "LARGEST_PAGE", 500)
+    with pytest.raises(InputError, match=r"unpacks to more than .* Save the table as CSV"):
+        read(book)
+
+
+def test_columns_are_counted_as_excel_does():
+    assert [sheets._number_of(one) for one in (b"A", b"z", b"AA", b"XFD")] == [1, 26, 27, 16384]

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
@@ -32,6 +33,7 @@ Source = str | PathLike[str] | pd.DataFrame
 
 PARQUET = (".parquet", ".pq")
 MAX_BYTES = 2**33  # beyond it is a gzip bomb, or no table for the memory of a workstation
+PIECE = 2**20  # bytes
 FROM_ZERO = "row {} (counted from 0)"
 
 
@@ -127,7 +129,7 @@ def _unzipped(content: bytes, name: str) -> bytes:
         return content
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            text = file.read(MAX_BYTES + 1)
+            text = b"".join(_pieces(file))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name} is a damaged gzip file ({error}). Fetch it again.") from error
     if len(text) > MAX_BYTES:
@@ -135,9 +137,17 @@ def _unzipped(content: bytes, name: str) -> bytes:
     return text
 
 
+def _pieces(file: gzip.GzipFile) -> Iterator[bytes]:
+    """Content up to a piece beyond `MAX_BYTES`; asked for all at once, gzip sets aside as much."""
+    size = 0
+    while size <= MAX_BYTES and (piece := file.read(PIECE)):
+        size += len(piece)
+        yield piece
+
+
 def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
     try:
-        return pd.read_parquet(io.BytesIO(content))
+        return _decoded(pd.read_parquet(io.BytesIO(content)))
     except ImportError as error:
         raise InputError(f"{name} needs a library that is absent: {EXTRA}.") from error
     except Exception as error:  # damaged bytes fail anywhere in the library below
@@ -145,3 +155,11 @@ def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
         raise InputError(
             f"{name} is no Parquet file, or damaged ({said}). Write it again."
         ) from error
+
+
+def _decoded(frame: pd.DataFrame) -> pd.DataFrame:
+    """Decode all text, which pandas leaves until it is used: here an error names the file."""
+    for cells in (frame.index.to_series(), *(frame.iloc[:, k] for k in range(frame.shape[1]))):
+        if isinstance(cells.dtype, pd.StringDtype):
+            cells.to_numpy(object)
+    return frame

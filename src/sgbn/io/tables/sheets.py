@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ from sgbn.io.tables.raw import as_text as text_of
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files in which openpyxl finds how a number is shown
 EXTRA = 'pip install "sgbn[tables]"'
+LARGEST_PAGE = 2**30  # bytes; as objects, its cells take twenty times as much
+MANY_CELLS = 2**24  # as many may be empty
+
+_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")  # of a cell or a row
 
 
 def read_sheet(
@@ -65,6 +70,7 @@ def read_sheet(
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
     """Cells, the name of their sheet, and those of the others."""
     try:
+        flawed = zipfile.is_zipfile(path) and _look_through(path, source)
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
             chosen = _chosen(names, sheet, source)
@@ -77,7 +83,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 na_values=sorted(MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
-        if path.suffix.lower() in WITH_FORMATS and _may_hold_errors(path):
+        if flawed and path.suffix.lower() in WITH_FORMATS:
             cells = _with_errors(cells, path, chosen)
     except InputError:
         raise
@@ -92,11 +98,43 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
     return cells, chosen, [name for name in names if name != chosen]
 
 
-def _may_hold_errors(path: Path) -> bool:
-    """Whether any sheet has a cell of the type "error"."""
+def _look_through(path: Path, source: str) -> bool:
+    """Whether any sheet has a cell of the type "error"; one too large for the memory is refused."""
+    flawed = False
     with zipfile.ZipFile(path) as book:
-        pages = [name for name in book.namelist() if name.startswith("xl/worksheets/")]
-        return any(b't="e"' in book.read(name) for name in pages)
+        for page in book.infolist():
+            if page.file_size > LARGEST_PAGE:
+                raise InputError(
+                    f"{source} unpacks to more than {LARGEST_PAGE >> 30} GB. Save the table as "
+                    "CSV or Parquet."
+                )
+            if page.filename.startswith("xl/worksheets/"):
+                content = book.read(page)
+                _check_extent(content, source)
+                flawed = flawed or b't="e"' in content
+    return flawed
+
+
+def _check_extent(content: bytes, source: str) -> None:
+    """Refuse a sheet that is nearly empty, but for a cell so far out that all before are made."""
+    last, widest, most = 0, 0, max(MANY_CELLS, len(content))
+    for place in _PLACE.finditer(content):
+        last = max(last, int(place[2]))
+        widest = max(widest, _number_of(place[1]))
+        if last * max(widest, 1) > most:
+            raise InputError(
+                f"{source}: a sheet reaches to row {last} and column {widest}, and nearly all of "
+                "it is empty. Delete the cells far below or right of the table, or save as CSV."
+            )
+
+
+@cache
+def _number_of(column: bytes) -> int:
+    """Place of a column from its letters: A is 1, Z is 26, AA is 27."""
+    number = 0
+    for letter in column.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
