@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from sgbn import InputError
-from sgbn.moments import moments_of, one_blas_thread
+from sgbn import moments as module
+from sgbn.moments import constant_columns, moments_of, one_blas_thread
 
 
 def names(X):
@@ -82,6 +83,31 @@ def test_the_callers_array_is_not_changed(simulate):
     X.setflags(write=False)
     moments_of(X, names(X), bias=True)
     assert np.array_equal(X, copy)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_rows_that_are_worked_on_in_blocks_give_the_same(simulate, monkeypatch, bias):
+    X, _ = simulate(6, 100, 2)
+    X = X + np.arange(6) * 1e4
+    order = np.random.default_rng(0).permutation(6)
+    whole = moments_of(X, names(X), bias=bias)
+    monkeypatch.setattr(module, "A_BLOCK", 32)
+    parts = moments_of(X, names(X), bias=bias)
+    for field in ("mean", "sd", "scale", "columns"):
+        assert np.array_equal(getattr(parts, field), getattr(whole, field))
+    np.testing.assert_allclose(parts.R, whole.R, atol=1e-12)
+    assert np.array_equal(moments_of(X[:, order], names(X), bias=bias).R, parts.R)
+
+
+@given(seed=st.integers(0, 10_000), power=st.integers(-3, 12))
+def test_constant_columns_are_those_without_a_spread_beyond_round_off(seed, power):
+    rng = np.random.default_rng(seed)
+    X = 10.0**power + rng.standard_normal((30, 4)) * 10.0 ** -np.array([0, 3, 5, 7])
+    X[:, 0] = 10.0**power
+    bound = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
+    assert np.array_equal(constant_columns(X), X.std(axis=0) <= bound)
+    largest = np.finfo(float).max
+    assert constant_columns(np.array([[largest, 1.0], [-largest, 1.0]])).tolist() == [False, True]
 
 
 def blas_threads():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
+from sgbn.jit import jit
 
 Array = NDArray[np.float64]
 
 CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
+A_BLOCK = 2048  # rows that are worked on at a time: a large table is never copied as a whole
 
 
 @dataclass(frozen=True)
@@ -157,33 +159,71 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         Leave the columns uncentred and add the constant 1 as a last variable, so that the
         intercept can be penalised like a weight.
     """
-    # Row by row, sums of a column do not depend on where it stands; einsum's would (FMA).
-    X = np.ascontiguousarray(X)
-    n = len(X)
+    X = np.ascontiguousarray(X, dtype=float)
+    n, m = X.shape
     mean = X.mean(axis=0)
-    Z = X - mean
-    correction = Z.mean(axis=0)  # the second pass removes the round-off of a large mean
-    mean += correction
-    Z -= correction
-    with np.errstate(over="ignore"):
-        sd = scale = np.sqrt(np.square(Z).mean(axis=0))
-    _check_not_constant(X, sd, names)
+    none, every = np.zeros(m), np.arange(m)
+    # the second pass removes the round-off of a large mean
+    correction = _column_sums(X, (mean, none), False) / n
+    sd = scale = np.sqrt(_column_sums(X, (mean, correction), True) / n)
+    _check_not_constant(X, mean, sd, names)
+    shift = (mean, correction)
     if bias:
-        Z = X.copy()
-        scale = np.sqrt(np.square(Z).mean(axis=0))
-    Z /= scale
-    columns = _canonical_order(Z, names)
-    Z = Z[:, columns]
-    if bias:
-        Z = np.column_stack([Z, np.ones(n)])
+        shift = (none, none)
+        scale = np.sqrt(_column_sums(X, shift, True) / n)
+
+    def standardised(rows: Array, columns: NDArray[np.intp], Z: Array) -> Array:
+        own = [part[columns] for part in (*shift, scale)]
+        _standardise(rows, columns, *own, Z[: len(rows)])
+        return Z[: len(rows)]
+
+    columns = _canonical_order(
+        lambda rows: standardised(rows, every, np.empty(rows.shape)), X, names
+    )
+    R = np.zeros((m + bias, m + bias))
+    room = np.ones((min(n, A_BLOCK), m + bias))  # a bias is the last column
     with one_blas_thread():
-        R = Z.T @ Z
+        for rows in _blocks(X):
+            Z = standardised(rows, columns, room)
+            R += Z.T @ Z
     R /= n
     np.fill_diagonal(R, 1.0)
-    return Moments(n, mean, sd, scale, R, columns)
+    return Moments(n, mean + correction, sd, scale, R, columns)
 
 
-def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
+def _blocks(X: Array) -> Iterator[Array]:
+    """Give some rows at a time, of a kind that kernels take without being compiled again."""
+    for first in range(0, len(X), A_BLOCK):
+        rows = X[first : first + A_BLOCK]
+        yield rows if rows.flags.writeable else rows.copy()
+
+
+def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
+    """Add up the columns less two shifts, or the squares of that."""
+    total = np.zeros(X.shape[1])
+    for rows in _blocks(X):
+        _add_rows(rows, *shift, squared, total)
+    return total
+
+
+@jit
+def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
+    """Add rows to `total`, one by one: sums do not depend on where a column stands."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            z = X[i, j] - first[j] - second[j]
+            total[j] += z * z if squared else z
+
+
+@jit
+def _standardise(X, columns, first, second, scale, Z):  # type: ignore[no-untyped-def]
+    """Fill the first columns of `Z` with columns of X, less two shifts and divided by a scale."""
+    for i in range(X.shape[0]):
+        for k in range(columns.size):
+            Z[i, k] = (X[i, columns[k]] - first[k] - second[k]) / scale[k]
+
+
+def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str]) -> None:
     """Refuse columns whose spread is no more than the round-off of their values."""
     huge = np.flatnonzero(~np.isfinite(scale))
     if huge.size:
@@ -191,7 +231,9 @@ def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
             f"the values of column {names[huge[0]]!r} are too large for their squares to be "
             "represented. Divide it by a constant."
         )
-    constant = np.flatnonzero(scale <= _round_off(X))
+    most = np.abs(mean) + np.sqrt(len(X)) * scale  # no value is larger; spares a look at all
+    doubtful = np.flatnonzero(scale <= 2 * len(X) * np.finfo(float).eps * most)
+    constant = doubtful[scale[doubtful] <= _round_off(X[:, doubtful])]
     if constant.size:
         listed = ", ".join(repr(names[k]) for k in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
@@ -203,23 +245,31 @@ def _check_not_constant(X: Array, scale: Array, names: Sequence[str]) -> None:
 
 def _round_off(X: Array) -> Array:
     """Spread of each column that round-off alone can make."""
-    bound: Array = len(X) * np.finfo(float).eps * np.abs(X).max(axis=0)
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    bound: Array = len(X) * np.finfo(float).eps * largest
     return bound
 
 
 def constant_columns(X: Array) -> NDArray[np.bool_]:
     """Which columns have no spread beyond the round-off of their values."""
     # halved, so that the spread of the largest numbers is finite
-    return np.asarray((X / 2).std(axis=0) <= _round_off(X / 2))
+    bound = _round_off(X) / 2
+    spread = (X.max(axis=0) / 2 - X.min(axis=0) / 2) / np.sqrt(2 * len(X))  # at most the std
+    constant: NDArray[np.bool_] = spread <= 2 * bound
+    doubtful = np.flatnonzero(constant)  # hardly ever one: a large table is not copied
+    constant[doubtful] = (X[:, doubtful] / 2).std(axis=0) <= bound[doubtful]
+    return constant
 
 
-def _canonical_order(Z: Array, names: Sequence[str]) -> NDArray[np.intp]:
+def _canonical_order(
+    standardised: Callable[[Array], Array], X: Array, names: Sequence[str]
+) -> NDArray[np.intp]:
     """Sort the columns by their content: the first row, then the next ones, then the names.
 
     Content is rounded, so that copies of a column in other units are equal and names decide.
     """
-    first = np.round(Z[0], CONTENT_DIGITS)
+    first = np.round(standardised(X[:1].copy())[0], CONTENT_DIGITS)
     order = np.argsort(first, kind="stable")
     if np.all(np.diff(first[order]) > 0):
         return order
-    return np.lexsort((np.asarray(names), *np.round(Z[::-1], CONTENT_DIGITS)))
+    return np.lexsort((np.asarray(names), *np.round(standardised(X.copy())[::-1], CONTENT_DIGITS)))

@@ -6,7 +6,8 @@ import pytest
 from sgbn import SGBN, InputError
 from sgbn.inference.difference_fit import fingerprint, problem_of, statistics
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.joint import POOLED_GAMMA, GroupWeights
+from sgbn.inference.joint import POOLED_GAMMA, GroupWeights, group_weights
+from sgbn.runs.calls import packed
 
 ROWS = 30
 
@@ -33,6 +34,26 @@ def test_pooled_parents_are_those_of_the_rows_at_hand(group_data):
     np.testing.assert_array_equal(fit.pooled, expected)
     np.testing.assert_array_equal(fit.parents, expected)
     assert (fit.pooled != problem.shared.pooled).any()
+
+
+def test_weights_are_those_of_the_rows_of_each_group_on_all_parents(group_data):
+    problem = make_problem(group_data)
+    fit = problem.fit(problem.residuals)
+    lost = problem.nuisance.rank / len(problem.residuals)
+    expected = group_weights(problem.residuals, group_data.codes, fit.parents, lost)
+    for own, other in zip(fit.weights, expected, strict=True):
+        for mine, theirs in zip(own, other, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_worker_gets_the_table_once():
+    X = np.random.default_rng(0).normal(size=(4000, 8))
+    data = read_group_data(X, np.arange(4000) % 2, None, None, None)
+    problem = make_problem(data)
+    assert problem.data.values.size == 0
+    groups, means = 4000 * 8, problem.nuisance.basis.nbytes
+    assert len(packed(problem)) < X.nbytes + groups + means + 10_000
+    assert np.array_equal(data.values, X)  # what was given is as it was
 
 
 def test_q_of_two_groups_is_the_square_of_t():

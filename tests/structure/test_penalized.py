@@ -27,7 +27,7 @@ def test_refit_keeps_the_edges_and_fits_better(learner, simulate):
         ({"init": "ridge"}, "init is 'ridge'; give 'lasso', 'ols' or 'l1mb'"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"penalize_intercept": True}, "together with standardize=False"),
-        ({"alpha": "bic", "alphas": [-1]}, "alphas must be a list of positive numbers"),
+        ({"alpha": "bic", "alphas": [-1]}, "give a list of positive numbers"),
     ],
 )
 def test_bad_parameters_are_named(learner, parameters, message, simulate):

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import comb
 
-from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, simulate_sem
+from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, random_dag, simulate_sem
 from sgbn.graph import is_dag
 from sgbn.solvers import parent_trees
 from sgbn.structure import sgbn as sgbn_module
+from sgbn.structure.candidates import inverse_correlation, partly_correlated
 
 
 def sample(name, n, seed, noise="equal"):
@@ -23,6 +24,19 @@ def test_it_finds_the_equivalence_class_of_published_networks(name):
     X, network = sample(name, 5000, 1, noise="unequal")
     learner = SGBN().fit(X)
     assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
+
+
+def test_with_plentiful_samples_a_rough_order_first_finds_the_class_and_keeps_knowledge():
+    rng = np.random.default_rng(0)
+    m = sgbn_module.MANY + 10
+    graph = random_dag(m, 3.0, rng)
+    X, network = simulate_sem(graph, sgbn_module.PLENTIFUL * m, noise="unequal", random_state=rng)
+    learner = SGBN().fit(X)
+    assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
+    i, j = np.argwhere(learner.coef_)[0]
+    knowing = SGBN(forbidden=[(int(i), int(j))], required=[(int(j), int(i))]).fit(X)
+    assert knowing.coef_[j, i] != 0
+    assert is_dag(knowing.coef_)
 
 
 @pytest.mark.parametrize("name", ["factors", "insurance", "barley"])
@@ -160,7 +174,7 @@ def test_many_variables_are_screened_and_found(monkeypatch, simulate):
 
 def _candidates(X):
     R = np.corrcoef(X, rowvar=False)
-    return sgbn_module._partly_correlated(sgbn_module.inverse_correlation(R, len(X)), len(X))
+    return partly_correlated(inverse_correlation(R, len(X)), len(X), sgbn_module.CANDIDATE_Z)
 
 
 def test_the_lasso_says_which_edges_only_the_order_directs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import joblib
@@ -20,7 +20,8 @@ from sgbn.inference.joint import (
     Graph,
     GroupWeights,
     SharedOrder,
-    group_weights,
+    covariances,
+    weights_on,
 )
 from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.moments import constant_columns
@@ -48,6 +49,7 @@ class Problem:
     Attributes
     ----------
     data : GroupData
+        Without its values: each worker has the residuals instead.
     residuals : ndarray of shape (n, m)
         Without nuisance effects, in standard deviations `sd`.
     lobes : ndarray of int of shape (m,)
@@ -66,16 +68,15 @@ class Problem:
     def fit(self, residuals: Array) -> Fit:
         """Choose parents, with the labels as they are, and compare the groups' weights."""
         codes = self.data.codes
-        pooled = self._parents(residuals, POOLED_GAMMA)
+        n = len(codes)
+        groups = covariances(residuals, codes)
+        pooled = self.shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA)
         parents = pooled.copy()
-        for c in range(len(self.data.groups) if self.separate else 0):
-            parents |= self._parents(residuals[codes == c], GROUP_GAMMA)
+        for S, size in groups if self.separate else ():
+            parents |= self.shared.parents_of(S, size, GROUP_GAMMA)
         check_freedom(self.data, self.nuisance.rank, parents)
-        weights = group_weights(residuals, codes, parents, self.nuisance.rank / len(codes))
+        weights = weights_on(groups, parents, self.nuisance.rank / n)
         return Fit(parents, pooled, weights, statistics(weights, parents))
-
-    def _parents(self, rows: Array, gamma: float) -> Graph:
-        return self.shared.parents_of(rows.T @ rows / len(rows), len(rows), gamma)
 
 
 def problem_of(data: GroupData, learner: SGBN, separate: bool, alternative: str) -> Problem:
@@ -92,10 +93,11 @@ def problem_of(data: GroupData, learner: SGBN, separate: bool, alternative: str)
             )
     residuals = nuisance.residuals(data.values)
     sd = residuals.std(axis=0)
-    residuals = residuals / sd
+    residuals /= sd
     shared = SharedOrder(residuals, learner, data.regions)
     lobes = np.unique(data.lobes, return_inverse=True)[1]
-    return Problem(data, residuals, sd, nuisance, shared, lobes, separate, alternative)
+    rest = replace(data, values=data.values[:0])
+    return Problem(rest, residuals, sd, nuisance, shared, lobes, separate, alternative)
 
 
 def statistics(weights: Sequence[GroupWeights], parents: Graph) -> Array:

@@ -104,12 +104,23 @@ def group_weights(
     `lost` is the share of the degrees of freedom that nuisance effects took from each group; by
     default each lost one, its mean.
     """
+    return weights_on(covariances(residuals, codes), parents, lost)
+
+
+def covariances(residuals: Array, codes: NDArray[np.intp]) -> list[tuple[Array, int]]:
+    """Covariance matrix and number of rows of each group."""
+    parts = (residuals[codes == c] for c in range(int(codes.max()) + 1))
+    return [(_covariance(own), len(own)) for own in parts]
+
+
+def weights_on(
+    groups: Sequence[tuple[Array, int]], parents: Graph, lost: float | None = None
+) -> list[GroupWeights]:
+    """Least squares from the `covariances` of the groups, see `group_weights`."""
     found = []
-    for c in range(int(codes.max()) + 1):
-        own = residuals[codes == c]
-        n = len(own)
+    for S, n in groups:
         freedom = n - 1.0 if lost is None else (1 - lost) * n
-        found.append(GroupWeights(*regressions(_covariance(own), n, freedom, parents)))
+        found.append(GroupWeights(*regressions(S, n, freedom, parents)))
     return found
 
 

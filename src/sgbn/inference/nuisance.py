@@ -36,8 +36,8 @@ class Nuisance:
 
     def residuals(self, values: Array) -> Array:
         """Rows without their nuisance effects."""
-        left: Array = values - self.basis @ (self.basis.T @ values)
-        return left
+        left: Array = self.basis @ (self.basis.T @ values)
+        return np.subtract(values, left, out=left)  # in place: a table may be large
 
     @property
     def rank(self) -> int:

@@ -16,14 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from sgbn.exceptions import InputError, warn
 from sgbn.graph.acyclicity import known_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
-from sgbn.moments import Moments, one_blas_thread
+from sgbn.moments import Moments
 from sgbn.solvers.order_search import (
     Found,
     search_among_candidates,
@@ -31,6 +30,7 @@ from sgbn.solvers.order_search import (
 )
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.structure.base import Arrows, NetworkEstimator
+from sgbn.structure.candidates import inverse_correlation, partly_correlated
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge, check_number_of_parents, read_knowledge
 from sgbn.structure.lasso_along_order import lasso_along_order
@@ -40,9 +40,11 @@ Array = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
-SMALLEST_RIDGE = 0.02
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
+PLENTIFUL = 100  # samples a variable from which on, for many variables, weak dependences are so
+ROUGH, ROUGH_Z = 3, 2.0  # many that a rough order is found before, as if there were 3, by moves
+ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
 MANY = 100  # variables beyond which one start and no kicks find as much ...
 ENOUGH = 2  # ... with that many samples a variable, or
 TOO_MANY = 500  # variables, for which kicks take too long
@@ -263,16 +265,19 @@ class SGBN(NetworkEstimator):
         most = self._most_parents(moments)
         candidates = allowed
         if SCREENED <= moments.m <= moments.n:
-            candidates = _partly_correlated(precision, moments.n)[here] | required
+            candidates = partly_correlated(precision, moments.n, CANDIDATE_Z)[here] | required
+        tucks = TUCKS[moments.m > TOO_MANY]
+        if moments.m > MANY and moments.n >= PLENTIFUL * moments.m and not is_equal:
+            tucks = min(tucks, ROUGH_TUCKS)
+            starts = [_rough_order(R, order, allowed, required) for order in starts]
+            candidates = partly_correlated(precision, moments.n, ROUGH_Z)[here] | required
 
         def search(weight: Array) -> Found:
             return search_among_candidates(
                 lambda mask: make_trees(R, weight, price, is_equal, most, mask, required),
                 candidates,
                 allowed,
-                lambda trees, orders: search_order(
-                    trees, orders, n_kicks, rng, TUCK_DEPTH, TUCKS[moments.m > TOO_MANY]
-                ),
+                lambda trees, orders: search_order(trees, orders, n_kicks, rng, TUCK_DEPTH, tucks),
                 starts,
             )
 
@@ -319,24 +324,16 @@ def ebic_prices(n: int, m: int, gamma: float) -> Array:
     return k * np.log(n) + 2 * gamma * choices
 
 
-def inverse_correlation(R: Array, n: int) -> Array:
-    """Inverse of the correlation matrix, with a ridge where n is not well above m."""
+def _rough_order(
+    R: Array, order: Order, allowed: NDArray[np.bool_], required: NDArray[np.bool_]
+) -> Order:
+    """Improve an order by moves, as if there were few samples: strong dependences alone count."""
     m = len(R)
-    ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
-    cholesky, invert = get_lapack_funcs(("potrf", "potri"), (R,))
-    with one_blas_thread():
-        factor, failed = cholesky(R + ridge * np.eye(m), lower=1)
-        if failed:  # exact copies of a column
-            factor, _ = cholesky(R + SMALLEST_RIDGE * np.eye(m), lower=1)
-        inverse: Array = np.tril(invert(factor, lower=1)[0])
-    return inverse + np.tril(inverse, -1).T
-
-
-def _partly_correlated(precision: Array, n: int) -> NDArray[np.bool_]:
-    """Pairs whose partial correlation given all others is more than `CANDIDATE_Z` by chance."""
-    scale = np.diag(precision)
-    found: NDArray[np.bool_] = np.square(precision) > CANDIDATE_Z**2 / n * np.outer(scale, scale)
-    return found
+    n = ROUGH * m
+    price = ebic_prices(n, m, default_gamma(n))
+    most = min(n // SAMPLES_A_PARENT, MOST_PARENTS, m - 1)
+    trees = make_trees(R, np.full(m, float(n)), price, False, most, allowed, required)
+    return search_order(trees, [order], 0, np.random.RandomState(0), 0, 0).order
 
 
 def _search_with_common_variance(

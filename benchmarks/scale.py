@@ -1,0 +1,320 @@
+"""A cost model of fits, permutations and half samples, and a plan for 40,000 x 1,000 from it.
+
+    python benchmarks/scale.py     # writes benchmarks/results/scale.json and .md
+
+Sizes that were measured are kept in ``--points`` (scale-points.jsonl), and not measured again.
+
+CPU seconds on one thread, medians of three where one takes less than a second. A quarter of the
+sizes is held out of the model. The plan's schedule is run at a thousandth and a hundredth of its
+time on a Dask cluster of threads (the extra `scale`), through the code that a real run takes.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from output import RESULTS, write
+from scale_report import lines_of
+from scipy.optimize import least_squares
+
+from sgbn import SGBN, random_dag, simulate_sem
+from sgbn.inference.difference_fit import problem_of
+from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.differences import A_TASK, _permute
+from sgbn.inference.half_samples import learn_pair
+from sgbn.inference.rows import read_rows
+from sgbn.runs import cluster, on_dask, parallel
+from sgbn.runs.calls import packed
+from sgbn.runs.files import write_result
+
+SEED, REPEATS, SHORT = 8, 3, 1.0
+SIZES = [(m, n, d) for m in (50, 100, 200, 400) for n in (200, 1000, 4000, 16_000) for d in (2, 4)]
+SIZES = [size for size in SIZES if size[:2] != (400, 16_000)]
+SIZES += [(1000, 2000, 2), (1000, 8000, 2)]
+PRODUCTS = {"fit": 1.0, "permutation": 2.0, "half sample": 0.5}  # X'X that each holds
+LARGE = {"n": 40_000, "m": 1000, "degree": 3, "permutations": 100_000, "workers": 64}
+FASTER = (1000, 100)  # times as fast as the real schedule
+MEGA = 1e6
+
+
+def simulate(m, n, degree, sim=0):
+    rng = np.random.default_rng([SEED, m, n, degree, sim])
+    X, _ = simulate_sem(random_dag(m, float(degree), rng), n, noise="unequal", random_state=rng)
+    return X
+
+
+def cpu(work):
+    """Median CPU seconds of work, and what it gave."""
+    found = []
+    while len(found) < (REPEATS if not found or found[0] < SHORT else 1):
+        begin = time.process_time()
+        result = work()
+        found.append(time.process_time() - begin)
+    return median(found), result
+
+
+def make_problem(X):
+    data = read_group_data(X, np.arange(len(X)) % 2, None, None, None)
+    return problem_of(data, SGBN(n_kicks=0), True, "two-sided")
+
+
+def measure(m, n, degree):
+    """CPU seconds of each kind of work at one size, and bytes of a permutation task."""
+    X = simulate(m, n, degree)
+    learner = SGBN(n_kicks=0)
+    gram, _ = cpu(lambda: X.T @ X)
+    fit, learned = cpu(lambda: SGBN(n_kicks=0).fit(X))
+    pair, _ = cpu(lambda: learn_pair(read_rows(X), learner, 0, 0))
+    problem = make_problem(X)
+    permutation, part = cpu(lambda: _permute(problem, (0, 0), 2))
+    return {
+        **{"m": m, "n": n, "degree": degree, "edges": int(learned.network_.n_edges)},
+        **{"X'X": gram, "fit": fit, "half sample": pair / 2, "permutation": permutation / 2},
+        "tested edges": len(part["tests"]) / 2,
+        "shared bytes": len(packed(problem)),
+    }
+
+
+def measure_all(kept):
+    """Measure all sizes that a file does not hold yet, and keep each in it, a line of JSON each."""
+    runs = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    measure(30, 200, 2)  # compiles
+    done = {(run["m"], run["n"], run["degree"]) for run in runs}
+    for size in SIZES:
+        if size not in done:
+            runs.append(measure(*size))
+            with kept.open("a") as stream:
+                stream.write(json.dumps(runs[-1]) + "\n")
+    return runs
+
+
+def predicted(coefficients, n, m, edges):
+    """Seconds: a product of the table with itself, and a power of n, m and edges a variable."""
+    table, rest, by_n, by_m, by_degree = coefficients
+    degree = np.asarray(edges) / m
+    return np.exp(table) * n * m**2.0 + np.exp(rest) * n**by_n * m**by_m * degree**by_degree
+
+
+def fit_model(runs, work):
+    """Coefficients by least squares of logarithms; no work has less than its products X'X."""
+    n, m, edges, seconds = (
+        np.array([run[k] for run in runs], float) for k in ("n", "m", "edges", work)
+    )
+    if work == "X'X":
+        return [float(np.log(seconds / (n * m**2)).mean()), -99.0, 0.0, 0.0, 0.0]
+    product = fit_model(runs, "X'X")[0]
+    least = product + np.log(PRODUCTS[work])
+    found = least_squares(
+        lambda c: np.log(predicted(c, n, m, edges) / seconds),
+        [least + 1.0, -14.0, 0.3, 1.5, 1.5],
+        bounds=([least, -40.0, 0.0, 0.0, 0.0], [-10.0, 0.0, 2.0, 4.0, 4.0]),
+        loss="soft_l1",
+        f_scale=0.2,
+    )
+    return [round(float(c), 4) for c in found.x]
+
+
+def make_model(runs):
+    """Work -> coefficients, and relative errors at sizes that were and were not seen."""
+    seen = [run for k, run in enumerate(runs) if k % 4 != 2]
+    unseen = [run for k, run in enumerate(runs) if k % 4 == 2]
+    model = {}
+    for work in ("X'X", *PRODUCTS):
+        own = fit_model(seen, work)
+        errors = {
+            name: [
+                float(predicted(own, run["n"], run["m"], run["edges"]) / run[work] - 1)
+                for run in part
+            ]
+            for name, part in (("seen", seen), ("unseen", unseen))
+        }
+        model[work] = {"coefficients": own, **errors}
+    return model
+
+
+def forty_thousand(sims=3):
+    """SGBN on 40,000 x 200 against X'X and 1.5 times its fit of 1,000 rows of the same table."""
+    found = []
+    for sim in range(sims):
+        X = simulate(200, 40_000, 4, sim)
+        small = X[:1000]
+        SGBN().fit(X)  # warm
+        gram, _ = cpu(partial(np.matmul, X.T, X))
+        few, of_few = cpu(partial(SGBN().fit, small))
+        all_rows, of_all = cpu(partial(SGBN().fit, X))
+        edges = [learner.network_.n_edges for learner in (of_few, of_all)]
+        found.append(
+            {
+                **{"X'X": gram, "fit of 1,000": few, "fit of 40,000": all_rows},
+                **{"edges of 1,000": edges[0], "edges of 40,000": edges[1]},
+                "share of the goal": all_rows / (gram + 1.5 * few),
+            }
+        )
+    return found
+
+
+def in_process(*arguments):
+    """Read what another process of this script prints, as JSON."""
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_memory():
+    """Highest resident memory of this process, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def large_run(path):
+    """Run the order search and two permutations at the size of the plan, in this process."""
+    X = np.load(path)
+    begin = time.process_time()
+    problem = make_problem(X)
+    search = time.process_time() - begin
+    del X
+    begin = time.process_time()
+    part = _permute(problem, (0, 0), 2)
+    seconds = (time.process_time() - begin) / 2
+    arguments = {"seed": (0, 1), "count": A_TASK}
+    per_task = {
+        name: np.resize(own, len(own) * A_TASK // 2) for name, own in part.items() if own.ndim == 1
+    }
+    per_task["sums"] = np.resize(part["sums"], (A_TASK, part["sums"].shape[1]))
+    file = Path(path).with_name("task.npz")
+    write_result(file, per_task)
+    return {
+        **{"search": search, "permutation": seconds, "peak bytes": peak_memory()},
+        **{"tested edges": len(part["tests"]) / 2, "edges": int(problem.shared.pooled.sum())},
+        **{"shared bytes": len(packed(problem)), "argument bytes": len(packed(arguments))},
+        **{"result bytes": len(packed(per_task)), "file bytes": file.stat().st_size},
+        "dask": large_on_dask(problem),
+    }
+
+
+def large_on_dask(problem):
+    """Run two permutations on a Dask worker process: seconds, and highest memory."""
+    from distributed import Client
+
+    settings = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0}
+    with Client(**settings, dashboard_address=None) as client, on_dask(client):
+        begin = time.perf_counter()
+        parallel(partial(_one_permutation, problem), range(2))
+        seconds = time.perf_counter() - begin
+        worker = next(iter(client.run(peak_memory).values()))
+    return {"wall": seconds, "worker peak bytes": worker, "client peak bytes": peak_memory()}
+
+
+def _one_permutation(problem, k):
+    begin = time.process_time()
+    _permute(problem, (0, k), 1)
+    return time.process_time() - begin
+
+
+def schedule(task_seconds, n_tasks, workers, batch_seconds):
+    """Seconds that sleeping tasks take on a Dask cluster of threads, through `parallel`."""
+    from distributed import Client
+
+    usual = cluster.BATCH_SECONDS
+    cluster.BATCH_SECONDS = batch_seconds
+    try:
+        with (
+            Client(
+                n_workers=workers // 16,
+                threads_per_worker=16,
+                processes=False,
+                dashboard_address=None,
+            ) as client,
+            on_dask(client),
+        ):
+            begin = time.perf_counter()
+            parallel(time.sleep, [task_seconds] * n_tasks)
+            return time.perf_counter() - begin
+    finally:
+        cluster.BATCH_SECONDS = usual
+
+
+def plan(model, large):
+    """Cores, hours and bytes of the plan, from the model and the measured task."""
+    n, m, edges = LARGE["n"], LARGE["m"], large["edges_fit"]
+    second = float(predicted(model["permutation"]["coefficients"], n, m, edges))
+    tasks = -(-LARGE["permutations"] // A_TASK)
+    rounds = -(-tasks // LARGE["workers"])
+    return {
+        "predicted permutation": second,
+        "predicted fit": float(predicted(model["fit"]["coefficients"], n, m, edges)),
+        "task": A_TASK * second,
+        "tasks": tasks,
+        "core hours": LARGE["permutations"] * second / 3600,
+        "hours": rounds * A_TASK * second / 3600,
+        "network bytes": LARGE["workers"] * large["shared bytes"]
+        + tasks * (large["argument bytes"] + large["result bytes"]),
+        "checkpoint bytes": tasks * large["file bytes"],
+    }
+
+
+def simulate_plan(planned):
+    n_tasks, workers = planned["tasks"], LARGE["workers"]
+    empty = schedule(0.0, n_tasks, workers, 0.0)
+    found = []
+    for faster in FASTER:
+        makespan = schedule(
+            planned["task"] / faster, n_tasks, workers, cluster.BATCH_SECONDS / faster
+        )
+        predicted = planned["hours"] * 3600 / faster
+        found.append({"faster": faster, "predicted": predicted, "makespan": makespan})
+    return {"tasks a second": n_tasks / empty, "runs": found}
+
+
+def measure_large():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.npy"
+        X = simulate(LARGE["m"], LARGE["n"], LARGE["degree"])
+        np.save(path, X)
+        del X
+        return in_process("--large", str(path))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--large", help=argparse.SUPPRESS)
+    parser.add_argument("--again", action="store_true", help="40,000 x 200 and the model anew")
+    parser.add_argument("--points", type=Path, default=Path("scale-points.jsonl"))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.large:
+        print(json.dumps(large_run(arguments.large)))
+        return
+    if arguments.again:
+        results = json.loads((RESULTS / "scale.json").read_text())
+        results["model"] = make_model(results["runs"])
+        results["goal"] = forty_thousand()
+        results["plan"] = plan(results["model"], results["large"])
+        write(RESULTS, "scale", results, lines_of(results))
+        return
+    runs = measure_all(arguments.points)
+    model = make_model(runs)
+    goal = forty_thousand()
+    large = measure_large()
+    large["edges_fit"] = round(LARGE["m"] * LARGE["degree"] / 2)
+    planned = plan(model, large)
+    results = {"seed": SEED, "model": model, "goal": goal, "large": large, "plan": planned}
+    results |= {"schedule": simulate_plan(planned), "settings": LARGE, "runs": runs}
+    write(RESULTS, "scale", results, lines_of(results))
+
+
+if __name__ == "__main__":
+    main()
