@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,37 @@ from sgbn.graph import random_dag
 settings.register_profile("sgbn", deadline=None, derandomize="CI" in os.environ)
 settings.register_profile("long", deadline=None, max_examples=3000)  # .ci/long
 settings.load_profile("sgbn")
+
+ADDRESSED = ("socket.connect", "socket.sendto", "socket.sendmsg")
+LOOKED_UP = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+# what names of this machine begin with
+LOCAL = ("localhost", "127.", "::1", "0.0.0.0", socket.gethostname())
+tried = []  # addresses elsewhere that this process wanted to reach
+
+
+def refuse_the_network(event, arguments):
+    """Audit hook that keeps all of Python within this machine; processes that it starts are not."""
+    if event in ADDRESSED and isinstance(arguments[1], tuple):  # text is a socket in the files
+        host = arguments[1][0]
+    elif event in LOOKED_UP:
+        host = arguments[0]
+    else:
+        return
+    name = host.decode() if isinstance(host, bytes) else str(host or "localhost")
+    if not name.startswith(LOCAL):
+        tried.append(name)
+        raise AssertionError(f"a test wanted to reach {name} ({event}): no test may need a network")
+
+
+sys.addaudithook(refuse_the_network)
+
+
+@pytest.fixture(autouse=True)
+def refused():
+    """Hosts elsewhere that a test wanted to reach; it fails even if it went on without them."""
+    tried.clear()
+    yield tried
+    assert not tried
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +80,26 @@ def simulate():
         return simulate_sem(random_dag(m, degree, rng), n, noise=noise, random_state=rng)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def dask_client(tmp_path_factory):
+    """Client of a cluster of 4 worker processes; it gives a task up when two died with it."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    options = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.profile.enabled": False,
+    }
+    with (
+        dask.config.set(options),
+        distributed.LocalCluster(
+            n_workers=4,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

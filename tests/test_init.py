@@ -11,6 +11,13 @@ def test_every_public_name_loads(name):
     assert getattr(sgbn, name) is not None
 
 
+@pytest.mark.parametrize("part", ["inference", "runs", "viz"])
+def test_parts_are_loaded_when_they_are_asked_for(part):
+    program = f"import sgbn; print(sgbn.{part}.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == f"sgbn.{part}"
+
+
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'ORSBGN'"):
         sgbn.ORSBGN  # noqa: B018

@@ -153,9 +153,14 @@ if TYPE_CHECKING:
     from sgbn.structure.baselines import TCbw as TCbw
 
 
+_PARTS = ("comparison", "datasets", "graph", "inference", "io", "quality", "report", "runs", "viz")
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name in _PARTS:
+        return import_module(f"sgbn.{name}")
     raise AttributeError(f"module 'sgbn' has no attribute {name!r}")
 
 

@@ -1,6 +1,19 @@
+from dataclasses import replace
+
 import pandas as pd
 
-from sgbn.cli import main
+from sgbn.cli import demo, main
+from sgbn.comparison import Settings, compare
+
+
+def test_a_demo_too_small_for_tests_says_so(tmp_path, capsys, monkeypatch):
+    def networks_alone(cohort, *_):
+        comparison = compare(cohort, Settings.networks_only())
+        return replace(comparison, skipped={"differences": "there are too few subjects."})
+
+    monkeypatch.setattr(demo, "compare_and_write", networks_alone)
+    assert main(["demo", "--out", str(tmp_path), "--subjects", "20"]) == 0
+    assert "The differences were not tested: there are too few" in capsys.readouterr().out
 
 
 def test_the_demo_compares_with_the_truth(tmp_path, capsys):

@@ -52,6 +52,7 @@ def kill_after(words, folder, seconds):
 def files_of(folder):
     """Path -> bytes of what a comparison wrote; its report says how long each step took."""
     paths = [path for name in COMPARED for path in (folder / name).rglob("*")]
+    paths.append(folder / "model.sgbn")
     return {path.relative_to(folder): path.read_bytes() for path in paths if path.is_file()}
 
 
@@ -70,7 +71,7 @@ def command(request, tmp_path):
         table = tmp_path / "table.csv"
         write_table(simulate_cohort(40, regions=8), table)
         words = ["compare", str(table), "--group", "group", "--quick", "--permutations", "199"]
-        return [*words, "--folds", "3", "--workers", "2"], files_of
+        return [*words, "--folds", "3", "--model", "--workers", "2"], files_of
     few = ["--networks", "Chain", "--simulations", "2", "--workers", "2"]
     return ["reproduce", "exp2", *few], results_of
 

@@ -98,6 +98,19 @@ def test_missing_columns_are_named(predict, table):
     assert "Age_years" in err
 
 
+@pytest.mark.parametrize("column", ["scanner", "site"])
+def test_the_column_of_sites_is_found_as_training_or_the_model_call_it(
+    predict, table, model, monkeypatch, column
+):
+    _, expected, _ = predict(table, *SITE)
+    monkeypatch.setattr(model, "site_column_", "scanner", raising=False)
+    assert predict(table.rename(columns={"scanner": column})) == (0, expected, "")
+    code, _, err = predict(table.rename(columns={"scanner": "place"}))
+    assert code == 1
+    assert "lacks 1 of the 8 columns" in err
+    assert "'scanner'" in err
+
+
 def test_a_new_site_is_warned_of(predict, table):
     other = table.assign(scanner="new")
     code, out, err = predict(other, *SITE)

@@ -1,9 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
 
 from sgbn import ORSGBN, SGBN, Cohort, DataWarning, InputError, StudyError, simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
+from sgbn.runs import ClusterWarning
 
 NETWORKS = Settings.networks_only()
 FEW = Settings(
@@ -39,6 +42,21 @@ def test_any_learner_and_any_number_of_processes(cohort):
     two = compare(cohort, learner=ORSGBN(0.1), n_jobs=2)
     for group in cohort.groups:
         assert np.array_equal(one.learners[group].coef_, two.learners[group].coef_)
+
+
+def test_warnings_of_the_cluster_are_given_at_once_and_others_at_the_end(cohort):
+    at_once = []
+
+    def on_step(_):
+        warnings.warn("no worker", ClusterWarning, stacklevel=1)
+        warnings.warn("a gap", DataWarning, stacklevel=1)
+        at_once.extend(str(one.message) for one in caught)
+
+    with warnings.catch_warnings(record=True) as caught:
+        found = compare(cohort, on_step=on_step)
+    assert at_once == ["no worker"]
+    assert [str(one.message) for one in caught] == ["no worker", "a gap"]
+    assert found.warnings == ("a gap",)
 
 
 def unequal(n=(120, 80), seed=0):
@@ -146,8 +164,17 @@ def whole(cohort):
 def test_all_steps_are_done_and_timed(whole, cohort):
     assert not whole.skipped
     assert list(whole.seconds) == [
-        *("networks", "confidence", "differences", "refinements", "deviations", "accuracy"),
+        *(
+            "networks",
+            "confidence",
+            "differences",
+            "refinements",
+            "deviations",
+            "accuracy",
+            "model",
+        ),
     ]
+    assert whole.model.classes_.tolist() == ["control", "patient"]
     assert set(whole.confidence) == {"control", "patient"}
     assert whole.differences.n_permutations == 19
     assert list(whole.refinements) == ["CL-SGBN"]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
@@ -104,3 +106,19 @@ def test_the_model_is_the_analysis_that_is_cross_validated_on_all_subjects(cohor
     expected.fit(table, cohort.group)
     assert np.array_equal(model.predict_proba(table), expected.predict_proba(table))
     assert "select" in fit_model(cohort, Settings(select=5)).named_steps
+
+
+def test_a_model_that_was_fitted_is_not_fitted_again(cohort, tmp_path, monkeypatch):
+    table = cohort_table(cohort)
+    first = fit_model(cohort, FEW, folder=tmp_path).predict_proba(table)
+    monkeypatch.setattr(SGBNClassifierCV, "fit", None)
+    again = fit_model(cohort, FEW, folder=tmp_path)
+    assert np.array_equal(again.predict_proba(table), first)
+
+
+def test_the_model_knows_what_the_table_called_the_site(cohort, tmp_path):
+    for column in ("scanner", "machine"):
+        called = replace(cohort, provenance={"site_column": column})
+        assert fit_model(called, FEW, folder=tmp_path).site_column_ == column
+    called = replace(cohort, provenance={})
+    assert not hasattr(fit_model(called, FEW, folder=tmp_path), "site_column_")

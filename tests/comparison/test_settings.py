@@ -27,6 +27,13 @@ def test_quick_does_less_and_what_is_asked_for_goes_before():
     assert Settings.quick(n_permutations=5000).n_permutations == 5000
 
 
+def test_steps_are_those_that_are_asked_for():
+    assert len(Settings().steps) == 7
+    assert Settings.networks_only().steps == ("networks",)
+    assert Settings.quick().steps[-2:] == ("refinements", "accuracy")
+    assert "model" not in Settings(n_repeats=0).steps
+
+
 def test_the_reference_is_the_first_group_unless_named():
     assert Settings().with_reference(("a", "b")).reference == "a"
     assert Settings(reference="b").with_reference(("a", "b")).reference == "b"

@@ -1,6 +1,8 @@
 import os
 import signal
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 from sgbn import InputError, StudyError
 from sgbn.inference import edge_differences
-from sgbn.runs import cluster, on_dask, parallel, run_study
+from sgbn.runs import ClusterWarning, cluster, on_dask, parallel, run_study, study
 
 TASKS = {f"task{k}": {"seed": k} for k in range(40)}
 
@@ -42,6 +44,11 @@ def die_once(seed, marker):
         except FileExistsError:
             return draw(seed)
         os.kill(os.getpid(), signal.SIGKILL)
+    return draw(seed)
+
+
+def slow(seed):
+    time.sleep(0.05)
     return draw(seed)
 
 
@@ -100,6 +107,131 @@ def test_a_lost_worker_changes_nothing(dask_client, tmp_path):
     assert_same(found)
 
 
+@pytest.fixture
+def after_five_results(monkeypatch):
+    """Function that takes what is called when five results are written."""
+
+    def arrange(happen):
+        count = iter(range(100))
+
+        def write(path, result):
+            write_result(path, result)
+            if next(count) == 4:
+                happen()
+
+        monkeypatch.setattr(study, "write_result", write)
+
+    write_result = study.write_result
+    return arrange
+
+
+def test_four_processes_do_the_work(dask_client):
+    dask_client.wait_for_workers(4, timeout=60)
+    pids = set(dask_client.run(os.getpid).values())
+    assert len(pids - {os.getpid()}) == 4
+
+
+def test_a_worker_that_is_killed_from_outside_changes_nothing(
+    dask_client, tmp_path, after_five_results
+):
+    victim = min(dask_client.run(os.getpid).values())
+    after_five_results(lambda: os.kill(victim, signal.SIGKILL))
+    with on_dask(dask_client):
+        found = run_study(tmp_path, slow, TASKS, {}, progress=False)
+    assert_same(found)
+    dask_client.wait_for_workers(4, timeout=60)
+    assert victim not in dask_client.run(os.getpid).values()
+
+
+def test_a_lost_scheduler_is_said_and_another_one_goes_on(
+    frail_cluster, dask_client, tmp_path, after_five_results, caplog
+):
+    after_five_results(lambda: frail_cluster.kill("scheduler"))
+    with (
+        pytest.raises(StudyError, match=r"connection to the Dask scheduler was lost.*is not lost"),
+        on_dask(frail_cluster.address),
+    ):
+        run_study(tmp_path, slow, TASKS, {}, progress=False)
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]  # our words are enough
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+    assert 5 <= len(kept) < 40
+    with on_dask(dask_client):
+        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+@pytest.mark.parametrize("asked", ["nthreads", "submit"])
+def test_a_scheduler_that_is_lost_while_it_is_asked_is_said_too(dask_client, monkeypatch, asked):
+    def lose(client, *_, **__):
+        monkeypatch.setattr(client, "status", "connecting")
+        raise OSError("no answer")
+
+    batches = cluster._Batches(dask_client, draw, [1])
+    monkeypatch.setattr(cluster, "_Batches", lambda *_: batches)
+    monkeypatch.setattr(type(dask_client), asked, lose)
+    for _ in range(2):  # the second time it is known before it is asked
+        with pytest.raises(StudyError, match="connection to the Dask scheduler was lost"):
+            next(cluster.run_on(dask_client, draw, [1], ["task"]))
+
+
+def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
+    frail_cluster, tmp_path, after_five_results, monkeypatch
+):
+    said = []
+
+    def start_another(message, category):
+        said.append((message, category))
+        frail_cluster.start_worker()
+
+    monkeypatch.setattr(cluster, "ALONE_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "warn", start_another)
+    after_five_results(lambda: frail_cluster.kill("worker"))
+    with on_dask(frail_cluster.address):
+        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+    ((message, category),) = said
+    assert category is ClusterWarning
+    assert "no worker for 0.5 seconds, and tasks wait. Start one" in message
+    assert f"dask worker {frail_cluster.address}" in message
+
+
+JOBLIB = """
+import os, signal
+import dask, distributed, joblib
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with distributed.LocalCluster(1, **options) as cluster, distributed.Client(cluster):
+        print("begun", flush=True)
+        with joblib.parallel_config(backend="dask"):
+            joblib.Parallel()(joblib.delayed(die)(k) for k in range(2))
+"""
+
+
+def test_joblibs_own_way_to_dask_waits_without_end_for_a_task_that_kills(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "joblib_on_dask.py").write_text(JOBLIB)
+    process = subprocess.Popen(
+        [sys.executable, "joblib_on_dask.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that its workers are killed with it
+    )
+    try:
+        assert process.stdout.readline() == b"begun\n"
+        process.wait(6)  # ours gives up within a second or two
+    except subprocess.TimeoutExpired:
+        return
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    pytest.skip("this joblib gives such a task up: the reason for our own way has gone")
+
+
 def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_client, tmp_path):
     with (
         on_dask(dask_client),
@@ -112,11 +244,12 @@ def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_cli
 
 
 def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
+    dask_client.wait_for_workers(4, timeout=60)  # a test before it killed some
     shared = {"witness": Witness(tmp_path / "loads")}
     with on_dask(dask_client):
         found = run_study(None, draw_here, TASKS, {}, shared=shared, progress=False)
     loads = (tmp_path / "loads").read_text().split()
-    assert len(loads) == len(set(loads)) <= 2
+    assert len(loads) == len(set(loads)) <= 4
     assert os.getpid() not in {int(result["pid"]) for result in found.values()}
 
 

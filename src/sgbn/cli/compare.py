@@ -219,7 +219,7 @@ def compare_and_write(
     from sgbn.comparison.compare import STEPS
     from sgbn.report import write_comparison
 
-    numbers = {text: number for number, text in enumerate(STEPS.values(), start=1)}
+    numbers = {STEPS[name]: number for number, name in enumerate(settings.steps, start=1)}
     with workers(arguments) as n_jobs:
         comparison = compare(
             cohort,

@@ -82,6 +82,9 @@ def _print_recovery(cohort: SimulatedCohort, comparison: Comparison) -> None:
             f"{network.log_likelihood(fresh).mean():9.1f}"
         )
     table = tables.differences(comparison)
+    if "differences" in comparison.skipped:
+        print(f"  The differences were not tested: {comparison.skipped['differences']}")
+        return
     significant = table[table["q"] <= comparison.settings.level]
     print(
         f"  Of {len(significant)} edges found to differ {significant['true_change'].sum()} do in "

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.cross_validation import cross_validate
+from sgbn.comparison.cross_validation import cross_validate, fit_model
 from sgbn.comparison.preparation import digest, prepare, prepared_cohort
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
@@ -36,7 +37,7 @@ from sgbn.inference import (
     edge_differences,
 )
 from sgbn.quality import review
-from sgbn.runs import parallel, run_study
+from sgbn.runs import ClusterWarning, parallel, run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 
@@ -54,6 +55,7 @@ STEPS = {
     "refinements": "Discriminative refinement",
     "deviations": "Deviation of each subject",
     "accuracy": "Telling the groups apart, cross-validated",
+    "model": "The classifier, fitted to all subjects",
 }
 
 
@@ -171,6 +173,7 @@ def compare(
             deviations=_deviations(job, found.learners),
             accuracy=_accuracy(job),
         )
+        found = replace(found, model=_model(job, found.accuracy))
     return replace(
         found, skipped=job.skipped, seconds=job.seconds, warnings=tuple(dict.fromkeys(messages))
     )
@@ -186,7 +189,7 @@ def _networks(job: _Job) -> dict[str, NetworkEstimator]:
 
 def _confidence(job: _Job) -> dict[str, EdgeConfidence]:
     found: dict[str, EdgeConfidence] = {}
-    if not job.settings.n_pairs:
+    if "confidence" not in job.settings.steps:
         return found
     with job.step("confidence"):
         for number, group in enumerate(job.groups):
@@ -201,7 +204,7 @@ def _confidence(job: _Job) -> dict[str, EdgeConfidence]:
 
 
 def _differences(job: _Job) -> Differences | None:
-    if not job.settings.n_permutations:
+    if "differences" not in job.settings.steps:
         return None
     with job.step("differences"):
         return edge_differences(
@@ -217,7 +220,7 @@ def _differences(job: _Job) -> Differences | None:
 
 def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
-    if not job.settings.refinements:
+    if "refinements" not in job.settings.steps:
         return found
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
@@ -235,7 +238,7 @@ def _refined(
 
 
 def _deviations(job: _Job, learners: Mapping[str, NetworkEstimator]) -> Deviations | None:
-    if not job.settings.deviations:
+    if "deviations" not in job.settings.steps:
         return None
     reference = job.groups[0]
     with job.step("deviations"):
@@ -260,10 +263,19 @@ def _merged(reference: Deviations, others: Deviations, own: NDArray[np.bool_]) -
 
 
 def _accuracy(job: _Job) -> Accuracy | None:
-    if not job.settings.n_repeats:
+    if "accuracy" not in job.settings.steps:
         return None
     with job.step("accuracy"):
         return cross_validate(job.cohort, job.settings, job.learner, **job.how("accuracy"))
+    return None
+
+
+def _model(job: _Job, accuracy: Accuracy | None) -> Pipeline | None:
+    """Fit the classifier to all subjects; not if it is unknown how well it does."""
+    if accuracy is None or "model" not in job.settings.steps:
+        return None
+    with job.step("model"):
+        return fit_model(job.cohort, job.settings, **job.how("model"))
     return None
 
 
@@ -316,9 +328,17 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
 def _recorded() -> Iterator[list[str]]:
     """Collect warnings; they are given again when all is done, each once."""
     messages: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, ClusterWarning):
+            show(message, category, *where, **more)  # at once: the run waits for somebody to act
+        else:
+            messages.append(str(message))
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = keep
         yield messages
-    messages += [str(one.message) for one in caught]
     for message in dict.fromkeys(messages):
         warn(message)

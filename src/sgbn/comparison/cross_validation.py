@@ -6,6 +6,7 @@ All methods are fitted in the same training parts, on the same subjects, by the 
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,7 +26,7 @@ from sgbn.comparison.preparation import digest
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
-from sgbn.io import cohort_table
+from sgbn.io import cohort_table, load, save
 from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, run_study
 from sgbn.structure import SGBN
@@ -86,7 +87,14 @@ def cross_validate(
     return _collected(labels, folds, methods, gammas, results)
 
 
-def fit_model(cohort: Cohort, settings: Settings) -> Pipeline:
+def fit_model(
+    cohort: Cohort,
+    settings: Settings,
+    *,
+    n_jobs: int | None = None,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> Pipeline:
     """Fit the first of the analyses that are cross-validated to all subjects.
 
     It is the one with `SGBNClassifierCV`, to classify subjects who are in no group yet; how well it
@@ -97,17 +105,39 @@ def fit_model(cohort: Cohort, settings: Settings) -> Pipeline:
     cohort : Cohort
         As reviewed.
     settings : Settings
+    n_jobs, folder, progress
+        As in `run_study`; there is one task.
 
     Returns
     -------
     Pipeline
-        From a table of covariates, site and regions to probabilities.
+        From a table of covariates, site and regions to probabilities. Its ``site_column_`` is what
+        the table that was read calls the site, where that is known.
     """
-    analysis = _methods(cohort, settings, None)[OURS]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted: Pipeline = analysis.fit(cohort_table(cohort), np.asarray(cohort.group))
+    described = {"select": settings.select, "seed": settings.seed, "data": digest(cohort)}
+    shared = {"cohort": cohort, "settings": settings}
+    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    results = run_study(folder, _fitted_file, {"model": {}}, described, shared=shared, **ways)
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "model"
+        path.write_bytes(results["model"]["content"].tobytes())
+        fitted: Pipeline = load(path)
+    if "site_column" in cohort.provenance:  # not of the task: the same data may be called otherwise
+        fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
     return fitted
+
+
+def _fitted_file(cohort: Cohort, settings: Settings) -> dict[str, Any]:
+    """Content of the file of a fitted model: a result of a task has numbers alone."""
+    analysis = _methods(cohort, settings, None)[OURS]()
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as place:
+        warnings.simplefilter("ignore")
+        try:
+            analysis.fit(cohort_table(cohort), np.asarray(cohort.group))
+        except ValueError as error:
+            raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
+        content = save(analysis, Path(place) / "model").read_bytes()
+    return {"content": np.frombuffer(content, np.uint8)}
 
 
 def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:

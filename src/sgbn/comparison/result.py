@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
@@ -39,6 +40,8 @@ class Comparison:
     refinements : mapping of name to structured ndarray
         How KL-, MM- and CL-SGBN move the weights to tell the groups apart, see `edge_changes`.
     accuracy : Accuracy or None
+    model : Pipeline or None
+        The first classifier, fitted to all subjects; see `fit_model`.
     deviations : Deviations or None
         Of every subject from the network of the reference, in the order of the cohort; those of the
         reference itself are cross-fitted.
@@ -58,6 +61,7 @@ class Comparison:
     differences: Differences | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     accuracy: Accuracy | None = None
+    model: Pipeline | None = None
     deviations: Deviations | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -68,6 +68,20 @@ class Settings:
                 near = did_you_mean(name, REFINEMENTS)
                 raise InputError(f"refinements has {name!r}, which is none. {near}")
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of the steps that are asked for, in their order."""
+        asked = {
+            "networks": True,
+            "confidence": self.n_pairs,
+            "differences": self.n_permutations,
+            "refinements": self.refinements,
+            "deviations": self.deviations,
+            "accuracy": self.n_repeats,
+            "model": self.model and self.n_repeats,
+        }
+        return tuple(name for name, wanted in asked.items() if wanted)
+
     @classmethod
     def networks_only(cls, **more: Any) -> Self:
         """Make settings that learn a network a group, and do nothing else."""

@@ -45,9 +45,9 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
 
     Attributes
     ----------
-    support_ : array of shape (n_features_in_,)
+    support_ : array of shape (columns of X,)
         Which columns are kept.
-    scores_ : array of shape (n_features_in_,), or None with `regions`
+    scores_ : array of shape (columns of X,), or None with `regions`
         F or absolute correlation; NaN for a constant region.
     n_features_in_, feature_names_in_
         Columns of X in `fit`.

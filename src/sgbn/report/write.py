@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
 
 from sgbn.comparison import Comparison, tables
-from sgbn.comparison.cross_validation import fit_model
 from sgbn.comparison.summary import summarise
 from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
@@ -67,8 +65,8 @@ def write_comparison(
     list of Path
         The files: ``report.html`` first; ``summary.txt``, ``tables/*.csv``, ``networks/*`` (CSV,
         GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*.svg`` and ``*.png``,
-        ``model.sgbn`` (the classifier, for ``sgbn predict``; it takes one more fit, and needs the
-        cross-validation) and ``about.json``, which says how they were made.
+        ``model.sgbn`` (the classifier, for ``sgbn predict``) and ``about.json``, which says how
+        they were made.
     """
     cohort, folder = comparison.cohort, Path(folder)
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
@@ -77,7 +75,6 @@ def write_comparison(
     drawn = Pictures(comparison)
     drawn.draw(KINDS, PIXELS_AN_INCH, n_jobs)
     page = render_report(comparison, command, config=config, pictures=drawn).encode()
-    model = _fitted_model(comparison)
     _clear(folder)  # not before all that can fail
     written = [_bytes(page, folder / REPORT)]
     if config:
@@ -85,8 +82,8 @@ def write_comparison(
     for write in (_write_summary, _write_tables, _write_networks):
         written += write(comparison, folder)
     written += _write_figures(drawn, folder)
-    if model is not None:
-        written.append(save(model, folder / MODEL))
+    if comparison.model is not None:
+        written.append(save(comparison.model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
     write_json(folder / ABOUT, _about(comparison, command) | {"files": names})
     return [*written, folder / ABOUT]
@@ -148,13 +145,6 @@ def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
         yield from export_network(
             learner, stem, comparison.cohort.atlas, more_edge_columns=_confidence(edges, group)
         )
-
-
-def _fitted_model(comparison: Comparison) -> Pipeline | None:
-    """Fit the classifier on all subjects; None if it is not known how well it does."""
-    if comparison.accuracy is None or not comparison.settings.model:
-        return None
-    return fit_model(comparison.cohort, comparison.settings)
 
 
 def _confidence(edges: pd.DataFrame, group: str) -> pd.DataFrame | None:

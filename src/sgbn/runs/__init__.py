@@ -7,7 +7,7 @@ workers of a Dask cluster. Results are the same to the bit: a task depends on it
 A worker holds what all tasks share once, and the arguments and results of the tasks that it runs.
 """
 
-from sgbn.runs.cluster import on_dask
+from sgbn.runs.cluster import ClusterWarning, on_dask
 from sgbn.runs.files import UNFINISHED, Arrays, read_result, write_atomically, write_json
 from sgbn.runs.provenance import versions
 from sgbn.runs.status import StudyStatus, find_studies, study_status
@@ -17,6 +17,7 @@ from sgbn.runs.tasks import n_processors, parallel
 __all__ = [
     "UNFINISHED",
     "Arrays",
+    "ClusterWarning",
     "Results",
     "StudyStatus",
     "find_studies",

@@ -8,10 +8,14 @@ arguments of a few batches a worker; a worker has the shared object once and two
 
 Dask blames all tasks that a worker has when it dies. A task that was blamed too often is therefore
 tried once more with nothing beside it before it is called the one that kills.
+
+Not joblib's Dask backend: with it a task that kills its worker each time is waited for without end
+(joblib 1.6; a test shows it).
 """
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 import warnings
@@ -32,8 +36,19 @@ GROWTH = 8  # a batch is at most so many times as large as one that was timed
 AHEAD = 2  # batches a thread that are submitted before they can run
 FEWEST_AHEAD = 8  # batches that are submitted while there are hardly any workers
 CONNECT_SECONDS = 10
+ALONE_SECONDS = 15  # without any worker, before that is said
+LOOK_SECONDS = 0.002  # between two looks for what is finished; a few batches are always ahead
+
+LOST = (
+    "the connection to the Dask scheduler was lost. What was finished and kept in a folder is not "
+    "lost: start the scheduler, then the same command, to go on."
+)
 
 _client: ContextVar[Any] = ContextVar("client", default=None)
+
+
+class ClusterWarning(UserWarning):
+    """The cluster needs a look while tasks run; it says nothing about the data or the results."""
 
 
 @contextmanager
@@ -58,7 +73,7 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     Examples
     --------
     >>> with sgbn.runs.on_dask("tcp://host:8786"):  # doctest: +SKIP
-    ...     differences = sgbn.edge_differences(X, groups)
+    ...     differences = sgbn.inference.edge_differences(X, groups)
     """
     distributed = _distributed()
     own = not isinstance(scheduler, distributed.Client)
@@ -72,7 +87,7 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
             _client.reset(token)
     finally:
         if own:
-            client.close()
+            _close(client)
 
 
 def active_client() -> Any:
@@ -84,6 +99,8 @@ def run_on(
     client: Any, function: Callable[[Any], Any], tasks: Sequence[Any], names: Sequence[str]
 ) -> Generator[tuple[int, Any], None, None]:
     """Numbers and results of tasks, as they are finished; see `sgbn.runs.tasks.run_tasks`."""
+    if client.status != "running":  # lost since the last tasks
+        raise StudyError(LOST)
     batches = _Batches(client, function, tasks)
     waiting, suspects = deque(range(len(tasks))), deque[int]()
     on_trial = False
@@ -103,6 +120,10 @@ def run_on(
             on_trial = False
             yield from zip(numbers, results, strict=False)
             waiting.extendleft(reversed(numbers[len(results) :]))  # after one that failed
+    except Exception as error:
+        if client.status == "running" or isinstance(error, StudyError):
+            raise
+        raise StudyError(LOST) from error  # whatever it was about to say to the scheduler
     finally:
         batches.cancel()
 
@@ -154,13 +175,11 @@ class _Batches:
         These are all, unless one failed, which is then tried alone and raises. None if workers died
         while they had this batch.
         """
+        self._wait()
         finished, outcome = next(self._completed)
         future, numbers = self.running.pop(finished.key)
         if future.status == "cancelled":
-            raise StudyError(
-                "the connection to the Dask scheduler was lost. What was finished and kept in a "
-                "folder is not lost: start the scheduler, then the same command, to go on."
-            )
+            raise StudyError(LOST)
         if future.status == "error":
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
@@ -178,6 +197,27 @@ class _Batches:
         if futures and self._client.status == "running":
             self._client.cancel(futures)
 
+    def _wait(self) -> None:
+        """Wait until a batch is finished; say so if there is no worker for long."""
+        alone_since = looked = time.monotonic()
+        while not self._completed.has_ready():
+            time.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            if now - looked < ALONE_SECONDS / 5:
+                continue
+            looked = now
+            if self._threads():
+                alone_since = now
+            elif now - alone_since >= ALONE_SECONDS:
+                alone_since = float("inf")  # once is enough
+                warn(_alone(self._client), ClusterWarning)
+
+    def _threads(self) -> int:
+        """Count the threads of all workers."""
+        if self._client.status != "running":  # it would be asked for half a minute
+            raise StudyError(LOST)
+        return sum(self._client.nthreads().values())
+
     def _adapt(self, tried: int, finished: int, seconds: float) -> None:
         """Choose the size of the next batches."""
         if finished < tried:
@@ -189,8 +229,8 @@ class _Batches:
     def _batches_ahead(self) -> int:
         """Batches that may be submitted; workers come and go, but not every moment."""
         if time.monotonic() - self._asked > 1:
-            threads = sum(self._client.nthreads().values())
-            self._ahead, self._asked = max(FEWEST_AHEAD, AHEAD * threads), time.monotonic()
+            ahead = max(FEWEST_AHEAD, AHEAD * self._threads())
+            self._ahead, self._asked = ahead, time.monotonic()
         return self._ahead
 
 
@@ -217,6 +257,15 @@ def _killer(what: str) -> str:
     )
 
 
+def _alone(client: Any) -> str:
+    address = client.scheduler.address
+    return (
+        f"the Dask cluster has had no worker for {ALONE_SECONDS:g} seconds, and tasks wait. Start "
+        f"one (dask worker {address}), and the run goes on. Or stop with Ctrl-C: what was finished "
+        "and kept in a folder is not lost."
+    )
+
+
 def _distributed() -> Any:
     try:
         return import_module("distributed")
@@ -235,6 +284,18 @@ def _connected(distributed: Any, address: Any) -> Any:
             f"no Dask scheduler answers at {address!r} ({error}). Give the address that it printed "
             "when it started, such as tcp://host:8786."
         ) from error
+
+
+def _close(client: Any) -> None:
+    """Close; that a scheduler is lost is said in our words, not by a traceback in the log."""
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    if client.status != "running":
+        log.setLevel(logging.CRITICAL)
+    try:
+        client.close()
+    finally:
+        log.setLevel(level)
 
 
 def _check_workers(client: Any) -> None:

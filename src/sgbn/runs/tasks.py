@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -22,6 +24,9 @@ from sgbn.runs.files import full_disk_named
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Finished = Generator[tuple[int, Result], None, None]
+
+WATCH = "sgbn-watch"  # thread of a worker
+ORPHAN_SECONDS = 1.0  # between two looks of a worker for the process that started it
 
 _held: dict[str, Any] = {}  # what this process last loaded for a run: file -> function
 
@@ -94,7 +99,8 @@ def _in_processes(
     function: Callable[[Task], Result], tasks: Sequence[Task], n_jobs: int | None
 ) -> Finished[Result]:
     with _file_of(function) as path:
-        jobs = (joblib.delayed(_call_from)(path, k, task) for k, task in enumerate(tasks))
+        owner = os.getpid()
+        jobs = (joblib.delayed(_call_from)(path, owner, k, task) for k, task in enumerate(tasks))
         pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
         try:
             with closing(pool(jobs)) as finished:
@@ -116,7 +122,7 @@ def _file_of(function: Callable[..., Any]) -> Iterator[str]:
     """Temporary file that workers load a function from, with all that it holds.
 
     It may hold the data of persons: no other user can read it, and loky's resource tracker removes
-    it even if this process is killed, as soon as the workers have gone.
+    it even if this process is killed, as soon as the workers have gone (see `_end_with`).
     """
     handle, path = tempfile.mkstemp(prefix="sgbn-")
     resource_tracker.register(path, "file")
@@ -130,10 +136,24 @@ def _file_of(function: Callable[..., Any]) -> Iterator[str]:
         _held.clear()  # threads of this process may have loaded it
 
 
-def _call_from(path: str, number: int, task: Any) -> tuple[int, Any]:
+def _call_from(path: str, owner: int, number: int, task: Any) -> tuple[int, Any]:
     """Give number and result of a task; the function is loaded once a process."""
     function = _held.get(path)
     if function is None:
         _held.clear()
         function = _held[path] = unpacked(Path(path).read_bytes())
+        _end_with(owner)
     return number, call_in_worker(function, task)
+
+
+def _end_with(owner: int) -> None:
+    """End this process when the one that started it is killed; idle ones would wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(ORPHAN_SECONDS)
+        os._exit(1)
+
+    known = any(thread.name == WATCH for thread in threading.enumerate())
+    if os.getppid() == owner and not known:  # not in threads of the owner itself
+        threading.Thread(target=watch, name=WATCH, daemon=True).start()

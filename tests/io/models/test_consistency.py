@@ -91,6 +91,13 @@ def test_a_pipeline_has_steps(analysis, steps):
         check_object("Pipeline", made)
 
 
+def test_the_column_of_sites_of_a_pipeline_is_a_name(analysis):
+    made = clone(analysis)
+    made.site_column_ = ["scanner"]
+    with pytest.raises(InputError, match="column of sites"):
+        check_object("Pipeline", made)
+
+
 def test_a_pipeline_has_no_cache(analysis):
     made = clone(analysis)
     made.memory = "folder"

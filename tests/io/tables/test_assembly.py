@@ -79,6 +79,12 @@ def test_marks_for_missing_labels_are_refused_in_every_role(role):
         assemble(made, Options.of(**{role: "dx"}))
 
 
+def test_the_column_of_the_sites_is_in_the_provenance():
+    made = table(4, scanner=["a", "b", "b", "a"])
+    assert assemble(made, Options.of(site="scanner")).provenance["site_column"] == "scanner"
+    assert "site_column" not in assemble(made, Options.of(covariates="scanner")).provenance
+
+
 def test_groups_may_leave_out_what_looks_like_missing():
     made = table(4, dx=["a", "b", "-999", "a"])
     assert assemble(made, Options.of(group="dx", groups=["a", "b"])).provenance["left_out"] == {

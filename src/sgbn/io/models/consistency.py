@@ -88,6 +88,8 @@ def _check_pipeline(made: Any) -> None:
     pairs = [step for step in steps if isinstance(step, tuple) and len(step) == 2]
     whole = bool(steps) and len(pairs) == len(steps)
     _check(whole and all(isinstance(one, str) for one, _ in pairs), "a Pipeline has no steps")
+    site = getattr(made, "site_column_", None)
+    _check(site is None or isinstance(site, str), "the column of sites of a Pipeline has no name")
     for one, step in pairs:
         name = name_of(step)
         found = name is not None and is_estimator(name)

@@ -33,6 +33,8 @@ class Inputs:
         All of them, in their order.
     covariates : tuple of str
     site : str or None
+    site_column : str or None
+        What the table of training called the site, where that is known.
     levels : dict of str to tuple
         Of the covariates that are categories, and of the site: what training had.
     """
@@ -41,6 +43,7 @@ class Inputs:
     covariates: tuple[str, ...]
     site: str | None
     levels: dict[str, tuple[Any, ...]]
+    site_column: str | None = None
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -72,8 +75,13 @@ def inputs_of(model: Any) -> Inputs:
     ]
     sites = [step._site for step in named if step._site is not None]
     site = sites[0] if sites else None
-    levels = dict(_levels(named, site))
-    return Inputs(tuple(columns.tolist()), tuple(dict.fromkeys(covariates)), site, levels)
+    return Inputs(
+        tuple(columns.tolist()),
+        tuple(dict.fromkeys(covariates)),
+        site,
+        dict(_levels(named, site)),
+        getattr(model, "site_column_", None),
+    )
 
 
 def _steps(model: Any) -> list[Any]:
@@ -118,7 +126,8 @@ def read_inputs(
     source, id, participants, sheet, delimiter, decimal, missing
         As in `read_table`.
     site : str, optional
-        Column of the site, if the table calls it otherwise than the model does.
+        Column of the site, if the table calls it otherwise than the model and the table that it was
+        fitted on.
 
     Returns
     -------
@@ -128,22 +137,34 @@ def read_inputs(
     inputs = inputs_of(model)
     if site is not None and inputs.site is None:
         raise InputError(f"the model knows no sites: leave out site={site!r} (--site).")
-    options = Options.of(
-        id=id,
-        covariates=inputs.covariates,
-        site=site if site is not None else inputs.site,
-        regions=inputs.regions,
-        missing=missing,
-    )
-    table = load_table(
-        source,
-        partial(read_as_text, options),
-        sheet=sheet,
-        delimiter=delimiter,
-        decimal=decimal,
-    )
+
+    def read(column: str | None) -> tuple[RawTable, Options]:
+        options = Options.of(
+            id=id,
+            covariates=inputs.covariates,
+            site=column,
+            regions=inputs.regions,
+            missing=missing,
+        )
+        as_text = partial(read_as_text, options)
+        table = load_table(source, as_text, sheet=sheet, delimiter=delimiter, decimal=decimal)
+        return table, options
+
+    table, options = read(site or inputs.site_column or inputs.site)
+    if site is None and _is_called_as_in_the_model(table, inputs):
+        table, options = read(inputs.site)  # read anew: labels of a site are text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants), inputs)
+
+
+def _is_called_as_in_the_model(table: RawTable, inputs: Inputs) -> bool:
+    """Whether a table calls the site as the model does, and not as the table of training did."""
+    return (
+        inputs.site is not None
+        and inputs.site_column not in (None, inputs.site)
+        and find_column(table.columns, str(inputs.site_column)) is None
+        and find_column(table.columns, inputs.site) is not None
+    )
 
 
 def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bool) -> None:

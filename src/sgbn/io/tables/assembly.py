@@ -83,6 +83,7 @@ def assemble(
         **table.facts,
         "ids": "row numbers" if own is None else own,
         "left_out": left_out,
+        **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
     }
     return Cohort(

@@ -1,0 +1,65 @@
+"""Commands give the same files on a Dask cluster as in one process."""
+
+import nibabel as nib
+import numpy as np
+
+from sgbn import Cohort, simulate_cohort, write_table
+from sgbn.cli import main
+
+OF_ONE_RUN = ("report.html", "about.json")  # they say how long steps took, and what was typed
+
+
+def files_of(folder):
+    """Path -> bytes of what a command wrote, but for what differs between any two runs."""
+    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    return {
+        name: path.read_bytes()
+        for name, path in files.items()
+        if name not in OF_ONE_RUN and not name.startswith("work/")
+    }
+
+
+def run_both(words, folder, client):
+    """Files of a command in one process, and on the cluster."""
+    found = []
+    for name, ways in {
+        "here": ["--workers", "1"],
+        "there": ["--dask", client.scheduler.address],
+    }.items():
+        assert main([*map(str, words), "--out", str(folder / name), *ways]) == 0
+        found.append(files_of(folder / name))
+    return found
+
+
+def differing(here, there):
+    return [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
+
+
+def test_compare(dask_client, tmp_path, monkeypatch):
+    monkeypatch.setattr("sgbn.report.write.PIXELS_AN_INCH", 30)  # most of the time is drawing
+    table = tmp_path / "table.csv"
+    drawn = simulate_cohort(30, regions=6)
+    write_table(Cohort(drawn.values, list("abcdef"), drawn.ids, group=drawn.group), table)
+    few = ["--permutations", "39", "--half-samples", "3", "--folds", "2"]
+    more = ["--refinements", "KL-SGBN", "--model"]
+    words = ["compare", table, "--group", "group", "--regions", "all", "--quick", *few, *more]
+    here, there = run_both(words, tmp_path, dask_client)
+    assert {"model.sgbn", "summary.txt", "config.toml", "tables/differences.csv"} <= set(here)
+    for kind in ("networks/", "figures/", "tables/"):
+        assert any(name.startswith(kind) for name in here)
+    assert differing(here, there) == []
+
+
+def test_extract(dask_client, tmp_path):
+    labels = np.repeat([1.0, 2.0], 108).reshape(6, 6, 6)
+    rng = np.random.default_rng(0)
+    images = {"atlas": labels} | {f"sub-{k}": 1 + 0.1 * rng.random((6, 6, 6)) for k in range(4)}
+    for name, data in images.items():
+        nib.save(nib.Nifti1Image(data.astype(np.float32), np.eye(4)), tmp_path / f"{name}.nii")
+    (tmp_path / "atlas.csv").write_text("index,name\n1,one\n2,two\n")
+    atlas = ["--atlas", tmp_path / "atlas.nii", "--labels", tmp_path / "atlas.csv"]
+    words = ["extract", tmp_path / "sub-*.nii", *atlas]
+    here, there = run_both(words, tmp_path, dask_client)
+    assert {"regions.csv", "quality.png", "quality_subjects.csv"} <= set(here)
+    of_one_run = {name for name in here if name.startswith("images/")}  # these name the command
+    assert set(differing(here, there)) <= of_one_run
