@@ -1,0 +1,76 @@
+"""
+From FreeSurfer's tables
+========================
+
+``aparcstats2table`` and ``asegstats2table`` write one table a hemisphere and one of the volumes
+below the cortex. ``read_freesurfer`` joins them by subject, with the table of participants.
+"""
+
+# %%
+# The tables
+# ----------
+# We make tables of the shape that FreeSurfer writes: the first column has the subjects, under a
+# title of its own, and totals such as the mean thickness stand at the end.
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import sgbn
+from sgbn.viz import plot_glass_brain
+
+folder = Path(tempfile.mkdtemp())
+atlas = sgbn.load_atlas("desikan_killiany")
+cortex = [r.name for r in atlas.regions if r.lobe in ("temporal", "parietal", "cingulate")]
+truth = sgbn.simulate_cohort(120, atlas=atlas, regions=cortex, differ="edges")
+mm = 2.5 + 0.15 * (truth.values - truth.values.mean(axis=0)) / truth.values.std(axis=0)
+ids = [f"sub-{k:03d}" for k in range(len(truth))]
+print(truth.regions[:4])
+
+for side in ("lh", "rh"):
+    columns = [k for k, place in enumerate(truth.places) if place.hemisphere == side[0].upper()]
+    table = pd.DataFrame({f"{side}.aparc.thickness": ids})
+    for k in columns:
+        plain = truth.regions[k].removeprefix(f"{side}_")
+        table[f"{side}_{plain}_thickness"] = mm[:, k].round(3)
+    table[f"{side}_MeanThickness_thickness"] = mm[:, columns].mean(axis=1).round(3)
+    table.to_csv(folder / f"{side}.thickness.txt", sep="\t", index=False)
+
+people = pd.DataFrame({"participant_id": ids, "diagnosis": truth.group})
+people.sample(frac=1, random_state=0).to_csv(folder / "participants.tsv", sep="\t", index=False)
+print((folder / "lh.thickness.txt").read_text().splitlines()[0][:90], "...")
+
+# %%
+# Read them
+# ---------
+# Rows may be in any order. The mean thickness is a total: it is left out, because it holds
+# all regions at once.
+
+cohort = sgbn.read_freesurfer(
+    folder / "lh.thickness.txt",
+    folder / "rh.thickness.txt",
+    participants=folder / "participants.tsv",
+    group="diagnosis",
+)
+print(cohort.summary())
+
+# %%
+# Each region has its place
+# -------------------------
+# The names were found in the Desikan-Killiany atlas, so that every region has a hemisphere, a lobe
+# and MNI coordinates.
+
+learner = sgbn.SGBN().fit(cohort.of_group("control"))
+places = np.array([[place.x, place.y, place.z] for place in cohort.places])
+fig = plt.figure(figsize=(10, 5.5))
+plot_glass_brain(
+    fig,
+    learner.coef_std_,
+    places,
+    reversible=learner.cpdag_ & learner.cpdag_.T,
+    title="Controls: cortical thickness, one network",
+)
+plt.show()
