@@ -4,10 +4,23 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from sgbn import Cohort, SGBNClassifierCV, cohort_table, make_analysis, simulate_cohort
-from sgbn.comparison import Settings
+from sgbn import (
+    Cohort,
+    SGBNClassifier,
+    SGBNClassifierCV,
+    cohort_table,
+    make_analysis,
+    simulate_cohort,
+)
+from sgbn.comparison import Settings, cross_validation
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.cross_validation import FIRST_PEER, PEERS, cross_validate, fit_model
+from sgbn.comparison.cross_validation import (
+    FIRST_PEER,
+    PEERS,
+    cross_validate,
+    fit_model,
+    largest_parts,
+)
 from sgbn.comparison.peers import COVARIATES_ALONE
 
 FEW = Settings(n_folds=3, n_repeats=2, peers=False)
@@ -122,3 +135,21 @@ def test_the_model_knows_what_the_table_called_the_site(cohort, tmp_path):
         assert fit_model(called, FEW, folder=tmp_path).site_column_ == column
     called = replace(cohort, provenance={})
     assert not hasattr(fit_model(called, FEW, folder=tmp_path), "site_column_")
+
+
+def test_explanations_of_some_rows_at_a_time_are_those_of_all(monkeypatch):
+    cohort = simulate_cohort(30, regions=6)
+    table = cohort_table(cohort)
+    classifier = SGBNClassifier(temperature=1.0).fit(table, cohort.group)
+    probabilities = classifier.predict_proba(table)
+    whole = largest_parts(classifier, table, probabilities)
+    found = classifier.explain(table)
+    assert np.allclose(
+        np.abs(whole["values"]).max(axis=1),
+        np.abs(np.hstack([found.own, found.edges])).max(axis=1),
+    )
+    monkeypatch.setattr(cross_validation, "A_BLOCK", 7)
+    parts = largest_parts(classifier, table, probabilities)
+    np.testing.assert_allclose(parts["values"], whole["values"], rtol=1e-12)
+    for name in ("sources", "targets", "likeliest"):
+        assert np.array_equal(parts[name], whole[name])

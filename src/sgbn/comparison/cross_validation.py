@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
 GAMMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.5)  # from dense to sparse networks
 SHOWN = 5  # parts of an explanation that are kept of each subject
+A_BLOCK = 32  # subjects that are explained at a time: each has a part for every edge
 
 
 def cross_validate(
@@ -231,8 +232,7 @@ def largest_parts(
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     sources = np.full((len(values), SHOWN), "", dtype=object)
     targets, parts = sources.copy(), np.zeros(sources.shape)
-    for pair in np.unique(likeliest, axis=0):
-        own = np.flatnonzero((likeliest == pair).all(axis=1))
+    for pair, own in _blocks_of_pairs(likeliest):
         of, against = classifier.classes_[pair]
         found = classifier.explain(values.iloc[own], of, against)
         names = [("", name) for name in found.names]
@@ -251,6 +251,14 @@ def largest_parts(
         "values": parts,
         "likeliest": likeliest,
     }
+
+
+def _blocks_of_pairs(likeliest: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """Give each pair of groups with some rows at a time for which it is the likeliest."""
+    for pair in np.unique(likeliest, axis=0):
+        rows = np.flatnonzero((likeliest == pair).all(axis=1))
+        for first in range(0, len(rows), A_BLOCK):
+            yield pair, rows[first : first + A_BLOCK]
 
 
 def _collected(
