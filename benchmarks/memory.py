@@ -96,7 +96,7 @@ def measure(options, path, folder, minutes):
     own = peaks.pop(process.pid)
     return {
         "options": options,
-        "minutes": minutes,
+        "minutes": round((time.monotonic() - begin) / 60, 1),
         "command_mb": round(own),
         "worker_mb": round(max(peaks.values(), default=0.0)),
         "at_once_mb": round(at_once),
@@ -106,20 +106,19 @@ def measure(options, path, folder, minutes):
 
 
 def lines_of(runs):
-    heads = ("options", "command", "largest worker", "all at once", "ended")
+    heads = ("options", "command", "largest worker", "all at once", "minutes", "ended")
     rows = [
         (
             f"`{run['options']}`",
             run["command_mb"],
             run["worker_mb"] or "-",
             run["at_once_mb"],
-            "yes"
-            if run["ended"]
-            else f"stopped after {run['minutes']:g} min, in step {run['last_step']}",
+            f"{run['minutes']:g}",
+            "yes" if run["ended"] else f"stopped in step {run['last_step']}",
         )
         for run in runs
     ]
-    goal = f"Goal: every process below {GOAL_MB:,} MB."
+    goal = f"Goal: below {GOAL_MB:,} MB."
     return [INTRODUCTION, "", *table(heads, rows), "", goal]
 
 

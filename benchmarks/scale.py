@@ -145,7 +145,7 @@ def make_model(runs):
     return model
 
 
-def forty_thousand(sims=3):
+def forty_thousand(sims=10):
     """SGBN on 40,000 x 200 against X'X and 1.5 times its fit of 1,000 rows of the same table."""
     found = []
     for sim in range(sims):
