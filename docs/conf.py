@@ -38,7 +38,7 @@ templates_path = ["_templates"]
 default_role = "py:obj"  # `name` in a docstring, see _ext/api_names.py
 nitpicky = True
 
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 

@@ -2,8 +2,9 @@
 Save, load and predict elsewhere
 ================================
 
-A fitted model is a file that holds numbers and names, and no code. It can be given to others: on
-another machine it gives the same probabilities, to the last bit.
+A fitted model is a file that holds numbers and names, and no code. It can be given to others. On
+one kind of machine, with the same versions, it gives the same probabilities to the last bit; on
+another kind they may differ in the last digits, because its linear algebra rounds differently.
 """
 
 # %%
@@ -32,7 +33,7 @@ print(f"{path.stat().st_size / 1024:.0f} kB")
 
 # %%
 # What is in it? Numbers and names as JSON, large arrays as npy files, and a checksum of each. No
-# row of a subject is kept.
+# row of a subject is kept (nearest neighbours as imputer would need them, and is the exception).
 
 with zipfile.ZipFile(path) as archive:
     print(archive.namelist())

@@ -89,11 +89,8 @@ def test_every_api_page_is_in_its_contents():
         ("(../benchmarks/results/exp1.md)", "(results/exp1.md)"),
         ("(../benchmarks/results/exp2_errors.png)", "(results/exp2_errors.png)"),
         ("(../benchmarks/results)", "(results/index.md)"),
-        ("(../examples/plot_data_csv.py)", "(gallery/plot_data_csv.rst)"),
-        ("(../examples)", "(gallery/index.rst)"),
-        ("(../README.md)", "(index.md)"),
         ("(../CHANGELOG.md)", "(changelog.md)"),
-        ("(../src/sgbn/atlases/README.md)", "(path:../src/sgbn/atlases/README.md)"),
+        ("(../docs/paper.md)", "(paper.md)"),
         ("(../src/sgbn/jit.py)", "(../src/sgbn/jit.py)"),
         ("(data.md#images)", "(data.md#images)"),
         ("(https://example.org/docs/x.md)", "(https://example.org/docs/x.md)"),
@@ -101,13 +98,7 @@ def test_every_api_page_is_in_its_contents():
 )
 def test_links_to_the_repository_are_turned_to_the_site(written, becomes):
     pytest.importorskip("sphinx")
-    assert extension("repository_links").rewritten("data", f"[x]{written}") == f"[x]{becomes}"
-
-
-def test_links_of_results_to_pages_are_turned():
-    pytest.importorskip("sphinx")
-    rewritten = extension("repository_links").rewritten
-    assert rewritten("results/exp1", "[x](../../docs/paper.md)") == "[x](../paper.md)"
+    assert extension("repository_links").rewritten(f"[x]{written}") == f"[x]{becomes}"
 
 
 def test_dead_links_and_pages_that_load_from_the_network_are_found(tmp_path):
@@ -130,7 +121,7 @@ def test_formulas_become_mathml_and_unknown_commands_are_errors():
     pytest.importorskip("ziamath")
     pytest.importorskip("sphinx")
     mathml = extension("mathml")
-    assert "<mtable" in mathml.mathml(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "block")
+    assert "<mfrac" in mathml.mathml(r"\frac{a}{b}", "block")
     assert 'rspace="0">max</mo>' in mathml.mathml(r"\max(0, x)", "inline")
     from sphinx.errors import SphinxError
 

@@ -4,7 +4,6 @@ The font for them, STIX Two Math, comes with ziamath and goes into the site (``F
 """
 
 import re
-from html import escape
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +11,6 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
-from sphinx.util.math import get_node_equation_number
 
 FONT = str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")
 THIN = "0.167em"
@@ -28,9 +26,8 @@ def _function(found: re.Match[str]) -> str:
 
 def mathml(latex: str, display: str) -> str:
     """Convert a formula."""
-    plain = latex.replace("{aligned}", "{align*}")
     try:
-        text = convert(plain, display=display)
+        text = convert(latex, display=display)
     except Exception as error:
         raise SphinxError(f"no MathML can be made of the formula {latex!r}: {error}") from error
     if "<mi>&</mi>" in text or "<mi>\\" in text:
@@ -46,11 +43,8 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
 
 
 def visit_block(translator: Any, node: nodes.math_block) -> None:
-    """Write a formula on a line of its own, with its number where it has one."""
+    """Write a formula on a line of its own."""
     translator.body.append(translator.starttag(node, "div", CLASS="formula"))
-    if node["number"]:
-        number = escape(get_node_equation_number(translator, node))
-        translator.body.append(f'<span class="eqno">({number})</span>')
     translator.body.append(mathml(node.astext(), "block") + "</div>\n")
     raise nodes.SkipNode
 

@@ -1,7 +1,7 @@
 """Links to files outside docs/, which work on GitHub as they are written, work on the site too.
 
-The results of the benchmarks become pages (copied to docs/results), examples lead to the gallery,
-the README to the front page. Any other file is offered as a download, which is what MyST does.
+The results of the benchmarks become pages (copied to docs/results). Any other file is offered as a
+download, which is what MyST does.
 """
 
 import re
@@ -13,14 +13,9 @@ RESULTS = "results"
 REWRITTEN = (  # in pages of docs/; what they become
     (r"\]\(\.\./benchmarks/results/?\)", f"]({RESULTS}/index.md)"),
     (r"\]\(\.\./benchmarks/results/", f"]({RESULTS}/"),
-    (r"\]\(\.\./examples/?\)", "](gallery/index.rst)"),
-    (r"\]\(\.\./examples/(\w+)\.py", r"](gallery/\1.rst"),
-    (r"\]\(\.\./README\.md", "](index.md"),
     (r"\]\(\.\./(CHANGELOG|CONTRIBUTING)\.md", lambda found: f"]({found[1].lower()}.md"),
     (r"\]\(\.\./docs/", "]("),
-    (r"\]\((\.\./[^)#\s]+\.md)", r"](path:\1"),  # a download, not a page
 )
-IN_RESULTS = ((r"\]\(\.\./\.\./docs/", "](../"),)
 CONTENTS = """# Results of the benchmarks
 
 Each page was written by the command that it names. [What they say](../benchmarks.md).
@@ -55,23 +50,23 @@ def _with_title(path: Path) -> str:
     return text if text.startswith("# ") else f"# {path.stem}\n\n{text}"
 
 
-def rewritten(docname: str, text: str) -> str:
+def rewritten(text: str) -> str:
     """Text of a page with its links turned to where the site has the files."""
-    for pattern, replacement in IN_RESULTS if docname.startswith(f"{RESULTS}/") else REWRITTEN:
+    for pattern, replacement in REWRITTEN:
         text = re.sub(pattern, replacement, text)
     return text
 
 
-def rewrite(_app: Sphinx, docname: str, source: list[str]) -> None:
+def rewrite(_app: Sphinx, _docname: str, source: list[str]) -> None:
     """Turn the links of a page."""
-    source[0] = rewritten(docname, source[0])
+    source[0] = rewritten(source[0])
 
 
-def rewrite_included(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
+def rewrite_included(app: Sphinx, path: Path, _docname: str, content: list[str]) -> None:
     """Turn the links of a file of the top folder that a page includes, such as the changelog."""
     if (app.srcdir / path).resolve().parent == Path(app.srcdir).parent:
         from_docs = re.sub(r"\]\((?![a-z]+:|[#/])", "](../", content[0])
-        content[0] = rewritten(docname, from_docs)
+        content[0] = rewritten(from_docs)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

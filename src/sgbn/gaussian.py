@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from sgbn.exceptions import CycleError, InputError
-from sgbn.graph.acyclicity import find_cycle, topological_order
+from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -68,7 +68,7 @@ class GaussianNetwork:
 
     def __init__(
         self,
-        coef: Any,
+        coef: Matrix,
         intercept: ArrayLike | None = None,
         noise_variance: ArrayLike | None = None,
         names: Sequence[str] | None = None,
@@ -81,12 +81,13 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
-        if hasattr(coef, "columns") and list(coef.index) != list(coef.columns):
+        table: Any = coef  # with rows and columns that have names, where it is a DataFrame
+        if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(
                 "rows and columns of coef have other names: give the same, in the same order."
             )
         if names is None:
-            names = list(coef.columns) if hasattr(coef, "columns") else _default_names(m)
+            names = list(table.columns) if hasattr(table, "columns") else _default_names(m)
         self.names = tuple(map(str, names))
         for label, values in (
             ("intercept", self.intercept),
@@ -352,11 +353,22 @@ class GaussianNetwork:
         return indices, numbers
 
 
+class HasNetwork(Protocol):
+    """A fitted learner of one network."""
+
+    @property
+    def network_(self) -> GaussianNetwork:
+        """What it learned."""
+
+
+NetworkLike = GaussianNetwork | HasNetwork
+
+
 def _default_names(m: int) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(m))
 
 
-def _frozen(values: ArrayLike, label: str) -> Array:
+def _frozen(values: Matrix, label: str) -> Array:
     """Read-only float copy of finite values."""
     array = np.array(values, dtype=float)
     if not np.all(np.isfinite(array)):

@@ -17,6 +17,8 @@ from sklearn.utils.validation import validate_data
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.moments import Moments
 
+Label = str | float | np.generic  # of a class or group
+
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
 WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
 FEW_SAMPLES = 10  # a regression on fewer says little

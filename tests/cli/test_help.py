@@ -24,8 +24,7 @@ PAGES = pages(parser())
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_the_examples_of_every_command_can_be_typed(page):
     commands = re.findall(rf"^  ({page.prog}\b.*)$", page.format_help(), re.M)
-    if page.prog != "sgbn reproduce":  # which shows two of its experiments
-        assert commands
+    assert commands
     for command in re.findall(r"^  (sgbn .*)$", page.epilog, re.M):
         words = shlex.split(command)[1:]
         if "--help" not in words:
@@ -46,3 +45,14 @@ def test_subcommands_look_alike():
     below = top.add_subparsers().add_parser("y")
     assert type(below) is Parser
     assert below.formatter_class is Formatter
+
+
+def test_a_misspelt_option_is_answered_in_one_line_by_its_like(capsys):
+    for words in (["compare", "t.csv", "--gruop", "dx", "--out", "x"], ["demo", "--sed=1"]):
+        with pytest.raises(SystemExit) as stop:
+            parser().parse_args(words)
+        assert stop.value.code == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "Did you mean '--" in said
+        assert said.startswith(f"sgbn {words[0]}: there is no option --")

@@ -1,9 +1,11 @@
 """Runs that are killed at any moment go on to the result of a run that was not.
 
-``SGBN_KILLS`` says at how many random moments (2 by default; .ci/long takes 20).
+``SGBN_KILLS`` says how often (2 by default; .ci/long takes 20): mostly when a random number of
+results is kept, every fourth time at a random moment before the first.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,15 +18,18 @@ from sgbn import simulate_cohort, write_table
 from sgbn.runs import read_result
 
 KILLS = int(os.environ.get("SGBN_KILLS", "2"))
+TRIES = 10  # to kill a run in time
 COMPARED = ("tables", "networks", "figures")
 
 
 def start(words, folder):
     """Run in a folder; its name must not be in the command, which some reports show."""
-    folder.mkdir(exist_ok=True)
+    temporary = folder / "temporary"  # what the killed leave there goes with the test
+    temporary.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-m", "sgbn", *words, "--out", "out"],
         cwd=folder,
+        env=os.environ | {"TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,  # so that its workers are killed with it
@@ -32,21 +37,55 @@ def start(words, folder):
 
 
 def finish(words, folder):
-    """Seconds that a run took; it must end well."""
-    begin = time.perf_counter()
-    process = start(words, folder)
-    _, said = process.communicate(timeout=600)
-    assert process.returncode == 0, said.decode()
-    return time.perf_counter() - begin
-
-
-def kill_after(words, folder, seconds):
+    """Run to the end, which must be a good one."""
     process = start(words, folder)
     try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
+        _, said = process.communicate(timeout=600)
+    finally:
+        kill(process)
+    assert process.returncode == 0, said.decode()
+
+
+def kill(process):
+    """Kill a run with its workers, if it has not ended, and give its exit code."""
+    if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    return process.returncode
+
+
+def kill_when(reached, words, folder):
+    """Whether a run was killed before it ended."""
+    process = start(words, folder)
+    try:
+        while process.poll() is None and not reached():
+            time.sleep(0.005)
+    finally:
+        code = kill(process)
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+def kept_in(folder):
+    """Results of finished tasks."""
+    return list(folder.rglob("*.npz"))
+
+
+def kill_with_some_kept(words, folder, planned, rng):
+    """Kill a run that keeps some of its results, but not all; a quick one may need more tries."""
+    for _ in range(TRIES):
+        enough = rng.integers(1, planned)
+        killed = kill_when(lambda: len(kept_in(folder)) >= enough, words, folder)  # noqa: B023
+        if killed and 0 < len(kept_in(folder)) < planned:
+            return
+        shutil.rmtree(folder)
+    pytest.fail(f"no run of {TRIES} was killed between its first and its last result")
+
+
+def kill_before_any_is_kept(words, folder, seconds, rng):
+    """Kill a run within the seconds that another one took to its first result."""
+    end = time.monotonic() + rng.uniform(0, seconds)
+    assert kill_when(lambda: time.monotonic() >= end, words, folder)
 
 
 def files_of(folder):
@@ -72,20 +111,28 @@ def command(request, tmp_path):
         write_table(simulate_cohort(40, regions=8), table)
         words = ["compare", str(table), "--group", "group", "--quick", "--permutations", "199"]
         return [*words, "--folds", "3", "--model", "--workers", "2"], files_of
-    few = ["--networks", "Chain", "--simulations", "2", "--workers", "2"]
+    few = ["--networks", "Chain", "--simulations", "6", "--workers", "2"]
     return ["reproduce", "exp2", *few], results_of
 
 
 @pytest.mark.parametrize("command", ["compare", "exp2"], indirect=True)
 def test_a_killed_run_goes_on_to_the_same_result(command, tmp_path):
     words, read = command
-    took = finish(words, tmp_path / "whole")
+    begin = time.time()
+    finish(words, tmp_path / "whole")
     wanted = read(tmp_path / "whole" / "out")
+    times = [path.stat().st_mtime for path in kept_in(tmp_path / "whole")]
     assert wanted
+    assert len(times) >= 5
     rng = np.random.default_rng(0)
     for number in range(KILLS):
         folder = tmp_path / f"killed{number}"
-        kill_after(words, folder, rng.uniform(0.2, 1.0) * took)
+        if number % 4 == 3:
+            kill_before_any_is_kept(words, folder, min(times) - begin, rng)
+        else:
+            kill_with_some_kept(words, folder, len(times), rng)
+        before = {path: path.stat().st_mtime_ns for path in kept_in(folder)}
         finish(words, folder)
         assert read(folder / "out") == wanted
+        assert {path: path.stat().st_mtime_ns for path in before} == before
         assert not list(folder.rglob("*.unfinished"))

@@ -3,9 +3,15 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import sgbn
 from sgbn.cli import main
+from sgbn.cli.predict import predictions
+from sgbn.exceptions import InputError
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +53,13 @@ def predict(tmp_path, capsys, model):
 
 
 SITE = ("--site", "scanner")
+FILLED = "warning: 1 cells of 1 subjects are missing, and are filled in as in training.\n"
 
 
 def test_it_prints_what_the_model_predicts(predict, table, model):
     code, out, err = predict(table, *SITE)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == FILLED
     found = pd.read_csv(io.StringIO(out))
     assert list(found) == ["id", "predicted", "probability_control", "probability_patient"]
     assert found["id"].tolist() == table["subject_id"].tolist()
@@ -87,6 +95,18 @@ def test_other_columns_and_their_order_play_no_part(predict, table):
     assert second == first
 
 
+def test_what_a_table_does_not_say_or_cannot_mean_is_said(predict, table, tmp_path):
+    region = [name for name in table if name not in ("id", "subject_id", "age", "scanner")][-1]
+    _, _, err = predict(table.assign(**{region: np.nan}), *SITE)
+    assert f"all are of {region!r}, about which the table says nothing" in err
+    _, _, err = predict(table.assign(**{region: 1000.0 * table[region]}), *SITE)
+    assert f"{region!r} of subject" in err
+    assert "Check the units" in err
+    code, _, err = predict(table, *SITE, "--out", str(tmp_path))
+    assert code == 1
+    assert "is a folder. Give a file in it (--out)" in err
+
+
 def test_missing_columns_are_named(predict, table):
     code, out, err = predict(table)
     assert (code, out) == (1, "")
@@ -104,7 +124,7 @@ def test_the_column_of_sites_is_found_as_training_or_the_model_call_it(
 ):
     _, expected, _ = predict(table, *SITE)
     monkeypatch.setattr(model, "site_column_", "scanner", raising=False)
-    assert predict(table.rename(columns={"scanner": column})) == (0, expected, "")
+    assert predict(table.rename(columns={"scanner": column})) == (0, expected, FILLED)
     code, _, err = predict(table.rename(columns={"scanner": "place"}))
     assert code == 1
     assert "lacks 1 of the 8 columns" in err
@@ -152,3 +172,49 @@ def test_formulas_are_inert_when_printed(predict, table):
     _, out, _ = predict(table.fillna(0.0), saved=model)
     assert ",'=1+1," in out
     assert ",=1+1," not in out
+
+
+@pytest.fixture(scope="module")
+def regions(table):
+    """Regions without gaps by subject; the row of "s07" has a cell that is too large."""
+    good = table[table.columns[4:]].fillna(0.0).set_axis(table["subject_id"])
+    bad = good.copy()
+    bad.loc["s07", bad.columns[2]] = 1e300
+    return good, bad
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        sgbn.SGBNClassifier(temperature=1.0),
+        sgbn.FisherSVMClassifier(sgbn.SGBNClassifier(temperature=1.0)),
+    ],
+)
+def test_a_subject_whose_prediction_is_not_finite_is_named(classifier, regions, table):
+    good, bad = regions
+    fitted = clone(classifier).fit(good, table["group"])
+    assert len(predictions(fitted, good)) == 60
+    with pytest.raises(InputError, match=r"'s07'.* \(1 such"):
+        predictions(fitted, bad)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba"])
+def test_the_classifier_itself_names_the_row(regions, table, method):
+    good, bad = regions
+    of_tables = sgbn.SGBNClassifier(temperature=1.0).fit(good, table["group"])
+    with pytest.raises(InputError, match=r"row 7 \(counted from 0\), 's07', has no finite"):
+        getattr(of_tables, method)(bad)
+    of_arrays = sgbn.SGBNClassifier(temperature=1.0).fit(good.to_numpy(), table["group"])
+    with pytest.raises(InputError, match=r"row 7 \(counted from 0\) has no finite"):
+        getattr(of_arrays, method)(bad.to_numpy())
+
+
+def test_a_step_of_huge_numbers_gives_no_empty_probabilities(predict, regions, table):
+    scaled = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis())
+    scaled.fit(regions[0], table["group"])
+    scaled[-1].coef_[:] = [[1e308, -1e308] * 3]
+    scaled[0].scale_[:] = 1e-10
+    code, out, err = predict(table.fillna(0.0), saved=scaled)
+    assert (code, out) == (1, "")
+    assert "the prediction of subject 's" in err

@@ -49,6 +49,17 @@ def test_a_finished_study_is_said_to_be(output, capsys):
     assert text.endswith("All tasks of what was begun are done.\n")
 
 
+def test_that_the_report_is_not_written_is_said(output, capsys):
+    folder = output / "work" / "differences"
+    settings = json.loads((folder / "study.json").read_text())["settings"]
+    run_study(folder, fine, TASKS, settings, progress=False)
+    main(["status", str(output)])
+    assert "there is no report: the same command" in capsys.readouterr().out
+    (output / "about.json").write_text("{}")
+    main(["status", str(output)])
+    assert capsys.readouterr().out.endswith("All tasks of what was begun are done.\n")
+
+
 def test_a_study_of_an_earlier_version_and_an_earlier_plan(output, capsys):
     path = output / "work" / "differences" / "study.json"
     study = json.loads(path.read_text())

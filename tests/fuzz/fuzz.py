@@ -38,7 +38,7 @@ COMPILED = ("graph", "gaussian", "solvers", "structure.baselines", "discriminati
 def main() -> int:
     options = arguments()
     if options.one:
-        return search(options.one, options.seconds, options.out)
+        return search(options.one, options.seconds, options.out, options.work)
     readers = options.readers or names()
     share = options.seconds * options.workers / len(readers)
 
@@ -61,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--readers", nargs="+", help="all if not given")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -77,7 +78,9 @@ def run(name: str, seconds: float, out: Path) -> tuple[str, int, int, str]:
     command = [sys.executable, __file__, "--one", name]
     command += ["--seconds", str(seconds), "--out", str(out)]
     log = folder / "log.txt"
-    with log.open("wb") as stream:
+    # made here: the process of a search ends without leaving its `with`
+    with tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-") as work, log.open("wb") as stream:
+        command += ["--work", work]
         code = subprocess.run(command, stdout=stream, stderr=stream, check=False).returncode
     text = log.read_text(errors="replace")
     counts = re.findall(r"number_of_executed_units: (\d+)|^#(\d+)\t", text, re.MULTILINE)
@@ -87,7 +90,7 @@ def run(name: str, seconds: float, out: Path) -> tuple[str, int, int, str]:
     return name, executions, max(bad, int(code != 0)), ended
 
 
-def search(name: str, seconds: float, out: Path) -> int:
+def search(name: str, seconds: float, out: Path, work: Path) -> int:
     """Search one reader until the time is over; never returns, as libFuzzer does not."""
     import atheris
 
@@ -96,7 +99,6 @@ def search(name: str, seconds: float, out: Path) -> int:
     with atheris.instrument_imports(include=WATCHED, enable_loader_override=False):
         import readers
     folder = out / name
-    work = Path(tempfile.mkdtemp(prefix=f"fuzz-{name}-"))
     seen: set[str] = set()
     seeds = work / "seeds"
     seeds.mkdir()
@@ -109,6 +111,7 @@ def search(name: str, seconds: float, out: Path) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
 
     def test_one_input(content: bytes) -> None:
+        reset_peak()
         before = peak()
         try:
             readers.read(name, content, work)
@@ -136,7 +139,18 @@ def search(name: str, seconds: float, out: Path) -> int:
     return 0
 
 
+def reset_peak() -> None:
+    """Let `peak` start from the memory in use now, where the system can (Linux)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak() -> int:
+    """Most bytes in use since `reset_peak`; since the start, where there is no such count."""
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if found:
+            return int(found[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -36,6 +36,11 @@ class Cluster:
             process.wait()
         self._processes[kind].clear()
 
+    def signal(self, kind, number):
+        """Send a signal to the scheduler or all workers."""
+        for process in self._processes[kind]:
+            process.send_signal(number)
+
     def _start(self, kind, *options):
         words = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1"]
         words += ["--no-dashboard", "--scheduler-file", self._file, *options]

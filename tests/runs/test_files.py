@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from sgbn import StudyError
+from sgbn.runs import files
 from sgbn.runs.files import (
+    LOCK,
+    only_writer,
     read_result,
     remove_unfinished,
     write_atomically,
@@ -18,6 +21,20 @@ def test_pickled_objects_are_never_read(tmp_path):
     path = tmp_path / "evil.npz"
     np.savez(path, x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(StudyError):
+        read_result(path)
+
+
+@pytest.mark.parametrize("kind", ["npy", "text", "empty", "half"])
+def test_what_is_no_archive_is_named(tmp_path, kind):
+    path = tmp_path / "task.npz"
+    np.savez(path, x=np.arange(100.0))
+    if kind == "npy":
+        with path.open("wb") as stream:
+            np.save(stream, np.arange(3))
+    else:
+        whole = path.read_bytes()
+        path.write_bytes({"text": b"notes", "empty": b"", "half": whole[: len(whole) // 2]}[kind])
+    with pytest.raises(StudyError, match=r"task\.npz cannot be read .* Delete it"):
         read_result(path)
 
 
@@ -62,8 +79,31 @@ def test_results_and_json_are_read_as_written(tmp_path):
 
 def test_only_what_is_unfinished_is_removed(tmp_path):
     (tmp_path / "tasks").mkdir()
-    for name in ("study.json", "tasks/a.npz", "tasks/b.npz.12.unfinished", "c.unfinished"):
+    (tmp_path / "inner").mkdir()
+    inner = "inner/d.unfinished"  # of another study, which may be running
+    for name in ("study.json", "tasks/a.npz", "tasks/b.npz.12.unfinished", "c.unfinished", inner):
         (tmp_path / name).write_text("x")
-    remove_unfinished(tmp_path)
+    remove_unfinished(tmp_path, tmp_path / "tasks")
     left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
-    assert left == ["study.json", "tasks/a.npz"]
+    assert left == [inner, "study.json", "tasks/a.npz"]
+
+
+def test_a_folder_has_one_writer_at_a_time(tmp_path):
+    pytest.importorskip("fcntl")
+    for _ in range(2):
+        with only_writer(tmp_path):
+            with pytest.raises(StudyError, match=r"written by another process. Wait"):
+                only_writer(tmp_path).__enter__()
+            (tmp_path / "inner").mkdir(exist_ok=True)
+            with only_writer(tmp_path / "inner"):
+                pass
+    assert (tmp_path / LOCK).read_bytes() == b""
+
+
+def test_a_folder_that_cannot_be_locked_is_written_all_the_same(tmp_path, monkeypatch):
+    with only_writer(tmp_path / "absent"):  # its lock cannot be made, as on a full disk
+        pass
+    monkeypatch.setattr(files, "fcntl", None)
+    with only_writer(tmp_path), only_writer(tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())

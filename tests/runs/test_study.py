@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError, StudyError
-from sgbn.runs import parallel, read_result, run_study, versions
+from sgbn.runs import parallel, read_result, run_study, study_status, versions
 
 
 def task(seed, scale=1.0):
@@ -109,6 +109,17 @@ def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):
     with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now") as caught:
         run_study(tmp_path, task, TASKS, {"alpha": 0.2, "seed": 0}, progress=False)
     assert "seed" not in str(caught.value)
+
+
+def test_results_of_which_nobody_knows_the_settings_are_refused(tmp_path):
+    run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
+    description = tmp_path / "study.json"
+    description.rename(tmp_path / "elsewhere")
+    with pytest.raises(StudyError, match=r"study\.json is gone.* Put it back .* start anew"):
+        run_study(tmp_path, task, TASKS, {"alpha": 0.2}, progress=False)
+    assert not description.exists()
+    (tmp_path / "elsewhere").rename(description)
+    assert list(run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)) == list(TASKS)
 
 
 def test_other_data_are_said_in_words(tmp_path):
@@ -289,6 +300,28 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, sent, n_jobs):
     for k in range(30):
         expected = 1 + np.random.default_rng(k).standard_normal(1000)
         assert np.array_equal(read_result(tasks / f"t{k:02d}.npz")["draw"], expected)
+
+
+def test_a_folder_in_which_another_process_writes_is_refused_and_left_alone(tmp_path):
+    pytest.importorskip("fcntl")
+    (tmp_path / "study.py").write_text(PROGRAM)
+    run = [sys.executable, str(tmp_path / "study.py"), str(tmp_path / "study"), "2"]
+    process = subprocess.Popen(run)
+    tasks = tmp_path / "study" / "tasks"
+    try:
+        _wait_until(lambda: list(tasks.glob("*.npz")))
+        (tasks / "t29.npz.1.unfinished").write_bytes(b"being written")
+        with pytest.raises(StudyError, match="study is being written by another process"):
+            run_study(tmp_path / "study", task, TASKS, {}, progress=False)
+        assert study_status(tmp_path / "study").planned == 30  # reading goes on
+        assert (tasks / "t29.npz.1.unfinished").exists()
+        run_study(tmp_path, dict, {}, {}, progress=False)  # a frame around it, as compare has one
+        assert (tasks / "t29.npz.1.unfinished").exists()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert study_status(tmp_path / "study").done == 30
 
 
 def _wait_until(reached):

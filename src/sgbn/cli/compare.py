@@ -50,7 +50,8 @@ CONFIG = "config.toml"
 WIDTH = 100
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
-    "message says why; 2 a misspelt option; 130 stopped by Ctrl-C (the same command goes on)."
+    "message says why; 2 an option is misspelt or has no such value; 130 stopped by Ctrl-C (the "
+    "same command goes on)."
 )
 
 
@@ -94,7 +95,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def add_step_options(parser: argparse.ArgumentParser) -> None:
     """Add what a comparison does, and how thoroughly."""
     what = parser.add_argument_group("what is done")
-    what.add_argument("--reference", metavar="GROUP", help="compare with this group (the first)")
+    what.add_argument(
+        "--reference", metavar="GROUP", help="compare with this group (the first by name)"
+    )
     what.add_argument("--learner", choices=LEARNERS, help="of the networks (SGBN)")
     what.add_argument(
         "--gamma",

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.help import examples
 from sgbn.cli.tables import add_file_options
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FAR = 10  # standard deviations of training beyond which a cell is hardly in the same unit
 READING = ("id", "site", "participants", "sheet", "delimiter", "decimal", "missing")
 
 
@@ -65,6 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Load, read, predict, write."""
     from sgbn.io import load, read_inputs, write_csv
 
+    if arguments.out is not None and arguments.out.is_dir():
+        raise InputError(f"{arguments.out} is a folder. Give a file in it (--out).")
     model = load(arguments.model)
     if not hasattr(model, "predict"):
         raise InputError(
@@ -74,6 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     options = {name: getattr(arguments, name) for name in READING}
     rows = read_inputs(model, arguments.table, **options)
+    _warn_about_rows(rows)
     table = predictions(model, rows, explain=arguments.explain)
     if arguments.out is not None:
         write_csv(table, arguments.out)
@@ -85,26 +89,78 @@ def run(arguments: argparse.Namespace) -> None:
 
 def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.DataFrame:
     """Predicted group of each row, with the probabilities that the model gives."""
+    import numpy as np
     import pandas as pd
     from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
 
     is_pipeline = isinstance(model, Pipeline)
     classifier: Any = model[-1] if is_pipeline else model
+    ids = list(rows.index)
     try:
-        values = model[:-1].transform(rows) if is_pipeline and len(model) > 1 else rows
-        columns: dict[str, Any] = {"id": list(rows.index), "predicted": classifier.predict(values)}
-        probabilities = None
-        if hasattr(classifier, "predict_proba"):
-            probabilities = classifier.predict_proba(values)
-            names = [f"probability_{label}" for label in classifier.classes_]
-            columns |= dict(zip(names, probabilities.T, strict=True))
-        if explain:
-            columns |= _parts(classifier, values, probabilities)
+        with np.errstate(over="ignore", invalid="ignore"):  # said by name of the subject
+            values = model[:-1].transform(rows) if is_pipeline and len(model) > 1 else rows
+            columns: dict[str, Any] = {"id": ids, "predicted": classifier.predict(values)}
+            probabilities = None
+            if hasattr(classifier, "predict_proba"):
+                probabilities = classifier.predict_proba(values)
+                names = [f"probability_{label}" for label in classifier.classes_]
+                columns |= dict(zip(names, probabilities.T, strict=True))
+            _check_finite(classifier, values, probabilities, ids)
+            if is_pipeline and len(model) > 1 and isinstance(model[-2], StandardScaler):
+                _warn_about_far(values)
+            if explain:
+                columns |= _parts(classifier, values, probabilities)
     except (TypeError, AttributeError, LookupError) as error:
         raise InputError(
             f"the parts of the model do not fit together ({error!s:.120}). Save it anew."
         ) from error
     return pd.DataFrame(columns)
+
+
+def _warn_about_rows(rows: pd.DataFrame) -> None:
+    """Say which cells are filled in, and that subjects have no names."""
+    gaps = rows.isna()
+    if gaps.to_numpy().any():
+        empty = listed(list(rows.columns[gaps.all()])) if len(rows) > 1 else ""
+        warn(
+            f"{int(gaps.to_numpy().sum())} cells of {int(gaps.any(axis=1).sum())} subjects are "
+            "missing, and are filled in as in training"
+            + (f"; all are of {empty}, about which the table says nothing." if empty else ".")
+        )
+    if all(str(name).startswith("row ") for name in rows.index):
+        warn("no column of subjects' names is known: rows are numbered. Name it (--id).")
+
+
+def _warn_about_far(values: pd.DataFrame) -> None:
+    """Say which standardised cell is far from all that training had."""
+    import numpy as np
+
+    sizes = np.abs(np.asarray(values, dtype=float))
+    if sizes.max(initial=0.0) > FAR:
+        row, column = divmod(int(sizes.argmax()), sizes.shape[1])
+        warn(
+            f"{values.columns[column]!r} of subject {values.index[row]!r} is "
+            f"{sizes[row, column]:.3g} standard deviations from the mean of training "
+            f"({int((sizes > FAR).sum())} cells are more than {FAR}): such a prediction means "
+            "little. Check the units of the table."
+        )
+
+
+def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[Any]) -> None:
+    """Refuse predictions that rest on numbers which are none."""
+    import numpy as np
+
+    scores = probabilities
+    if scores is None:
+        scores = getattr(classifier, "decision_function", classifier.predict)(values)
+    bad = ~np.isfinite(scores).reshape(len(ids), -1).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"the prediction of subject {ids[int(bad.argmax())]!r} is no finite number "
+            f"({int(bad.sum())} such subjects): cells of the table, or numbers of the model, are "
+            "too large to compute with. Correct the cells, or save the model anew."
+        )
 
 
 def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[str, Any]:

@@ -6,20 +6,13 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from sgbn.cli.arguments import add_worker_options, at_least, workers
-from sgbn.cli.help import Parser, examples
+from sgbn.cli.help import examples
 from sgbn.cli.tables import OPTIONS, add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
-
-
-class _Parser(Parser):
-    """Parser that answers an error in one line: the usage of an experiment fills a screen."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}. All options: {self.prog} --help\n")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,7 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ),
     )
     experiments: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
-        dest="experiment", metavar="EXPERIMENT", required=True, parser_class=_Parser
+        dest="experiment", metavar="EXPERIMENT", required=True
     )
     exp1 = experiments.add_parser(
         "exp1",

@@ -40,7 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
     found = [study_status(folder) for folder in find_studies(arguments.folder)]
     for one in found:
         _print_study(one, arguments.folder)
-    print(_in_all(found))
+    print(_in_all(found, _lacks_report(arguments.folder)))
+
+
+def _lacks_report(folder: Path) -> bool:
+    """Whether a comparison in this folder has not come to its last file."""
+    return (folder / "work").is_dir() and not (folder / "about.json").exists()
 
 
 def _print_study(study: StudyStatus, folder: Path) -> None:
@@ -68,11 +73,13 @@ def _listed(entries: Mapping[str, Any]) -> str:
     return text if len(text) <= room else text[: room - 3] + "..."
 
 
-def _in_all(studies: list[StudyStatus]) -> str:
+def _in_all(studies: list[StudyStatus], lacks_report: bool) -> str:
     left = [study.left for study in studies]
     known = sum(own for own in left if own is not None)
     if known:
         return f"{known} tasks are left: the same command, started again, does only these."
     if None in left:
         return "Of some studies it is not known what is left: the same command shows it."
-    return "All tasks of what was begun are done."
+    done = "All tasks of what was begun are done"
+    more = ", but there is no report: the same command, started again, goes on"
+    return f"{done}{more if lacks_report else ''}."

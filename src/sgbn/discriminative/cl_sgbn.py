@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import STALL, TOL, MovedClassifier, Optimum
+from sgbn.discriminative.likelihood import Priors, Temperature
+from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.solvers.linear_residuals import minimise_log_loss
+from sgbn.structure.base import NetworkLearner
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
@@ -50,16 +50,16 @@ class CLSGBNClassifier(MovedClassifier):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkLearner | None = None,
         *,
-        edges: Any = "present",
+        edges: Edges = "present",
         slack: float = 0.01,
         anchor: str = "start",
         sharpness: float = 0.2,
         variances: str = "class",
         pool: float = 0.0,
-        priors: Any = "empirical",
-        temperature: Any = "cv",
+        priors: Priors = "empirical",
+        temperature: Temperature = "cv",
         max_iter: int = 200,
         random_state: int = 0,
     ) -> None:

@@ -21,7 +21,7 @@ from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
 from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import NetworkEstimator, NetworkLearner
 from sgbn.structure.sgbn import default_gamma
 from sgbn.validation import warn_collinear, warn_few_samples
 
@@ -63,7 +63,7 @@ def default_learner(labels: NDArray[Any]) -> SGBN:
 
 
 def learn_networks(
-    learner: Any,
+    learner: NetworkLearner,
     values: Array,
     labels: NDArray[Any],
     names: Sequence[str],

@@ -15,9 +15,9 @@ little has a low temperature, and counts for little.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from sgbn.discriminative.class_networks import log_likelihoods, warn_about_class
 from sgbn.discriminative.departures import ClassMoments, Setting
 from sgbn.discriminative.likelihood import (
     Learned,
+    Priors,
     SGBNClassifier,
     best_temperature,
     count_folds,
@@ -40,6 +41,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
+Numbers = Sequence[float] | Array
 Codes = NDArray[np.intp]
 Rule = tuple[Callable[[float], bool], str]  # whether a number will do, and which do in words
 
@@ -97,8 +99,7 @@ class _FromNetworks(CLSGBNClassifier):
     """`CLSGBNClassifier` from standardised networks, given in place of a learner."""
 
     def _standardised_networks(self, *_: Any) -> dict[Any, GaussianNetwork]:
-        networks: dict[Any, GaussianNetwork] = self.learner
-        return networks
+        return cast(dict[Any, GaussianNetwork], self.learner)
 
 
 class SGBNClassifierCV(SGBNClassifier):
@@ -172,12 +173,12 @@ class SGBNClassifierCV(SGBNClassifier):
     def __init__(
         self,
         *,
-        alphas: Any = (0.35, 0.7, 1.0),
-        pools: Any = (0.0, 0.5, 1.0),
-        ridges: Any = (0.0, 0.2),
-        mean_shares: Any = (0.1, 1.0),
-        slacks: Any = (0.0,),
-        priors: Any = "equal",
+        alphas: Numbers = (0.35, 0.7, 1.0),
+        pools: Numbers = (0.0, 0.5, 1.0),
+        ridges: Numbers = (0.0, 0.2),
+        mean_shares: Numbers = (0.1, 1.0),
+        slacks: Numbers = (0.0,),
+        priors: Priors = "equal",
         random_state: int = 0,
     ) -> None:
         super().__init__(priors=priors, random_state=random_state)
@@ -312,7 +313,7 @@ class SGBNClassifierCV(SGBNClassifier):
         if slack == 0:
             return {label: moments.scale.in_units(own) for label, own in networks.items()}
         sharpness = float((weights * candidates.temperatures).sum())
-        moving = _FromNetworks(networks, slack=slack, sharpness=sharpness)
+        moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
 

@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from sgbn.exceptions import InputError, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkLearner
 from sgbn.validation import check_data, column_names, read_labels
 
 Array = NDArray[np.float64]
@@ -41,6 +42,10 @@ class HasScore(Protocol):
 
     def scores(self, X: Array) -> Array:
         """Gradient for every row of X, shape (n_samples, p)."""
+
+
+Density = GaussianNetwork | HasScore
+Networks = Density | Sequence[Density] | Mapping[Any, Density]
 
 
 class NetworkScore:
@@ -173,12 +178,12 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkLearner | HasScore | None = None,
         *,
         edges: str = "all",
         scaling: str | None = None,
         variances: str = "class",
-        networks: Any = None,
+        networks: Networks | None = None,
     ) -> None:
         self.learner = learner
         self.edges = edges
@@ -186,7 +191,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self.variances = variances
         self.networks = networks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn one network a class, or check those given.
 
         Parameters
@@ -226,7 +231,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         parts = [_kernel(score, values, others) for score in self._scores.values()]
         return np.add.reduce(parts)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names such as "MCI: insula_L -> hippocampus_L" and "MCI: bias -> insula_L"."""
         check_is_fitted(self)
         variables = _check_feature_names_in(self, input_features, generate_names=False)
@@ -276,10 +281,10 @@ def bias_name(variables: Sequence[str]) -> str:
 
 
 def fisher_kernel(
-    X: Any,
-    Z: Any = None,
+    X: ArrayLike,
+    Z: ArrayLike | None = None,
     *,
-    networks: Any,
+    networks: Networks,
     edges: str = "all",
     scaling: str | None = None,
     variances: str = "class",
@@ -332,7 +337,7 @@ def with_variances(
     }
 
 
-def labelled(networks: Any) -> dict[Any, Any]:
+def labelled(networks: Networks) -> dict[Any, Any]:
     """Networks by label: a sequence is labelled 0, 1, ..., a single one None."""
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
@@ -342,7 +347,7 @@ def labelled(networks: Any) -> dict[Any, Any]:
     return found
 
 
-def aligned(networks: Any, m: int, names: Sequence[str] | None = None) -> dict[Any, Any]:
+def aligned(networks: Networks, m: int, names: Sequence[str] | None = None) -> dict[Any, Any]:
     """Networks by label, variables in the order of m columns: by name, or as they are."""
     return {c: _in_order(network, c, m, names) for c, network in labelled(networks).items()}
 

@@ -8,7 +8,7 @@ found on the kernel in closed form where samples are fewer than components; its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
-from sgbn.discriminative.fisher import FisherVectors, parameters_of
+from sgbn.discriminative.fisher import Density, FisherVectors, parameters_of
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
@@ -31,6 +31,17 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 ROWS = 256  # whose Fisher vectors are in memory at a time
+
+
+class HasNetworks(Protocol):
+    """An estimator that has one network a class, or another density, once it is fitted."""
+
+    @property
+    def networks_(self) -> Mapping[Any, Density]:
+        """Class -> its network."""
+
+    def fit(self, X: Any, y: Any, /) -> object:
+        """Learn the networks."""
 
 
 class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
@@ -84,7 +95,11 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, classifier: Any = None, *, components: int | None = None, C: float = 1.0
+        self,
+        classifier: HasNetworks | None = None,
+        *,
+        components: int | None = None,
+        C: float = 1.0,
     ) -> None:
         self.classifier = classifier
         self.components = components

@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.discriminative.explanation import Explanation
 from sgbn.discriminative.fisher_objective import RADII, PairwiseFisherKernels
-from sgbn.discriminative.moved import MovedClassifier, Optimum, minimise
+from sgbn.discriminative.likelihood import Priors, Temperature
+from sgbn.discriminative.moved import Edges, MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.validation import is_number
+from sgbn.structure.base import NetworkLearner
+from sgbn.validation import Label, is_number
 
 Array = NDArray[np.float64]
 
@@ -58,14 +60,15 @@ class KLSGBNClassifier(MovedClassifier):
 
     Notes
     -----
-    Paper: Section 3.1, Algorithm 1 (KL-SGBN), with the multipliers solved anew at each step.
+    Paper: Section 3.1, Algorithm 1 (KL-SGBN), on Eq. 3.5 in the form of Eq. 3.7, with the
+    multipliers solved anew at each step.
     """
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkLearner | None = None,
         *,
-        edges: Any = 100,
+        edges: Edges = 100,
         slack: float = 0.01,
         anchor: str = "fit",
         shared: bool = False,
@@ -73,8 +76,8 @@ class KLSGBNClassifier(MovedClassifier):
         radius: str = "scatter",
         variances: str = "unit",
         pool: float = 0.0,
-        priors: Any = "empirical",
-        temperature: Any = "cv",
+        priors: Priors = "empirical",
+        temperature: Temperature = "cv",
         max_iter: int = 100,
         random_state: int = 0,
     ) -> None:
@@ -110,7 +113,9 @@ class KLSGBNClassifier(MovedClassifier):
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
         return 1.0 if self.shared else super()._fit_temperature(values, labels, names)
 
-    def explain(self, X: ArrayLike, of: Any = None, against: Any = None) -> Explanation:
+    def explain(
+        self, X: ArrayLike, of: Label | None = None, against: Label | None = None
+    ) -> Explanation:
         """As in `SGBNClassifier`; a network that all classes share has no ratio to explain."""
         self._check_not_shared()
         return super().explain(X, of, against)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,9 +33,12 @@ from sgbn.discriminative.fisher import CHOICES
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.validation import check_classification, check_data, column_names, is_number
+from sgbn.structure.base import NetworkLearner
+from sgbn.validation import Label, check_classification, check_data, column_names, is_number
 
 Array = NDArray[np.float64]
+Priors = Literal["empirical", "equal"] | Mapping[Any, float]
+Temperature = Literal["cv"] | float
 
 FOLDS = 5  # for the temperature
 FEWEST_A_FOLD = 3  # rows of a class that training keeps in every fold
@@ -98,12 +101,12 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkLearner | None = None,
         *,
         variances: str = "class",
         pool: float = 0.0,
-        priors: Any = "empirical",
-        temperature: Any = "cv",
+        priors: Priors = "empirical",
+        temperature: Temperature = "cv",
         random_state: int = 0,
     ) -> None:
         self.learner = learner
@@ -153,7 +156,9 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         posterior: Array = log_softmax(self._scores(X), axis=1)
         return posterior
 
-    def explain(self, X: ArrayLike, of: Any = None, against: Any = None) -> Explanation:
+    def explain(
+        self, X: ArrayLike, of: Label | None = None, against: Label | None = None
+    ) -> Explanation:
         """Say what each region and edge adds to the log-likelihood ratio of two classes.
 
         Parameters
@@ -182,8 +187,12 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
-        likelihoods = log_likelihoods(self.networks_, check_data(self, X, reset=False))
-        return posterior_scores(likelihoods, self.temperature_, self.priors_)
+        values = check_data(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # said by name below
+            likelihoods = log_likelihoods(self.networks_, values)
+            scores = posterior_scores(likelihoods, self.temperature_, self.priors_)
+        _check_scores(scores, X)
+        return scores
 
     def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Learned:
         """Networks of the classes, from rows standardised over all classes together."""
@@ -303,6 +312,20 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
 
 def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     return isinstance(value, str) and value in choices
+
+
+def _check_scores(scores: Array, X: Any) -> None:
+    """Refuse rows whose likelihood is beyond what floats hold: they have no probabilities."""
+    bad = ~np.isfinite(scores).all(axis=1)
+    if bad.any():
+        row = int(bad.argmax())
+        is_table = hasattr(X, "columns") and hasattr(X, "index")
+        name = f", {shown(X.index[row])}," if is_table else ""
+        raise InputError(
+            f"row {row} (counted from 0){name} has no finite likelihood ({int(bad.sum())} such "
+            "rows): its cells, or numbers of the model, are too large to compute with. Correct "
+            "the cells, or fit the model anew."
+        )
 
 
 def posterior_scores(likelihoods: Array, temperature: float, priors: Array) -> Array:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moved import TOL, MovedClassifier, Optimum
+from sgbn.discriminative.likelihood import Priors, Temperature
+from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
 from sgbn.exceptions import InputError, warn
 from sgbn.solvers.linear_residuals import margins, minimise_margin
+from sgbn.structure.base import NetworkLearner
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
@@ -59,21 +59,22 @@ class MMSGBNClassifier(MovedClassifier):
 
     Notes
     -----
-    Paper: Section 3.2, Algorithm 2 (MM-SGBN).
+    Paper: Section 3.2, Algorithm 2 (MM-SGBN), on Eq. 3.11 under Eq. 3.11a, Eq. 3.11b, Eq. 3.11c
+    and Eq. 3.11d.
     """
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkLearner | None = None,
         *,
-        edges: Any = 100,
+        edges: Edges = 100,
         slack: float = 0.01,
         anchor: str = "fit",
         nu: float = 0.5,
         variances: str = "unit",
         pool: float = 0.0,
-        priors: Any = "empirical",
-        temperature: Any = "cv",
+        priors: Priors = "empirical",
+        temperature: Temperature = "cv",
         max_iter: int = 200,
         random_state: int = 0,
     ) -> None:

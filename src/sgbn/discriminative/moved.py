@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from sgbn.validation import is_number
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
 Places = tuple[NDArray[np.intp], ...]
+Edges = int | Literal["present", "all"]
 
 TOL = 1e-5  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
@@ -85,7 +86,7 @@ class _Round(NamedTuple):
 class MovedClassifier(SGBNClassifier, ABC):
     """Base of the classifiers that move edge weights. Subclasses say what is minimised."""
 
-    edges: Any
+    edges: Edges
     slack: float
     anchor: str
     max_iter: int

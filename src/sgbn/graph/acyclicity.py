@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.jit import jit
+
+
+class HasCoef(Protocol):
+    """A network."""
+
+    @property
+    def coef(self) -> NDArray[np.float64]:
+        """Weight of i -> j at ``[i, j]``."""
+
+
+class HasLearnedCoef(Protocol):
+    """A fitted learner."""
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weight of i -> j at ``[i, j]``."""
+
+
+class HasGraph(Protocol):
+    """A network of which the edges alone are known."""
+
+    @property
+    def graph(self) -> NDArray[np.bool_]:
+        """Whether i -> j is an edge, at ``[i, j]``."""
+
+
+Matrix = ArrayLike | Sequence[object]  # to mypy [[0, 0.5], [0, 0]] is a list of objects
+GraphLike = Matrix | HasCoef | HasLearnedCoef | HasGraph  # what `adjacency` reads
 
 
 @jit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sgbn.exceptions import InputError
-from sgbn.graph.acyclicity import adjacency
+from sgbn.graph.acyclicity import GraphLike, adjacency
 from sgbn.graph.equivalence import Graph, cpdag
 
 
@@ -98,7 +98,7 @@ class GraphComparison:
         return self.adjacencies_found / self.n_true if self.n_true else 1.0
 
 
-def compare_graphs(learned: Any, true: Any) -> GraphComparison:
+def compare_graphs(learned: GraphLike, true: GraphLike) -> GraphComparison:
     """Compare the edges of two DAGs on the same nodes.
 
     Parameters
@@ -110,7 +110,7 @@ def compare_graphs(learned: Any, true: Any) -> GraphComparison:
     return GraphComparison(*_on_the_same_nodes(learned, true))
 
 
-def shd(first: Any, second: Any) -> int:
+def shd(first: GraphLike, second: GraphLike) -> int:
     """Structural Hamming distance: pairs of nodes that two graphs join differently.
 
     Parameters
@@ -123,7 +123,7 @@ def shd(first: Any, second: Any) -> int:
     return int(np.triu(different | different.T, 1).sum())
 
 
-def pdag_errors(learned: Any, true: Any) -> int:
+def pdag_errors(learned: GraphLike, true: GraphLike) -> int:
     """Edges, arrows or lines, that only one of the CPDAGs of two DAGs has.
 
     A directed edge in place of an undirected or reversed one is one false and one missing edge,
@@ -157,7 +157,7 @@ def pdag_errors(learned: Any, true: Any) -> int:
     return int(arrows.sum() + lines.sum())
 
 
-def _on_the_same_nodes(first: Any, second: Any) -> tuple[Graph, Graph]:
+def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Graph]:
     """Adjacency matrices of two graphs; where both have names, these are matched."""
     A, B = adjacency(first), adjacency(second)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.inference.half_samples import learn_halves
 from sgbn.inference.rows import check_count, check_share, read_rows
@@ -217,7 +218,7 @@ class EdgeConfidence:
 
 
 def edge_confidence(
-    X: Any,
+    X: ArrayLike | Cohort,
     learner: NetworkEstimator | None = None,
     *,
     group: str | None = None,

@@ -131,7 +131,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: NetworkEstimator | None = None,
         *,
         n_folds: int = 5,
         random_state: int = 0,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, shown, warn
@@ -22,6 +22,13 @@ FEWEST = 10  # subjects of a group
 FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05
 UNEQUAL = 5.0  # ratio of group sizes from which on the smaller group decides nearly alone
 ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+class Covariates(Protocol):
+    """Covariates by name: a mapping, or a DataFrame."""
+
+    def items(self) -> Iterable[tuple[Any, ArrayLike]]:
+        """Name and values of each."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,11 @@ class GroupData:
 
 
 def read_group_data(
-    X: Any,
-    groups: Any,
-    covariates: Mapping[str, Any] | None,
-    sites: Any,
-    pairs: Any,
+    X: ArrayLike | Cohort,
+    groups: ArrayLike | None,
+    covariates: Covariates | None,
+    sites: ArrayLike | None,
+    pairs: ArrayLike | None,
     reference: str | None = None,
 ) -> GroupData:
     """Check regions, groups and what is held fixed, from a cohort or from arrays."""

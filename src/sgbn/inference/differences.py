@@ -14,19 +14,19 @@ it has seen the labels only in so far as the means of the groups were taken out 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri, ndtr, ndtri
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
-from sgbn.inference.difference_input import check_request, read_group_data
+from sgbn.inference.difference_input import Covariates, check_request, read_group_data
 from sgbn.inference.difference_summaries import (
     Component,
     components_of,
@@ -107,7 +107,7 @@ class Differences:
     def __repr__(self) -> str:
         found = np.count_nonzero(self.edges["q"] <= 0.05)
         return (
-            f"Differences({' - '.join(self.groups)}: {found} of {len(self.edges)} edges with q <= "
+            f"Differences({', '.join(self.groups)}: {found} of {len(self.edges)} edges with q <= "
             f"0.05; global p = {self.global_p:.3g}; {self.n_permutations} permutations)"
         )
 
@@ -157,12 +157,12 @@ class Differences:
 
 
 def edge_differences(
-    X: Any,
-    groups: Any = None,
+    X: ArrayLike | Cohort,
+    groups: ArrayLike | None = None,
     *,
-    covariates: Mapping[str, Any] | None = None,
-    sites: Any = None,
-    pairs: Any = None,
+    covariates: Covariates | None = None,
+    sites: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
     reference: str | None = None,
     learner: SGBN | None = None,
     separate_parents: bool = True,

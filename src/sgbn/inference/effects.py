@@ -18,10 +18,12 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
-from sgbn.graph.acyclicity import reachable, topological_order
+from sgbn.gaussian import NetworkLike
+from sgbn.graph.acyclicity import GraphLike, reachable, topological_order
 from sgbn.graph.equivalence import cpdag
 from sgbn.inference.possible_parents import possible_graphs
 from sgbn.inference.resampling import (
@@ -104,7 +106,7 @@ class _Draws:
     possible: Array
 
 
-def total_effects(network: Any) -> Array:
+def total_effects(network: NetworkLike) -> Array:
     """Total effect of every region on every other, ``[i, j]`` of i on j.
 
     Parameters
@@ -124,8 +126,8 @@ def total_effects(network: Any) -> Array:
 
 
 def effect_difference(
-    groups: Any,
-    graphs: Any,
+    groups: Cohort | Mapping[Any, ArrayLike],
+    graphs: GraphLike | Mapping[Any, GraphLike],
     source: str,
     target: str,
     *,

@@ -158,7 +158,7 @@ class JointSGBN(BaseEstimator):
     ['control', 'patient']
     """
 
-    def __init__(self, learner: Any = None, *, separate_parents: bool = True) -> None:
+    def __init__(self, learner: SGBN | None = None, *, separate_parents: bool = True) -> None:
         self.learner = learner
         self.separate_parents = separate_parents
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.inference.rows import network_of, region_index
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ class Lesion:
         return np.array([rows[k] for k in ranked], dtype=fields).view(np.recarray)
 
 
-def lesion(network: Any, region: str, value: float | None = None) -> Lesion:
+def lesion(network: NetworkLike, region: str, value: float | None = None) -> Lesion:
     """Fix a region from outside, and see what that does to all others.
 
     The edges into the region are cut and it takes one value in all subjects (`GaussianNetwork.do`):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sgbn.exceptions import DataWarning, InputError
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph.random import random_dag
 from sgbn.inference.difference_input import FEWEST, FEWEST_PERMUTATIONS
 from sgbn.inference.differences import edge_differences
@@ -134,7 +134,7 @@ class Design:
 def power(
     effect: float,
     n_per_group: int,
-    network: Any = 40,
+    network: int | NetworkLike = 40,
     *,
     edges: Sequence[Edge] = (),
     n_changed: int = 1,
@@ -207,7 +207,7 @@ def edge_pairs(edges: Any) -> tuple[Edge, ...]:
     return tuple((source, target) for source, target in chosen)
 
 
-def _network(network: Any) -> Any:
+def _network(network: int | NetworkLike) -> int | GaussianNetwork:
     """Return the network, or the number of regions of random ones."""
     if is_number(network):
         return check_count(network, "network", 2)
@@ -282,7 +282,7 @@ def _draw(design: Design, n: int, simulation: int) -> tuple[Array, NDArray[np.in
     return np.vstack([network.sample(n, for_first), other.sample(n, for_second)]), edges
 
 
-def _truth(network: Any, least: int, rng: np.random.Generator) -> GaussianNetwork:
+def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator) -> GaussianNetwork:
     if isinstance(network, GaussianNetwork):
         return network
     graph = random_dag(network, DEGREE, rng)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from sgbn.exceptions import InputError
+from sgbn.gaussian import NetworkLike
 from sgbn.inference.difference_input import FEWEST
-from sgbn.inference.power import Power, edge_pairs, wilson
+from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
 from sgbn.inference.rows import check_count, check_share
 
@@ -52,14 +53,27 @@ class SampleSize(NamedTuple):
     tried: tuple[Power, ...]
 
 
+class PowerOptions(TypedDict, total=False):
+    """What `sample_size` hands on to `power` as it is."""
+
+    edges: Sequence[Edge]
+    n_changed: int
+    level: float
+    by: str
+    n_permutations: int
+    random_state: int
+    n_jobs: int | None
+    progress: bool
+
+
 def sample_size(
     effect: float,
     power: float = 0.8,
-    network: Any = 40,
+    network: int | NetworkLike = 40,
     *,
     n_simulations: int = 100,
     folder: str | Path | None = None,
-    **options: Any,
+    **options: Unpack[PowerOptions],
 ) -> SampleSize:
     """Subjects a group that a wanted power takes, by doubling and bisection.
 
@@ -84,7 +98,7 @@ def sample_size(
         If the power is not reached with 5,000 subjects a group.
     """
     _check_wanted(power, n_simulations)
-    settings = options | {"network": network, "n_simulations": n_simulations}
+    settings: dict[str, Any] = {**options, "network": network, "n_simulations": n_simulations}
     settings["edges"] = edge_pairs(options.get("edges", ()))  # an iterator would be empty next time
     tried: dict[int, Power] = {}
     size: int | None = 2 * FEWEST

@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
-from sgbn.graph.acyclicity import adjacency
+from sgbn.graph.acyclicity import GraphLike, adjacency
 from sgbn.inference.rows import (
     Rows,
     check_count,
@@ -44,8 +45,8 @@ INTERVAL_FIELDS = (("weight", float), ("low", float), ("high", float))
 
 
 def weight_intervals(
-    X: Any,
-    graph: Any,
+    X: ArrayLike | Cohort,
+    graph: GraphLike,
     *,
     group: str | None = None,
     n_resamples: int = N_RESAMPLES,

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     lost: int = 0
 
 
-def read_rows(X: Any, group: str | None = None) -> Rows:
+def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
     """Rows of a table, of an array, or of one group of a cohort.
 
     A cohort's rows come without the effects of its sites and covariates: means of the sites and
@@ -56,7 +56,7 @@ def read_rows(X: Any, group: str | None = None) -> Rows:
     return Rows(*check_values(X))
 
 
-def read_groups(groups: Any) -> dict[str, Rows]:
+def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:
     """Rows of each group of a cohort, or of a mapping of group to table; see `read_rows`.
 
     Raises

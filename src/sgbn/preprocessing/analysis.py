@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from numbers import Integral
 from typing import Any, Protocol
 
+from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sgbn.cohort import SITE
 from sgbn.exceptions import InputError
-from sgbn.preprocessing.columns import as_names
+from sgbn.preprocessing.columns import Name, Names, as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
 from sgbn.preprocessing.missing import RegionImputer
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer
+from sgbn.validation import Label
 
 
 class HasCovariates(Protocol):
@@ -34,14 +36,14 @@ class HasCovariates(Protocol):
 def make_analysis(
     cohort: HasCovariates | None = None,
     *,
-    covariates: Any = (),
-    site: Any = None,
-    k: Any = None,
+    covariates: Names = (),
+    site: Name | None = None,
+    k: Names = None,
     select_by: str = "f",
     impute: str | None = "median",
-    reference: Any = None,
+    reference: Label | None = None,
     within_groups: bool = False,
-    classifier: Any = None,
+    classifier: BaseEstimator | None = None,
 ) -> Pipeline:
     """Make the default analysis: a Pipeline from a table with gaps to a group for each subject.
 
@@ -117,8 +119,8 @@ def make_analysis(
 def make_preparation(
     cohort: HasCovariates | None = None,
     *,
-    covariates: Any = (),
-    site: Any = None,
+    covariates: Names = (),
+    site: Name | None = None,
     impute: str = "median",
 ) -> Pipeline:
     """Make the steps from a table with gaps to the regions of whole groups, of which one learns.
@@ -154,8 +156,8 @@ def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
 
 
 def _named_columns(
-    cohort: HasCovariates | None, covariates: Any, site: Any
-) -> tuple[tuple[Any, ...], Any]:
+    cohort: HasCovariates | None, covariates: Names, site: Name | None
+) -> tuple[tuple[Hashable, ...], Name | None]:
     names = as_names(covariates)
     if cohort is None:
         return names, site
@@ -164,9 +166,9 @@ def _named_columns(
     return tuple(cohort.covariates), None if cohort.site is None else SITE
 
 
-def _selector(k: Any, select_by: str) -> RegionSelector:
+def _selector(k: Names, select_by: str) -> RegionSelector:
     if isinstance(k, Integral):
-        return RegionSelector(k, by=select_by)  # type: ignore[arg-type]
+        return RegionSelector(k, by=select_by)
     return RegionSelector(regions=as_names(k))
 
 

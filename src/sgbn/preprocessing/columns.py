@@ -8,13 +8,13 @@ the columns of an array are named by their position, from 0.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,6 +24,8 @@ from sgbn.validation import LARGEST
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
+Name = str | int  # of a column; its position in an array
+Names = int | Iterable[Hashable] | None  # of columns; one alone, a text among them, will do
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def _changed(self, table: Table) -> Table:
         """Return the table after this step; columns that are consumed may stay in it."""
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Any:
         """Apply what was learned in `fit` to each row of X by itself.
 
         Parameters
@@ -81,7 +83,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             changed = self._changed(table)  # what overflows is reported by its column
         return self._close(X, changed)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` gives back."""
         check_is_fitted(self)
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
@@ -166,7 +168,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return frame
 
 
-def as_names(names: Any) -> tuple[Any, ...]:
+def as_names(names: Names) -> tuple[Any, ...]:
     """Column names as a tuple: of nothing, of one name, or of several."""
     if names is None:
         return ()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, listed, warn
-from sgbn.preprocessing.columns import NamedColumnTransformer, Table, labels_of
+from sgbn.preprocessing.columns import NamedColumnTransformer, Names, Table, labels_of
 from sgbn.preprocessing.design import (
     Design,
     Slopes,
@@ -18,6 +18,7 @@ from sgbn.preprocessing.design import (
     learn_design,
     within_group_slopes,
 )
+from sgbn.validation import Label
 
 
 class CovariateRegressor(NamedColumnTransformer):
@@ -69,7 +70,7 @@ class CovariateRegressor(NamedColumnTransformer):
     _consumes: ClassVar[tuple[str, ...]] = ("covariates",)
 
     def __init__(
-        self, covariates: Any = (), *, reference: Any = None, within_groups: bool = False
+        self, covariates: Names = (), *, reference: Label | None = None, within_groups: bool = False
     ) -> None:
         self.covariates = covariates
         self.reference = reference
@@ -78,7 +79,7 @@ class CovariateRegressor(NamedColumnTransformer):
     def _roles(self) -> Mapping[str, Any]:
         return {"covariates": self.covariates}
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the slopes.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import (  # type: ignore[attr-defined]
@@ -22,7 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.preprocessing.columns import (
     Array,
+    Name,
     NamedColumnTransformer,
+    Names,
     Table,
     as_names,
     check_site,
@@ -67,7 +70,9 @@ class RegionImputer(NamedColumnTransformer):
 
     _accepts_gaps = True
 
-    def __init__(self, strategy: str = "median", *, covariates: Any = (), site: Any = None) -> None:
+    def __init__(
+        self, strategy: str = "median", *, covariates: Names = (), site: Name | None = None
+    ) -> None:
         self.strategy = strategy
         self.covariates = covariates
         self.site = site
@@ -80,7 +85,7 @@ class RegionImputer(NamedColumnTransformer):
     def _roles(self) -> Mapping[str, Any]:
         return {"covariates": self.covariates, "site": self.site}
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn what to fill in.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
@@ -18,6 +18,7 @@ from sgbn.exceptions import InputError, shown
 from sgbn.preprocessing.columns import (
     Array,
     NamedColumnTransformer,
+    Names,
     Table,
     as_names,
     find,
@@ -53,7 +54,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         Columns of X in `fit`.
     """
 
-    def __init__(self, k: int = 40, *, by: str = "f", regions: Any = None) -> None:
+    def __init__(self, k: int = 40, *, by: str = "f", regions: Names = None) -> None:
         self.k = k
         self.by = by
         self.regions = regions
@@ -66,7 +67,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
     def _roles(self) -> Mapping[str, Any]:
         return {}
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Choose the regions.
 
         Parameters
@@ -93,7 +94,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         self.support_[wanted] = True
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Any:
         """Keep the chosen regions of X; see `NamedColumnTransformer.transform`."""
         return NamedColumnTransformer.transform(self, X)
 

@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import (
     Array,
+    Name,
     NamedColumnTransformer,
+    Names,
     Table,
     as_names,
     check_site,
@@ -96,10 +98,10 @@ class SiteHarmonizer(NamedColumnTransformer):
 
     def __init__(
         self,
-        site: Any = None,
+        site: Name | None = None,
         *,
-        preserve: Any = (),
-        passthrough: Any = (),
+        preserve: Names = (),
+        passthrough: Names = (),
         unseen: str = "average",
         empirical_bayes: bool = True,
         within_groups: bool = False,
@@ -114,7 +116,7 @@ class SiteHarmonizer(NamedColumnTransformer):
     def _roles(self) -> Mapping[str, Any]:
         return {"site": self.site, "preserve": self.preserve, "passthrough": self.passthrough}
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Estimate the site effects.
 
         Parameters
@@ -148,7 +150,12 @@ class SiteHarmonizer(NamedColumnTransformer):
         self._store(design, fitted, list(sites), codes)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:  # noqa: ARG002
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        **fit_params: Any,  # noqa: ARG002
+    ) -> Any:
         """Estimate the site effects and remove them; see `within_groups`."""
         self.fit(X, y)
         if not self.within_groups:

@@ -16,6 +16,7 @@ Not joblib's Dask backend: with it a task that kills its worker each time is wai
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
 import warnings
@@ -37,6 +38,7 @@ AHEAD = 2  # batches a thread that are submitted before they can run
 FEWEST_AHEAD = 8  # batches that are submitted while there are hardly any workers
 CONNECT_SECONDS = 10
 ALONE_SECONDS = 15  # without any worker, before that is said
+ANSWER_SECONDS = 15  # without an answer of the scheduler, before that is said
 LOOK_SECONDS = 0.002  # between two looks for what is finished; a few batches are always ahead
 
 LOST = (
@@ -67,8 +69,10 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     Notes
     -----
     Within it `n_jobs` says nothing. Results are the same to the bit as in one process, on
-    processors of the same kind. Workers need the same versions of sgbn and its libraries; others
-    are warned about. Tasks that read images do so by their paths, which workers must see.
+    processors of the same kind. Workers need the same versions of sgbn and its libraries. Those
+    that are there at the start are asked, and others are warned about; of workers that join later
+    only the files of results say their versions. Tasks that read images do so by their paths,
+    which workers must see.
 
     Examples
     --------
@@ -150,6 +154,7 @@ class _Batches:
         )
         self._size, self._count = 1, 0
         self._ahead, self._asked = FEWEST_AHEAD, -float("inf")
+        self._silence_said = False
         self.running: dict[str, tuple[Any, list[int]]] = {}
 
     def submit_from(self, waiting: deque[int]) -> None:
@@ -179,7 +184,8 @@ class _Batches:
         finished, outcome = next(self._completed)
         future, numbers = self.running.pop(finished.key)
         if future.status == "cancelled":
-            raise StudyError(LOST)
+            lost = self._client.status != "running"
+            raise StudyError(LOST if lost else _cancelled(outcome))
         if future.status == "error":
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
@@ -206,17 +212,26 @@ class _Batches:
             if now - looked < ALONE_SECONDS / 5:
                 continue
             looked = now
-            if self._threads():
+            threads = self._threads()
+            if threads or threads is None:
                 alone_since = now
             elif now - alone_since >= ALONE_SECONDS:
                 alone_since = float("inf")  # once is enough
                 warn(_alone(self._client), ClusterWarning)
 
-    def _threads(self) -> int:
-        """Count the threads of all workers."""
+    def _threads(self) -> int | None:
+        """Count the threads of all workers; None if the scheduler does not answer this time."""
         if self._client.status != "running":  # it would be asked for half a minute
             raise StudyError(LOST)
-        return sum(self._client.nthreads().values())
+        try:
+            return sum(self._client.nthreads(callback_timeout=ANSWER_SECONDS).values())
+        except OSError as error:  # if it is lost, the client knows by the next time at the latest
+            if self._client.status != "running":
+                raise StudyError(LOST) from error
+            if isinstance(error, TimeoutError) and not self._silence_said:
+                self._silence_said = True
+                warn(_silent(self._client), ClusterWarning)
+            return None
 
     def _adapt(self, tried: int, finished: int, seconds: float) -> None:
         """Choose the size of the next batches."""
@@ -229,7 +244,7 @@ class _Batches:
     def _batches_ahead(self) -> int:
         """Batches that may be submitted; workers come and go, but not every moment."""
         if time.monotonic() - self._asked > 1:
-            ahead = max(FEWEST_AHEAD, AHEAD * self._threads())
+            ahead = max(FEWEST_AHEAD, AHEAD * (self._threads() or 0))
             self._ahead, self._asked = ahead, time.monotonic()
         return self._ahead
 
@@ -266,6 +281,22 @@ def _alone(client: Any) -> str:
     )
 
 
+def _silent(client: Any) -> str:
+    return (
+        f"the Dask scheduler at {client.scheduler.address} has not answered for "
+        f"{ANSWER_SECONDS:g} seconds. Look whether it was suspended or is overloaded; when it "
+        "answers, the run goes on. Or stop with Ctrl-C: what was finished and kept in a folder is "
+        "not lost."
+    )
+
+
+def _cancelled(reason: object) -> str:
+    return (
+        f"tasks were cancelled on the Dask cluster ({reason}): somebody cancelled them, or "
+        "restarted it. What was finished and kept in a folder is not lost: start again to go on."
+    )
+
+
 def _distributed() -> Any:
     try:
         return import_module("distributed")
@@ -278,6 +309,8 @@ def _distributed() -> Any:
 
 def _connected(distributed: Any, address: Any) -> Any:
     try:
+        if not re.search(r":\d+$|^inproc://", str(address)):
+            raise ValueError("it names no port")
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import StudyError
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 Arrays = dict[str, NDArray[Any]]
 
 UNFINISHED = ".unfinished"
+LOCK = "study.lock"  # locked while a process writes to a folder, and empty
 PROVENANCE = "provenance"  # entry of a result that says what it was made with, as JSON
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -28,7 +34,7 @@ def read_result(path: Path) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files if name != PROVENANCE}
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+    except (ValueError, TypeError, OSError, EOFError, BadZipFile) as error:  # Type: no archive
         raise StudyError(f"{path} cannot be read ({error}). Delete it and start again.") from error
 
 
@@ -57,10 +63,33 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_atomically(path, lambda stream: stream.write(text.encode()))
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove what processes left that were killed while they wrote."""
-    for leftover in folder.rglob(f"*{UNFINISHED}"):
-        leftover.unlink(missing_ok=True)
+def remove_unfinished(*folders: Path) -> None:
+    """Remove what processes left in folders that were killed while they wrote; not below these."""
+    for folder in folders:
+        for leftover in folder.glob(f"*{UNFINISHED}"):
+            leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Context in which no other process that asks for it writes to a folder.
+
+    The kernel ends it with the process, however that ends. Where files cannot be locked (on
+    Windows, on some network disks, in a folder that may only be read) nobody is kept out.
+    """
+    with ExitStack() as stack:
+        try:
+            if fcntl is not None:
+                stream = stack.enter_context((folder / LOCK).open("ab"))
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StudyError(
+                f"{folder} is being written by another process. Wait until that has ended or stop "
+                "it, then start again, which does only what is missing; or give another folder."
+            ) from error
+        except OSError:
+            pass  # a disk that is full is named by what writes more than this
+        yield
 
 
 @contextmanager

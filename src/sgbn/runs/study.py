@@ -2,15 +2,16 @@
 
 A study is a folder: ``study.json`` says what is run (settings, versions, command, number of tasks),
 and ``tasks/NAME.npz`` holds the result of one finished task and what it was made with. Each file is
-whole or absent, and a second start does only what is missing.
+whole or absent, and a second start does only what is missing. One process at a time writes to it,
+which holds a lock on ``study.lock``.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from sgbn.runs.files import (
     PROVENANCE,
     Arrays,
     full_disk_named,
+    only_writer,
     read_result,
     remove_unfinished,
     write_json,
@@ -102,29 +104,24 @@ def run_study(
     if on_error not in ("raise", "skip"):
         raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
     check_jobs(n_jobs)
-    paths = _result_paths(folder, tasks, settings)
-    missing = [name for name in tasks if name not in paths or not paths[name].exists()]
     run = partial(
         _run_task,
         function,
         shared=dict(shared or {}),
-        settings=dict(settings) if paths else None,
+        settings=None if folder is None else dict(settings),
         skip=on_error == "skip",
     )
-    bar = partial(
-        tqdm,
-        total=len(tasks),
-        initial=len(tasks) - len(missing),
-        desc=Path(folder).name if folder else None,
-        unit="task",
-        disable=not progress,
-    )
-    try:
+    with _result_paths(folder, tasks, settings) as paths:
+        missing = [name for name in tasks if name not in paths or not paths[name].exists()]
+        bar = partial(
+            tqdm,
+            total=len(tasks),
+            initial=len(tasks) - len(missing),
+            desc=Path(folder).name if folder else None,
+            unit="task",
+            disable=not progress,
+        )
         made = _run_missing(run, {name: tasks[name] for name in missing}, paths, n_jobs, bar)
-    except BaseException:
-        if folder is not None:  # workers that were stopped while they wrote
-            remove_unfinished(Path(folder))
-        raise
     failures = {name: made[name][1] for name in missing if made[name][1]}
     results = {
         name: read_result(paths[name]) if name in paths else made[name][0]
@@ -183,12 +180,14 @@ def _run_task(
     return {}, ""
 
 
+@contextmanager
 def _result_paths(
     folder: str | Path | None, tasks: Iterable[str], settings: Mapping[str, Any]
-) -> dict[str, Path]:
-    """File of each task in a folder that is made ready for them; none without a folder."""
+) -> Iterator[dict[str, Path]]:
+    """File of each task in a folder that is ours alone meanwhile; none without a folder."""
     if folder is None:
-        return {}
+        yield {}
+        return
     folder = Path(folder)
     try:
         with full_disk_named(folder):
@@ -198,9 +197,14 @@ def _result_paths(
             f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
         ) from error
     paths = {name: folder / TASKS / f"{name}.npz" for name in tasks}
-    _check_settings(folder, settings, paths)
-    remove_unfinished(folder)
-    return paths
+    with only_writer(folder):
+        _check_settings(folder, settings, paths)
+        remove_unfinished(folder, folder / TASKS)
+        try:
+            yield paths
+        except BaseException:  # workers may have been stopped while they wrote
+            remove_unfinished(folder, folder / TASKS)
+            raise
 
 
 def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
@@ -208,6 +212,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
     wanted = json.loads(json.dumps(dict(settings)))
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
+        _refuse_results_of_unknown_settings(folder)
         command = [Path(sys.argv[0]).name, *sys.argv[1:]]
         write_json(path, begun | {"command": command})
         return
@@ -227,6 +232,15 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         )
     if study.get(TASKS) != len(paths) and not all(own.exists() for own in paths.values()):
         write_json(path, study | {TASKS: len(paths)})
+
+
+def _refuse_results_of_unknown_settings(folder: Path) -> None:
+    if any((folder / TASKS).glob("*.npz")):
+        raise StudyError(
+            f"{folder / TASKS} has results, but {folder / STUDY} is gone, which says what they "
+            f"were made with. Put it back to go on; or delete {folder / TASKS}, or give another "
+            "folder, to start anew."
+        )
 
 
 def read_study(path: Path) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def total_scatter(K: Array) -> float:
     """Trace of the total scatter matrix, tr(K) - 1'K1 / n: squared distances from the mean.
 
     For the augmented features, on K + I/C, it is (n - 1) / C larger.
+
+    Paper: Eq. 3.5, the trace that replaces the squared radius.
     """
     return max(float(np.trace(K) - K.sum() / K.shape[0]), 0.0)
 
@@ -165,6 +167,10 @@ def l2_svm(
     ------
     InputError
         If K + I/C is not positive definite to working precision.
+
+    Notes
+    -----
+    Paper: Eq. 3.3, with half the price of a slack, by its dual, Eq. 3.9.
     """
     K, means, _ = _lifted(K)
     diagonal = np.diag(K) + 1.0 / C

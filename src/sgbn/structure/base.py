@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import GaussianNetwork, HasNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
@@ -50,6 +50,13 @@ class Arrows(NamedTuple):
         kinds = edge_kinds(support, known, required)
         table[support] = np.where(self.equal & (kinds == "reversible"), "equal variances", kinds)
         return table[coef != 0].astype(str)
+
+
+class NetworkLearner(HasNetwork, Protocol):
+    """A learner of one network from one sample, of sgbn or not."""
+
+    def fit(self, X: Any, /) -> HasNetwork:
+        """Learn a network from the rows of X."""
 
 
 class NetworkEstimator(DensityMixin, BaseEstimator, ABC):

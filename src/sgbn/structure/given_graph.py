@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.graph.acyclicity import adjacency
+from sgbn.graph.acyclicity import GraphLike, adjacency
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import refit_column, residual_variances
 from sgbn.validation import check_values
@@ -30,7 +30,9 @@ class Weights(NamedTuple):
     noise_variance: Array
 
 
-def fit_weights(X: Any, graph: Any, names: Sequence[str] | None = None) -> GaussianNetwork:
+def fit_weights(
+    X: ArrayLike, graph: GraphLike, names: Sequence[str] | None = None
+) -> GaussianNetwork:
     """Least-squares network on a given DAG.
 
     Each variable is regressed on its parents with an intercept. Noise variances divide the

@@ -9,9 +9,8 @@ One column at a time is solved by a lasso, P being searched anew from its node b
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sgbn.moments import Moments
 from sgbn.solvers.reachability import sweep_columns
@@ -22,6 +21,7 @@ from sgbn.structure.penalties import (
     penalty_units,
     strongest_penalty,
 )
+from sgbn.structure.selection import Folds
 
 
 class HSGBN(PenalizedEstimator):
@@ -75,8 +75,8 @@ class HSGBN(PenalizedEstimator):
         standardize: bool = True,
         penalize_intercept: bool = False,
         refit: bool = False,
-        alphas: Any = None,
-        cv: Any = 5,
+        alphas: ArrayLike | None = None,
+        cv: Folds = 5,
         max_iter: int = 100,
         n_jobs: int | None = None,
     ) -> None:

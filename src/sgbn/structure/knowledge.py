@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,18 @@ from sgbn.moments import Moments
 from sgbn.validation import is_number
 
 Mask = NDArray[np.bool_]
+
+
+class HasDict(Protocol):
+    """A column of a table, such as a pandas Series."""
+
+    def to_dict(self) -> dict[Any, Any]:
+        """Row label -> value."""
+
+
+Ends = Sequence[Hashable] | NDArray[Any]  # of an edge: source and target, by name or index
+Edges = Sequence[Ends] | Set[Sequence[Hashable]] | NDArray[Any]
+Tiers = Iterable[Iterable[Hashable]] | Mapping[Any, float] | HasDict
 
 
 class Knowledge(NamedTuple):
@@ -35,9 +47,9 @@ class Knowledge(NamedTuple):
 
 
 def read_knowledge(
-    forbidden: Iterable[Any] | None,
-    required: Iterable[Any] | None,
-    tiers: Iterable[Any] | Mapping[Any, Any] | None,
+    forbidden: Edges | None,
+    required: Edges | None,
+    tiers: Tiers | None,
     names: Sequence[str],
 ) -> Knowledge:
     """Masks of the edges that are allowed and required.
@@ -101,7 +113,7 @@ def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
         )
 
 
-def _read_edges(edges: Iterable[Any] | None, names: Sequence[str], kind: str) -> Mask:
+def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:
     mask = np.zeros((len(names), len(names)), dtype=bool)
     if edges is None:
         return mask
@@ -117,9 +129,7 @@ def _read_edges(edges: Iterable[Any] | None, names: Sequence[str], kind: str) ->
     return mask
 
 
-def _read_tiers(
-    tiers: Iterable[Any] | Mapping[Any, Any] | None, names: Sequence[str]
-) -> NDArray[np.int64]:
+def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
     """Tier of each variable, -1 for none."""
     found = np.full(len(names), -1)
     if tiers is None:

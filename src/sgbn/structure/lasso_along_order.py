@@ -6,8 +6,6 @@ r"""Lasso of every variable on those that come before it in an order: weights th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +15,7 @@ from sgbn.exceptions import warn
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.selection import folds, grid
+from sgbn.structure.selection import Folds, folds, grid
 
 Array = NDArray[np.float64]
 
@@ -26,7 +24,7 @@ FORBIDDING = 2.0  # a price that no weight pays: with unit columns no correlatio
 
 def lasso_along_order(
     alpha: float | str,
-    cv: Any,
+    cv: Folds,
     moments: Moments,
     values: Array,
     names: list[str],
@@ -70,7 +68,9 @@ def _prices(moments: Moments, unit: Array, alpha: Array) -> Array:
     return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING))
 
 
-def _best_alphas(moments: Moments, values: Array, names: list[str], unit: Array, cv: Any) -> Array:
+def _best_alphas(
+    moments: Moments, values: Array, names: list[str], unit: Array, cv: Folds
+) -> Array:
     """Penalty of the smallest held-out error for each variable, in the user's order."""
     alphas = grid(moments)
     error = np.zeros((len(alphas), moments.m))

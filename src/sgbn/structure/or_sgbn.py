@@ -14,17 +14,17 @@ order (`sgbn.solvers.lasso`), the order for fixed weights (`sgbn.solvers.order`)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.jit import jit
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
-from sgbn.structure.knowledge import Knowledge, read_knowledge
+from sgbn.structure.knowledge import Edges, Knowledge, Tiers, read_knowledge
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
@@ -32,6 +32,7 @@ from sgbn.structure.penalties import (
     penalty_units,
     strongest_penalty,
 )
+from sgbn.structure.selection import Folds
 
 Array = NDArray[np.float64]
 
@@ -254,11 +255,11 @@ class ORSGBN(PenalizedEstimator):
         standardize: bool = True,
         penalize_intercept: bool = False,
         refit: bool = False,
-        forbidden: Any = None,
-        required: Any = None,
-        tiers: Any = None,
-        alphas: Any = None,
-        cv: Any = 5,
+        forbidden: Edges | None = None,
+        required: Edges | None = None,
+        tiers: Tiers | None = None,
+        alphas: ArrayLike | None = None,
+        cv: Folds = 5,
         max_iter: int = 100,
         n_jobs: int | None = None,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.penalties import penalty_units
-from sgbn.structure.selection import CRITERIA, select_alpha
+from sgbn.structure.selection import CRITERIA, Folds, select_alpha
 from sgbn.validation import is_number, warn_about_ties
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class PenalizedEstimator(NetworkEstimator):
     penalize_intercept: bool
     refit: bool
     alphas: ArrayLike | None
-    cv: Any
+    cv: Folds
     max_iter: int
     n_jobs: int | None
     _knowledge: Knowledge | None = None

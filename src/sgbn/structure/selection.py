@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,16 @@ N_ALPHAS = 20
 MOST_PARENTS = 3  # BIC and EBIC: a variable has at most n / 3 parents
 SMALLEST_SHARE = 0.01  # of alpha_max, the end of the grid ...
 NOISE_SHARE = 0.5  # ... or this share of 1 / sqrt(n), the standard error of a correlation
+
+
+class Splitter(Protocol):
+    """A cross-validator of scikit-learn, or its like."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[Any, Any]]:
+        """Rows to train on, and rows to test on, of each fold."""
+
+
+Folds = int | Splitter | Sequence[tuple[ArrayLike, ArrayLike]]
 
 
 class Choice(NamedTuple):
@@ -101,7 +112,7 @@ def select_alpha(
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
-def folds(cv: object, n: int) -> object:
+def folds(cv: Folds, n: int) -> object:
     """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
     if isinstance(cv, Integral):
         return KFold(min(int(cv), n), shuffle=True, random_state=0)

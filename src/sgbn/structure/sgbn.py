@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,15 @@ from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.candidates import inverse_correlation, partly_correlated
 from sgbn.structure.given_graph import least_squares
-from sgbn.structure.knowledge import Knowledge, check_number_of_parents, read_knowledge
+from sgbn.structure.knowledge import (
+    Edges,
+    Knowledge,
+    Tiers,
+    check_number_of_parents,
+    read_knowledge,
+)
 from sgbn.structure.lasso_along_order import lasso_along_order
+from sgbn.structure.selection import Folds
 from sgbn.validation import is_number
 
 Array = NDArray[np.float64]
@@ -160,13 +167,13 @@ class SGBN(NetworkEstimator):
         max_parents: int | None = None,
         n_starts: int | None = None,
         n_kicks: int | None = None,
-        forbidden: Any = None,
-        required: Any = None,
-        tiers: Any = None,
+        forbidden: Edges | None = None,
+        required: Edges | None = None,
+        tiers: Tiers | None = None,
         weights: str = "refit",
         alpha: float | str = "cv",
-        cv: Any = 5,
-        random_state: Any = 0,
+        cv: Folds = 5,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.gamma = gamma
         self.noise = noise

@@ -34,8 +34,10 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
         ("priors_", np.ones(3) / 3, "has the shape (3,), and not (2,)"),
         ("priors_", np.array([2.0, -1.0]), "no shares of one"),
         ("priors_", [0.5, 0.5], "is no array"),
-        ("temperature_", -1.0, "no positive number"),
-        ("temperature_", "hot", "no positive number"),
+        ("temperature_", -1.0, "no number from 1e-06 to 1e+06"),
+        ("temperature_", "hot", "no number from"),
+        ("temperature_", 1e308, "no number from"),
+        ("temperature_", 1e-320, "no number from"),
         ("networks_", {}, "not one network for each"),
         ("networks_", None, "not one network for each"),
         ("n_features_in_", 7, "6 features, and other names"),
@@ -108,3 +110,24 @@ def test_a_pipeline_has_no_cache(analysis):
 def test_variables_have_names():
     with pytest.raises(InputError, match="without a name"):
         check_object("GaussianNetwork", sgbn.GaussianNetwork(np.zeros((2, 2)), names=["a", ""]))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "largest"), [("coef", 1e100), ("intercept", 1e100), ("noise_variance", 1e200)]
+)
+def test_networks_of_numbers_too_large_to_compute_with_are_refused(attribute, largest):
+    edge = np.array([[0.0, 1.0], [0.0, 0.0]])
+    parts = {"coef": edge, "intercept": np.ones(2), "noise_variance": np.ones(2)}
+    at_most = parts | {attribute: largest * parts[attribute]}
+    check_object("GaussianNetwork", sgbn.GaussianNetwork(**at_most))
+    beyond = parts | {attribute: 1.01 * largest * parts[attribute]}
+    with pytest.raises(InputError, match=f"{attribute} of a network"):
+        check_object("GaussianNetwork", sgbn.GaussianNetwork(**beyond))
+
+
+@pytest.mark.parametrize("size", [1e-80, 1e80])
+def test_a_fit_on_cells_of_any_size_that_is_taken_fits_together(regions, size):
+    X, groups = regions
+    found = sgbn.SGBNClassifier(sgbn.SGBN(n_kicks=0), temperature=1.0).fit(size * X, groups)
+    for network in found.networks_.values():
+        check_object("GaussianNetwork", network)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sgbn.exceptions import CycleError, InputError
 from sgbn.io.models.arrays import to_npy
-from sgbn.io.models.decoding import MOST_BYTES, Decoder
+from sgbn.io.models.decoding import MOST_BYTES, MOST_VALUES, Decoder
 from sgbn.io.models.files import MISFITS
 
 SQUARE = {"is": "array", "dtype": "float64", "shape": [2, 2], "order": "C", "of": [0, 1, 1, 0]}
@@ -41,9 +41,11 @@ def deep(levels):
         (SQUARE | {"shape": [-2, -2]}, "no shape"),
         (SQUARE | {"shape": [2**40, 2**40]}, "has 4 numbers"),
         (SQUARE | {"dtype": "object"}, "no type of numbers"),
-        (SQUARE | {"of": [0, 1, "a", 0]}, "not what belongs"),
-        (SQUARE | {"of": [0, 1, True, 0]}, "holds True"),
-        (SQUARE | {"of": [0, 1, [], 0]}, "not what belongs"),
+        (SQUARE | {"of": [0, 1, "a", 0]}, "float64 holds a str"),
+        (SQUARE | {"of": [0, 1, True, 0]}, "float64 holds a bool"),
+        (SQUARE | {"of": [0, 1, [], 0]}, "float64 holds a list"),
+        (SQUARE | {"of": [0, 1, 0.5, 0], "dtype": "int64"}, "int64 holds a float"),
+        (SQUARE | {"of": [0, 1, 1, 0], "dtype": "bool"}, "bool holds a int"),
         ({"is": "labels", "cells": ["a"], "shape": [2], "kind": "text"}, "1 labels"),
         ({"is": "labels", "cells": [1], "shape": [1], "kind": "text"}, "not what belongs"),
         ({"is": "records", "fields": [["a", PAIR], ["b", SQUARE]]}, "of the shapes"),
@@ -86,6 +88,18 @@ def test_an_array_counts_as_often_as_it_is_used():
     assert len(decode([once] * several, big=content)) == several
     with pytest.raises(InputError, match="more than 512 MB"):
         decode([once] * (several + 1), big=content)
+
+
+def test_values_are_counted_wherever_they_stand():
+    lists = [[]] * (MOST_VALUES // 2)
+    assert decode(lists) == lists
+    with pytest.raises(InputError, match=f"more than {MOST_VALUES} values"):
+        decode([lists, {"is": "tuple", "items": lists}])
+
+
+def test_an_attribute_that_no_fit_gives_is_kept():
+    state = {"another_": [1]}
+    assert decode({"is": "object", "class": "SGBN", "state": state}).another_ == [1]
 
 
 def test_labels_of_one_long_and_many_short_texts_are_counted_with_the_room_they_take():

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.exceptions import InputError, listed, warn
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
 
@@ -22,9 +22,7 @@ SMALLEST = 1.0  # size of a region without edges, so that it is seen
 _ENDS_LABEL = re.compile(r"[\s#]+")
 
 
-def write_brainnet(
-    stem: PathName, network: GaussianNetwork | Any, atlas: Atlas | str
-) -> list[Path]:
+def write_brainnet(stem: PathName, network: NetworkLike, atlas: Atlas | str) -> list[Path]:
     """Write STEM.node and STEM.edge for BrainNet Viewer.
 
     A row of STEM.node is a region: x, y, z (MNI, in mm), colour, size, label, with tabs between.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sgbn.atlases import Atlas
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (
     ENDS,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def write_graphml(
     path: PathName,
-    network: GaussianNetwork | Any,
+    network: NetworkLike,
     atlas: Atlas | str | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
@@ -64,7 +64,7 @@ def write_graphml(
 
 def write_node_link(
     path: PathName,
-    network: GaussianNetwork | Any,
+    network: NetworkLike,
     atlas: Atlas | str | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
@@ -92,7 +92,7 @@ def write_node_link(
 
 
 def annotated_graph(
-    network: GaussianNetwork | Any,
+    network: NetworkLike,
     atlas: Atlas | str | None = None,
     more_edge_columns: pd.DataFrame | None = None,
 ) -> nx.DiGraph:

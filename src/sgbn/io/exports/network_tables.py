@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.exceptions import InputError, listed
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph import edge_kinds
 
 Array = NDArray[np.float64]
@@ -21,7 +20,7 @@ ENDS = ["source", "target"]
 PLACE = ["x", "y", "z"]
 
 
-def edge_table(network: GaussianNetwork | Any) -> pd.DataFrame:
+def edge_table(network: NetworkLike) -> pd.DataFrame:
     """Edges of a network, or of a fitted learner, the strongest first.
 
     Returns
@@ -41,7 +40,7 @@ def edge_table(network: GaussianNetwork | Any) -> pd.DataFrame:
     return table.loc[strongest_first].reset_index(drop=True)
 
 
-def node_table(network: GaussianNetwork | Any, atlas: Atlas | str | None = None) -> pd.DataFrame:
+def node_table(network: NetworkLike, atlas: Atlas | str | None = None) -> pd.DataFrame:
     """Regions of a network, or of a fitted learner, in its order.
 
     Parameters
@@ -119,7 +118,7 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
         )
 
 
-def network_of(network: GaussianNetwork | Any) -> GaussianNetwork:
+def network_of(network: NetworkLike) -> GaussianNetwork:
     """Take the network itself, or that of a fitted learner."""
     found = getattr(network, "network_", network)
     if not isinstance(found, GaussianNetwork):

@@ -15,7 +15,7 @@ import pandas as pd
 
 from sgbn.atlases import Atlas
 from sgbn.cohort import UNKNOWN_LOBE
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_json, write_matrix
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
 
@@ -42,7 +42,7 @@ _COLUMNS = {
 
 
 def write_relation_matrix(
-    stem: PathName, network: GaussianNetwork | Any, atlas: Atlas | str | None = None
+    stem: PathName, network: NetworkLike, atlas: Atlas | str | None = None
 ) -> list[Path]:
     """Write STEM_relmat.tsv and .json, STEM_nodeindices.tsv and .json.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.exceptions import InputError
-from sgbn.gaussian import GaussianNetwork
+from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet
 from sgbn.io.exports.csv_files import write_csv
 from sgbn.io.exports.files import PathName, beside
@@ -19,7 +18,7 @@ from sgbn.io.exports.relation_matrix import write_relation_matrix
 
 
 def export_network(
-    network: GaussianNetwork | Any,
+    network: NetworkLike,
     stem: PathName,
     atlas: Atlas | str | None = None,
     more_edge_columns: pd.DataFrame | None = None,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.images.files import images_by_subject
-from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
+from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
@@ -66,7 +66,7 @@ class Extraction:
 
 def extract_regions(
     images: Images,
-    atlas: Any,
+    atlas: AtlasSource,
     *,
     measure: str = "volume",
     labels: Labels = None,

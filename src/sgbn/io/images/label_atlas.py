@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
@@ -62,8 +63,23 @@ class LabelAtlas:
         return isinstance(other, LabelAtlas) and self.fingerprint == other.fingerprint
 
 
+class LabelImage(Protocol):
+    """An image in memory, such as one of nibabel."""
+
+    @property
+    def dataobj(self) -> Any:
+        """Voxels."""
+
+    @property
+    def affine(self) -> Any:
+        """Where they lie."""
+
+
+AtlasSource = str | os.PathLike[str] | LabelImage | Bunch | LabelAtlas
+
+
 def load_label_atlas(
-    atlas: Any,
+    atlas: AtlasSource,
     labels: Labels = None,
     *,
     background: int | Collection[int] = 0,

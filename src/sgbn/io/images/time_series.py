@@ -23,7 +23,7 @@ from sgbn.io.images.extraction import (
     task_name,
 )
 from sgbn.io.images.files import image_path, images_by_subject
-from sgbn.io.images.label_atlas import LabelAtlas, Labels, load_label_atlas
+from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
 from sgbn.io.images.quality import FULL
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
@@ -57,7 +57,7 @@ class TimeSeries:
 
 def extract_time_series(
     image: str | Path,
-    atlas: Any,
+    atlas: AtlasSource,
     *,
     labels: Labels = None,
     background: int | Collection[int] = 0,
@@ -90,7 +90,7 @@ def extract_time_series(
 
 def write_time_series(
     images: Images,
-    atlas: Any,
+    atlas: AtlasSource,
     out: str | Path,
     *,
     labels: Labels = None,

@@ -14,6 +14,7 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 from sgbn.io.models.registry import CONSTRUCTED, is_estimator, name_of
+from sgbn.validation import LARGEST
 
 Shapes = Mapping[str, str]
 
@@ -67,6 +68,9 @@ SHAPES: dict[str, Shapes] = {
     },
     "StandardScaler": {"mean_": "f", "var_": "f", "scale_": "f"},
 }
+TEMPERATURES = (1e-6, 1e6)  # a fit finds 1e-3 to 10; one that is given may lie beyond
+# Of networks: variances are squares of cells.
+SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
 MAY_BE_NONE = {"RegionSelector": ("scores_",), "StandardScaler": ("mean_", "var_", "scale_")}
 
 
@@ -75,11 +79,19 @@ def check_object(name: str, made: Any) -> None:
     if name == "Pipeline":
         _check_pipeline(made)
     elif name == "GaussianNetwork":
-        _check(all(made.names), "a network has a variable without a name")
+        _check_network(made)
     elif name in CONSTRUCTED or not is_estimator(name) or not hasattr(made, "n_features_in_"):
         return  # checked by its constructor, a part of something else, or not fitted
     else:
         _check_fitted(name, made)
+
+
+def _check_network(made: Any) -> None:
+    _check(all(made.names), "a network has a variable without a name")
+    for attribute, largest in SIZES.items():
+        size = np.abs(getattr(made, attribute)).max(initial=0.0)
+        wrong = f"{attribute} of a network holds a number of size {size:g}"
+        _check(size <= largest, f"{wrong}: {largest:g} is the largest to compute with")
 
 
 def _check_pipeline(made: Any) -> None:
@@ -152,9 +164,9 @@ def _check_classifier(name: str, made: Any) -> None:
     shares = made.priors_
     right = shares.dtype.kind == "f" and bool((shares > 0).all()) and abs(shares.sum() - 1) < 1e-6
     _check(right, f"the priors of a {name} are no shares of one")
-    temperature = getattr(made, "temperature_", None)
-    right = isinstance(temperature, float) and temperature > 0
-    _check(right, f"the temperature of a {name} is no positive number")
+    temperature, (low, high) = getattr(made, "temperature_", None), TEMPERATURES
+    right = isinstance(temperature, float) and low <= temperature <= high
+    _check(right, f"the temperature of a {name} is no number from {low:g} to {high:g}")
 
 
 def _check_places(name: str, made: Any) -> None:

@@ -1,4 +1,8 @@
-"""From JSON and arrays to a model. What is not exactly as `encoding` writes it is refused."""
+"""From JSON and arrays to a model. What `encoding` does not write is refused.
+
+One thing is not: attributes that a fit would not give an estimator are kept, since other versions
+of scikit-learn have others. Like the rest they are plain values, and none is a method.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,11 @@ from sgbn.io.models.encoding import DEEPEST
 from sgbn.io.models.registry import NOT_FINITE, build
 
 MOST_BYTES = 2**29  # of the arrays of a model, each counted as often as it is used
+# Beside the cells of arrays; an analysis has ten a region, one with IterativeImputer 250.
+MOST_VALUES = 2**18
 
 _BY_NAME = {np.dtype(code).name: np.dtype(code) for code in DTYPES}
-_KIND_OF_CELL = {"b": bool, "i": int, "u": int, "f": (int, float)}
+_TYPES_OF_CELLS: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
 
 
 class Decoder:
@@ -32,7 +38,7 @@ class Decoder:
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self.classes: set[str] = set()
         self.used: set[str] = set()
-        self._read, self._bytes_left = read, MOST_BYTES
+        self._read, self._bytes_left, self._values_left = read, MOST_BYTES, MOST_VALUES
         self._arrays: dict[str, NDArray[Any]] = {}
         self._kinds: dict[str, tuple[set[str], Callable[..., Any]]] = {
             "tuple": ({"items"}, self._tuple),
@@ -55,6 +61,9 @@ class Decoder:
         """Value of a piece of JSON."""
         if depth > DEEPEST:
             raise InputError(f"objects are nested more than {DEEPEST} deep.")
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise InputError(f"it holds more than {MOST_VALUES} values.")
         if isinstance(value, list):
             return self._all(value, finite, depth)
         if not isinstance(value, dict):
@@ -101,10 +110,9 @@ class Decoder:
         check_shape(shape)
         if len(numbers) != math.prod(shape) or given["order"] not in ("C", "F"):
             raise InputError(f"an array of shape {shape} has {len(numbers)} numbers.")
-        for number in numbers:
-            _check_type(number, _KIND_OF_CELL[dtype.kind])
-            if isinstance(number, bool) is not (dtype.kind == "b"):
-                raise InputError(f"an array of {dtype} holds {number!r}.")
+        odd = set(map(type, numbers)) - _TYPES_OF_CELLS[dtype.kind]
+        if odd:
+            raise InputError(f"an array of {dtype} holds a {odd.pop().__name__}.")
         array = in_order(np.array(numbers, dtype), tuple(shape), given["order"])
         return self._counted(array, finite)
 

@@ -174,7 +174,8 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
         wanted += [*inputs.covariates, *([options.site] if options.site else [])]
     missing = [name for name in wanted if find_column(table.columns, name) is None]
     if missing:
-        near = did_you_mean(missing[0], table.columns)
+        free = [name for name in table.columns if name not in wanted]
+        near = did_you_mean(missing[0], free) if free else ""
         where = " Name the column of sites (site=, --site)." if options.site in missing else ""
         raise InputError(
             f"{table.name} lacks {len(missing)} of the {len(inputs.columns)} columns that the "

@@ -36,6 +36,9 @@ _GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
 _EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
 
 
+Markers = str | float | Iterable[str | float] | None
+
+
 @dataclass(frozen=True)
 class Missing:
     """What stands for a missing cell, beyond `MISSING`.
@@ -275,11 +278,11 @@ def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
 def check_repeated(table: RawTable, column: str, found: Sequence[str], role: str) -> None:
     """Refuse labels that most rows have to themselves, such as ids, dates or numbers."""
     present = [label for label in found if label]
-    distinct = len(set(present))
-    if len(present) >= MANY_ROWS and distinct > OWN_LABELS * len(present):
+    distinct = list(dict.fromkeys(present))
+    if len(present) >= MANY_ROWS and len(distinct) > OWN_LABELS * len(present):
         raise InputError(
-            f"{table.source_of(column)}, column {column!r}: {distinct} different labels in "
-            f"{len(present)} rows, such as {listed(present, 3)}. Ids, dates and the like are no "
+            f"{table.source_of(column)}, column {column!r}: {len(distinct)} different labels in "
+            f"{len(present)} rows, such as {listed(distinct, 3)}. Ids, dates and the like are no "
             f"{role}: name the column that holds it ({OPTIONS[role]})."
         )
 

@@ -16,6 +16,7 @@ from sgbn.atlases import Atlas
 from sgbn.cohort import PAIR, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
+from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.files import PARQUET, Source, load_table
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
@@ -45,7 +46,7 @@ def read_table(
     sheet: str | int | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
-    missing: Any = None,
+    missing: Markers = None,
 ) -> Cohort:
     """Read a table, one row a subject, into a cohort.
 

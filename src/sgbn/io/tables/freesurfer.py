@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from sgbn.atlases import Atlas, is_total, match_columns
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
-from sgbn.io.tables.cells import parse
+from sgbn.io.tables.cells import Markers, parse
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import add_columns, check_ids, with_ids
 from sgbn.io.tables.options import Options
@@ -38,7 +37,7 @@ def read_freesurfer(
     measure: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
-    missing: Any = None,
+    missing: Markers = None,
 ) -> Cohort:
     """Read the tables of aparcstats2table and asegstats2table, joined by subject.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sgbn.atlases import Atlas
 from sgbn.exceptions import InputError
-from sgbn.io.tables.cells import Missing
+from sgbn.io.tables.cells import Markers, Missing
 from sgbn.io.tables.raw import as_text
 
 Names = str | Sequence[str]
@@ -45,7 +45,7 @@ class Options:
         groups: Names | None = None,
         atlas: Atlas | str | None = None,
         measure: Names | None = None,
-        missing: Any = None,
+        missing: Markers = None,
         only_regions: bool = False,
     ) -> Options:
         """From the arguments of a reader."""
