@@ -4,7 +4,8 @@
 
 Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
 analysis is not that of `sgbn reproduce exp3`, whose groups and covariates are others (`TABLES` and
-`INTRODUCTION` say which): its figures cannot be compared with these.
+`INTRODUCTION` say which): its figures cannot be compared with these. `--workers` and `--dask` spread
+the splits; workers of a cluster need this folder on their PYTHONPATH.
 """
 
 import os
@@ -12,6 +13,7 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import argparse
 import time
 import warnings
 
@@ -32,11 +34,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from sgbn import SGBNClassifierCV, cohort_table, simulate_cohort
+from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.markdown import table
 from sgbn.preprocessing import make_analysis
+from sgbn.runs import parallel
 
 # Data: written before anything was tuned, and not changed since.
 SEED = 0
@@ -138,22 +142,35 @@ def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
         yield (cohort.values - mean) / sd, cohort.group, (np.vstack(fresh) - mean) / sd, y
 
 
-def measure(data_set, splits):
+def measure(data_set, splits, n_jobs):
     """Return a record a method: balanced accuracy and log-loss of every split or cohort."""
-    found = {name: ([], []) for name in methods()}
-    sizes = None
-    for Z, y, rest, truth in splits:
-        sizes = {"n_train": len(Z), "n_test": len(rest)}
-        for name, method in methods().items():
-            accuracies, losses = found[name]
-            method.fit(Z, y)
-            accuracies.append(round(balanced_accuracy_score(truth, method.predict(rest)), 5))
-            if hasattr(method, "predict_proba"):
-                losses.append(round(log_loss(truth, method.predict_proba(rest)), 5))
+    splits = list(splits)
+    sizes = {"n_train": len(splits[0][0]), "n_test": len(splits[0][2])}
+    found = parallel(score, splits, n_jobs)
     return [
-        {"data": data_set, **sizes, "method": name, "accuracy": accuracies, "log_loss": losses}
-        for name, (accuracies, losses) in found.items()
+        {
+            **{"data": data_set, **sizes, "method": name},
+            "accuracy": [one[name][0] for one in found],
+            "log_loss": [one[name][1] for one in found if one[name][1] is not None],
+        }
+        for name in methods()
     ]
+
+
+def score(split):
+    """Balanced accuracy of each method, and log-loss of those with probabilities."""
+    Z, y, rest, truth = split
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, method in methods().items():
+            method.fit(Z, y)
+            accuracy = round(balanced_accuracy_score(truth, method.predict(rest)), 5)
+            loss = None
+            if hasattr(method, "predict_proba"):
+                loss = round(log_loss(truth, method.predict_proba(rest)), 5)
+            found[name] = accuracy, loss
+    return found
 
 
 def cpu_times():
@@ -259,16 +276,20 @@ def report(runs, seconds):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_worker_options(parser, default=1)
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     seconds = cpu_times()
     data = {f"edges, n={n}": simulated(n) for n in SIZES}
     if data_folder() is not None:
         data = {name: real(name) for name in TABLES} | data
     runs = []
-    for name, splits in data.items():
-        runs += measure(name, splits)
-        results = {"seed": SEED, "cpu_seconds": seconds, "runs": runs}
-        write(RESULTS, "classifiers", results, report(runs, seconds))
+    with workers(arguments) as n_jobs:
+        for name, splits in data.items():
+            runs += measure(name, splits, n_jobs)
+            results = {"seed": SEED, "cpu_seconds": seconds, "runs": runs}
+            write(RESULTS, "classifiers", results, report(runs, seconds))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import argparse
 import time
 
 import numpy as np
 from output import RESULTS, write
 
 from sgbn import SGBN, compare_graphs, random_dag, simulate_sem
+from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.experiments.markdown import table
 from sgbn.graph import skeleton
 from sgbn.inference import edge_confidence
@@ -57,12 +59,12 @@ def reliability(records, column, value):
     ]
 
 
-def quality(n, learner, n_networks):
+def quality(n, learner, n_networks, n_jobs):
     """Return records of all pairs, and what halves, consensus and single fits found, on average."""
     records, found = [], []
     for which in range(n_networks):
         X, truth = make_data(n, which)
-        confidence = edge_confidence(X, learner, n_pairs=N_PAIRS)
+        confidence = edge_confidence(X, learner, n_pairs=N_PAIRS, n_jobs=n_jobs)
         records.append(pair_records(confidence, truth))
         true = skeleton(truth.coef)
         single = compare_graphs(truth.coef, SGBN().fit(X).coef_)
@@ -81,7 +83,7 @@ def quality(n, learner, n_networks):
     return np.concatenate(records), np.mean(found, axis=0).round(2).tolist()
 
 
-def bound_check(n):
+def bound_check(n, n_jobs):
     """Pairs of low probability that are often joined, beside the bound, for each threshold."""
     counts = {threshold: [] for threshold in THRESHOLDS}
     for which in range(BOUND_NETWORKS):
@@ -98,7 +100,7 @@ def bound_check(n):
         theta = probability[pairs].mean()
         low = pairs & (probability <= theta)
         for _ in range(BOUND_SAMPLES):
-            confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS)
+            confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS, n_jobs=n_jobs)
             for threshold in THRESHOLDS:
                 chosen = confidence.adjacent >= threshold - 1e-9
                 counts[threshold].append(
@@ -135,11 +137,11 @@ def curve_table(runs, key):
     return table(head, rows)
 
 
-def measure(n):
-    records, found = quality(n, LEARNERS["fast"], N_NETWORKS)
+def measure(n, n_jobs):
+    records, found = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
-    _, fast = quality(n, LEARNERS["fast"], N_FULL)
-    _, full = quality(n, LEARNERS["full"], N_FULL)
+    _, fast = quality(n, LEARNERS["fast"], N_FULL, n_jobs)
+    _, full = quality(n, LEARNERS["full"], N_FULL, n_jobs)
     return {
         "n": n,
         "adjacent": reliability(records, 0, 2),
@@ -148,7 +150,7 @@ def measure(n):
         "found": found,
         "fast": fast,
         "full": full,
-        "bound": bound_check(n),
+        "bound": bound_check(n, n_jobs),
     }
 
 
@@ -206,9 +208,13 @@ def report(runs, costs):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_worker_options(parser, default=1)
+    arguments = parser.parse_args()
     SGBN().fit(make_data(60, 0)[0])  # compiles
     costs = cost()
-    runs = [measure(n) for n in SIZES]
+    with workers(arguments) as n_jobs:
+        runs = [measure(n, n_jobs) for n in SIZES]
     write(RESULTS, "confidence", {"seed": SEED, "cost": costs, "runs": runs}, report(runs, costs))
 
 
