@@ -4,8 +4,8 @@
 
 Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
 analysis is not that of `sgbn reproduce exp3`, whose groups and covariates are others (`TABLES` and
-`INTRODUCTION` say which): its figures cannot be compared with these. `--workers` and `--dask` spread
-the splits; workers of a cluster need this folder on their PYTHONPATH.
+`INTRODUCTION` say which): its figures cannot be compared with these. `--workers` and `--dask`
+spread the splits; workers of a cluster need this folder on their PYTHONPATH.
 """
 
 import os
