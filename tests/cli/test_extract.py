@@ -129,4 +129,4 @@ def test_many_flagged_subjects_are_counted(study, capsys):
 def test_help_has_an_example(capsys):
     with pytest.raises(SystemExit):
         command("--help")
-    assert "example: sgbn extract" in capsys.readouterr().out
+    assert "\n  sgbn extract " in capsys.readouterr().out
