@@ -124,9 +124,3 @@ def test_many_flagged_subjects_are_counted(study, capsys):
     printed = capsys.readouterr().out
     assert "12 subjects need a look: 'sub-00', " in printed
     assert "'sub-09' and 2 more." in printed
-
-
-def test_help_has_an_example(capsys):
-    with pytest.raises(SystemExit):
-        command("--help")
-    assert "\n  sgbn extract " in capsys.readouterr().out
