@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
-from sgbn import HSGBN, ORSGBN, InputError, alpha_grid, alpha_max, fit_weights
+from sgbn import HSGBN, ORSGBN, SGBN, InputError, alpha_grid, alpha_max, fit_weights
 
 CRITERIA = ["bic", "ebic", "cv_error", "cv_likelihood"]
 
@@ -124,3 +124,10 @@ def test_more_folds_than_rows_are_cut_down():
     X = np.random.default_rng(7).standard_normal((4, 3))
     with pytest.warns(UserWarning, match="only 4 samples"):
         ORSGBN("cv_error", cv=5).fit(X)
+
+
+def test_columns_without_any_correlation_have_a_grid_and_no_edge():
+    X = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]] * 5)
+    assert (alpha_grid(X) > 0).all()
+    assert not ORSGBN("bic").fit(X).coef_.any()
+    assert not SGBN(weights="lasso").fit(X).coef_.any()

@@ -29,6 +29,7 @@ CROWD = 20  # beyond this and three times the best size so far, neighbours only 
 LARGEST_SHARE = 3  # the same beyond n / 3
 NO_RSS = 1e-15  # of a perfect fit: round-off
 SMALLEST_EIGENVALUE = 1e-10  # of a regular Gram matrix with unit diagonal
+TIE = 1e-9  # of the BIC: the same neighbours, refitted again, are no better by round-off
 PATIENCE = 20  # penalties without a better BIC after which the path is left
 
 
@@ -57,13 +58,13 @@ def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
         solve_column(R, j, w, b)
         size = support_of(b).size
         refitted = b.copy()
-        hopeless = n * np.log(smallest_rss) + size * np.log(n) >= best_score and size > 0
+        hopeless = n * np.log(smallest_rss) + size * np.log(n) > best_score + TIE
         crowded = size > CROWD + 3 * support_of(best).size or LARGEST_SHARE * size > n
         if hopeless or crowded or not refit_column(R, j, refitted):
             break
         rss = max(residual_variance(R, j, refitted), smallest_rss)
         score = n * np.log(rss) + size * np.log(n)
-        if score < best_score:
+        if score < best_score - TIE:
             best_score = score
             waited = 0
             for k in range(p):

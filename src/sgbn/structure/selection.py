@@ -73,7 +73,7 @@ def _alpha_max(moments: Moments, standardize: bool) -> float:
 
 def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
     """`alpha_grid` from moments."""
-    largest = _alpha_max(moments, standardize)
+    largest = _alpha_max(moments, standardize) or 1.0  # without any correlation no edge, at any
     share = max(SMALLEST_SHARE, NOISE_SHARE / np.sqrt(moments.n))
     return np.geomspace(largest, share * largest, n_alphas)
 
