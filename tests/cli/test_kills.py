@@ -1,6 +1,6 @@
 """Runs that are killed at any moment go on to the result of a run that was not.
 
-``SGBN_KILLS`` says how often (2 by default; .ci/long takes 20): mostly when a random number of
+``SGBN_KILLS`` says how often (1 by default; .ci/long takes 20): mostly when a random number of
 results is kept, every fourth time at a random moment before the first.
 """
 
@@ -17,7 +17,7 @@ import pytest
 from sgbn import simulate_cohort, write_table
 from sgbn.runs import read_result
 
-KILLS = int(os.environ.get("SGBN_KILLS", "2"))
+KILLS = int(os.environ.get("SGBN_KILLS", "1"))
 TRIES = 10  # to kill a run in time
 COMPARED = ("tables", "networks", "figures")
 
