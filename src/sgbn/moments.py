@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
@@ -177,7 +177,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         _standardise(rows, columns, *own, Z[: len(rows)])
         return Z[: len(rows)]
 
-    columns = _canonical_order(
+    columns = canonical_order(
         lambda rows: standardised(rows, every, np.empty(rows.shape)), X, names
     )
     R = np.zeros((m + bias, m + bias))
@@ -261,8 +261,8 @@ def constant_columns(X: Array) -> NDArray[np.bool_]:
     return constant
 
 
-def _canonical_order(
-    standardised: Callable[[Array], Array], X: Array, names: Sequence[str]
+def canonical_order(
+    standardised: Callable[[Array], Array], X: Array, names: ArrayLike
 ) -> NDArray[np.intp]:
     """Sort the columns by their content: the first row, then the next ones, then the names.
 
