@@ -43,7 +43,7 @@ from sgbn.structure.knowledge import (
 from sgbn.structure.lasso_along_order import lasso_along_order
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores, rows_to_trim
 from sgbn.structure.selection import Folds
-from sgbn.validation import is_number
+from sgbn.validation import column_names, is_number, warn_about_moments
 
 Array = NDArray[np.float64]
 Order = NDArray[np.int64]
@@ -247,6 +247,47 @@ class SGBN(NetworkEstimator):
             else np.zeros(len(values), bool)
         )
         return values[~self.outliers_] if self.outliers_.any() else values
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Learn a network from a covariance matrix, where the rows are not at hand.
+
+        The network is that of `fit` on rows with these moments. Rows that lie far out cannot be
+        found without them: `outliers` has no effect, and there is no `outliers_`.
+
+        Parameters
+        ----------
+        moments : Moments
+            Such as ``Moments.from_covariance(S, n, names)``.
+
+        Raises
+        ------
+        InputError
+            If parameters need rows: normal scores, or a lasso with ``alpha="cv"``.
+        """
+        self._check_parameters()
+        if not isinstance(moments, Moments) or moments.has_bias:
+            raise InputError("moments must be made by Moments.from_covariance. Make them so.")
+        for wanted, remedy in self._needs_rows().items():
+            raise InputError(f"{wanted} needs rows, and moments have none. {remedy}")
+        for stale in ("outliers_", "feature_names_in_"):
+            self.__dict__.pop(stale, None)
+        self.n_features_in_ = moments.m
+        if moments.names is not None:
+            self.feature_names_in_ = np.array(moments.names, dtype=object)
+        names = column_names(self)
+        warn_about_moments(moments, names)
+        return self._fit_moments(moments, np.empty((0, moments.m)), names)
+
+    def _needs_rows(self) -> dict[str, str]:
+        """Parameters that moments alone cannot serve, and what to do about each."""
+        asked = {}
+        if self.column_transform != "none":
+            asked[f"column_transform={self.column_transform!r}"] = (
+                "Compute the covariance matrix of the normal scores."
+            )
+        if self.weights == "lasso" and self.alpha == "cv":
+            asked["alpha='cv'"] = "Give alpha a number."
+        return asked
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         self.gamma_ = default_gamma(moments.n) if self.gamma is None else float(self.gamma)
