@@ -1,12 +1,13 @@
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from sgbn import InputError
+from sgbn import InputError, Moments
 from sgbn import moments as module
 from sgbn.moments import constant_columns, moments_of, one_blas_thread
 
@@ -137,3 +138,85 @@ def test_one_blas_thread_holds_while_any_thread_is_inside():
     thread.join()
     assert seen == [{1}]
     assert blas_threads() == before
+
+
+def covariance_of(rng, n=60, m=6):
+    return np.cov(rng.standard_normal((n, m)) @ rng.uniform(-1, 1, (m, m)), rowvar=False)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_moments_of_a_covariance_matrix_are_those_of_its_rows(ddof):
+    rng = np.random.default_rng(0)
+    X = 5 + rng.standard_normal((50, 4)) @ rng.uniform(-1, 1, (4, 4))
+    rows = moments_of(X, list("abcd"))
+    S = np.cov(X, rowvar=False, ddof=ddof)
+    given = Moments.from_covariance(S, 50, list("abcd"), X.mean(axis=0), ddof=ddof)
+    np.testing.assert_allclose(given.sd, rows.sd, rtol=1e-12)
+    np.testing.assert_allclose(given.mean, rows.mean, rtol=1e-12)
+    np.testing.assert_allclose(given.to_user(given.R), rows.to_user(rows.R), atol=1e-12)
+    assert (given.n, given.names) == (50, tuple("abcd"))
+
+
+def test_a_table_names_the_variables_of_its_covariance_matrix():
+    S = pd.DataFrame([[1, 0.5], [0.5, 1]], index=["b", "a"], columns=["b", "a"])
+    assert Moments.from_covariance(S, 10).names == ("b", "a")
+    assert Moments.from_covariance(S.to_numpy(), 10).names is None
+    with pytest.raises(InputError, match="names differ from the columns"):
+        Moments.from_covariance(S, 10, ["x", "y"])
+    with pytest.raises(InputError, match="have other names"):
+        Moments.from_covariance(S.iloc[::-1], 10)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_variables_of_a_covariance_matrix_are_sorted_whatever_their_order(seed):
+    rng = np.random.default_rng(seed)
+    S = covariance_of(rng)
+    order = rng.permutation(6)
+    first, second = (Moments.from_covariance(M, 60) for M in (S, S[np.ix_(order, order)]))
+    assert np.array_equal(first.R, second.R)
+    assert np.array_equal(first.columns, order[second.columns])
+
+
+def test_variables_with_the_same_correlations_are_sorted_by_name():
+    S = np.full((3, 3), 0.5) + np.eye(3) / 2
+    sorted_by_name = Moments.from_covariance(S, 10, ["c", "a", "b"])
+    assert [sorted_by_name.names[k] for k in sorted_by_name.columns] == ["a", "b", "c"]
+
+
+def _with(change):
+    S = np.eye(3)
+    change(S)
+    return S
+
+
+@pytest.mark.parametrize(
+    ("S", "more", "message"),
+    [
+        (np.eye(3)[:2], {}, r"shape \(2, 3\). Give a square one"),
+        (np.eye(1), {}, "two or more"),
+        (3.0, {}, "shape"),
+        ([["a", "b"], ["b", "a"]], {}, "other than numbers"),
+        (np.eye(3), {"names": ["a", "b"]}, "2 names of 3 variables"),
+        (np.eye(3), {"names": ["a", "b", "a"]}, "'a' is used more than once"),
+        (np.eye(3), {"n": 1}, "n is 1: give the number of samples"),
+        (np.eye(3), {"n": 10.5}, "n is 10.5"),
+        (np.eye(3), {"n": True}, "n is True"),
+        (np.eye(3), {"ddof": 2}, "ddof is 2"),
+        (np.eye(3), {"mean": [1, 2]}, "mean must hold 3 finite numbers"),
+        (np.diag([1, np.nan, 1]), {}, "covariance of 'b' and 'b' is nan"),
+        (np.diag([1, 1, 0]), {}, "variance of 'c' is 0; it must be positive"),
+        (
+            _with(lambda S: S.__setitem__((0, 2), 0.5)),
+            {},
+            "not symmetric: 0.5 and 0 for 'a' and 'c'",
+        ),
+        (
+            [[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]],
+            {},
+            "not positive semidefinite .* of -0.8",
+        ),
+    ],
+)
+def test_what_is_no_covariance_matrix_is_refused_by_name(S, more, message):
+    with pytest.raises(InputError, match=message):
+        Moments.from_covariance(S, **({"n": 10, "names": ["a", "b", "c"]} | more))

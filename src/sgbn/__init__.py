@@ -51,6 +51,7 @@ _HOME = {
     "make_preparation": "sgbn.preprocessing",
     "match_columns": "sgbn.atlases",
     "MMSGBNClassifier": "sgbn.discriminative",
+    "Moments": "sgbn.moments",
     "node_table": "sgbn.io",
     "orient_known": "sgbn.graph",
     "ORSGBN": "sgbn.structure",
@@ -128,6 +129,7 @@ if TYPE_CHECKING:
     from sgbn.io import read_table as read_table
     from sgbn.io import save as save
     from sgbn.io import write_table as write_table
+    from sgbn.moments import Moments as Moments
     from sgbn.preprocessing import CovariateRegressor as CovariateRegressor
     from sgbn.preprocessing import RegionImputer as RegionImputer
     from sgbn.preprocessing import RegionSelector as RegionSelector

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
@@ -19,6 +20,7 @@ from sgbn.jit import jit
 Array = NDArray[np.float64]
 
 CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
+MATRIX_EPS = 1e-8  # asymmetry and negative eigenvalues of a correlation matrix that are round-off
 A_BLOCK = 2048  # rows that are worked on at a time: a large table is never copied as a whole
 
 
@@ -45,6 +47,15 @@ class Moments:
         where the last variable is the constant bias.
     columns : ndarray of shape (m,)
         ``columns[k]`` is the user's column of canonical variable k.
+    names : tuple of str, optional
+        Of the variables, in the user's order, where a covariance matrix came with some.
+
+    Examples
+    --------
+    >>> from sgbn import SGBN, Moments
+    >>> moments = Moments.from_covariance([[1.0, 0.8], [0.8, 2.0]], 100, ["age", "volume"])
+    >>> SGBN().fit_moments(moments).network_
+    GaussianNetwork(2 variables, 1 edges)
     """
 
     n: int
@@ -53,6 +64,55 @@ class Moments:
     scale: Array
     R: Array
     columns: NDArray[np.intp]
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_covariance(
+        cls,
+        S: ArrayLike,
+        n: int,
+        names: Sequence[str] | None = None,
+        mean: ArrayLike | None = None,
+        *,
+        ddof: int = 1,
+    ) -> Self:
+        """Moments of a sample of which only the covariance matrix is known.
+
+        Parameters
+        ----------
+        S : array-like of shape (m, m)
+            Covariance (or correlation) matrix. A DataFrame has the names of its columns.
+        n : int
+            Number of samples that it was computed from.
+        names : sequence of str, optional
+        mean : array-like of shape (m,), optional
+            Zeros by default, which the intercepts of a network then refer to.
+        ddof : int
+            S was divided by ``n - ddof``: 1, as numpy and pandas have it by default, or 0.
+
+        Notes
+        -----
+        Without rows, variables are sorted by their correlations, then by name (without names, by
+        place): only variables with the same correlations, such as two alone, depend on it.
+        """
+        names = _names_of_matrix(S, names)
+        labels = names or tuple(f"x{k}" for k in range(np.shape(S)[0] if np.ndim(S) else 0))
+        matrix = _check_covariance(S, labels)
+        m = len(matrix)
+        _check_sizes(n, ddof)
+        centre = np.zeros(m) if mean is None else np.array(mean, dtype=float)
+        if centre.shape != (m,) or not np.isfinite(centre).all():
+            raise InputError(
+                f"mean must hold {m} finite numbers, one for each variable. Give it so."
+            )
+        root = np.sqrt(np.diag(matrix))
+        R = matrix / np.outer(root, root)
+        np.fill_diagonal(R, 1.0)
+        _check_positive(R, labels)
+        columns = _order_by_correlations(R, names)
+        sd = root * np.sqrt((n - ddof) / n)
+        R = np.ascontiguousarray(R[np.ix_(columns, columns)])
+        return cls(int(n), centre, sd, sd, R, columns, names)
 
     @property
     def m(self) -> int:
@@ -177,7 +237,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         _standardise(rows, columns, *own, Z[: len(rows)])
         return Z[: len(rows)]
 
-    columns = _canonical_order(
+    columns = canonical_order(
         lambda rows: standardised(rows, every, np.empty(rows.shape)), X, names
     )
     R = np.zeros((m + bias, m + bias))
@@ -261,8 +321,8 @@ def constant_columns(X: Array) -> NDArray[np.bool_]:
     return constant
 
 
-def _canonical_order(
-    standardised: Callable[[Array], Array], X: Array, names: Sequence[str]
+def canonical_order(
+    standardised: Callable[[Array], Array], X: Array, names: ArrayLike
 ) -> NDArray[np.intp]:
     """Sort the columns by their content: the first row, then the next ones, then the names.
 
@@ -273,3 +333,84 @@ def _canonical_order(
     if np.all(np.diff(first[order]) > 0):
         return order
     return np.lexsort((np.asarray(names), *np.round(standardised(X.copy())[::-1], CONTENT_DIGITS)))
+
+
+def _names_of_matrix(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names of the variables of a matrix: those given, else those of a DataFrame's columns."""
+    found = None if names is None else tuple(map(str, names))
+    if hasattr(S, "columns"):
+        own = tuple(map(str, S.columns))
+        if own != tuple(map(str, S.index)):
+            raise InputError(
+                "rows and columns of the covariance matrix have other names. Sort both alike."
+            )
+        if found is not None and found != own:
+            raise InputError("names differ from the columns of S. Leave them out.")
+        found = own
+    if found is not None and len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise InputError(f"the name {twice!r} is used more than once. Rename one of them.")
+    return found
+
+
+def _check_covariance(S: Any, names: Sequence[str]) -> Array:
+    """Matrix as floats, exactly symmetric; what is wrong with it is said by name."""
+    try:
+        matrix = np.array(S, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError("the covariance matrix holds other than numbers. Correct it.") from error
+    if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or len(matrix) < 2:
+        raise InputError(
+            f"the covariance matrix has shape {matrix.shape}. Give a square one of two or more "
+            "variables."
+        )
+    if len(names) != len(matrix):
+        raise InputError(f"there are {len(names)} names of {len(matrix)} variables. Give as many.")
+    bad = np.argwhere(~np.isfinite(matrix))
+    if bad.size:
+        i, j = bad[0]
+        raise InputError(
+            f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}. Leave out "
+            "variables with missing values, or compute it from complete rows."
+        )
+    flat = np.flatnonzero(np.diag(matrix) <= 0)
+    if flat.size:
+        raise InputError(
+            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}; it must be "
+            "positive. Remove constant variables."
+        )
+    sd = np.sqrt(np.diag(matrix))
+    uneven = np.argwhere(np.abs(matrix - matrix.T) > MATRIX_EPS * np.outer(sd, sd))
+    if uneven.size:
+        i, j = uneven[0]
+        raise InputError(
+            f"the covariance matrix is not symmetric: {matrix[i, j]:g} and {matrix[j, i]:g} for "
+            f"{names[i]!r} and {names[j]!r}. Correct one of them."
+        )
+    return (matrix + matrix.T) / 2
+
+
+def _check_sizes(n: object, ddof: object) -> None:
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 2:
+        raise InputError(f"n is {n!r}: give the number of samples, 2 or more.")
+    if ddof not in (0, 1) or isinstance(ddof, bool):
+        raise InputError(f"ddof is {ddof!r}: give 0 or 1.")
+
+
+def _check_positive(R: Array, names: Sequence[str]) -> None:
+    """Refuse a matrix that no rows have, such as one of pairwise complete observations."""
+    values, vectors = np.linalg.eigh(R)
+    if values[0] < -MATRIX_EPS * len(R):
+        worst = np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2]
+        raise InputError(
+            f"the covariance matrix is not positive semidefinite (its correlations have an "
+            f"eigenvalue of {values[0]:.2g}), most of all at {names[worst[0]]!r} and {names[worst[1]]!r}. "
+            "Compute it from rows that are complete."
+        )
+
+
+def _order_by_correlations(R: Array, names: Sequence[str] | None) -> NDArray[np.intp]:
+    """Sort variables by their correlations, the largest first, then by name."""
+    sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
+    tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))
+    return np.lexsort((tie, *sizes.T))

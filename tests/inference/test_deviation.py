@@ -114,9 +114,15 @@ def test_reference_rows_are_scored_by_networks_that_have_not_seen_them(simulate)
     X, _ = simulate(5, 40, 0)
     far = X.copy()
     far[7, 2] += 50.0
-    crossed = NormativeDeviation().fit(far)
+    crossed = NormativeDeviation(SGBN(outliers="keep")).fit(far)
     assert np.abs(crossed.reference_.regions[7]).max() > 2 * np.abs(crossed.transform(far)[7]).max()
     assert crossed.reference_.p_reference[7] == 1 / 40
+    with pytest.warns(DataWarning, match="are left out: 7 "):
+        robust = NormativeDeviation().fit(far)
+    clean = NormativeDeviation().fit(np.delete(X, 7, axis=0))
+    assert np.array_equal(robust.network_.coef, clean.network_.coef)
+    same_norm = clean.transform(X) * clean.inflation_ / robust.inflation_
+    np.testing.assert_allclose(robust.transform(X), same_norm, rtol=1e-9)
 
 
 def test_scores_stay_finite_far_away(fitted):

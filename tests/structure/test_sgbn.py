@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import comb
 
-from sgbn import SGBN, InputError, compare_graphs, cpdag, load_network, random_dag, simulate_sem
+from sgbn import (
+    SGBN,
+    DataWarning,
+    InputError,
+    Moments,
+    compare_graphs,
+    cpdag,
+    load_network,
+    random_dag,
+    simulate_sem,
+)
 from sgbn.graph import is_dag
 from sgbn.solvers import parent_trees
 from sgbn.structure import sgbn as sgbn_module
@@ -210,3 +220,56 @@ def test_bounded_trees_still_end_and_give_a_network(monkeypatch, simulate):
     bounded = SGBN(0.0, n_kicks=0).fit(X)
     assert is_dag(bounded.coef_)
     assert bounded.score_ == pytest.approx(free.score_, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"noise": "equal"}, {"weights": "lasso", "alpha": 0.1}, {"tiers": [["e"], ["a", "b"]]}],
+)
+def test_a_covariance_matrix_gives_the_network_of_its_rows(parameters, simulate):
+    X, _ = simulate(8, 150, 3)
+    table = pd.DataFrame(3 + X * np.linspace(1, 5, 8), columns=list("abcdefgh"))
+    rows = SGBN(outliers="keep", **parameters).fit(table)
+    moments = Moments.from_covariance(table.cov(), 150, mean=table.mean())
+    given = SGBN(**parameters).fit(table).fit_moments(moments)
+    assert np.array_equal(given.coef_ != 0, rows.coef_ != 0)
+    for name in ("coef_", "intercept_", "noise_variance_", "score_", "coef_std_"):
+        np.testing.assert_allclose(getattr(given, name), getattr(rows, name), rtol=1e-8, atol=1e-9)
+    assert given.edge_kinds_.tolist() == rows.edge_kinds_.tolist()
+    assert given.feature_names_in_.tolist() == list("abcdefgh")
+    assert given.n_features_in_ == 8
+    assert not hasattr(given, "outliers_")
+    assert given.score(table) == pytest.approx(rows.score(table))
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_a_covariance_matrix_changes_nothing(seed):
+    rng = np.random.default_rng(seed)
+    S = np.cov(rng.standard_normal((40, 6)) @ rng.uniform(-1, 1, (6, 6)), rowvar=False)
+    order = rng.permutation(6)
+    coef = SGBN().fit_moments(Moments.from_covariance(S, 40)).coef_
+    permuted = SGBN().fit_moments(Moments.from_covariance(S[np.ix_(order, order)], 40))
+    assert np.array_equal(permuted.coef_, coef[np.ix_(order, order)])
+    assert permuted.network_.names == tuple(f"x{k}" for k in range(6))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"weights": "lasso"}, "alpha='cv' needs rows, and moments have none. Give alpha a number"),
+        ({"column_transform": "normal-scores"}, "needs rows, .* of the normal scores"),
+    ],
+)
+def test_what_needs_rows_refuses_moments(parameters, message):
+    with pytest.raises(InputError, match=message):
+        SGBN(**parameters).fit_moments(Moments.from_covariance(np.eye(3), 50))
+
+
+def test_fit_moments_tells_of_copies_and_few_samples_and_refuses_a_matrix():
+    S = np.array([[1, 1, 0.5], [1, 1, 0.5], [0.5, 0.5, 1]])
+    with pytest.warns(DataWarning, match="columns 'a' and 'b' are copies"):
+        SGBN().fit_moments(Moments.from_covariance(S, 100, ["a", "b", "c"]))
+    with pytest.warns(DataWarning, match="only 5 samples of 3 columns"):
+        SGBN().fit_moments(Moments.from_covariance(np.eye(3), 5))
+    with pytest.raises(InputError, match=r"made by Moments.from_covariance"):
+        SGBN().fit_moments(S)

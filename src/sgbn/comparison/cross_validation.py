@@ -200,7 +200,7 @@ def _task(
     if isinstance(method, str):
         analysis = _methods(cohort, settings, learner)[method]()
     else:
-        plain = SGBNClassifier(SGBN(method), temperature=1.0)
+        plain = SGBNClassifier(SGBN(method, outliers="keep"), temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one of many training parts

@@ -58,8 +58,9 @@ class Scale:
 
 
 def default_learner(labels: NDArray[Any]) -> SGBN:
-    """Return `SGBN` with one gamma for all classes: that of the largest."""
-    return SGBN(default_gamma(int(np.unique(labels, return_counts=True)[1].max())))
+    """Return `SGBN` with one gamma for all classes, that of the largest, and with all rows."""
+    largest = int(np.unique(labels, return_counts=True)[1].max())
+    return SGBN(default_gamma(largest), outliers="keep")
 
 
 def learn_networks(

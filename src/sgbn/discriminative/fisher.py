@@ -251,7 +251,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 
     def _learn(self, table: Any, labels: NDArray[Any]) -> tuple[dict[Any, Any], Array]:
         """Density of each class and number of its rows."""
-        learner = SGBN() if self.learner is None else self.learner
+        learner = SGBN(outliers="keep") if self.learner is None else self.learner
         found, sizes = {}, []
         for label in [None] if labels[0] is None else np.unique(labels).tolist():
             rows = np.flatnonzero(labels == label)

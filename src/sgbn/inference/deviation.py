@@ -156,7 +156,8 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         folds = self._folds(values, names)
-        self._norm = _Norm.learn(clone(learner).fit(X).network_, values)
+        learned = clone(learner).fit(X)
+        self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
         raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
@@ -255,6 +256,11 @@ class _Norm:
         return leverage
 
 
+def _kept(learner: NetworkEstimator, values: Array) -> Array:
+    """Rows that a fitted learner learned from, without those that it left out."""
+    return values[~learner.outliers_] if hasattr(learner, "outliers_") else values
+
+
 def _cross_fit(
     learner: NetworkEstimator,
     values: Array,
@@ -274,7 +280,7 @@ def _score_fold(
     learner: NetworkEstimator, values: Array, names: list[str], fold: tuple[Rows, Rows]
 ) -> tuple[Array, Array]:
     train, test = fold
-    network = learn_part(learner, values[train], names).network_
+    learned = learn_part(learner, values[train], names)
     with one_blas_thread():
-        z = _Norm.learn(network, values[train]).z(values[test])
-        return z, network.log_likelihood(values[test])
+        z = _Norm.learn(learned.network_, _kept(learned, values[train])).z(values[test])
+        return z, learned.network_.log_likelihood(values[test])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, warn
-from sgbn.inference.learning import check_learner, learn_part
+from sgbn.inference.learning import check_learner, clean_part, learn_part
 from sgbn.inference.rows import Rows
 from sgbn.moments import constant_columns, moments_of
 from sgbn.runs import Arrays, run_study
@@ -87,7 +87,7 @@ def learn_pair(rows: Rows, learner: NetworkEstimator, random_state: int, pair: i
     seed = int(rng.integers(2**31))
     found, constant = [], np.zeros((2, m), bool)
     for which, half in enumerate(halves):
-        values = rows.values[half]
+        values = clean_part(learner, rows.values[half], rows.names)
         constant[which] = constant_columns(values)
         edges = _learn_half(values, rows.names, learner, ~constant[which], seed)
         edges["half"] = 2 * pair + which
@@ -110,7 +110,8 @@ def _learn_half(
             f"{constant!r} is constant in half of the rows, and the learner has prior knowledge "
             "about columns. Leave this column out, or the knowledge."
         )
-    learned = learn_part(learner, values[:, columns], [names[k] for k in columns.tolist()], seed)
+    kept = [names[k] for k in columns.tolist()]
+    learned = learn_part(learner, values[:, columns], kept, seed, is_clean=True)
     return _edges(learned, columns)
 
 

@@ -25,18 +25,33 @@ def check_learner(learner: Any) -> NetworkEstimator:
     return learner
 
 
+def clean_part(learner: NetworkEstimator, values: Array, names: Sequence[str]) -> Array:
+    """Rows of a part that the learner learns from, without those that it leaves out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return clone(learner)._clean(np.ascontiguousarray(values), list(names))
+
+
 def learn_part(
-    learner: NetworkEstimator, values: Array, names: Sequence[str], seed: int = 0
+    learner: NetworkEstimator,
+    values: Array,
+    names: Sequence[str],
+    seed: int = 0,
+    *,
+    is_clean: bool = False,
 ) -> NetworkEstimator:
     """Fit a copy of a learner to part of a sample whose whole has been checked.
 
-    What is wrong with the part only is no warning of its own: there are many parts. A learner
-    without a seed gets `seed`, so that results can be repeated.
+    Outliers are those of the part, unless `clean_part` has left them out before (`is_clean`). What
+    is wrong with the part only is no warning of its own: there are many parts. A learner without a
+    seed gets `seed`, so that results can be repeated.
     """
     copy = clone(learner)
     if copy.get_params().get("random_state", 0) is None:
         copy.set_params(random_state=seed)
-    values = np.ascontiguousarray(values)
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)
+        values = np.ascontiguousarray(values)
+        if not is_clean:
+            values = copy._clean(values, list(names))
         return copy._fit_moments(copy._moments(values, list(names)), values, list(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
+from sgbn.structure.robust import row_labels
 from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
@@ -77,6 +79,18 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     def _moments(self, values: Array, names: list[str]) -> Moments:
         return moments_of(values, names)
 
+    def _clean(
+        self,
+        values: Array,
+        names: list[str],  # noqa: ARG002
+        labels: Sequence[Any] | None = None,  # noqa: ARG002
+    ) -> Array:
+        """Return the rows to learn from: all of them, unless a learner leaves some out.
+
+        Everything that learns from rows, all of them or a part, calls this before `_moments`.
+        """
+        return values
+
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn a network.
 
@@ -93,6 +107,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         values = check_data(self, X)
         self._check_parameters()
         names = column_names(self, X)
+        values = self._clean(values, names, row_labels(X))
         moments = self._moments(values, names)
         warn_about_moments(moments, names)
         return self._fit_moments(moments, values, names)
