@@ -69,6 +69,7 @@ _HOME = {
     "SGBN": "sgbn.structure",
     "SGBNClassifier": "sgbn.discriminative",
     "SGBNClassifierCV": "sgbn.discriminative",
+    "SGBNEnsemble": "sgbn.ensemble",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
@@ -103,6 +104,7 @@ if TYPE_CHECKING:
     from sgbn.discriminative import MMSGBNClassifier as MMSGBNClassifier
     from sgbn.discriminative import SGBNClassifier as SGBNClassifier
     from sgbn.discriminative import SGBNClassifierCV as SGBNClassifierCV
+    from sgbn.ensemble import SGBNEnsemble as SGBNEnsemble
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning
     from sgbn.exceptions import InputError as InputError
@@ -155,7 +157,10 @@ if TYPE_CHECKING:
     from sgbn.structure.baselines import TCbw as TCbw
 
 
-_PARTS = ("comparison", "datasets", "graph", "inference", "io", "quality", "report", "runs", "viz")
+_PARTS = (
+    *("comparison", "datasets", "ensemble", "graph", "inference", "io", "posterior", "quality"),
+    *("report", "runs", "viz"),
+)
 
 
 def __getattr__(name: str) -> Any:

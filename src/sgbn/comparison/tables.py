@@ -22,8 +22,8 @@ def edges(comparison: Comparison) -> pd.DataFrame:
     """Edges of all groups, the strongest first.
 
     Columns group, source, target, their lobes, weight and weight_std, direction (what the arrow
-    rests on), of half samples `adjacent` (share that joins the two), `this_way` and `sign` (of
-    these, the share with this direction and with this sign), and the true weight where known.
+    rests on), of half samples `adjacent` (share that joins the two) and `this_way` (of these, the
+    share with this direction), and the true weight where known.
     """
     parts = []
     for group, learner in comparison.learners.items():
@@ -54,7 +54,7 @@ def differences(comparison: Comparison) -> pd.DataFrame:
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
     _add_lobes(table, comparison)
     for group, confidence in comparison.confidence.items():
-        table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacent)
+        table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
     if comparison.truth:
         true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
         for group, weights in zip(comparison.groups, true, strict=True):
@@ -165,24 +165,11 @@ def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
 def _add_confidence(
     table: pd.DataFrame, comparison: Comparison, confidence: EdgeConfidence
 ) -> None:
-    adjacent = _at(table, comparison, confidence.adjacent)
-    directed = _at(table, comparison, confidence.directed)
-    signs = {frozenset((row.source, row.target)): row for row in confidence.edges()}
+    adjacent = _at(table, comparison, confidence.adjacency_)
     table["adjacent"] = adjacent
-    with np.errstate(invalid="ignore"):
-        table["this_way"] = directed / adjacent
-    table["sign"] = [
-        _share_of_sign(signs.get(frozenset((source, target))), weight)
-        for source, target, weight in table[["source", "target", "weight"]].to_numpy().tolist()
-    ]
-
-
-def _share_of_sign(found: Any, weight: float) -> float:
-    """Share of the halves in which the weight has this sign."""
-    if found is None:
-        return np.nan
-    share = float(found.sign)
-    return share if np.sign(found.weight) == np.sign(weight) else 1 - share
+    table["this_way"] = np.where(
+        adjacent > 0, _at(table, comparison, confidence.direction_), np.nan
+    )
 
 
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:

@@ -79,7 +79,7 @@ def select(setting: Setting, cohort: int, n_pairs: int, draws: int) -> dict[str,
         network, rows = pair.networks[0], pair.rows[0]
         rng = np.random.default_rng([setting.seed, cohort, 1])  # other numbers than the rows'
         probability = joined_share(network, len(rows) // 2, draws, rng)
-        confidence = edge_confidence(rows, n_pairs=n_pairs, random_state=cohort)
+        confidence = edge_confidence(rows, SGBN(n_kicks=0), n_pairs=n_pairs, random_state=cohort)
     joined = skeleton(network.coef)
     found = [
         [count(confidence, probability, joined, theta, threshold) for threshold in THRESHOLDS]
@@ -90,7 +90,7 @@ def select(setting: Setting, cohort: int, n_pairs: int, draws: int) -> dict[str,
 
 def joined_share(network: GaussianNetwork, n: int, draws: int, rng: np.random.Generator) -> Array:
     """Share of samples of n rows whose networks join each pair."""
-    learner = SGBN(n_kicks=0)  # as `edge_confidence` has it
+    learner = SGBN(n_kicks=0)
     found = [skeleton(learner.fit(network.sample(n, rng)).coef_) for _ in range(draws)]
     share: Array = np.mean(found, axis=0)
     return share
@@ -108,13 +108,13 @@ def count(
     own = None if isinstance(theta, str) else theta
     highest = float(probability[pairs].mean()) if own is None else own
     low = pairs & (probability <= highest)
-    chosen = pairs & (confidence.adjacent >= threshold - ROUND_OFF)
+    chosen = pairs & (confidence.adjacency_ >= threshold - ROUND_OFF)
     return Selected(
         int((chosen & low).sum()),
         int((chosen & low & ~joined).sum()),
         int(chosen.sum()),
         int((chosen & ~joined).sum()),
-        selection_bound(threshold, highest, float(confidence.adjacent[low].sum())),
+        selection_bound(threshold, highest, float(confidence.adjacency_[low].sum())),
         confidence.bound(threshold, own),
     )
 

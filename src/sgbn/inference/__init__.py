@@ -14,7 +14,8 @@ By question:
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 
-from sgbn.inference.confidence import EdgeConfidence, edge_confidence, selection_bound
+from sgbn.ensemble import EdgeConfidence, selection_bound
+from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects

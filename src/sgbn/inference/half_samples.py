@@ -1,8 +1,8 @@
 """Networks learned from complementary halves of a sample.
 
-A pair splits the rows at random into two halves that share no row (one row is left over where
-their number is odd). Halves, not bootstrap samples: a row that is drawn twice looks like two
-subjects who agree, and multiplies the false edges of a network several times.
+A pair splits the rows at random into two halves that share no row. Halves, not bootstrap samples: a
+row that is drawn twice looks like two subjects who agree, and multiplies the false edges of a
+network several times.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.ensemble.confidence import EdgeConfidence
+from sgbn.ensemble.parts import gather_pairs, pair_result
+from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.learning import check_learner, clean_part, learn_part
 from sgbn.inference.rows import Rows
@@ -29,16 +32,6 @@ Array = NDArray[np.float64]
 FEWEST_ROWS = 2 * FEW_SAMPLES
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters that speak of columns
 
-FOUND = np.dtype(
-    [
-        ("half", np.int64),
-        ("source", np.int64),
-        ("target", np.int64),
-        ("weight", np.float64),
-        ("decided", np.bool_),
-    ]
-)
-
 
 def learn_halves(
     rows: Rows,
@@ -49,13 +42,13 @@ def learn_halves(
     n_jobs: int | None = None,
     folder: str | Path | None = None,
     progress: bool = False,
-) -> NDArray[Any]:
-    """Edges of the networks of all halves, as a structured array of dtype `FOUND`.
+) -> EdgeConfidence:
+    """Count the arrows of the networks of all halves.
 
-    Halves 2k and 2k + 1 are the pair k. What a pair gives depends on the data, the learner, the
-    seed and k only: a folder can be taken up again with more pairs.
+    What a pair gives depends on the data, the learner, the seed and its number only: a folder can
+    be taken up again with more pairs.
     """
-    _check_rows(rows)
+    check_rows(rows)
     check_learner(learner)
     tasks = {f"pair{k:05d}": {"pair": k} for k in range(n_pairs)}
     settings = {
@@ -74,25 +67,20 @@ def learn_halves(
         n_jobs=n_jobs,
         progress=progress,
     )
-    _warn_about_constants([result["constant"] for result in results.values()], rows)
-    return np.concatenate([result["found"] for result in results.values()])
+    return gather_pairs(list(results.values()), rows.names)
 
 
 def learn_pair(rows: Rows, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
-    """Edges of the networks of one pair of halves, and which columns are constant in each."""
+    """Arrows of the networks of one pair of halves, and which columns are constant in each."""
     rng = np.random.default_rng([random_state, pair])
-    n, m = rows.values.shape
-    shuffled = rng.permutation(n)
-    halves = np.sort(shuffled[: 2 * (n // 2)].reshape(2, n // 2), axis=1)
+    part = deal_rows(rng, len(rows.values), 2)
     seed = int(rng.integers(2**31))
-    found, constant = [], np.zeros((2, m), bool)
-    for which, half in enumerate(halves):
-        values = clean_part(learner, rows.values[half], rows.names)
-        constant[which] = constant_columns(values)
-        edges = _learn_half(values, rows.names, learner, ~constant[which], seed)
-        edges["half"] = 2 * pair + which
-        found.append(edges)
-    return {"found": np.concatenate(found), "constant": constant}
+    arrows, constant = [], []
+    for which in range(2):
+        values = clean_part(learner, rows.values[part == which], rows.names)
+        constant.append(constant_columns(values))
+        arrows.append(_learn_half(values, rows.names, learner, ~constant[-1], seed))
+    return pair_result(arrows, constant)
 
 
 def _learn_half(
@@ -101,8 +89,8 @@ def _learn_half(
     learner: NetworkEstimator,
     varies: NDArray[np.bool_],
     seed: int,
-) -> NDArray[Any]:
-    """Edges of the network of a half; a column that is constant in it has none."""
+) -> Array:
+    """Arrows of the network of a half; a column that is constant in it has none."""
     columns = np.flatnonzero(varies)
     if len(columns) < len(names) and any(getattr(learner, name, None) for name in KNOWLEDGE):
         constant = names[int(np.flatnonzero(~varies)[0])]
@@ -112,19 +100,22 @@ def _learn_half(
         )
     kept = [names[k] for k in columns.tolist()]
     learned = learn_part(learner, values[:, columns], kept, seed, is_clean=True)
-    return _edges(learned, columns)
+    arrows = np.zeros((len(names), len(names)))
+    arrows[np.ix_(columns, columns)] = _arrows(learned)
+    return arrows
 
 
-def _edges(learner: Any, columns: NDArray[np.intp]) -> NDArray[Any]:
-    i, j = np.nonzero(learner.coef_)
-    edges = np.empty(len(i), FOUND)
-    edges["source"], edges["target"] = columns[i], columns[j]
-    edges["weight"] = learner.coef_[i, j]
-    edges["decided"] = ~np.isin(learner.edge_kinds_, UNDECIDED)
-    return edges
+def _arrows(learner: Any) -> Array:
+    """One for each edge i -> j of a network; one half either way where nothing directs it."""
+    support = learner.coef_ != 0
+    share = np.zeros(support.shape)
+    share[support] = np.where(np.isin(learner.edge_kinds_, UNDECIDED), 0.5, 1.0)
+    open_ways = np.where(share == 0.5, 0.5, 0.0)
+    return share + open_ways.T
 
 
-def _check_rows(rows: Rows) -> None:
+def check_rows(rows: Rows) -> None:
+    """Refuse a sample whose halves are too small."""
     n, m = rows.values.shape
     if n < FEWEST_ROWS:
         raise InputError(
@@ -137,15 +128,4 @@ def _check_rows(rows: Rows) -> None:
         warn(
             f"halves have {n // 2} rows of {m} columns: networks of so few are hardly more than "
             "noise, and frequencies too low. Take fewer columns."
-        )
-
-
-def _warn_about_constants(constant: Sequence[NDArray[Any]], rows: Rows) -> None:
-    counts = np.concatenate(constant).sum(axis=0)
-    if counts.any():
-        worst = int(np.argmax(counts))
-        warn(
-            f"{rows.names[worst]!r} is constant in {counts[worst]} of {2 * len(constant)} halves, "
-            f"and has no edge there ({int((counts > 0).sum())} such columns). Its frequencies are "
-            "too low: leave it out, or read them with care."
         )

@@ -23,6 +23,7 @@ _NAMES = {
     ),
     "sgbn.structure.base": ("Arrows",),
     "sgbn.structure.knowledge": ("Knowledge",),
+    "sgbn.ensemble": ("Agreement", "EdgeConfidence", "SGBNEnsemble"),
     "sgbn.discriminative": (
         *("CLSGBNClassifier", "FisherSVMClassifier", "FisherVectors", "KLSGBNClassifier"),
         *("MMSGBNClassifier", "MixtureMeans", "SGBNClassifier", "SGBNClassifierCV"),
@@ -67,6 +68,8 @@ NOT_FINITE = {
     "KNNImputer": ("missing_values", "_fit_X"),
     "ORSGBN": ("criterion_path_",),
     "RegionSelector": ("scores_",),
+    "Agreement": ("edges", "arrows"),
+    "SGBNEnsemble": ("coef_low_", "coef_high_"),
     "SimpleImputer": ("missing_values",),
 }
 

@@ -1,0 +1,49 @@
+"""One DAG that stands for many: the arrows that are likely, the surest first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Graph = NDArray[np.bool_]
+
+ROUND_OFF = 1e-9  # of a share
+
+
+def consensus(arrows: Array, threshold: float = 0.5, other_way: float = 1.0) -> Graph:
+    """DAG of the pairs that networks join with a share of at least `threshold`.
+
+    Each edge has the more frequent direction. The surest directions come first; one that would
+    close a cycle is turned round, or left out if no network had it that way. Of directions that
+    are exactly even, the one from the earlier variable is taken.
+
+    Parameters
+    ----------
+    arrows : ndarray of shape (m, m)
+        Share of the networks with i -> j.
+    threshold : float
+        Of what joins a pair: the share of its more frequent direction, and `other_way` times that
+        of the other one.
+    other_way : float
+        With 1 all networks that join a pair count. An edge drawn the wrong way round is an error
+        too: with less, a pair whose direction is open must be surer to be drawn.
+
+    Returns
+    -------
+    ndarray of bool, shape (m, m)
+        ``[i, j]`` is i -> j.
+    """
+    more, less = np.maximum(arrows, arrows.T), np.minimum(arrows, arrows.T)
+    i, j = np.nonzero(np.triu(more + other_way * less >= threshold - ROUND_OFF, 1))
+    lead = arrows[i, j] - arrows[j, i]
+    graph = np.zeros(arrows.shape, bool)
+    leads_to = np.eye(len(graph), dtype=bool)
+    for k in np.argsort(-np.round(np.abs(lead), 9), kind="stable"):
+        source, target = (i[k], j[k]) if lead[k] > -ROUND_OFF else (j[k], i[k])
+        if leads_to[target, source]:
+            source, target = target, source
+        if arrows[source, target] > 0:
+            graph[source, target] = True
+            leads_to |= np.outer(leads_to[:, source], leads_to[target])
+    return graph
