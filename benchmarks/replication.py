@@ -1,0 +1,338 @@
+"""Do networks come back in other subjects? Halves of real tables, and the same rows twice.
+
+python benchmarks/replication.py --study halves     # needs the real tables (SGBN_DATA)
+python benchmarks/replication.py --study same-rows
+
+Settings were tuned on simulations and on splits 0 to 4 of the controls of ABIDE. The splits shown
+are others, each run once after that. Everything that is fitted to rows is fitted inside each half
+and each half sample.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from output import RESULTS, write
+from sklearn.covariance import graphical_lasso
+
+from sgbn import SGBN, SGBNEnsemble
+from sgbn.ensemble.parts import without_nuisance
+from sgbn.ensemble.splits import deal_rows
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.data import data_folder
+from sgbn.experiments.markdown import table
+
+SEED = 17
+SPLITS = range(5, 15)  # 0 to 4 were used to choose the settings
+TABLES = (
+    ("abide1_asd", "CTR"),
+    ("ixi_age", "YOUNG"),
+    ("ixi_age", "MID"),
+    ("ixi_age", "OLD"),
+    ("cobre_scz", "CTR"),
+)
+NOT_REGIONS = ("subject_id", "group", "age", "sex", "site", "fiq", "eTIV", "euler_mean")
+ADJACENCY_BINS = (0.2, 0.5, 0.7, 0.9, 0.98, 1.0)
+DIRECTION_BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+JOINED = 0.5
+MOST_FOR_LASSO = 100  # regions: more take minutes
+
+
+class Rows(NamedTuple):
+    """Regions, what is taken out of them, and sites."""
+
+    regions: pd.DataFrame
+    nuisance: np.ndarray
+    site: np.ndarray
+
+    def take(self, rows):
+        """Return some of the rows."""
+        return Rows(self.regions.iloc[rows], self.nuisance[rows], self.site[rows])
+
+
+def read(name, group):
+    found = pd.read_csv(data_folder() / "neuro" / f"{name}.csv")
+    found = found[found["group"] == group].reset_index(drop=True)
+    sex = (found["sex"].astype(str) == str(found["sex"].iloc[0])).astype(float)
+    sites = pd.get_dummies(found["site"].astype(str), drop_first=True).astype(float)
+    nuisance = np.column_stack([found["age"].astype(float), sex, sites])
+    regions = found.drop(columns=[name for name in NOT_REGIONS if name in found])
+    return Rows(regions, nuisance, found["site"].astype(str).to_numpy())
+
+
+def ensemble(rows, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        learner = SGBNEnsemble(**settings)
+        return learner.fit(rows.regions, nuisance=rows.nuisance, strata=rows.site)
+
+
+def learn(rows):
+    """Return what is compared between two halves."""
+    learner = ensemble(rows)
+    values = without_nuisance(rows.regions.to_numpy(float), rows.nuisance)
+    values = values[~learner.outliers_]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        single = SGBN(outliers="keep").fit(values)
+    return {
+        "arrow": learner.arrow_,
+        "supported": learner.supported_,
+        "graph": learner.coef_ != 0,
+        "single": single.coef_ != 0,
+        "single_class": single.cpdag_,
+        "correlation": np.corrcoef(values.T),
+    }
+
+
+def compare_halves(first, second):
+    """Return counts of one split, each half taken as the first once."""
+    k = round((first["single"].sum() + second["single"].sum()) / 2)
+    counts = {
+        "k": k,
+        "adjacency": np.zeros((len(ADJACENCY_BINS) - 1, 2)),
+        "direction": np.zeros((len(DIRECTION_BINS) - 1, 2)),
+        "supported": np.zeros(4),
+        "compelled": np.zeros(3),
+        "agreement": {name: agreement(name, first, second, k) for name in RANKINGS},
+    }
+    for own, other in ((first, second), (second, first)):
+        add_counts(counts, own, other)
+    return counts
+
+
+def add_counts(counts, own, other):
+    here, there = (one["arrow"] + one["arrow"].T for one in (own, other))
+    joined = there > JOINED
+    same = joined & (other["arrow"] > other["arrow"].T)
+    pairs = np.triu(np.ones(here.shape, bool), 1)
+    counts["adjacency"] += binned(here, pairs, joined, ADJACENCY_BINS)
+    direction = own["arrow"] / np.maximum(here, 1e-12)
+    counts["direction"] += binned(direction, joined & (here > JOINED), same, DIRECTION_BINS)
+    arrows = own["supported"]
+    back = other["supported"].T
+    counts["supported"] += [(arrows & what).sum() for what in (arrows, joined, same, back)]
+    compelled, there = (one["single_class"] & ~one["single_class"].T for one in (own, other))
+    counts["compelled"] += [(compelled & what).sum() for what in (compelled, there, there.T)]
+
+
+def binned(share, shown, came_back, bins):
+    place = np.digitize(share[shown], bins) - 1
+    place[share[shown] >= bins[-1] - 1e-9] = len(bins) - 2
+    found = came_back[shown]
+    return np.array([[(place == b).sum(), found[place == b].sum()] for b in range(len(bins) - 1)])
+
+
+def agreement(name, first, second, k):
+    chosen = [RANKINGS[name](one, k) for one in (first, second)]
+    n = (chosen[0].sum() + chosen[1].sum()) / 2
+    return float((chosen[0] & chosen[1]).sum() / n) if n else None
+
+
+def strongest(share, k):
+    """Mask of the k pairs with the largest entries."""
+    i, j = np.triu_indices(len(share), 1)
+    best = np.argsort(-share[i, j], kind="stable")[:k]
+    chosen = np.zeros(share.shape, bool)
+    chosen[i[best], j[best]] = True
+    return chosen
+
+
+def lasso_pairs(R, k):
+    """Pairs of a graphical lasso whose penalty leaves about k of them; none for wide tables."""
+    if len(R) > MOST_FOR_LASSO:
+        return np.zeros(R.shape, bool)
+    low, high = 0.2, 0.9
+    for _ in range(7):
+        alpha = (low + high) / 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, precision = graphical_lasso(R, alpha, max_iter=50, tol=1e-3)
+        joined = np.triu(np.abs(precision) > 1e-8, 1)
+        low, high = (alpha, high) if joined.sum() > k else (low, alpha)
+    return joined
+
+
+RANKINGS = {
+    "ensemble, by half samples": lambda one, k: strongest(one["arrow"] + one["arrow"].T, k),
+    "ensemble, its network": lambda one, _: np.triu(one["graph"] | one["graph"].T, 1),
+    "SGBN, its network": lambda one, _: np.triu(one["single"] | one["single"].T, 1),
+    "marginal correlation": lambda one, k: strongest(np.abs(one["correlation"]), k),
+    "graphical lasso": lambda one, k: lasso_pairs(one["correlation"], k),
+}
+
+
+def halves(name, group, split):
+    rows = read(name, group)
+    rng = np.random.default_rng([SEED, split])
+    part = deal_rows(rng, len(rows.regions), 2, rows.site)
+    found = compare_halves(*(learn(rows.take(np.flatnonzero(part == k))) for k in range(2)))
+    facts = {key: np.asarray(found[key]).tolist() for key in found if key != "agreement"}
+    return {"table": name, "group": group, "split": split, **facts, "agreement": found["agreement"]}
+
+
+def jaccard(first, second):
+    return float((first & second).sum() / (first | second).sum())
+
+
+def same_rows(name, group, number):
+    """Jaccard of what is drawn: other half samples and chains, and 5 % of the subjects less."""
+    rows = read(name, group)
+    whole = ensemble(rows, random_state=2 * number)
+    again = ensemble(rows, random_state=2 * number + 1)
+    rng = np.random.default_rng([SEED, number, 1])
+    kept = np.flatnonzero(deal_rows(rng, len(rows.regions), 20, rows.site) > 0)
+    fewer = ensemble(rows.take(kept), random_state=2 * number)
+    facts = {"edges": int((whole.coef_ != 0).sum()), "supported": int(whole.supported_.sum())}
+    for label, other in (("other seed", again), ("5 % less", fewer)):
+        facts[f"pairs, {label}"] = jaccard(
+            *(one.coef_ + one.coef_.T != 0 for one in (whole, other))
+        )
+        facts[f"drawn, {label}"] = jaccard(whole.drawn_graph_, other.drawn_graph_)
+    return {"table": name, "group": group, "number": number, **facts}
+
+
+def shares(counts):
+    total = np.sum(counts, axis=0)
+    return [f"{back / n:.2f} ({int(n)})" if n else "-" for n, back in total]
+
+
+def halves_lines(runs):
+    of = {key: [run for run in runs if (run["table"], run["group"]) == key] for key in TABLES}
+    of = {f"{name} {group}": found for (name, group), found in of.items() if found}
+    ixi = [run for run in runs if run["table"] == "ixi_age"]
+    if ixi:
+        of["ixi_age, all groups"] = ixi
+    heads = list(of)
+    lines = [
+        "# Do networks come back in other subjects?",
+        "",
+        __doc__.split("\n\n")[2].replace("\n", " "),
+        "",
+        "Halves share no subject; sites are balanced. A pair is joined in the other half if its "
+        "share there is above 0.5. Numbers in brackets are pairs over all splits; splits overlap, "
+        "so that these are no independent cases.",
+        "",
+        "## Pairs: share in one half, and how many are joined in the other half",
+        "",
+    ]
+    for key, bins in (("adjacency", ADJACENCY_BINS), ("direction", DIRECTION_BINS)):
+        cells = [shares([run[key] for run in found]) for found in of.values()]
+        rows = [
+            [f"{bins[b]:g} to {bins[b + 1]:g}", *(column[b] for column in cells)]
+            for b in range(len(bins) - 1)
+        ]
+        if key == "direction":
+            lines += ["", "## Directions of pairs joined in both: how many point the same way", ""]
+        lines.append(table([key, *heads], rows))
+    lines += ["", "## Supported arrows", "", supported_table(of), ""]
+    lines += ["## Compelled arrows of one SGBN network", "", compelled_table(of), ""]
+    lines += ["## Agreement of as many pairs as SGBN has edges", "", agreement_table(of)]
+    return lines
+
+
+def supported_table(of):
+    rows = []
+    for head, found in of.items():
+        n, joined, same, reversed_ = np.sum([run["supported"] for run in found], axis=0)
+        each = [run["supported"] for run in found]
+        spread = [same / n for n, _, same, _ in each if n]
+        low, high = (min(spread), max(spread)) if spread else (np.nan, np.nan)
+        rows.append(
+            [
+                head,
+                f"{n / (2 * len(found)):.1f}",
+                f"{joined / n:.2f}" if n else "-",
+                f"{same / joined:.2f}" if joined else "-",
+                f"{same / n:.2f} ({low:.2f} to {high:.2f})" if n else "-",
+                f"{reversed_ / n:.3f}" if n else "-",
+            ]
+        )
+    names = [
+        "",
+        "per half",
+        "joined there",
+        "same way, of those joined",
+        "same way, of all (splits)",
+    ]
+    return table([*names, "supported the other way"], rows)
+
+
+def compelled_table(of):
+    rows = []
+    for head, found in of.items():
+        n, same, reversed_ = np.sum([run["compelled"] for run in found], axis=0)
+        rows.append(
+            [head, f"{n / (2 * len(found)):.0f}", f"{same / n:.2f}", f"{reversed_ / n:.2f}"]
+        )
+    return table(["", "per half", "compelled the same way", "compelled the other way"], rows)
+
+
+def agreement_table(of):
+    rows = []
+    for name in RANKINGS:
+        cells = [[run["agreement"][name] for run in found] for found in of.values()]
+        shown = [
+            "-" if None in c else f"{np.mean(c):.3f} ({min(c):.2f} to {max(c):.2f})" for c in cells
+        ]
+        rows.append([name, *shown])
+    return table(["", *of], rows)
+
+
+def same_rows_lines(runs):
+    keys = [key for key in runs[0] if key not in ("table", "group", "number")]
+    rows = []
+    for name, group in TABLES:
+        found = [run for run in runs if (run["table"], run["group"]) == (name, group)]
+        if found:
+            means = [np.mean([run[key] for run in found]) for key in keys]
+            rows.append([f"{name} {group}", *(f"{mean:.3g}" for mean in means)])
+    lines = [
+        "# The same rows twice",
+        "",
+        "Jaccard index of the pairs of two networks, and of what ",
+    ]
+    lines[-1] += "is drawn (arrows and lines): with other half samples and chains, and without a "
+    lines[-1] += "twentieth of the subjects. Means over three repeats."
+    return [*lines, "", table(["", *keys], rows)]
+
+
+STUDIES = {
+    "halves": (halves, SPLITS, halves_lines, "replication"),
+    "same-rows": (same_rows, range(3), same_rows_lines, "replication_same_rows"),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--study", choices=STUDIES, default="halves")
+    parser.add_argument("--tables", nargs="+", help="names of tables; by default all")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    if data_folder() is None:
+        raise SystemExit("the real tables are not here: set SGBN_DATA to their folder.")
+    function, numbers, lines, file = STUDIES[arguments.study]
+    kept = arguments.out / f"{file}.json"
+    runs = json.loads(kept.read_text())["runs"] if kept.exists() else []
+    number = "split" if arguments.study == "halves" else "number"
+    done = {(run["table"], run["group"], run[number]) for run in runs}
+    for name, group in TABLES:
+        if arguments.tables and name not in arguments.tables:
+            continue
+        for k in numbers:
+            if (name, group, k) not in done:
+                runs.append(function(name, group, k))
+                write(arguments.out, file, {"seed": SEED, "runs": runs}, lines(runs))
+
+
+if __name__ == "__main__":
+    main()
