@@ -233,10 +233,10 @@ def halves_lines(runs):
         ]
         if key == "direction":
             lines += ["", "## Directions of pairs joined in both: how many point the same way", ""]
-        lines.append(table([key, *heads], rows))
-    lines += ["", "## Supported arrows", "", supported_table(of), ""]
-    lines += ["## Compelled arrows of one SGBN network", "", compelled_table(of), ""]
-    lines += ["## Agreement of as many pairs as SGBN has edges", "", agreement_table(of)]
+        lines += table([key, *heads], rows)
+    lines += ["", "## Supported arrows", "", *supported_table(of), ""]
+    lines += ["## Compelled arrows of one SGBN network", "", *compelled_table(of), ""]
+    lines += ["## Agreement of as many pairs as SGBN has edges", "", *agreement_table(of)]
     return lines
 
 
@@ -303,7 +303,7 @@ def same_rows_lines(runs):
     ]
     lines[-1] += "is drawn (arrows and lines): with other half samples and chains, and without a "
     lines[-1] += "twentieth of the subjects. Means over three repeats."
-    return [*lines, "", table(["", *keys], rows)]
+    return [*lines, "", *table(["", *keys], rows)]
 
 
 STUDIES = {

@@ -52,6 +52,7 @@ _HOME = {
     "match_columns": "sgbn.atlases",
     "MMSGBNClassifier": "sgbn.discriminative",
     "Moments": "sgbn.moments",
+    "NetworkPosterior": "sgbn.posterior",
     "node_table": "sgbn.io",
     "orient_known": "sgbn.graph",
     "ORSGBN": "sgbn.structure",
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from sgbn.io import save as save
     from sgbn.io import write_table as write_table
     from sgbn.moments import Moments as Moments
+    from sgbn.posterior import NetworkPosterior as NetworkPosterior
     from sgbn.preprocessing import CovariateRegressor as CovariateRegressor
     from sgbn.preprocessing import RegionImputer as RegionImputer
     from sgbn.preprocessing import RegionSelector as RegionSelector

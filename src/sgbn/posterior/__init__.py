@@ -1,6 +1,14 @@
 """The posterior over networks, for those who believe the model."""
 
 from sgbn.posterior.consensus import consensus
+from sgbn.posterior.network_posterior import Averaged, NetworkPosterior
 from sgbn.posterior.sampling import ChainPlan, Sampled, sample_networks
 
-__all__ = ["ChainPlan", "Sampled", "consensus", "sample_networks"]
+__all__ = [
+    "Averaged",
+    "ChainPlan",
+    "NetworkPosterior",
+    "Sampled",
+    "consensus",
+    "sample_networks",
+]

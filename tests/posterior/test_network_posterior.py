@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+from sgbn import InputError, NetworkPosterior, load, save
+from sgbn.graph.acyclicity import is_dag
+from sgbn.inference import total_effects
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    X[:, 2] += X[:, 0] + X[:, 1]
+    X[:, 3] += X[:, 2]
+    return X
+
+
+@pytest.fixture(scope="module")
+def fitted(X):
+    return NetworkPosterior(n_networks=500).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_a_scikit_learn_estimator():
+    check_estimator(NetworkPosterior(n_candidates=3, n_chains=2, n_networks=4))
+
+
+def test_strong_arrows_are_likely_and_absent_ones_are_not(fitted):
+    probability = fitted.arrow_probability_
+    assert probability[[0, 1, 2], [2, 2, 3]].min() > 0.9
+    assert fitted.adjacency_probability_[4].max() < 0.5
+    assert fitted.r_hat_ < 1.1
+
+
+def test_networks_drawn_are_dags_with_these_shares(fitted):
+    graphs = fitted.graphs()
+    assert all(is_dag(graph) for graph in graphs[::100])
+    assert np.allclose(graphs.mean(axis=0), fitted.arrow_probability_)
+    assert fitted.graphs(7).shape == (7, 5, 5)
+
+
+def test_effects_and_interventions_are_averages_over_networks(fitted, X):
+    effects = fitted.total_effects()
+    assert np.abs(effects.mean - total_effects(fitted)).max() < 0.15
+    assert (effects.low <= effects.high).all()
+    assert effects.low[0, 2] < 1 < effects.high[0, 2]
+    set_to = fitted.do({"x0": 2.0})
+    assert set_to.mean[0] == pytest.approx(2.0)
+    assert set_to.low[3] < 2 + X[:, 3].mean() < set_to.high[3] + 0.2
+
+
+def test_columns_in_another_order_give_the_same_probabilities(X, fitted):
+    order = np.array([3, 0, 4, 1, 2])
+    other = clone(fitted).fit(X[:, order])
+    assert np.array_equal(other.arrow_probability_, fitted.arrow_probability_[np.ix_(order, order)])
+
+
+def test_prior_knowledge_is_kept(X):
+    learner = NetworkPosterior(n_networks=50, forbidden=[(0, 2)], required=[(4, 3)]).fit(X)
+    assert learner.arrow_probability_[0, 2] == 0
+    assert learner.arrow_probability_[4, 3] == 1
+
+
+def test_chains_that_do_not_agree_are_warned_of():
+    X = np.random.default_rng(0).standard_normal((40, 30))
+    X[:, 1:] += X[:, :-1]
+    with pytest.warns(ConvergenceWarning, match="do not agree"):
+        NetworkPosterior(n_chains=2, n_networks=10, thin=0.1).fit(X)
+
+
+def test_a_model_file_keeps_it(fitted, tmp_path):
+    path = tmp_path / "posterior.sgbn"
+    save(fitted, path)
+    again = load(path)
+    assert np.array_equal(again.arrow_probability_, fitted.arrow_probability_)
+    assert np.array_equal(again.graphs(3), fitted.graphs(3))
+
+
+@pytest.mark.parametrize("settings", [{"n_candidates": 40}, {"thin": 0}, {"n_chains": True}])
+def test_settings_that_mean_nothing_are_refused(X, settings):
+    with pytest.raises(InputError, match=next(iter(settings))):
+        NetworkPosterior(**settings).fit(X)
