@@ -84,7 +84,7 @@ def simulate():
 
 @pytest.fixture(scope="module")
 def dask_client(tmp_path_factory):
-    """Client of a cluster of 4 worker processes; it gives a task up when two died with it."""
+    """Client of a cluster of 2 worker processes; it gives a task up when two died with it."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {
         "distributed.scheduler.allowed-failures": 1,
@@ -93,7 +93,7 @@ def dask_client(tmp_path_factory):
     with (
         dask.config.set(options),
         distributed.LocalCluster(
-            n_workers=4,
+            n_workers=2,  # each imports everything anew, which costs seconds
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",
