@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,36 @@ def simulate():
         return simulate_sem(random_dag(m, degree, rng), n, noise=noise, random_state=rng)
 
     return make
+
+
+SMALLEST = {"svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>', "png": b"\x89PNG\r\n\x1a\n"}
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Comparisons write files of nothing as figures: drawing is most of a small one."""
+    monkeypatch.setattr(
+        import_module("sgbn.report.figures"),  # the package has a function of this name
+        "_files",
+        lambda comparison, name, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
+    )
+
+
+@pytest.fixture
+def few_steps(monkeypatch, no_figures):
+    """`Settings.quick` is quicker still, and no figure is drawn."""
+    from sgbn.comparison import Settings
+
+    quick, few = Settings.quick, {"n_permutations": 19, "n_pairs": 2, "n_folds": 2}
+    monkeypatch.setattr(Settings, "quick", lambda **more: quick(**few | more))
+
+
+@pytest.fixture(params=["few steps", pytest.param("all steps", marks=pytest.mark.long)])
+def as_quick_as_possible(request):
+    """What takes minutes is done whole in the long checks alone."""
+    if request.param == "few steps":
+        request.getfixturevalue("few_steps")
+    return request.param == "few steps"
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def test_one_command_writes_report_tables_networks_and_figures(whole_run):
     assert "Open" in printed
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_figures")
 def test_a_config_repeats_a_run_and_the_command_line_goes_before(whole_run):
     first, _ = whole_run
     again, other = first.with_name("again"), first.with_name("other")  # as far from the table
@@ -83,7 +83,7 @@ def test_a_config_repeats_a_run_and_the_command_line_goes_before(whole_run):
     assert json.loads((other / "about.json").read_text())["reference"] == "AD/../MCI"
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_figures")
 def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     counts = []
@@ -100,7 +100,7 @@ def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_figures")
 def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table, tmp_path, capsys):
     out = tmp_path / "r"
     command = ["compare", str(table), *AGE, *NONE, "--workers", "1", "--out", str(out)]
@@ -113,7 +113,7 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table,
     assert main([*command, "--group", "dx"]) == 0
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_figures")
 def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     frame["subject_id"] = [f"sub-{k % 40:03}" for k in range(80)]

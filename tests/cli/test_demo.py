@@ -17,17 +17,7 @@ def test_a_demo_too_small_for_tests_says_so(tmp_path, capsys, monkeypatch):
     assert "The differences were not tested: there are too few" in capsys.readouterr().out
 
 
-@pytest.fixture(params=["few", pytest.param("all", marks=pytest.mark.long)])
-def steps(request, monkeypatch):
-    """The settings of the demo, with few permutations and no pictures but in the long checks."""
-    if request.param == "few":
-        request.getfixturevalue("no_pictures")
-        quick = Settings.quick
-        few = {"n_permutations": 19, "n_pairs": 2, "n_folds": 2}
-        monkeypatch.setattr(Settings, "quick", lambda **more: quick(**few | more))
-
-
-@pytest.mark.usefixtures("steps")
+@pytest.mark.usefixtures("as_quick_as_possible")
 def test_the_demo_compares_with_the_truth(tmp_path, capsys):
     out = tmp_path / "demo"
     assert main(["demo", "--out", str(out), "--subjects", "60", "--workers", "1"]) == 0
