@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -82,9 +83,39 @@ def simulate():
     return make
 
 
+SMALLEST = {"svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>', "png": b"\x89PNG\r\n\x1a\n"}
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Comparisons write files of nothing as figures: drawing is most of a small one."""
+    monkeypatch.setattr(
+        import_module("sgbn.report.figures"),  # the package has a function of this name
+        "_files",
+        lambda comparison, name, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
+    )
+
+
+@pytest.fixture
+def few_steps(monkeypatch, no_figures):
+    """`Settings.quick` is quicker still, and no figure is drawn."""
+    from sgbn.comparison import Settings
+
+    quick, few = Settings.quick, {"n_permutations": 19, "n_pairs": 2, "n_folds": 2}
+    monkeypatch.setattr(Settings, "quick", lambda **more: quick(**few | more))
+
+
+@pytest.fixture(params=["few steps", pytest.param("all steps", marks=pytest.mark.long)])
+def as_quick_as_possible(request):
+    """What takes minutes is done whole in the long checks alone."""
+    if request.param == "few steps":
+        request.getfixturevalue("few_steps")
+    return request.param == "few steps"
+
+
 @pytest.fixture(scope="module")
 def dask_client(tmp_path_factory):
-    """Client of a cluster of 4 worker processes; it gives a task up when two died with it."""
+    """Client of a cluster of 2 worker processes; it gives a task up when two died with it."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {
         "distributed.scheduler.allowed-failures": 1,
@@ -93,7 +124,7 @@ def dask_client(tmp_path_factory):
     with (
         dask.config.set(options),
         distributed.LocalCluster(
-            n_workers=4,
+            n_workers=2,  # each imports everything anew, which costs seconds
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",

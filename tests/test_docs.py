@@ -7,6 +7,7 @@ import os
 import pkgutil
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -19,6 +20,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import sgbn
+from sgbn.cli import main
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
@@ -147,9 +149,10 @@ BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re
 AS_SHOWN = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def run_blocks(page, folder):
+def run_blocks(page, folder, run_commands=None):
     """Run all Python and shell of a page in their order, in one namespace and one folder.
 
+    `run_commands` takes the place of the shell.
     A block of text that follows directly is what is printed; "..." stands for anything.
     """
     space = {"__name__": "__main__"}
@@ -160,7 +163,7 @@ def run_blocks(page, folder):
                 exec(compile(code, page.name, "exec"), space)
             printed.append(out.getvalue())
         elif not is_exempt(page.name, code):
-            printed.append(run_shell(code, folder))
+            printed.append((run_commands or run_shell)(code, folder))
         if shown:
             assert doctest.OutputChecker().check_output(shown, printed[-1], AS_SHOWN), (
                 f"{code}\nprints\n{printed[-1]}"
@@ -186,9 +189,21 @@ def run_shell(code, folder):
     return done.stdout
 
 
-def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
+def run_in_this_process(code, folder):
+    """Run commands of sgbn, one per line, without the seconds that new processes take."""
+    with redirect_stdout(StringIO()) as out:
+        for line in code.splitlines():
+            program, command, *options = shlex.split(line)
+            assert program == "sgbn"
+            workers = ["--workers", "1"] if command == "compare" else []
+            assert main([command, *options, *workers]) == 0
+    return out.getvalue()
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, as_quick_as_possible):
     monkeypatch.chdir(tmp_path)
-    printed = run_blocks(ROOT / "README.md", tmp_path)
+    run_commands = run_in_this_process if as_quick_as_possible else run_shell
+    printed = run_blocks(ROOT / "README.md", tmp_path, run_commands)
     assert "GaussianNetwork(40 variables" in printed
     assert "Do the networks differ?" in printed
 

@@ -1,5 +1,7 @@
 import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -18,16 +20,30 @@ FEW = [
 NONE = ["--permutations", "0", "--half-samples", "0", "--repeats", "0", "--refinements"]
 
 
-@pytest.fixture
-def table(tmp_path):
+def write_cohort(path):
     cohort = simulate_cohort(40)
     frame = pd.DataFrame(cohort.values[:, :8], columns=cohort.regions[:8])
     frame.insert(0, "age", np.random.default_rng(0).uniform(20, 60, 80))
     frame.insert(0, "dx", np.where(cohort.group == "control", "CTR", "AD/../MCI"))
     frame.insert(0, "subject_id", [f"sub-{k:03}" for k in range(80)])
-    path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_cohort(tmp_path / "table.csv")
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """Folder of a run with every step, and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    table, out = write_cohort(folder / "table.csv"), folder / "results"
+    options = ["--group", "dx", *AGE, *FEW, "--reference", "CTR", "--seed", "7"]
+    with redirect_stdout(StringIO()) as printed:
+        assert main(["compare", str(table), *options, "--out", str(out)]) == 0
+    return out, printed.getvalue()
 
 
 def edges_of(folder, group="CTR"):
@@ -35,10 +51,8 @@ def edges_of(folder, group="CTR"):
     return table[table["group"] == group]
 
 
-def test_one_command_writes_report_tables_networks_and_figures(table, tmp_path, capsys):
-    out = tmp_path / "results"
-    options = ["--group", "dx", "--reference", "CTR", *AGE, *FEW, "--out", str(out)]
-    assert main(["compare", str(table), *options]) == 0
+def test_one_command_writes_report_tables_networks_and_figures(whole_run):
+    out, printed = whole_run
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert {"report.html", "summary.txt", "config.toml", "about.json"} <= names
     assert {"tables/edges.csv", "tables/differences.csv", "tables/subjects.csv"} <= names
@@ -48,17 +62,16 @@ def test_one_command_writes_report_tables_networks_and_figures(table, tmp_path, 
     assert about["groups"] == {"AD/../MCI": 40, "CTR": 40}
     assert about["reference"] == "CTR"
     assert set(about["files"]) <= names
-    printed = capsys.readouterr().out
     steps = re.findall(r"^\[(\d)/(\d)\] ", printed, re.M)
     assert steps == [(str(k), steps[-1][0]) for k in range(1, len(steps) + 1)]
     assert "Can the groups be told apart?" in printed
     assert "Open" in printed
 
 
-def test_a_config_repeats_a_run_and_the_command_line_goes_before(table, tmp_path):
-    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
-    options = ["--group", "dx", *AGE, *FEW[:-2], "--reference", "CTR", "--seed", "7"]
-    assert main(["compare", str(table), *options, "--workers", "1", "--out", str(first)]) == 0
+@pytest.mark.usefixtures("no_figures")
+def test_a_config_repeats_a_run_and_the_command_line_goes_before(whole_run):
+    first, _ = whole_run
+    again, other = first.with_name("again"), first.with_name("other")  # as far from the table
     config = ["--config", str(first / "config.toml"), "--workers", "1"]
     assert main(["compare", *config, "--out", str(again)]) == 0
     for name in ("differences", "edges", "accuracy", "subjects"):
@@ -70,6 +83,7 @@ def test_a_config_repeats_a_run_and_the_command_line_goes_before(table, tmp_path
     assert json.loads((other / "about.json").read_text())["reference"] == "AD/../MCI"
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     counts = []
@@ -86,6 +100,7 @@ def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table, tmp_path, capsys):
     out = tmp_path / "r"
     command = ["compare", str(table), *AGE, *NONE, "--workers", "1", "--out", str(out)]
@@ -98,6 +113,7 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table,
     assert main([*command, "--group", "dx"]) == 0
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     frame["subject_id"] = [f"sub-{k % 40:03}" for k in range(80)]

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from sgbn.cli import demo, main
 from sgbn.comparison import Settings, compare
@@ -16,6 +17,7 @@ def test_a_demo_too_small_for_tests_says_so(tmp_path, capsys, monkeypatch):
     assert "The differences were not tested: there are too few" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("as_quick_as_possible")
 def test_the_demo_compares_with_the_truth(tmp_path, capsys):
     out = tmp_path / "demo"
     assert main(["demo", "--out", str(out), "--subjects", "60", "--workers", "1"]) == 0

@@ -278,5 +278,7 @@ def test_the_learner_is_that_of_refinement_and_half_samples_too(cohort):
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort):
     few = cohort.subset(rows=np.r_[0:4, 80:84])
     with pytest.warns(DataWarning, match="samples"):
-        found = compare_fully(few, Settings(n_permutations=0, n_pairs=0, refinements=()))
+        found = compare_fully(
+            few, Settings(n_permutations=0, n_pairs=0, n_repeats=1, refinements=())
+        )
     assert found.accuracy is not None or "accuracy" in found.skipped

@@ -248,8 +248,11 @@ def test_the_optimum_is_no_worse_than_that_of_slsqp(problem, classifier, make):
 
 
 @pytest.mark.parametrize("nu", [0.2, 0.5])
-def test_the_exact_margin_is_no_worse_than_that_of_slsqp(problem, nu):
-    p = problem(k=50, regions=40)
+@pytest.mark.parametrize(
+    ("n", "k", "regions"), [(20, 16, 12), pytest.param(40, 50, 40, marks=pytest.mark.long)]
+)
+def test_the_exact_margin_is_no_worse_than_that_of_slsqp(problem, nu, n, k, regions):
+    p = problem(n=n, k=k, regions=regions)
     u = p.moves.project(MMSGBNClassifier(nu=nu)._optimise(p.likelihoods).u)
     objective = Margin(p.likelihoods, nu)
     best = slsqp(objective, p.moves)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 TRIED = re.compile(r"(\d+) (?:passing|failing|invalid)")
-EXAMPLES = pytest.StashKey[list[int]]()
+EXAMPLES = "examples"  # the property of a report that takes the number to the process that sums up
+counts = []
 
 
 @pytest.hookimpl(wrapper=True)
@@ -14,12 +15,15 @@ def pytest_runtest_makereport(item, call):
     if call.when == "teardown":
         said = getattr(item, "hypothesis_statistics", "")
         if said:
-            counts = item.config.stash.setdefault(EXAMPLES, [])
-            counts.append(sum(map(int, TRIED.findall(said))))
+            report.user_properties.append((EXAMPLES, sum(map(int, TRIED.findall(said)))))
     return report
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    counts = config.stash.get(EXAMPLES, [])
+def pytest_runtest_logreport(report):
+    if report.when == "teardown":
+        counts.extend(number for name, number in report.user_properties if name == EXAMPLES)
+
+
+def pytest_terminal_summary(terminalreporter):
     if counts:
         terminalreporter.write_line(f"{sum(counts):,} examples of {len(counts)} properties")

@@ -1,6 +1,6 @@
 """Pytest plugin that reports how near each test's numbers are to those of the other program.
 
-    PYTHONPATH=tests/references python -m pytest -q -p agreement tests/references
+    PYTHONPATH=tests/references python -m pytest -n 0 -q -p agreement tests/references
 
 The figure of a test is the largest difference in a comparison by `numpy.testing.assert_allclose`,
 as a share of the largest number in it; the worst of its comparisons counts.

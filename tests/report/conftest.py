@@ -12,6 +12,8 @@ import pytest
 from sgbn.cohort import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.datasets import simulate_cohort
+from sgbn.report.figures import Pictures
+from sgbn.report.page import render_report
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -96,6 +98,38 @@ def nothing_differs(compared):
     edges = found.edges.copy()
     edges["q"] = edges["p_fwer"] = 1.0
     return replace(compared, differences=replace(found, edges=edges, global_p=0.7, components=[]))
+
+
+class Blank:
+    """Pictures of nothing, which cost no time."""
+
+    def __contains__(self, name):
+        return True
+
+    def address(self, name):
+        return "data:image/svg+xml,<svg/>"
+
+
+@pytest.fixture(scope="session")
+def no_pictures():
+    return Blank()
+
+
+@pytest.fixture(scope="session")
+def pictures(compared):
+    """Figures of `compared`, each drawn by the first test that needs it."""
+    return Pictures(compared)
+
+
+@pytest.fixture(scope="session")
+def nasty_pictures(nasty):
+    return Pictures(nasty)
+
+
+@pytest.fixture(scope="session")
+def html(compared, pictures):
+    """The report of `compared` as a reader gets it."""
+    return render_report(compared, command="sgbn demo --out 'a <b>'", pictures=pictures)
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,9 @@ NARROW = {"width": 320, "height": 640}
 
 
 @pytest.fixture(scope="module")
-def html(compared):
-    return render_report(compared, command="sgbn demo")
-
-
-@pytest.fixture(scope="module")
-def nasty_html(nasty):
-    return render_report(nasty, command="sgbn compare '<script>alert(4)</script>'")
+def nasty_html(nasty, nasty_pictures):
+    command = "sgbn compare '<script>alert(4)</script>'"
+    return render_report(nasty, command, pictures=nasty_pictures)
 
 
 @pytest.fixture(scope="module")
@@ -206,8 +202,11 @@ def test_without_scripts_everything_can_be_read(browser_page, screenshot, html, 
     screenshot(page, "report-no-script")
 
 
-def test_without_an_atlas_no_filter_asks_for_a_lobe(browser_page, three_groups, reader):
-    page = browser_page(render_report(three_groups), webgl=False, viewport=WIDE)
+def test_without_an_atlas_no_filter_asks_for_a_lobe(
+    browser_page, three_groups, no_pictures, reader
+):
+    html = render_report(three_groups, pictures=no_pictures)
+    page = browser_page(html, webgl=False, viewport=WIDE)
     for name in ("#networks-from", "#networks-to", "#networks-by-lobe"):
         assert reader.locator(name).is_visible()
         assert not page.locator(name).is_visible()

@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ import pytest
 import sgbn
 from sgbn.comparison.summary import summarise
 from sgbn.report import assets
+from sgbn.report.figures import picture, plans
 from sgbn.report.page import python_code, render_report, script_data, write_report
 from sgbn.structure import ORSGBN
 
@@ -20,16 +22,6 @@ SECTIONS = (
 LIMIT = 10_000_000  # bytes
 LOADING = ("src", "href", "action", "poster", "data", "srcset", "formaction", "background")
 VOID = {"meta", "link", "img", "input", "br", "hr"}
-
-
-class Blank:
-    """Pictures of nothing, which cost no time."""
-
-    def __contains__(self, name):
-        return True
-
-    def address(self, name):
-        return "data:image/svg+xml,<svg/>"
 
 
 class Page(HTMLParser):
@@ -66,17 +58,14 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html(compared):
-    return render_report(compared, command="sgbn demo --out 'a <b>'")
-
-
-@pytest.fixture(scope="module")
 def page(html):
     return Page(html)
 
 
-def quick(comparison, command="", **more):
-    return render_report(comparison, command, pictures=Blank(), **more)
+@pytest.fixture(scope="module")
+def quick(no_pictures):
+    """Function (comparison, command) -> report without pictures."""
+    return partial(render_report, pictures=no_pictures)
 
 
 def check(html):
@@ -109,9 +98,13 @@ def test_all_statements_are_there(page, compared):
         assert all(" ".join(line.split()) in page.words for line in one.lines)
 
 
-def test_the_same_comparison_gives_the_same_bytes(compared, html, tmp_path):
+def test_the_same_comparison_gives_the_same_bytes(
+    compared, quick, no_pictures, tmp_path, monkeypatch
+):
+    """All but its pictures, of which test_figures says the same."""
+    monkeypatch.setattr("sgbn.report.page.Pictures", lambda _: no_pictures)
     path = write_report(compared, tmp_path / "report.html", command="sgbn demo --out 'a <b>'")
-    assert path.read_bytes() == html.encode()
+    assert path.read_bytes() == quick(compared, "sgbn demo --out 'a <b>'").encode()
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -149,13 +142,13 @@ def test_it_says_how_to_cite_and_to_repeat(page):
         assert said in page.words
 
 
-def test_the_truth_of_a_simulation_is_shown(page, three_groups):
+def test_the_truth_of_a_simulation_is_shown(page, three_groups, quick):
     assert "simulated data" in page.words
     assert "truly differs" in page.words
     assert "truly differs" not in Page(quick(three_groups)).words
 
 
-def test_nothing_found_is_a_full_report(nothing_differs):
+def test_nothing_found_is_a_full_report(nothing_differs, quick):
     page = check(quick(nothing_differs))
     assert "No difference survives correction" in page.words
     assert "would have been found family-wise with 80% probability" in page.words
@@ -163,7 +156,7 @@ def test_nothing_found_is_a_full_report(nothing_differs):
     assert "How sure is a difference?" in page.words
 
 
-def test_three_groups(three_groups):
+def test_three_groups(three_groups, quick):
     page = check(quick(three_groups))
     assert "an edge is tested for any difference among them" in page.words
     for group in ("b", "c"):
@@ -173,19 +166,19 @@ def test_three_groups(three_groups):
         assert all(" ".join(line.split()) in page.words for line in one.lines)
 
 
-def test_without_an_atlas_there_are_no_lobes(three_groups, page):
+def test_without_an_atlas_there_are_no_lobes(three_groups, page, quick):
     for said in ("from lobe", "Lobes: strength", "Regions by lobe"):
         assert said in page.words
         assert said not in Page(quick(three_groups)).words
 
 
-def test_several_remarks_are_a_list(compared):
+def test_several_remarks_are_a_list(compared, quick):
     warned = replace(compared, warnings=("first <b>.", "second."))
     html = quick(warned)
     assert "<li>First &lt;b&gt;.</li><li>Second.</li></ul></dd>" in html
 
 
-def test_pairs(compared):
+def test_pairs(compared, quick):
     cohort = replace(compared.cohort, pair=np.tile([f"p{k}" for k in range(60)], 2))
     page = check(quick(replace(compared, review=replace(compared.review, cohort=cohort))))
     assert "paired visits" in page.words
@@ -205,12 +198,12 @@ def test_pairs(compared):
         ({"warnings": ("take <care>",)}, "take <care>"),
     ],
 )
-def test_what_was_not_done_is_said(compared, without, said):
+def test_what_was_not_done_is_said(compared, quick, without, said):
     page = check(quick(replace(compared, **without)))
     assert said in page.words
 
 
-def test_nasty_names_stay_inert_and_readable(nasty, html):
+def test_nasty_names_stay_inert_and_readable(nasty, html, quick):
     text = quick(nasty, command="sgbn compare '</script><script>alert(4)</script>'")
     page = check(text)
     assert text.count("<script") == html.count("<script")
@@ -220,7 +213,7 @@ def test_nasty_names_stay_inert_and_readable(nasty, html):
     assert "alert(4)" in page.words
 
 
-def test_data_of_scripts_cannot_leave_their_element(nasty):
+def test_data_of_scripts_cannot_leave_their_element(nasty, quick):
     text = quick(nasty)
     found = re.search(r'id="network-data">(.*?)</script>', text, re.DOTALL).group(1)
     assert not set("<>&\u2028\u2029") & set(found)
@@ -228,7 +221,7 @@ def test_data_of_scripts_cannot_leave_their_element(nasty):
     assert "<script>alert(1)</script>" in names
 
 
-def test_pictures_beyond_the_budget_are_left_out_and_said(compared, monkeypatch):
+def test_pictures_beyond_the_budget_are_left_out_and_said(compared, quick, monkeypatch):
     monkeypatch.setattr("sgbn.report.page.STATIC_BYTES", 60)
     assert "1 more of these pictures" in check(quick(compared)).words
 
@@ -241,13 +234,17 @@ def test_script_data_is_json_of_the_same_content():
         script_data({"a": np.nan})
 
 
-def test_no_tested_edge_is_a_report_too(compared):
-    found = replace(compared.differences, edges=compared.differences.edges[:0], components=[])
-    page = check(render_report(replace(compared, differences=found)))
+def test_no_tested_edge_is_a_report_too(compared, quick):
+    tested = replace(compared.differences, edges=compared.differences.edges[:0], components=[])
+    untested = replace(compared, differences=tested)
+    for name, draw in plans(untested).items():
+        if not name.startswith("network"):  # those are drawn as ever
+            picture(draw())
+    page = check(quick(untested))
     assert "none of 0 tested edges" in page.words
 
 
-def test_a_network_of_another_learner(three_groups):
+def test_a_network_of_another_learner(three_groups, quick):
     learners = {
         group: ORSGBN().fit(three_groups.regions[three_groups.cohort.group == group])
         for group in three_groups.groups
@@ -270,7 +267,7 @@ def test_the_code_repeats_the_comparison(compared):
     assert seen["by"].get_params() == compared.learners["control"].get_params()
 
 
-def test_the_config_of_the_run_is_shown_instead_of_code(compared):
+def test_the_config_of_the_run_is_shown_instead_of_code(compared, quick):
     text = 'group = "<b>diagnosis</b>"\ntables = ["../table.csv"]\n'
     page = Page(quick(compared, config=text))
     assert 'group = "<b>diagnosis</b>" tables = ["../table.csv"]' in page.words

@@ -256,8 +256,9 @@ def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
         assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
 
 
+# A shell may start tests with SIGINT ignored, and so would be what they start.
 PROGRAM = """
-import sys, time
+import signal, sys, time
 import numpy as np
 from sgbn.runs import run_study
 
@@ -266,6 +267,7 @@ def slow(offset, k):
     return {"draw": offset + np.random.default_rng(k).standard_normal(1000)}
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tasks = {f"t{k:02d}": {"k": k} for k in range(30)}
     shared = {"offset": np.ones(1000)}
     n_jobs = int(sys.argv[2])
