@@ -37,6 +37,12 @@ def test_a_sparse_network_does_not():
     assert found.n_factors > found.leading_factors == 3
 
 
+def test_leading_factors_are_all_that_predict_better_or_a_few():
+    assert made(-1.2, -1.1, n_factors=5).leading_factors == 5
+    assert made(-1.1, -1.2, n_factors=5).leading_factors == 2  # of 20 columns
+    assert made(-1.1, -1.2, n_factors=1).leading_factors == 1
+
+
 def test_independent_columns_have_no_network_to_rely_on():
     found = compare_models(np.random.default_rng(0).standard_normal((100, 8)), learner=SGBN())
     assert found.compare("independence") >= 0

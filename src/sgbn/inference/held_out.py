@@ -212,20 +212,25 @@ def _lasso_score(R: Array, T: Array, parts: list[tuple[Array, Array, int]]) -> f
     """Held-out log-likelihood of a graphical lasso; NaN where none can be fitted.
 
     One inner part chooses the penalty, the largest first, until the likelihood falls: small
-    penalties cost most and win seldom.
+    penalties cost most and win seldom. Where the solver breaks down at the chosen one, the next
+    larger one that works is taken.
     """
     if len(R) > LASSO_COLUMNS:
         return np.nan
     inner_R, inner_T, _ = parts[0]
-    best, chosen = -np.inf, None
+    best, tried = -np.inf, []
     for penalty in PENALTIES:
         covariance = _lasso(inner_R, penalty)
         score = -np.inf if covariance is None else log_likelihood(covariance, inner_T)
-        if score < best:
+        if score <= best:
             break
-        best, chosen = score, penalty
-    covariance = None if chosen is None else _lasso(R, chosen)
-    return np.nan if covariance is None else log_likelihood(covariance, T)
+        best = score
+        tried.append(penalty)
+    for penalty in reversed(tried):
+        covariance = _lasso(R, penalty)
+        if covariance is not None:
+            return log_likelihood(covariance, T)
+    return np.nan
 
 
 def _lasso(R: Array, penalty: float) -> Array | None:

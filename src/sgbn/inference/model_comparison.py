@@ -41,8 +41,8 @@ from sgbn.structure.base import NetworkEstimator
 Array = NDArray[np.float64]
 
 CLEAR = 2.0  # standard errors from which a difference is called one (benchmarks/factors.py)
-LEADING = 3  # factors that are taken out of edges at most, and one for every
-COLUMNS_PER_LEADING = 10  # columns: more take up what true edges do (benchmarks/factors.py)
+LEADING = 3  # factors that are taken out of the edges of a network that predicts well, at most
+COLUMNS_PER_LEADING = 10  # and one for so many columns (benchmarks/factors.py)
 FIELDS = (
     ("model", "U15"),
     ("log_likelihood", float),
@@ -85,11 +85,14 @@ class ModelComparison:
 
     @property
     def leading_factors(self) -> int:
-        """Factors that `edges_beside_factors` may take out: `n_factors`, and at most three.
+        """Number of factors that `edges_beside_factors` should take out.
 
-        Also at most one for every ten columns. Of a sparse network the number that predicts best is
-        often ten or more: so many factors imitate its edges, and nearly all edges would go.
+        All `n_factors` where these predict better than the network. Else at most three, and one for
+        every ten columns: of a sparse network the number that predicts best is often ten or more.
+        So many factors imitate its edges, and nearly all of them would go.
         """
+        if self.edges_may_be_shadows:
+            return self.n_factors
         return min(self.n_factors, LEADING, max(1, self.m // COLUMNS_PER_LEADING))
 
     @cached_property
