@@ -138,42 +138,45 @@ class ModelComparison:
         return " ".join(filter(None, (self._beside_factors(), self._beside_others())))
 
     def _beside_factors(self) -> str:
-        network, factors = (self.table[MODELS.index(name)] for name in (NETWORK, FACTORS))
         k = self.n_factors
         count = IN_WORDS[k] if k < len(IN_WORDS) else str(k)
         hidden = f"hidden factor{'' if k == 1 else 's'} without any edge"
-        numbers = (
-            f"{_signed(factors.log_likelihood)} against {_signed(network.log_likelihood)} per "
-            f"variable, standard error of the difference {factors.standard_error:.3f}"
-        )
         if self.edges_may_be_shadows:
             verb = "predicts" if k == 1 else "predict"
             return (
-                f"{count} {hidden} {verb} unseen subjects better than this network ({numbers}): "
-                "edges may be shadows of common causes."
+                f"{count} {hidden} {verb} unseen subjects better than this network "
+                f"({self._numbers(FACTORS, NETWORK)}): edges may be shadows of common causes."
             )
         if self.compare(FACTORS) < 0:
             return (
                 f"The network predicts unseen subjects better than {count.lower()} {hidden} "
-                f"({numbers})."
+                f"({self._numbers(NETWORK, FACTORS)})."
             )
         return (
             f"The network and {count.lower()} {hidden} cannot be told apart by how they predict "
-            f"unseen subjects ({numbers}): edges may be shadows of common causes, or not."
+            f"unseen subjects ({self._numbers(NETWORK, FACTORS)}): edges may be shadows of common "
+            "causes, or not."
+        )
+
+    def _numbers(self, first: str, second: str) -> str:
+        """Likelihoods of two models, and the standard error of the factors' difference."""
+        one, other = (self.table[MODELS.index(name)].log_likelihood for name in (first, second))
+        error = self.table[MODELS.index(FACTORS)].standard_error
+        return (
+            f"{_signed(one)} against {_signed(other)} per variable, standard error of the "
+            f"difference {error:.3f}"
         )
 
     def _beside_others(self) -> str:
         if self.compare(INDEPENDENCE) >= 0:
             return (
-                "It does not predict them better than variables without any relation: do not rely "
-                "on its edges."
+                "The network does not predict them better than variables without any relation: do "
+                "not rely on its edges."
             )
         if self.compare(LASSO) > 0:
             return (
                 "A graphical lasso, which has pairs but no arrows, predicts them better than the "
-                "network too."
-                if self.edges_may_be_shadows
-                else "A graphical lasso, which has pairs but no arrows, predicts them better."
+                "network."
             )
         return ""
 
