@@ -19,6 +19,7 @@ _HOME = {
     "cohort_table": "sgbn.io",
     "compare": "sgbn.comparison",
     "compare_graphs": "sgbn.graph",
+    "compare_models": "sgbn.inference",
     "Comparison": "sgbn.comparison",
     "consistent_extension": "sgbn.graph",
     "ConvergenceWarning": "sklearn.exceptions",
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from sgbn.graph import pdag_errors as pdag_errors
     from sgbn.graph import random_dag as random_dag
     from sgbn.graph import shd as shd
+    from sgbn.inference import compare_models as compare_models
     from sgbn.io import cohort_table as cohort_table
     from sgbn.io import edge_table as edge_table
     from sgbn.io import export_network as export_network

@@ -166,6 +166,7 @@ def test_all_steps_are_done_and_timed(whole, cohort):
     assert list(whole.seconds) == [
         *(
             "networks",
+            "models",
             "confidence",
             "differences",
             "refinements",
@@ -273,6 +274,33 @@ def test_the_learner_is_that_of_refinement_and_half_samples_too(cohort):
     dense = compare_fully(cohort, settings, learner=SGBN(0.0))
     assert len(sparse.refinements["CL-SGBN"]) < len(dense.refinements["CL-SGBN"])
     assert sparse.confidence["control"].n_adjacent < dense.confidence["control"].n_adjacent
+
+
+def test_networks_are_compared_with_models_without_edges_and_a_stopped_run_goes_on(
+    cohort, tmp_path
+):
+    values = cohort.values.copy()
+    values[5, 3] = np.nan
+    gaps = with_values(cohort, values, site=np.tile(["A", "B"], 80))
+    settings = Settings.networks_only(models=True)
+    found = compare_fully(gaps, settings, folder=tmp_path)
+    assert list(found.models) == list(found.beside_factors) == ["control", "patient"]
+    for group, learner in found.learners.items():
+        assert found.models[group].n == 80
+        assert len(found.beside_factors[group]) == np.count_nonzero(learner.coef_)
+    (tmp_path / "models-1" / "tasks" / "fold003.npz").unlink()
+    again = compare_fully(gaps, settings, folder=tmp_path)
+    for group in found.models:
+        np.testing.assert_array_equal(
+            found.models[group].log_likelihood, again.models[group].log_likelihood
+        )
+
+
+def test_models_that_cannot_be_compared_are_left_out_with_the_reason(cohort):
+    few = cohort.subset(rows=np.r_[0:40, 80:95])
+    found = compare_fully(few, Settings.networks_only(models=True, reference="control"))
+    assert list(found.models) == ["control"]
+    assert "there are 15 rows" in found.skipped["models"]
 
 
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort):

@@ -1,7 +1,7 @@
 import numpy as np
 
 from sgbn import Cohort, review, simulate_cohort
-from sgbn.comparison.preparation import digest, prepare, prepared_cohort
+from sgbn.comparison.preparation import digest, imputed_cohort, prepare, prepared_cohort
 
 
 def cohort(**more):
@@ -18,6 +18,27 @@ def test_covariates_of_a_prepared_cohort_have_no_gaps():
     assert ready.covariates["age"][0] == np.arange(59.0).mean()
     assert ready.covariates["sex"][0] == "unknown"
     np.testing.assert_array_equal(ready.covariates["age"][1:], age[1:])
+
+
+def test_an_imputed_cohort_keeps_all_but_its_gaps():
+    age = np.r_[np.nan, np.arange(59.0)]
+    whole = cohort(covariates={"age": age}, site=np.tile(["A", "B"], 30))
+    values = whole.values.copy()
+    values[4, 2] = np.nan
+    gaps = Cohort(
+        values,
+        whole.regions,
+        whole.ids,
+        group=whole.group,
+        covariates=whole.covariates,
+        site=whole.site,
+    )
+    ready = imputed_cohort(gaps)
+    at_site = (np.arange(60) % 2 == 0) & (np.arange(60) != 4)
+    assert ready.values[4, 2] == np.median(values[at_site, 2])
+    kept = ~np.isnan(values)
+    np.testing.assert_array_equal(ready.values[kept], values[kept])
+    assert np.isfinite(ready.covariates["age"]).all()
 
 
 def test_the_digest_tells_any_two_tables_apart():

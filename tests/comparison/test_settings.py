@@ -28,7 +28,9 @@ def test_quick_does_less_and_what_is_asked_for_goes_before():
 
 
 def test_steps_are_those_that_are_asked_for():
-    assert len(Settings().steps) == 7
+    assert len(Settings().steps) == 8
+    assert Settings().steps[:2] == Settings.quick().steps[:2] == ("networks", "models")
+    assert "models" not in Settings(models=False).steps
     assert Settings.networks_only().steps == ("networks",)
     assert Settings.quick().steps[-2:] == ("refinements", "accuracy")
     assert "model" not in Settings(n_repeats=0).steps

@@ -42,6 +42,19 @@ def test_what_differs_is_said_with_its_direction(different):
     assert "The reference is well" in said["What was compared?"]
 
 
+def test_whether_a_network_is_the_right_picture_is_said_of_each_group(different):
+    lines = answers(different)["Is a network the right picture?"].split("\n")
+    assert [line.partition(":")[0] for line in lines] == ["well", "ill"]
+    for group, line in zip(("well", "ill"), lines, strict=True):
+        found = different.beside_factors[group]
+        assert different.models[group].verdict in line
+        assert f"{found.stays.sum()} of its {len(found)} edges stay" in line
+    bare = replace(different, models={}, beside_factors={})
+    assert "Is a network the right picture?" not in answers(bare)
+    partly = replace(different, models={"well": different.models["well"]}, skipped={"models": "x"})
+    assert "Models of ill left out: x" in answers(partly)["What should be kept in mind?"]
+
+
 def test_no_difference_is_an_answer_with_the_detectable_effect():
     rng = np.random.default_rng(1)
     cohort = Cohort(

@@ -37,6 +37,25 @@ def test_edges_of_all_groups_with_confidence_and_truth(comparison):
     assert table["this_way"].dropna().between(0, 1).all()
 
 
+def test_edges_say_which_stay_beside_factors(comparison):
+    table = tables.edges(comparison).set_index(["group", "source", "target"])
+    for group, found in comparison.beside_factors.items():
+        for row in found:
+            said = table.loc[(group, row.source, row.target), "beside_factors"]
+            assert said == ("stays" if row.stays else "goes")
+
+
+def test_models_have_a_row_each(comparison):
+    table = tables.models(comparison)
+    assert table["group"].unique().tolist() == ["patient", "control"]
+    own = table[table["group"] == "control"].set_index("model")
+    expected = comparison.models["control"]
+    assert own.loc["network", "difference"] == 0
+    assert own.loc["factor analysis", "factors"] == expected.n_factors
+    assert own["factors"].notna().sum() == 1
+    np.testing.assert_array_equal(own["log_likelihood"], expected.table.log_likelihood)
+
+
 def test_differences_say_which_are_true(comparison):
     table = tables.differences(comparison)
     assert len(table) == len(comparison.differences.edges)
@@ -88,7 +107,7 @@ def test_hubs_and_lobes_have_the_surest_first(comparison):
 
 def test_steps_that_were_left_out_give_empty_tables():
     bare = compare(simulate_cohort(30, regions=6), Settings.networks_only())
-    for name in ("differences", "hubs", "lobes", "components", "accuracy", "refinements"):
+    for name in ("models", "differences", "hubs", "lobes", "components", "accuracy", "refinements"):
         assert getattr(tables, name)(bare).empty
     assert tables.subjects(bare).columns.tolist() == ["subject", "group"]
     assert "adjacent" not in tables.edges(bare)

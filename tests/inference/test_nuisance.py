@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from sgbn import InputError
-from sgbn.inference.nuisance import check_pairs, log_exchanges, nuisance_of, permuted
+from sgbn.inference.nuisance import (
+    check_pairs,
+    design_of,
+    log_exchanges,
+    nuisance_of,
+    permuted,
+    residuals_of_training,
+)
 
 
 @pytest.fixture
@@ -128,3 +135,28 @@ def test_rows_of_a_person_are_exchanged_among_three_groups():
     for rows in drawn:
         np.testing.assert_array_equal(persons[list(rows)], persons)
     assert log_exchanges(codes, None, persons) == pytest.approx(np.log(36))
+
+
+def test_effects_of_training_rows_are_taken_out_of_all_rows(design):
+    _, covariates, sites = design
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    train = np.arange(40) % 4 > 0
+    N = np.column_stack(
+        [np.ones(40), covariates["age"], covariates["sex"] == "M", sites == "b", sites == "c"]
+    ).astype(float)
+    expected = Y - N @ np.linalg.lstsq(N[train], Y[train])[0]
+    found, rank = residuals_of_training(Y, design_of(40, covariates, sites), train)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert rank == 4
+
+
+def test_a_site_without_training_rows_has_the_average_effect_of_the_others():
+    sites = np.repeat(["a", "b", "c"], 10)
+    Y = np.repeat([1.0, 3.0, 100.0], 10)[:, None]
+    found, rank = residuals_of_training(Y, design_of(30, sites=sites), sites != "c")
+    np.testing.assert_allclose(found[sites != "c"], 0, atol=1e-12)
+    np.testing.assert_allclose(found[sites == "c"], 98.0)
+    assert rank == 1
+    alone, rank = residuals_of_training(Y, design_of(30), sites != "c")
+    np.testing.assert_allclose(alone[sites == "c"], 98.0)
+    assert rank == 0

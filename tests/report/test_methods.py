@@ -36,7 +36,8 @@ def test_it_says_what_was_done(compared):
     ("without", "gone"),
     [
         ({"differences": None}, ["permutations", "Freedman", "Westfall", "Zalesky"]),
-        ({"accuracy": None}, ["cross-validation", "Nadeau"]),
+        ({"accuracy": None, "models": {}}, ["cross-validation", "Nadeau"]),
+        ({"models": {}}, ["factor analysis", "Jöreskog", "graphical lasso"]),
         ({"confidence": {}}, ["half samples", "Shah"]),
         ({"refinements": {}}, ["refined"]),
         ({"deviations": None}, ["deviation of each subject"]),

@@ -67,6 +67,17 @@ def test_networks_come_back_from_other_programs_files(written):
         assert sorted(nx.read_graphml(path).nodes) == sorted(NASTY)
 
 
+def test_models_and_what_stays_beside_factors_are_written(written):
+    folder, _ = written
+    models = pd.read_csv(folder / "tables" / "models.csv")
+    assert models["model"].tolist()[:2] == ["network", "factor analysis"]
+    assert len(models) == 8
+    edges = pd.read_csv(folder / "tables" / "edges.csv")
+    assert set(edges["beside_factors"]) <= {"stays", "goes"}
+    assert "Is a network the right picture?" in (folder / "summary.txt").read_text()
+    assert 'id="models"' in (folder / "report.html").read_text()
+
+
 def test_command_and_config_are_those_given(written):
     folder, paths = written
     assert (

@@ -40,6 +40,7 @@ SETTINGS = {
     "folds": "n_folds",
     "repeats": "n_repeats",
     "refinements": "refinements",
+    "models": "models",
     "deviations": "deviations",
     "model": "model",
     "peers": "peers",
@@ -127,6 +128,12 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         choices=("KL-SGBN", "MM-SGBN", "CL-SGBN"),
         metavar="NAME",
         help="discriminative refinements: KL-SGBN MM-SGBN CL-SGBN (all; none: leave the step out)",
+    )
+    how.add_argument(
+        "--models",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="say whether hidden factors predict unseen subjects better than a network (yes)",
     )
     how.add_argument(
         "--deviations",

@@ -17,7 +17,7 @@ from sgbn.exceptions import InputError, did_you_mean
 PATHS = ("tables", "participants")
 THOROUGHNESS = (  # what --quick decides
     *("permutations", "half_samples", "folds", "repeats"),
-    *("refinements", "deviations", "model", "peers"),
+    *("refinements", "models", "deviations", "model", "peers"),
 )
 BESIDE = ("out", "config", "workers", "dask", "quick")  # of one run, not of what is repeated
 

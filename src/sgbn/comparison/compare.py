@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
-from sgbn.comparison.preparation import digest, prepare, prepared_cohort
+from sgbn.comparison.preparation import digest, imputed_cohort, prepare, prepared_cohort
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
@@ -32,9 +32,12 @@ from sgbn.inference import (
     Deviations,
     Differences,
     EdgeConfidence,
+    ModelComparison,
     NormativeDeviation,
+    compare_models,
     edge_confidence,
     edge_differences,
+    edges_beside_factors,
 )
 from sgbn.quality import review
 from sgbn.runs import ClusterWarning, parallel, run_study
@@ -50,6 +53,7 @@ REFINED_BY = {
 }
 STEPS = {
     "networks": "A network a group",
+    "models": "Is a network the right picture?",
     "confidence": "Confidence of edges, from half samples",
     "differences": "Tests of differences, by permutations",
     "refinements": "Discriminative refinement",
@@ -113,7 +117,8 @@ def compare(
 
     Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
     within the groups, so that no difference between them is taken for an effect of age. Then: a
-    network a group, how often half samples show its edges, tests of every edge for a difference,
+    network a group, whether hidden factors without edges predict unseen subjects better, how often
+    half samples show its edges, tests of every edge for a difference,
     what moves when the networks are made to tell the groups apart, how far each subject is from the
     reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
     prepares each training part by itself.
@@ -165,6 +170,7 @@ def compare(
         )
         _begin(job)
         found = Comparison(reviewed, settings, job.regions, _networks(job), truth=_truth(usable))
+        found = replace(found, **_models(job, found.learners))
         found = replace(
             found,
             confidence=_confidence(job),
@@ -185,6 +191,31 @@ def _networks(job: _Job) -> dict[str, NetworkEstimator]:
         fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
     raise InputError(job.skipped["networks"])
+
+
+def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, Any]:
+    """Compare each network with models without edges, and refit its edges beside factors.
+
+    `compare_models` takes sites and covariates out by each training part, so that it gets the
+    regions with them. The edges are refitted to the rows that the network was learned from.
+    """
+    models: dict[str, ModelComparison] = {}
+    beside: dict[str, NDArray[Any]] = {}
+    if "models" not in job.settings.steps:
+        return {}
+    with job.step("models"):
+        cohort = imputed_cohort(job.cohort)
+        for number, group in enumerate(job.groups):
+            models[group] = compare_models(
+                cohort,
+                group,
+                job.learner,
+                random_state=job.settings.seed,
+                **job.how(f"models-{number}"),
+            )
+            n_factors = models[group].leading_factors
+            beside[group] = edges_beside_factors(job.rows(group), learners[group], n_factors)
+    return {"models": models, "beside_factors": beside}
 
 
 def _confidence(job: _Job) -> dict[str, EdgeConfidence]:

@@ -41,6 +41,14 @@ def prepare(reviewed: Review) -> pd.DataFrame:
     return regions
 
 
+def imputed_cohort(cohort: Cohort) -> Cohort:
+    """Cohort whose gaps are filled in as `prepare` does, with effects of sites and covariates."""
+    regions = cohort_table(cohort)
+    if np.isnan(cohort.values).any():
+        regions = make_preparation(cohort).named_steps["impute"].fit_transform(regions)
+    return prepared_cohort(cohort, regions)
+
+
 def prepared_cohort(cohort: Cohort, regions: pd.DataFrame) -> Cohort:
     """Cohort with prepared regions, and covariates without gaps.
 

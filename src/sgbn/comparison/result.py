@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
-from sgbn.inference import Deviations, Differences, EdgeConfidence
+from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
 
@@ -34,6 +34,11 @@ class Comparison:
         What the networks were learned from: imputed, harmonised, covariates regressed out.
     learners : mapping of group to fitted learner
         The reference first.
+    models : mapping of group to ModelComparison
+        How well the network predicts unseen subjects beside hidden factors without edges, a
+        graphical lasso and independence.
+    beside_factors : mapping of group to record array
+        Edges refitted beside the leading hidden factors, see `edges_beside_factors`.
     confidence : mapping of group to EdgeConfidence
     differences : Differences or None
         Tests of the differences between the groups.
@@ -57,6 +62,8 @@ class Comparison:
     settings: Settings
     regions: pd.DataFrame
     learners: Mapping[str, NetworkEstimator]
+    models: Mapping[str, ModelComparison] = field(default_factory=dict)
+    beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
     differences: Differences | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)

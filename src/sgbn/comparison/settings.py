@@ -29,6 +29,9 @@ class Settings:
         Of the cross-validation.
     refinements : tuple of str
         Discriminative refinements of the networks, of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
+    models : bool
+        Whether the network of each group is compared with hidden factors, a graphical lasso and
+        independence by how well they predict unseen subjects; see `compare_models`.
     deviations : bool
         Whether the deviation of each subject from the reference group is computed.
     model : bool
@@ -48,6 +51,7 @@ class Settings:
     n_folds: int = 5
     n_repeats: int = 5
     refinements: tuple[str, ...] = REFINEMENTS
+    models: bool = True
     deviations: bool = True
     model: bool = True
     peers: bool = True
@@ -73,6 +77,7 @@ class Settings:
         """Names of the steps that are asked for, in their order."""
         asked = {
             "networks": True,
+            "models": self.models,
             "confidence": self.n_pairs,
             "differences": self.n_permutations,
             "refinements": self.refinements,
@@ -88,6 +93,7 @@ class Settings:
         none: dict[str, Any] = {
             **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats"), 0),
             "refinements": (),
+            "models": False,
             "deviations": False,
             "model": False,
         }

@@ -36,6 +36,7 @@ def summarise(comparison: Comparison) -> list[Statement]:
         "What was compared?": _data(comparison),
         "Do the networks differ?": _overall(comparison),
         "Which edges differ, and how sure is that?": _edges(comparison),
+        "Is a network the right picture?": _models(comparison),
         "Can the arrows be trusted?": _arrows(comparison),
         "Can the groups be told apart?": _accuracy(comparison),
         "What should be kept in mind?": _remarks(comparison),
@@ -143,6 +144,23 @@ def _detectable(found: Differences, level: float) -> str:
     )
 
 
+def _models(comparison: Comparison) -> str:
+    """One line per group: what predicts unseen subjects best, and which edges stay."""
+    lines = []
+    for group, compared in comparison.models.items():
+        line = f"{group}: {compared.verdict}"
+        beside = comparison.beside_factors.get(group)
+        if beside is not None and len(beside):
+            stays, k = beside["stays"], compared.leading_factors
+            factors = "hidden factor is" if k == 1 else f"{k} hidden factors are"
+            line += (
+                f" {stays.sum()} of its {len(stays)} edges stay when the leading {factors} taken "
+                "out."
+            )
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def _arrows(comparison: Comparison) -> str:
     counts = []
     for group, learner in comparison.learners.items():
@@ -208,7 +226,8 @@ def _remarks(comparison: Comparison) -> str:
 
 def of_groups(comparison: Comparison, step: str) -> str:
     """Name the groups that a step was left out for, if it was done for others."""
-    lacking = [group for group in comparison.groups if group not in comparison.confidence]
-    if step != "confidence" or not comparison.confidence:
+    done = getattr(comparison, step) if step in ("confidence", "models") else None
+    if not done:
         return ""
+    lacking = [group for group in comparison.groups if group not in done]
     return f"of {', '.join(lacking)}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sgbn.comparison.result import Comparison
 from sgbn.inference import EdgeConfidence
+from sgbn.inference.held_out import FACTORS
 from sgbn.io import edge_table
 
 Array = NDArray[np.float64]
@@ -23,7 +24,8 @@ def edges(comparison: Comparison) -> pd.DataFrame:
 
     Columns group, source, target, their lobes, weight and weight_std, direction (what the arrow
     rests on), of half samples `adjacent` (share that joins the two) and `this_way` (of these, the
-    share with this direction), and the true weight where known.
+    share with this direction), `beside_factors` ("stays" or "goes" when the leading hidden factors
+    are taken out), and the true weight where known.
     """
     parts = []
     for group, learner in comparison.learners.items():
@@ -32,6 +34,8 @@ def edges(comparison: Comparison) -> pd.DataFrame:
         _add_lobes(table, comparison)
         if group in comparison.confidence:
             _add_confidence(table, comparison, comparison.confidence[group])
+        if group in comparison.beside_factors:
+            _add_beside_factors(table, comparison.beside_factors[group])
         if comparison.truth:
             table["true_weight_std"] = _at(table, comparison, comparison.truth[group])
         parts.append(table)
@@ -61,6 +65,21 @@ def differences(comparison: Comparison) -> pd.DataFrame:
             table[f"{TRUE}{group}"] = weights
         table["true_change"] = np.ptp(true, axis=0) > PRESENT
     return table
+
+
+def models(comparison: Comparison) -> pd.DataFrame:
+    """Held-out log-likelihood per variable of the models of each group.
+
+    `difference` is to the network, with its standard error; `factors` is the number of hidden
+    factors, of the factor analysis only.
+    """
+    parts = []
+    for group, compared in comparison.models.items():
+        table = pd.DataFrame.from_records(compared.table)
+        table.insert(0, "group", group)
+        table["factors"] = np.where(table["model"] == FACTORS, float(compared.n_factors), np.nan)
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def hubs(comparison: Comparison) -> pd.DataFrame:
@@ -170,6 +189,15 @@ def _add_confidence(
     table["this_way"] = np.where(
         adjacent > 0, _at(table, comparison, confidence.direction_), np.nan
     )
+
+
+def _add_beside_factors(table: pd.DataFrame, found: NDArray[Any]) -> None:
+    rows = found[["source", "target", "stays"]].tolist()
+    words = {(source, target): "stays" if stays else "goes" for source, target, stays in rows}
+    table["beside_factors"] = [
+        words.get(ends, "")
+        for ends in table[["source", "target"]].itertuples(index=False, name=None)
+    ]
 
 
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:

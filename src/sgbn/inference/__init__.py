@@ -11,16 +11,20 @@ By question:
   `possible_graphs` for what the data leave open about directions.
 - What if a region no longer varied? `lesion`.
 - Which subjects deviate from a reference group, and where? `NormativeDeviation`.
+- Is a network the right picture, or do hidden factors predict unseen subjects better?
+  `compare_models`; `edges_beside_factors` for which edges stay when factors are taken out.
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 
 from sgbn.ensemble import EdgeConfidence, selection_bound
+from sgbn.inference.beside_factors import edges_beside_factors
 from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects
 from sgbn.inference.joint import JointSGBN
 from sgbn.inference.lesion import Lesion, lesion
+from sgbn.inference.model_comparison import ModelComparison, compare_models
 from sgbn.inference.possible_parents import possible_graphs
 from sgbn.inference.power import Power, power
 from sgbn.inference.power_search import SampleSize, sample_size
@@ -34,11 +38,14 @@ __all__ = [
     "EffectDifference",
     "JointSGBN",
     "Lesion",
+    "ModelComparison",
     "NormativeDeviation",
     "Power",
     "SampleSize",
+    "compare_models",
     "edge_confidence",
     "edge_differences",
+    "edges_beside_factors",
     "effect_difference",
     "lesion",
     "possible_graphs",

@@ -56,17 +56,47 @@ def nuisance_of(
     """
     groups = _indicators(codes)
     means = groups / np.sqrt(groups.sum(axis=0))
-    columns = [np.empty((len(codes), 0))]
-    for name, column in (covariates or {}).items():
-        columns.append(_covariate(name, column, len(codes)))
-    if sites is not None:
-        columns.append(_indicators(np.unique(sites, return_inverse=True)[1]))
-    design = np.column_stack(columns)
+    design = design_of(len(codes), covariates, sites)
     centred = design - means @ (means.T @ design)
     lengths = np.linalg.norm(centred, axis=0)
     varies = lengths > DEPENDENT * np.linalg.norm(design, axis=0)
     U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
     return Nuisance(np.column_stack([means, U[:, sizes > DEPENDENT]]))
+
+
+def design_of(
+    n: int, covariates: Mapping[str, Any] | None = None, sites: NDArray[Any] | None = None
+) -> Array:
+    """Columns of the covariates and one indicator per site, of shape (n, p) and not centred."""
+    columns = [np.empty((n, 0))]
+    for name, column in (covariates or {}).items():
+        columns.append(_covariate(name, column, n))
+    if sites is not None:
+        columns.append(_indicators(np.unique(sites, return_inverse=True)[1]))
+    return np.column_stack(columns)
+
+
+def residuals_of_training(
+    values: Array, design: Array, train: NDArray[np.bool_]
+) -> tuple[Array, int]:
+    """All rows less the mean and the nuisance effects that the training rows show.
+
+    Effects are least squares of least norm on the centred design: a site without training rows has
+    the average effect of the others.
+
+    Returns
+    -------
+    residuals : ndarray of shape (n, m)
+    rank : int
+        Degrees of freedom that the effects take of the training rows, beside those of the means.
+    """
+    left: Array = values - values[train].mean(axis=0)
+    centred = design - design[train].mean(axis=0)
+    lengths = np.linalg.norm(centred[train], axis=0)
+    varies = lengths > DEPENDENT * np.linalg.norm(design[train], axis=0)
+    centred = centred[:, varies] / lengths[varies]
+    slopes, _, rank, _ = np.linalg.lstsq(centred[train], left[train], rcond=DEPENDENT)
+    return left - centred @ slopes, int(rank)
 
 
 def permuted(

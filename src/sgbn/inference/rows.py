@@ -168,13 +168,26 @@ def check_share(value: float, what: str, low: float = 0.0, high: float = 1.0) ->
     return float(value)
 
 
-def _rows_of_cohort(cohort: Cohort, group: str | None) -> Rows:
+def one_group(cohort: Cohort, group: str | None) -> Cohort:
+    """Subjects of one group, without a missing cell or covariate."""
     if group is None and len(cohort.groups) > 1:
         raise InputError(
             f"the cohort has the groups {list(cohort.groups)}: name one of them with group=."
         )
     chosen = cohort if group is None else cohort.subset(groups=[group])
     check_complete(chosen)
+    for name, column in chosen.covariates.items():
+        missing = missing_rows(column)
+        if missing:
+            raise InputError(
+                f"covariate {name!r} of subject {chosen.ids[missing[0]]!r} is missing "
+                f"({len(missing)} such subjects). {REMEDY}"
+            )
+    return chosen
+
+
+def _rows_of_cohort(cohort: Cohort, group: str | None) -> Rows:
+    chosen = one_group(cohort, group)
     values, _ = check_values(chosen.values)
     return _without_nuisance(Rows(values, list(chosen.regions)), chosen)
 
@@ -183,13 +196,6 @@ def _without_nuisance(rows: Rows, cohort: Cohort) -> Rows:
     """Rows of a cohort of one group without the effects of its sites and covariates."""
     if cohort.site is None and not cohort.covariates:
         return rows
-    for name, column in cohort.covariates.items():
-        missing = missing_rows(column)
-        if missing:
-            raise InputError(
-                f"covariate {name!r} of subject {cohort.ids[missing[0]]!r} is missing "
-                f"({len(missing)} such subjects). {REMEDY}"
-            )
     nuisance = nuisance_of(np.zeros(len(cohort), np.intp), cohort.covariates, cohort.site)
     left = nuisance.residuals(rows.values)
     gone = left.std(axis=0) <= NOTHING_LEFT * rows.values.std(axis=0)

@@ -37,6 +37,18 @@ HINTS = {
     ),
     "this_way": "Of the half samples that join the two, the share with this direction",
     "sign": "Of the half samples that join the two, the share with this sign of the weight",
+    "beside_factors": (
+        "Whether the weight, refitted with the leading hidden factors beside the parents, keeps "
+        "its sign and an interval (99 %) that does not reach 0. One that goes may be the shadow of "
+        "a common cause; one that stays is no proof"
+    ),
+    "log_likelihood": (
+        "Of subjects that were not seen in training, per region; independent regions have about "
+        "−1.42, and more is better"
+    ),
+    "standard_error": (
+        "Of the difference, from the folds. Training parts overlap: it is widened for that"
+    ),
     "true_weight_std": "As simulated, per standard deviation; 0 is no edge",
     "true_change": "Whether the simulation gave the groups different weights here",
     "predicted": "By networks that were learned without this subject",

@@ -63,7 +63,7 @@ def describe_methods(comparison: Comparison) -> Methods:
     """Describe what was done."""
     cite = Citations()
     parts = (
-        *(_preparation, _networks, _confidence, _differences),
+        *(_preparation, _networks, _models, _confidence, _differences),
         *(_refinements, _accuracy, _deviations, _programs),
     )
     paragraphs = [text for part in parts if (text := part(comparison, cite))]
@@ -145,6 +145,21 @@ def _networks(comparison: Comparison, cite: Citations) -> str:
         f"{learned_by(learners, cite)}. Weights are {weights_are(learners[0])}, also reported per "
         "standard deviation. The direction of an edge is called compelled if all networks that are "
         "equivalent in distribution share it, and reversible otherwise."
+    )
+
+
+def _models(comparison: Comparison, cite: Citations) -> str:
+    if not comparison.models:
+        return ""
+    folds = next(iter(comparison.models.values())).n_folds
+    return (
+        "Whether a network is the right picture was judged by the likelihood of unseen subjects in "
+        f"{folds} folds, beside maximum-likelihood factor analysis {cite('joreskog1967')} with a "
+        "number of factors that was chosen inside each training part, a graphical lasso "
+        f"{cite('friedman2008')} and independent regions. Effects of sites and covariates and the "
+        "scale of the regions were those of the training part; standard errors allow for the "
+        f"overlap of training parts {cite('nadeau2003')}. Each weight was also refitted beside the "
+        "leading factors."
     )
 
 

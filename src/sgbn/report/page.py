@@ -18,6 +18,7 @@ from sgbn.report import assets, sections
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.figures import Pictures, difference_stems
 from sgbn.report.methods import describe_methods
+from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.views import payload
@@ -121,6 +122,7 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "statements": summarise(comparison),
         "cohort": cohort_section(comparison),
         "differences": sections.differences_section(comparison),
+        "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
         "accuracy": sections.accuracy_section(comparison),
         "refinements": sections.refinements_table(comparison),

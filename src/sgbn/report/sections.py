@@ -196,6 +196,7 @@ def edges_table(comparison: Comparison) -> Table:
         Field("adjacent", "confidence", "share"),
         Field("this_way", "this way", "share"),
         Field("sign", "this sign", "share"),
+        Field("beside_factors", "beside factors"),
         Field("true_weight_std", "true weight per SD", "number"),
     ]
     caption = "Edges of all networks, the strongest of each group first"

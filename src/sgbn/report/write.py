@@ -29,6 +29,7 @@ CONFIDENCE = ("adjacent", "this_way", "sign")  # columns of `tables.edges`
 
 TABLES = {
     "edges": tables.edges,
+    "models": tables.models,
     "differences": tables.differences,
     "hubs": tables.hubs,
     "lobes": tables.lobes,

@@ -1,0 +1,154 @@
+r"""Which edges of a network stay when hidden factors are taken out.
+
+A factor analysis of the rows splits their correlation matrix into what k hidden factors make of it,
+:math:`\Lambda \Lambda^T`, and the rest, :math:`E = R - \Lambda \Lambda^T`: the covariance of the
+variables given the factors. The weights of region j's parents P, refitted beside the factors, are
+
+.. math:: \theta = E_{PP}^{-1} E_{Pj}, \qquad
+          s^2 = E_{jj} - E_{jP} \theta, \qquad
+          \operatorname{se}_i^2 = \frac{s^2 (E_{PP}^{-1})_{ii}}{n - 1 - |P| - k},
+
+which is least squares with the factors as further regressors. An edge stays where its refitted
+weight has the sign of the network's and its interval does not reach 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError
+from sgbn.inference.resampling import fixed_weights
+from sgbn.inference.rows import check_count, check_share, read_rows
+from sgbn.solvers.factor_analysis import factor_analysis, most_factors
+
+Array = NDArray[np.float64]
+
+# Of the intervals. Edges are the strongest of all pairs, so that at 95 % one in five shadows of a
+# single factor would stay; at 99 % it is one in twenty (benchmarks/factors.py).
+LEVEL = 0.99
+LEAST_EIGENVALUE = 0.05  # of the parents' correlation beside the factors; less is round-off of R
+FIELDS = (
+    ("weight_std", float),
+    ("beside_factors", float),
+    ("low", float),
+    ("high", float),
+    ("stays", bool),
+)
+
+
+def edges_beside_factors(
+    X: ArrayLike | Cohort,
+    graph: Any,
+    n_factors: int,
+    *,
+    group: str | None = None,
+    level: float = LEVEL,
+) -> np.recarray[Any, Any]:
+    """Refit the weights of a network beside hidden factors, and say which edges stay.
+
+    An edge that goes may be the shadow of a common cause, or be real and look like one: factors
+    that are fitted to the rows take up part of what edges do, the more the larger `n_factors`. An
+    edge that stays is no proof: a cause that only its two ends share is no factor. The edges were
+    chosen because they look strong in these rows, so that intervals lie too far from 0, as those of
+    `weight_intervals` do.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, m), DataFrame or Cohort
+        What sites and covariates of a Cohort do to its regions is taken out before, within the
+        group; rows of arrays and tables are taken as they are.
+    graph : GaussianNetwork, fitted learner or array-like of shape (m, m)
+        A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
+    n_factors : int
+        Such as `ModelComparison.leading_factors`.
+    group : str, optional
+        The group of a Cohort that has several.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    record array
+        `source`, `target`, `weight_std` (least squares, per standard deviation), `beside_factors`
+        (the same weight with the factors as further regressors), `low`, `high` and `stays`, in the
+        order of ``np.argwhere(graph)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn.inference import edges_beside_factors
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((300, 1)) + rng.standard_normal((300, 10))  # one common cause
+    >>> X[:, 1] += X[:, 0]
+    >>> graph = np.zeros((10, 10))
+    >>> graph[0, 1] = graph[2, 3] = 1
+    >>> edges_beside_factors(X, graph, 1).stays.tolist()
+    [True, False]
+    """
+    rows = read_rows(X, group)
+    check_share(level, "level")
+    weights, support = fixed_weights(rows, graph)
+    n, m = rows.values.shape
+    n_factors = _check_factors(n_factors, m)
+    degrees = n - 1 - rows.lost - n_factors - support.sum(axis=0)
+    if degrees.min() < 1:
+        raise InputError(
+            f"{n} rows are too few for {n_factors} factors beside the parents of "
+            f"{rows.names[int(degrees.argmin())]!r}. Take out fewer factors, or give more rows."
+        )
+    beside, error = _refitted(rows.values, support, n_factors, degrees)
+    i, j = np.nonzero(support)
+    sd = rows.values.std(axis=0)
+    own = weights * sd[i] / sd[j]
+    reach = error * stdtrit(degrees[j], (1 + level) / 2)
+    stays = (np.sign(own) == np.sign(beside)) & (np.abs(beside) > reach)
+    names = np.asarray(rows.names)
+    fields = [("source", names.dtype), ("target", names.dtype), *FIELDS]
+    columns = (names[i], names[j], own, beside, beside - reach, beside + reach, stays)
+    return np.array(list(zip(*columns, strict=True)), dtype=fields).view(np.recarray)
+
+
+def _refitted(
+    values: Array, support: NDArray[np.bool_], n_factors: int, degrees: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Weights beside the factors and their standard errors, one per edge, per SD."""
+    R: Array = np.atleast_2d(np.corrcoef(values.T))
+    loadings = factor_analysis(R, n_factors).loadings
+    E = R - loadings @ loadings.T
+    weights, errors = np.zeros(R.shape), np.zeros(R.shape)
+    for j in np.flatnonzero(support.any(axis=0)).tolist():
+        parents = np.flatnonzero(support[:, j])
+        weights[parents, j], errors[parents, j] = _regressed(E, parents, j, int(degrees[j]))
+    return weights[support], errors[support]
+
+
+def _check_factors(n_factors: int, m: int) -> int:
+    n_factors = check_count(n_factors, "n_factors", 1)
+    if n_factors > most_factors(m):
+        raise InputError(
+            f"n_factors is {n_factors}, but {m} columns can tell at most {most_factors(m)} factors "
+            "apart. Take out fewer, or give more columns."
+        )
+    return n_factors
+
+
+def _regressed(E: Array, parents: NDArray[np.intp], j: int, degrees: int) -> tuple[Array, Array]:
+    """Weights of j's parents and their standard errors, given the covariance beside the factors.
+
+    E need not be positive definite, since factors are estimates: the eigenvalues of the parents'
+    correlation are kept from 0, and the noise of j above that share of its own variance.
+    """
+    scale = np.sqrt(np.diag(E))
+    C = E / np.outer(scale, scale)
+    w, V = np.linalg.eigh(C[np.ix_(parents, parents)])
+    inverse = (V / np.maximum(w, LEAST_EIGENVALUE)) @ V.T
+    weights = inverse @ C[parents, j]
+    noise = max(1.0 - C[parents, j] @ weights, LEAST_EIGENVALUE)
+    errors = np.sqrt(noise * np.diag(inverse) / degrees)
+    ratio = scale[j] / scale[parents]
+    return weights * ratio, errors * ratio

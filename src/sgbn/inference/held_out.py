@@ -1,0 +1,247 @@
+r"""How well models of one group predict rows that they were not fitted to.
+
+Each model is fitted to the training part of a fold and gives a Gaussian density of the other rows.
+Effects of sites and covariates, means and standard deviations come from the training part too, so
+that a model learns a correlation matrix only. Reported is the log-likelihood per variable,
+
+.. math:: \frac{1}{n m} \sum_i \log N(z_i; 0, \Sigma) =
+          -\tfrac12 \left[ \log 2 \pi + \tfrac1m \log |\Sigma|
+          + \tfrac1m \operatorname{tr}(T \Sigma^{-1}) \right],
+
+with T the mean of :math:`z z^T` over the rows that were left out. Independent variables have about
+-1.42 (the entropy of a standard normal), and a better model has more.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.covariance import graphical_lasso
+from sklearn.exceptions import ConvergenceWarning
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError, listed
+from sgbn.inference.learning import learn_part
+from sgbn.inference.nuisance import design_of, residuals_of_training
+from sgbn.inference.rows import NOTHING_LEFT, one_group, read_rows
+from sgbn.moments import moments_of, one_blas_thread
+from sgbn.runs import Arrays
+from sgbn.solvers.factor_analysis import factor_analysis, most_factors
+from sgbn.structure.base import NetworkEstimator
+from sgbn.validation import FEW_SAMPLES, check_values, combined_columns, copied_columns
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+NETWORK, FACTORS, LASSO, INDEPENDENCE = (
+    "network",
+    "factor analysis",
+    "graphical lasso",
+    "independence",
+)
+MODELS = (NETWORK, FACTORS, LASSO, INDEPENDENCE)
+
+N_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)  # tried; the likelihood is flat between large ones
+INNER_FOLDS = 3  # of a training part, to choose the number of factors and the penalty
+PATIENCE = 3  # larger numbers that predict no better, after which no more are tried
+ROWS_PER_FACTOR = 3  # of an inner training part: fewer leave a factor to chance
+PENALTIES = (0.32, 0.16, 0.08, 0.04, 0.02)  # of partial correlations; a finer grid gains 0.002
+LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a tighter one costs time, not likelihood
+LASSO_COLUMNS = 250  # beyond it one lasso takes seconds, and there are thirty
+
+
+class Sample(NamedTuple):
+    """Rows of one group as they were measured, and the design of their sites and covariates."""
+
+    values: Array
+    names: list[str]
+    design: Array
+    sites: Codes
+
+
+def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
+    """Rows of one group of a cohort, with what is to be taken out of them, or rows as they are."""
+    if not isinstance(X, Cohort):
+        rows = read_rows(X, group)
+        n = len(rows.values)
+        return Sample(rows.values, rows.names, np.empty((n, 0)), np.zeros(n, np.intp))
+    chosen = one_group(X, group)
+    values, _ = check_values(chosen.values)
+    codes = np.zeros(len(values), np.intp)
+    if chosen.site is not None:
+        codes = np.unique(chosen.site, return_inverse=True)[1].astype(np.intp)
+    design = design_of(len(values), chosen.covariates, chosen.site)
+    return Sample(values, list(chosen.regions), design, codes)
+
+
+def deal(sites: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
+    """Fold of each row: at random, and every site spread over the folds as evenly as it can be."""
+    order = np.lexsort((rng.random(len(sites)), sites))
+    folds = np.empty(len(sites), np.intp)
+    folds[order] = np.arange(len(sites)) % n_folds
+    return folds
+
+
+def check_sample(sample: Sample) -> None:
+    """Refuse rows without a density to compare: constant columns, copies, sums of others."""
+    n, m = sample.values.shape
+    if most_factors(m) < 1:
+        raise InputError(
+            f"there are {m} columns: a hidden factor shows in three or more. Give more columns."
+        )
+    moments = moments_of(sample.values, sample.names)  # refuses constant columns by name
+    copies = [(sample.names[i], sample.names[j]) for i, j in copied_columns(moments)]
+    if copies:
+        first, second = copies[0]
+        raise InputError(
+            f"columns {first!r} and {second!r} are copies of each other ({len(copies)} such "
+            "pairs): such rows have no density to compare. Drop one."
+        )
+    extra = sorted(sample.names[k] for k in combined_columns(moments))
+    if extra:
+        raise InputError(
+            f"collinear columns: {listed(extra)} is a linear combination of the others, and such "
+            "rows have no density to compare. Drop it."
+        )
+    if n < 2 * FEW_SAMPLES:
+        raise InputError(
+            f"there are {n} rows: models of fewer than {2 * FEW_SAMPLES} cannot be told apart. "
+            "Give more rows, or join groups."
+        )
+
+
+def score_fold(
+    sample: Sample, learner: NetworkEstimator, folds: Codes, fold: int, random_state: int
+) -> Arrays:
+    """Log-likelihood per variable of the rows of a fold, under the models of the other rows.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``log_likelihood`` in the order of `MODELS` (NaN for a lasso that could not be fitted), and
+        ``n_factors``.
+    """
+    rng = np.random.default_rng([random_state, 1 + fold])
+    train = folds != fold
+    own, held_out = standardised(sample, train, fold)
+    T = held_out.T @ held_out / len(held_out)
+    with one_blas_thread():
+        network = learn_part(learner, own, sample.names, int(rng.integers(2**31))).network_
+        inner = _inner_parts(own, deal(sample.sites[train], INNER_FOLDS, rng))
+        R: Array = np.atleast_2d(np.corrcoef(own.T))
+        n_factors = choose_n_factors(inner)
+        found = [
+            float(network.log_likelihood(held_out).mean()) / len(R),
+            log_likelihood(factor_analysis(R, n_factors).covariance, T),
+            _lasso_score(R, T, inner),
+            log_likelihood(np.eye(len(R)), T),
+        ]
+    return {"log_likelihood": np.array(found), "n_factors": np.array(n_factors)}
+
+
+def standardised(sample: Sample, train: NDArray[np.bool_], fold: int) -> tuple[Array, Array]:
+    """Training rows and the others, without nuisance effects and in units of training rows.
+
+    The training rows have a variance of one (ddof=1). The others are divided by what is expected of
+    new rows, where the effects that were taken out have cost degrees of freedom.
+    """
+    left, lost = residuals_of_training(sample.values, sample.design, train)
+    n = int(train.sum())
+    if n - 1 - lost < FEW_SAMPLES:
+        raise InputError(
+            f"{n} rows to learn from are left beside a fold, and sites and covariates take {lost} "
+            f"of them: {FEW_SAMPLES} or more are needed. Name fewer covariates, or give more rows."
+        )
+    sd = left[train].std(axis=0, ddof=1)
+    gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
+    if len(gone):
+        raise InputError(
+            f"{listed([sample.names[k] for k in gone])} does not vary among the rows outside of "
+            f"fold {fold + 1} once sites and covariates are taken out. Leave it out."
+        )
+    return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
+
+
+def log_likelihood(covariance: Array, T: Array) -> float:
+    """Gaussian log-likelihood per variable of rows whose second moments are T."""
+    m = len(T)
+    factor = cho_factor(covariance, lower=True)
+    log_det = 2 * np.log(np.diag(factor[0])).sum()
+    return float(-0.5 * (np.log(2 * np.pi) + (log_det + np.trace(cho_solve(factor, T))) / m))
+
+
+def _inner_parts(own: Array, folds: Codes) -> list[tuple[Array, Array, int]]:
+    """Correlation of each inner training part, second moments of its test part, and its rows."""
+    parts = []
+    for fold in range(INNER_FOLDS):
+        fitted, left_out = own[folds != fold], own[folds == fold]
+        sd = fitted.std(axis=0, ddof=1)
+        sd[sd <= NOTHING_LEFT] = 1.0  # a column that only the inner test rows move
+        Z, Z_out = ((part - fitted.mean(axis=0)) / sd for part in (fitted, left_out))
+        R = Z.T @ Z / (len(Z) - 1)
+        np.fill_diagonal(R, 1.0)
+        parts.append((R, Z_out.T @ Z_out / len(Z_out), len(Z)))
+    return parts
+
+
+def choose_n_factors(parts: list[tuple[Array, Array, int]]) -> int:
+    """Choose the number of factors, of `N_FACTORS`, that predicts the inner test parts best."""
+    m, fewest = len(parts[0][0]), min(n for _, _, n in parts)
+    most = max(1, min(most_factors(m), fewest // ROWS_PER_FACTOR))
+    starts: list[Array | None] = [None] * len(parts)
+    best, chosen, since = -np.inf, 1, 0
+    for k in N_FACTORS:
+        if k > most or since == PATIENCE:
+            break
+        score = 0.0
+        for which, (R, T, _) in enumerate(parts):
+            model = factor_analysis(R, k, starts[which])
+            starts[which] = model.own_variance
+            score += log_likelihood(model.covariance, T)
+        since += 1
+        if score > best:
+            best, chosen, since = score, k, 0
+    return chosen
+
+
+def _lasso_score(R: Array, T: Array, parts: list[tuple[Array, Array, int]]) -> float:
+    """Held-out log-likelihood of a graphical lasso; NaN where none can be fitted.
+
+    One inner part chooses the penalty, the largest first, until the likelihood falls: small
+    penalties cost most and win seldom. Where the solver breaks down at the chosen one, the next
+    larger one that works is taken.
+    """
+    if len(R) > LASSO_COLUMNS:
+        return np.nan
+    inner_R, inner_T, _ = parts[0]
+    best, tried = -np.inf, []
+    for penalty in PENALTIES:
+        covariance = _lasso(inner_R, penalty)
+        score = -np.inf if covariance is None else log_likelihood(covariance, inner_T)
+        if score <= best:
+            break
+        best = score
+        tried.append(penalty)
+    for penalty in reversed(tried):
+        covariance = _lasso(R, penalty)
+        if covariance is not None:
+            return log_likelihood(covariance, T)
+    return np.nan
+
+
+def _lasso(R: Array, penalty: float) -> Array | None:
+    """Covariance of a graphical lasso; None where the solver breaks down."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            covariance, _ = graphical_lasso(R, penalty, tol=LASSO_TOL, max_iter=LASSO_ITER)
+            np.linalg.cholesky(covariance)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            return None
+    found: Array = covariance
+    return found
