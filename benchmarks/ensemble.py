@@ -1,0 +1,150 @@
+"""How near ensemble and posterior come to known networks, beside one search, and at what cost.
+
+python benchmarks/ensemble.py    # writes benchmarks/results/ensemble.json and .md
+
+The nine networks of Exp-II, standardised, columns shuffled; the simulations are those of
+benchmarks/peers/race.py (seed 0). Settings were chosen on other simulations (seed 1).
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from output import RESULTS, write
+from sklearn.metrics import average_precision_score
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from metrics import measure
+from studies import Case, make_data
+
+from sgbn import SGBN, NetworkPosterior, SGBNEnsemble
+from sgbn.datasets.benchmarks import NETWORKS
+from sgbn.experiments.markdown import table
+
+SEED = 0
+SIZES = (100, 1000)
+BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
+
+
+def sgbn(X):
+    learner = SGBN().fit(X)
+    strength = np.abs(learner.coef_std_)
+    return learner.coef_ != 0, strength + strength.T, None, None
+
+
+def ensemble(X):
+    learner = SGBNEnsemble().fit(X)
+    return learner.coef_ != 0, learner.adjacency_, learner.arrow_, learner.supported_
+
+
+def posterior(X):
+    learner = NetworkPosterior().fit(X)
+    arrows = learner.arrow_probability_
+    return learner.coef_ != 0, arrows + arrows.T, arrows, None
+
+
+def flop(X, restarts):
+    """FLOP (2025) with the penalty of its authors; its class, and no ranking."""
+    import flopsearch
+
+    return np.asarray(flopsearch.flop(X, 2.0, restarts=restarts)) > 0, None, None, None
+
+
+METHODS = {
+    "SGBN": (sgbn, "dag"),
+    "SGBNEnsemble": (ensemble, "dag"),
+    "NetworkPosterior": (posterior, "dag"),
+    "FLOP, 20 restarts": (partial(flop, restarts=20), "pdag"),
+    "FLOP, 100 restarts": (partial(flop, restarts=100), "pdag"),
+}
+
+
+def run(method, network, n, sim):
+    X, truth = make_data(Case("networks", "", network, n, sim), SEED)
+    begin = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learn, returns = METHODS[method]
+        graph, ranking, arrows, supported = learn(X)
+    facts = {"cpu": round(time.process_time() - begin, 3)}
+    found = measure(graph, truth, returns)
+    facts |= {key: found[key] for key in ("errors", "shd")}
+    i, j = np.triu_indices(len(truth), 1)
+    joined = (truth | truth.T)[i, j]
+    if ranking is not None:
+        facts["precision"] = round(float(average_precision_score(joined, ranking[i, j])), 4)
+    if arrows is not None:
+        facts["pairs"] = binned((arrows + arrows.T)[i, j], joined)
+        off = ~np.eye(len(truth), dtype=bool)
+        facts["arrows"] = binned(arrows[off], truth[off])
+    if supported is not None:
+        facts["supported"] = [int(supported.sum()), int((supported & truth).sum())]
+    return {"method": method, "network": network, "n": n, "sim": sim, **facts}
+
+
+def binned(share, is_true):
+    """Count and number of true ones in each bin."""
+    place = np.clip(np.digitize(share, BINS) - 1, 0, len(BINS) - 2)
+    return [[int((place == b).sum()), int(is_true[place == b].sum())] for b in range(len(BINS) - 1)]
+
+
+def lines(runs):
+    text = ["# Ensemble and posterior on known networks", "", __doc__.split("\n\n")[2], ""]
+    for n in SIZES:
+        rows = []
+        for method in METHODS:
+            own = [run for run in runs if run["method"] == method and run["n"] == n]
+            if own:
+                sims = len({run["sim"] for run in own})
+                sums = [sum(run[key] for run in own) / sims for key in ("errors", "shd", "cpu")]
+                precision = [run["precision"] for run in own if "precision" in run]
+                precision = f"{np.mean(precision):.3f}" if precision else "-"
+                counts = np.sum([run.get("supported", [0, 0]) for run in own], axis=0)
+                right = f"{counts[1]} of {counts[0]}" if counts[0] else "-"
+                rows.append([method, *(f"{one:.1f}" for one in sums), precision, right])
+        names = ["wrong arrows", "SHD of the class", "CPU s", "average precision of pairs"]
+        text += [f"## n = {n}: sums over the networks", ""]
+        text += [*table(["", *names, "supported arrows that are true"], rows), ""]
+    for key in ("pairs", "arrows"):
+        text += [f"## Share or probability of {key}, and how many are true", ""]
+        cells = {}
+        for method in ("SGBNEnsemble", "NetworkPosterior"):
+            for n in SIZES:
+                own = [run[key] for run in runs if run["method"] == method and run["n"] == n]
+                if own:
+                    cells[f"{method}, n = {n}"] = np.sum(own, axis=0)
+        rows = []
+        for b in range(len(BINS) - 1):
+            shown = [
+                f"{t / c:.2f} ({c})" if c else "-" for c, t in (one[b] for one in cells.values())
+            ]
+            rows.append([f"{BINS[b]:g} to {BINS[b + 1]:g}", *shown])
+        text += [*table(["", *cells], rows), ""]
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sims", type=int, default=5)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    runs = []
+    for n in SIZES:
+        for network in NETWORKS:
+            for sim in range(arguments.sims):
+                runs += [run(method, network, n, sim) for method in arguments.methods]
+        write(arguments.out, "ensemble", {"seed": SEED, "runs": runs}, lines(runs))
+
+
+if __name__ == "__main__":
+    main()
