@@ -33,11 +33,13 @@ from sgbn.experiments.markdown import table
 
 SEED = 17
 SPLITS = range(5, 15)  # 0 to 4 were used to choose the settings
+ALL = "all groups"
 TABLES = (
     ("abide1_asd", "CTR"),
     ("ixi_age", "YOUNG"),
     ("ixi_age", "MID"),
     ("ixi_age", "OLD"),
+    ("ixi_age", ALL),
     ("cobre_scz", "CTR"),
 )
 NOT_REGIONS = ("subject_id", "group", "age", "sex", "site", "fiq", "eTIV", "euler_mean")
@@ -61,7 +63,7 @@ class Rows(NamedTuple):
 
 def read(name, group):
     found = pd.read_csv(data_folder() / "neuro" / f"{name}.csv")
-    found = found[found["group"] == group].reset_index(drop=True)
+    found = found[(found["group"] == group) | (group == ALL)].reset_index(drop=True)
     sex = (found["sex"].astype(str) == str(found["sex"].iloc[0])).astype(float)
     sites = pd.get_dummies(found["site"].astype(str), drop_first=True).astype(float)
     nuisance = np.column_stack([found["age"].astype(float), sex, sites])
@@ -209,9 +211,6 @@ def shares(counts):
 def halves_lines(runs):
     of = {key: [run for run in runs if (run["table"], run["group"]) == key] for key in TABLES}
     of = {f"{name} {group}": found for (name, group), found in of.items() if found}
-    ixi = [run for run in runs if run["table"] == "ixi_age"]
-    if ixi:
-        of["ixi_age, all groups"] = ixi
     heads = list(of)
     lines = [
         "# Do networks come back in other subjects?",
