@@ -1,0 +1,244 @@
+"""When `compare_models` warns of hidden factors, and what it says of real tables.
+
+python benchmarks/factors.py     # writes benchmarks/results/factors.json and .md
+
+``--only`` repeats one part and keeps what the folder has of the other.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from output import RESULTS, write
+
+import sgbn
+from sgbn import SGBN, compare_models, load_network, simulate_sem
+from sgbn.datasets import NETWORKS
+from sgbn.experiments.data import data_folder
+from sgbn.experiments.markdown import table
+from sgbn.graph import skeleton
+from sgbn.inference import edges_beside_factors
+from sgbn.inference.rows import read_rows
+
+SEED = 23
+N, M = 200, 40
+OTHER_SIZES = ((60, 40), (1000, 20), (200, 15))
+N_OTHER = 10  # data sets of each other size
+TABLES = {
+    "ABIDE controls": ("abide1_asd", "CTR", ["fiq", "eTIV"]),
+    "IXI YOUNG": ("ixi_age", "YOUNG", ["eTIV", "euler_mean"]),
+    "IXI MID": ("ixi_age", "MID", ["eTIV", "euler_mean"]),
+    "IXI OLD": ("ixi_age", "OLD", ["eTIV", "euler_mean"]),
+    "COBRE controls": ("cobre_scz", "CTR", ["eTIV"]),
+}
+KEYS = ("network", "factors", "lasso", "independence")
+SHARES = ("true_stay", "false_stay")
+INTRODUCTION = """# Is a network the right picture?
+
+`compare_models` at its defaults (`SGBN()`, 5 folds). It warns where hidden factors without any edge
+have a held-out log-likelihood that is more than two standard errors above that of the network.
+Likelihoods are per variable. "Stay" is the share of edges that stay when the leading factors are
+taken out (`edges_beside_factors`)."""
+
+
+def factor_rows(k, n, m, which):
+    """Rows that k hidden factors make; no column acts on another."""
+    rng = np.random.default_rng([SEED, 0, k, n, m, which])
+    loadings = rng.uniform(0.5, 1, (k, m)) * rng.choice([-1.0, 1.0], (k, m))
+    return rng.standard_normal((n, k)) @ loadings + rng.standard_normal((n, m))
+
+
+def dag_rows(network, which):
+    """Standardised, shuffled columns of one of the nine networks, and the true pairs."""
+    rng = np.random.default_rng([SEED, 1, NETWORKS.index(network), which])
+    X, truth = simulate_sem(load_network(network), N, random_state=rng)
+    order = rng.permutation(X.shape[1])
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, order]
+    return X, skeleton(truth.coef)[np.ix_(order, order)]
+
+
+def measure(X, true_pairs=None):
+    """Verdict on one data set, and the share of edges that stay, true and false."""
+    compared = compare_models(X)
+    learned = SGBN().fit(X)
+    stays = edges_beside_factors(X, learned, compared.leading_factors).stays
+    true = np.zeros(len(stays), bool)
+    if true_pairs is not None:
+        true = true_pairs[learned.coef_ != 0]
+    return [
+        compared.edges_may_be_shadows,
+        *compared.table.log_likelihood,
+        compared.n_factors,
+        stays[true].mean() if true.any() else np.nan,
+        stays[~true].mean() if (~true).any() else np.nan,
+    ]
+
+
+def summary(name, n, m, results):
+    results = np.array(results, float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no false edge at all
+        means = np.nanmean(results, axis=0)
+    fields = ("warned", *KEYS, "n_factors", *SHARES)
+    values = {
+        field: None if np.isnan(mean) else round(float(mean), 4)
+        for field, mean in zip(fields, means, strict=True)
+    }
+    print(name, n, m, values, flush=True)
+    return {"data": name, "n": n, "m": m, "data_sets": len(results)} | values
+
+
+def simulated(n_factor_sets, n_dag_sets):
+    runs = []
+    for n, m in ((N, M), *OTHER_SIZES):
+        count = n_factor_sets if (n, m) == (N, M) else N_OTHER
+        for k in (1, 2, 3):
+            results = [measure(factor_rows(k, n, m, which)) for which in range(count)]
+            runs.append(summary(f"{k} hidden factor{'s' if k > 1 else ''}", n, m, results))
+    for network in NETWORKS:
+        drawn = [dag_rows(network, which) for which in range(n_dag_sets)]
+        results = [measure(X, true_pairs) for X, true_pairs in drawn]
+        runs.append(summary(network, N, drawn[0][0].shape[1], results))
+    return runs
+
+
+def real(folder, name):
+    file, group, left_out = TABLES[name]
+    cohort = sgbn.read_table(
+        folder / "neuro" / f"{file}.csv",
+        group="group",
+        id="subject_id",
+        covariates=["age", "sex"],
+        site="site",
+        exclude=left_out,
+    )
+    start = time.process_time()
+    compared = compare_models(cohort, group)
+    cpu = time.process_time() - start
+    rows = read_rows(cohort, group)
+    learned = SGBN().fit(rows.values)
+    stays = edges_beside_factors(cohort, learned, compared.leading_factors, group=group).stays
+    found = compared.table
+    print(name, compared.verdict, flush=True)
+    return {
+        "data": name,
+        "n": compared.n,
+        "m": compared.m,
+        **{
+            key: round(float(value), 4)
+            for key, value in zip(KEYS, found.log_likelihood, strict=True)
+        },
+        "difference": round(float(found.difference[1]), 4),
+        "standard_error": round(float(found.standard_error[1]), 4),
+        "n_factors": compared.n_factors,
+        "stay": round(float(stays.mean()), 2),
+        "cpu": round(cpu, 1),
+        "verdict": compared.verdict,
+    }
+
+
+def number(value, places=3):
+    return "-" if value is None or np.isnan(value) else f"{value:.{places}f}"
+
+
+def simulated_table(runs):
+    head = ["data", "n x m", "data sets", "warned", "network", "factors", "graphical lasso"]
+    head += ["factors chosen", "true edges stay", "false edges stay"]
+    return table(
+        head,
+        [
+            [
+                run["data"],
+                f"{run['n']} x {run['m']}",
+                run["data_sets"],
+                f"{run['warned']:.0%}",
+                *(number(run[key]) for key in KEYS[:3]),
+                f"{run['n_factors']:.1f}",
+                *(number(run[key], 2) for key in SHARES),
+            ]
+            for run in runs
+        ],
+    )
+
+
+def real_table(runs):
+    head = ["table", "n x m", "network", "factors", "graphical lasso", "independence"]
+    head += ["factors - network (standard error)", "factors chosen", "edges stay", "CPU s"]
+    return table(
+        head,
+        [
+            [
+                run["data"],
+                f"{run['n']} x {run['m']}",
+                *(number(run[key]) for key in KEYS),
+                f"{run['difference']:+.3f} ({run['standard_error']:.3f})",
+                run["n_factors"],
+                f"{run['stay']:.2f}",
+                run["cpu"],
+            ]
+            for run in runs
+        ],
+    )
+
+
+def rates(runs):
+    """Share of data sets with a warning: of hidden factors, and of sparse networks."""
+    found = []
+    for hidden in (True, False):
+        own = [run for run in runs if (run["data"] not in NETWORKS) == hidden]
+        own = [run for run in own if not hidden or (run["n"], run["m"]) == (N, M)]
+        warned = sum(run["warned"] * run["data_sets"] for run in own)
+        found.append((round(warned), sum(run["data_sets"] for run in own)))
+    return found
+
+
+def kept(folder):
+    """Return what a folder has of simulated rows and of tables."""
+    path = folder / "factors.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    return [run for run in runs if run["data"] not in TABLES], [
+        run for run in runs if run["data"] in TABLES
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--factor-sets", type=int, default=50, help="of each number of factors")
+    parser.add_argument("--dag-sets", type=int, default=20, help="of each of the nine networks")
+    parser.add_argument("--only", choices=("simulated", "tables"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    SGBN().fit(factor_rows(1, 50, 5, 0))  # compiles
+    runs, tables = kept(arguments.out)
+    if arguments.only != "tables":
+        runs = simulated(arguments.factor_sets, arguments.dag_sets)
+    folder = data_folder()
+    if arguments.only != "simulated" and folder is not None:
+        tables = [real(folder, name) for name in TABLES]
+    hidden, sparse = rates(runs)
+    lines = [
+        INTRODUCTION,
+        "",
+        f"The warning comes in {hidden[0]} of {hidden[1]} data sets of one to three hidden factors "
+        f"({N} x {M}) and in {sparse[0]} of {sparse[1]} of sparse networks (n = {N}).",
+        "",
+        "## Simulated rows",
+        "",
+        *simulated_table(runs),
+    ]
+    if tables:
+        lines += ["", "## Real tables", "", *real_table(tables), ""]
+        lines += [f"- {run['data']}: {run['verdict']}" for run in tables]
+    write(arguments.out, "factors", {"seed": SEED, "runs": [*runs, *tables]}, lines)
+
+
+if __name__ == "__main__":
+    main()
