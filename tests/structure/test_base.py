@@ -21,6 +21,7 @@ LEARNERS = [ORSGBN, HSGBN, SGBN]
         SGBN(),
         SGBN(noise="equal"),
         SGBN(weights="lasso"),
+        SGBN(non_gaussian="orient"),
     ]
 )
 def test_scikit_learns_contract(estimator, check):

@@ -40,6 +40,7 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.lasso_along_order import lasso_along_order
+from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.selection import Folds
 from sgbn.validation import is_number
 
@@ -110,6 +111,11 @@ class SGBN(NetworkEstimator):
         Penalty of ``weights="lasso"``; "cv" chooses one for each variable.
     cv : int or splitter, default=5
         Folds for ``alpha="cv"``.
+    non_gaussian : {"ignore", "orient"}, default="ignore"
+        "orient" decides directions that the equivalence class leaves open by residuals that are
+        not Gaussian, where these are clear and no curve explains them as well. It supposes linear
+        relations with independent noise (Shimizu and others 2006), and changes no edge but in
+        direction.
     random_state : int, RandomState instance or None, default=0
         Seed of the random starts and kicks.
 
@@ -122,13 +128,13 @@ class SGBN(NetworkEstimator):
     intercept_, noise_variance_ : ndarray of shape (m,)
         In the units of the data. The variance divides by n - k, k counting the intercept.
     cpdag_ : ndarray of shape (m, m), bool
-        What data and prior knowledge decide: i -> j where ``cpdag_[i, j]`` alone is set, i - j
-        where ``cpdag_[j, i]`` is set as well.
+        What data, prior knowledge and, if asked, non-Gaussian residuals decide: i -> j where
+        ``cpdag_[i, j]`` alone is set, i - j where ``cpdag_[j, i]`` is set as well.
     edge_kinds_ : ndarray of str
         For each edge, in the order of ``np.argwhere(coef_)``, what its direction rests on, if the
         learned edges are right: "compelled" (the data), "prior knowledge", "equal variances"
-        (only that assumption), "reversible" (nothing) or, for edges that the lasso adds, "order
-        only". `edge_table` shows them beside the edges.
+        (only that assumption), "non-Gaussian" (the shape of residuals), "reversible" (nothing)
+        or, for edges that the lasso adds, "order only". `edge_table` shows them beside the edges.
     order_ : ndarray of shape (m,)
         Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
     network_ : GaussianNetwork
@@ -173,6 +179,7 @@ class SGBN(NetworkEstimator):
         weights: str = "refit",
         alpha: float | str = "cv",
         cv: Folds = 5,
+        non_gaussian: str = "ignore",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.gamma = gamma
@@ -186,14 +193,24 @@ class SGBN(NetworkEstimator):
         self.weights = weights
         self.alpha = alpha
         self.cv = cv
+        self.non_gaussian = non_gaussian
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
         if self.gamma is not None and not (is_number(self.gamma) and 0 <= self.gamma < np.inf):
             raise InputError(f"gamma is {self.gamma!r}; it must be a number from 0 on.")
-        for name, choices in (("noise", ("unequal", "equal")), ("weights", ("refit", "lasso"))):
+        for name, choices in (
+            ("noise", ("unequal", "equal")),
+            ("weights", ("refit", "lasso")),
+            ("non_gaussian", ("ignore", "orient")),
+        ):
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
+        if self.noise == "equal" and self.non_gaussian == "orient":
+            raise InputError(
+                "noise='equal' decides every direction already, so that non_gaussian='orient' has "
+                "nothing to do. Leave one of them out."
+            )
         for name, least in (("n_starts", 1), ("n_kicks", 0), ("max_parents", 0)):
             value = getattr(self, name)
             if value is None:
@@ -220,8 +237,11 @@ class SGBN(NetworkEstimator):
         labels = self._labels(moments, precision, names)
         found = self._search(moments, precision, knowledge, labels)
         graph = found.parents
+        decided = None
+        if self.non_gaussian == "orient":
+            decided = _decided_by_residuals(graph, moments, values, knowledge)
         if self.noise == "unequal":
-            graph = _canonical_graph(graph, moments, knowledge, labels)
+            graph = _canonical_graph(graph, moments, knowledge, labels, decided)
         if self.weights == "refit":
             B = least_squares(moments, graph.astype(float), names)
         else:
@@ -229,7 +249,9 @@ class SGBN(NetworkEstimator):
             order = known_order(graph.T, known)
             B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
         self.score_ = found.score
-        arrows = Arrows(moments.to_user(graph), knowledge, self.noise == "equal")
+        if decided is not None:
+            decided = moments.to_user(decided.T)
+        arrows = Arrows(moments.to_user(graph), knowledge, self.noise == "equal", decided)
         self._store(moments, B, names, arrows)
         return self
 
@@ -382,14 +404,33 @@ def _respecting(required: NDArray[np.bool_], order: Order) -> Order:
     return np.array(taken)
 
 
-def _canonical_graph(
-    parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge, labels: Order
-) -> NDArray[np.bool_]:
-    """Return the member of the equivalence class in which hubs, then small labels, come first."""
+def _class(parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge) -> NDArray[np.bool_]:
+    """Equivalence class of rows of parents, directed further by prior knowledge."""
     P = cpdag(parents.T)
     known = moments.to_canonical(knowledge.directions).T
-    if known.any():
-        P = orient_known(P, known)
+    return orient_known(P, known) if known.any() else P
+
+
+def _decided_by_residuals(
+    parents: NDArray[np.bool_], moments: Moments, values: Array, knowledge: Knowledge
+) -> NDArray[np.bool_]:
+    """Arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
+    columns = moments.columns
+    Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
+    return decide_directions(Z, _class(parents, moments, knowledge))
+
+
+def _canonical_graph(
+    parents: NDArray[np.bool_],
+    moments: Moments,
+    knowledge: Knowledge,
+    labels: Order,
+    decided: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """Return the member of the equivalence class in which hubs, then small labels, come first."""
+    P = _class(parents, moments, knowledge)
+    if decided is not None:
+        P = orient_known(P, decided)
     place = np.lexsort((np.argsort(labels), -skeleton(P).sum(axis=0)))
     graph = consistent_extension(P[np.ix_(place, place)])
     if graph is None:  # cannot be: the class holds the network found
