@@ -404,7 +404,8 @@ def _check_positive(R: Array, names: Sequence[str]) -> None:
         worst = np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2]
         raise InputError(
             f"the covariance matrix is not positive semidefinite (its correlations have an "
-            f"eigenvalue of {values[0]:.2g}), most of all at {names[worst[0]]!r} and {names[worst[1]]!r}. "
+            f"eigenvalue of {values[0]:.2g}), most of all at {names[worst[0]]!r} and "
+            f"{names[worst[1]]!r}. "
             "Compute it from rows that are complete."
         )
 

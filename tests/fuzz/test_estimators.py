@@ -19,6 +19,7 @@ from sgbn.inference import edge_confidence, edge_differences
 LEARNERS = {
     "SGBN": sgbn.SGBN(),
     "SGBN equal": sgbn.SGBN(noise="equal"),
+    "SGBN non-Gaussian": sgbn.SGBN(non_gaussian="orient"),
     "SGBN lasso": sgbn.SGBN(weights="lasso"),
     "ORSGBN": sgbn.ORSGBN(),
     "ORSGBN literal": sgbn.ORSGBN(path="literal", init="l1mb"),

@@ -22,6 +22,7 @@ LEARNERS = [ORSGBN, HSGBN, SGBN]
         SGBN(noise="equal"),
         SGBN(weights="lasso"),
         SGBN(column_transform="normal-scores"),
+        SGBN(non_gaussian="orient"),
     ]
 )
 def test_scikit_learns_contract(estimator, check):

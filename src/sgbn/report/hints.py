@@ -26,7 +26,8 @@ HINTS = {
     "error": "Of the family-wise p, from the number of permutations",
     "direction": (
         "“compelled”: the data decide the arrow, if the edges around it are right; “reversible”: "
-        "it could as well point the other way; “prior knowledge”: it was given"
+        "it could as well point the other way; “prior knowledge”: it was given; "
+        "“non-Gaussian”: the shape of residuals decides it, if relations are straight"
     ),
     "strength": "By how much the statistics of the set exceed the threshold, added up",
     "weight": "In the units of the data",

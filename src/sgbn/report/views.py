@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Columns = dict[str, Any]
 
 DIGITS = 4
-KINDS = ("compelled", "prior knowledge", "equal variances", *UNDECIDED)  # as they are listed
+KINDS = ("compelled", "prior knowledge", "equal variances", "non-Gaussian", *UNDECIDED)  # in order
 # Tol's muted colours and two more: neither the red nor the blue of signs, for colour-blind readers
 PALETTE = (
     "#44AA99", "#DDCC77", "#AA4499", "#117733", "#88CCEE",

@@ -34,11 +34,14 @@ class Arrows(NamedTuple):
     graph: NDArray[Any]
     knowledge: Knowledge | None = None
     equal: bool = False
+    non_gaussian: NDArray[np.bool_] | None = None  # arrows that residuals decided
 
     def equivalence_class(self) -> NDArray[np.bool_]:
-        """Return the CPDAG, oriented further by prior knowledge."""
+        """Return the CPDAG, oriented further by prior knowledge and non-Gaussian residuals."""
         P = cpdag(self.graph)
-        return P if self.knowledge is None else orient_known(P, self.knowledge.directions)
+        if self.knowledge is not None:
+            P = orient_known(P, self.knowledge.directions)
+        return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
 
     def kinds(self, coef: Array) -> NDArray[np.str_]:
         """Say what the direction of each edge of `coef` rests on."""
@@ -50,7 +53,11 @@ class Arrows(NamedTuple):
         )
         table = np.full(support.shape, "order only", dtype=object)
         kinds = edge_kinds(support, known, required)
-        table[support] = np.where(self.equal & (kinds == "reversible"), "equal variances", kinds)
+        is_open = kinds == "reversible"
+        kinds = np.where(self.equal & is_open, "equal variances", kinds).astype(object)
+        if self.non_gaussian is not None:
+            kinds[is_open & self.non_gaussian[support]] = "non-Gaussian"
+        table[support] = kinds
         return table[coef != 0].astype(str)
 
 
@@ -130,7 +137,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
 
     @property
     def cpdag_(self) -> NDArray[np.bool_]:
-        """What data and prior knowledge decide of the directions: i - j is set both ways."""
+        """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
         check_is_fitted(self)
         return self._arrows.equivalence_class()
 
@@ -138,8 +145,8 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     def edge_kinds_(self) -> NDArray[np.str_]:
         """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
 
-        "compelled", "prior knowledge", "equal variances", "reversible" or "order only"; see
-        `sgbn.graph.edge_kinds`.
+        "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals decided),
+        "reversible" or "order only"; see `sgbn.graph.edge_kinds`.
         """
         check_is_fitted(self)
         return self._arrows.kinds(self.coef_)

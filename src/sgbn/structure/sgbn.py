@@ -41,6 +41,7 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.lasso_along_order import lasso_along_order
+from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores, rows_to_trim
 from sgbn.structure.selection import Folds
 from sgbn.validation import column_names, is_number, warn_about_moments
@@ -70,6 +71,7 @@ CHOICES = {
     "weights": ("refit", "lasso"),
     "outliers": OUTLIERS,
     "column_transform": TRANSFORMS,
+    "non_gaussian": ("ignore", "orient"),
 }
 
 
@@ -128,6 +130,11 @@ class SGBN(NetworkEstimator):
         distribution: for skewed or heavy-tailed columns. The network itself, its weights, noise
         variances and likelihood, is in the units of the data in any case: it is fitted to the
         rows as they are.
+    non_gaussian : {"ignore", "orient"}, default="ignore"
+        "orient" decides directions that the equivalence class leaves open by residuals that are
+        not Gaussian, where these are clear and no curve explains them as well. It supposes linear
+        relations with independent noise (Shimizu and others 2006), and changes no edge but in
+        direction.
     random_state : int, RandomState instance or None, default=0
         Seed of the random starts and kicks.
 
@@ -140,13 +147,13 @@ class SGBN(NetworkEstimator):
     intercept_, noise_variance_ : ndarray of shape (m,)
         In the units of the data. The variance divides by n - k, k counting the intercept.
     cpdag_ : ndarray of shape (m, m), bool
-        What data and prior knowledge decide: i -> j where ``cpdag_[i, j]`` alone is set, i - j
-        where ``cpdag_[j, i]`` is set as well.
+        What data, prior knowledge and, if asked, non-Gaussian residuals decide: i -> j where
+        ``cpdag_[i, j]`` alone is set, i - j where ``cpdag_[j, i]`` is set as well.
     edge_kinds_ : ndarray of str
         For each edge, in the order of ``np.argwhere(coef_)``, what its direction rests on, if the
         learned edges are right: "compelled" (the data), "prior knowledge", "equal variances"
-        (only that assumption), "reversible" (nothing) or, for edges that the lasso adds, "order
-        only". `edge_table` shows them beside the edges.
+        (only that assumption), "non-Gaussian" (the shape of residuals), "reversible" (nothing)
+        or, for edges that the lasso adds, "order only". `edge_table` shows them beside the edges.
     order_ : ndarray of shape (m,)
         Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
     network_ : GaussianNetwork
@@ -196,6 +203,7 @@ class SGBN(NetworkEstimator):
         cv: Folds = 5,
         outliers: str = "trim",
         column_transform: str = "none",
+        non_gaussian: str = "ignore",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.gamma = gamma
@@ -211,6 +219,7 @@ class SGBN(NetworkEstimator):
         self.cv = cv
         self.outliers = outliers
         self.column_transform = column_transform
+        self.non_gaussian = non_gaussian
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -223,6 +232,16 @@ class SGBN(NetworkEstimator):
             raise InputError(
                 f"column_transform={self.column_transform!r} gives all columns the same variance, "
                 "from which noise='equal' would decide directions wrongly. Leave one of them out."
+            )
+        if self.non_gaussian == "orient" and self.column_transform != "none":
+            raise InputError(
+                f"column_transform={self.column_transform!r} makes every column Gaussian, so that "
+                "non_gaussian='orient' has nothing to go by. Leave one of them out."
+            )
+        if self.noise == "equal" and self.non_gaussian == "orient":
+            raise InputError(
+                "noise='equal' decides every direction already, so that non_gaussian='orient' has "
+                "nothing to do. Leave one of them out."
             )
         for name, least in (("n_starts", 1), ("n_kicks", 0), ("max_parents", 0)):
             value = getattr(self, name)
@@ -285,6 +304,8 @@ class SGBN(NetworkEstimator):
             asked[f"column_transform={self.column_transform!r}"] = (
                 "Compute the covariance matrix of the normal scores."
             )
+        if self.non_gaussian == "orient":
+            asked["non_gaussian='orient'"] = "Leave it out."
         if self.weights == "lasso" and self.alpha == "cv":
             asked["alpha='cv'"] = "Give alpha a number."
         return asked
@@ -298,7 +319,7 @@ class SGBN(NetworkEstimator):
         learned_from = moments
         if self.column_transform == "normal-scores":
             learned_from = replace(moments_of(normal_scores(values), names), n=moments.n)
-        found = self._learn_graph(learned_from, knowledge, names)
+        found, decided = self._learn_graph(learned_from, values, knowledge, names)
         support = learned_from.to_user(found.parents)
         graph = moments.to_canonical(support)
         if self.weights == "refit":
@@ -308,18 +329,29 @@ class SGBN(NetworkEstimator):
             order = known_order(graph.T, known)
             B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
         self.score_ = found.score
-        arrows = Arrows(support, knowledge, self.noise == "equal")
+        if decided is not None:
+            decided = moments.to_user(decided.T)
+        arrows = Arrows(support, knowledge, self.noise == "equal", decided)
         self._store(moments, B, names, arrows)
         return self
 
-    def _learn_graph(self, moments: Moments, knowledge: Knowledge, names: list[str]) -> Found:
-        """Search, and take the member of the equivalence class that does not depend on it."""
+    def _learn_graph(
+        self, moments: Moments, values: Array, knowledge: Knowledge, names: list[str]
+    ) -> tuple[Found, NDArray[np.bool_] | None]:
+        """Search, and take the member of the equivalence class that does not depend on it.
+
+        Beside it the arrows that residuals decide, where these are asked.
+        """
         precision = inverse_correlation(moments.R, moments.n)
         labels = self._labels(moments, precision, names)
         found = self._search(moments, precision, knowledge, labels)
         if self.noise == "equal":
-            return found
-        return found._replace(parents=_canonical_graph(found.parents, moments, knowledge, labels))
+            return found, None
+        decided = None
+        if self.non_gaussian == "orient":
+            decided = _decided_by_residuals(found.parents, moments, values, knowledge)
+        graph = _canonical_graph(found.parents, moments, knowledge, labels, decided)
+        return found._replace(parents=graph), decided
 
     def _effort(self, name: str, moments: Moments) -> int:
         """Return `n_starts` or `n_kicks`, by default what the size of the problem calls for."""
@@ -470,14 +502,33 @@ def _respecting(required: NDArray[np.bool_], order: Order) -> Order:
     return np.array(taken)
 
 
-def _canonical_graph(
-    parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge, labels: Order
-) -> NDArray[np.bool_]:
-    """Return the member of the equivalence class in which hubs, then small labels, come first."""
+def _class(parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge) -> NDArray[np.bool_]:
+    """Equivalence class of rows of parents, directed further by prior knowledge."""
     P = cpdag(parents.T)
     known = moments.to_canonical(knowledge.directions).T
-    if known.any():
-        P = orient_known(P, known)
+    return orient_known(P, known) if known.any() else P
+
+
+def _decided_by_residuals(
+    parents: NDArray[np.bool_], moments: Moments, values: Array, knowledge: Knowledge
+) -> NDArray[np.bool_]:
+    """Arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
+    columns = moments.columns
+    Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
+    return decide_directions(Z, _class(parents, moments, knowledge))
+
+
+def _canonical_graph(
+    parents: NDArray[np.bool_],
+    moments: Moments,
+    knowledge: Knowledge,
+    labels: Order,
+    decided: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
+    """Return the member of the equivalence class in which hubs, then small labels, come first."""
+    P = _class(parents, moments, knowledge)
+    if decided is not None:
+        P = orient_known(P, decided)
     place = np.lexsort((np.argsort(labels), -skeleton(P).sum(axis=0)))
     graph = consistent_extension(P[np.ix_(place, place)])
     if graph is None:  # cannot be: the class holds the network found

@@ -106,6 +106,18 @@ def test_prior_knowledge_comes_back(regions, tmp_path):
     equal(back.fit(X).coef_, learner.coef_)
 
 
+def test_directions_by_residuals_come_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(300, 3))
+    X[:, 1] += X[:, 0]
+    learner = sgbn.SGBN(non_gaussian="orient").fit(X)
+    assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
+    back = there_and_back(learner, tmp_path)
+    equal(back.edge_kinds_, learner.edge_kinds_)
+    equal(back.cpdag_, learner.cpdag_)
+    assert back.get_params() == learner.get_params()
+
+
 @pytest.mark.parametrize(
     "classifier",
     [

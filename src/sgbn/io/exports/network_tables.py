@@ -29,7 +29,7 @@ def edge_table(network: NetworkLike) -> pd.DataFrame:
         Columns source, target, weight (in the units of the data), weight_std (per standard
         deviation that the network implies), by the size of which the rows are sorted, and
         direction: what it rests on, see `sgbn.graph.edge_kinds`. Only a learner knows of prior
-        knowledge and of equal variances.
+        knowledge, of equal variances and of non-Gaussian residuals.
     """
     learner, network = network, network_of(network)
     table = pd.DataFrame.from_records(network.edges())

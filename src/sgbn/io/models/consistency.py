@@ -32,7 +32,8 @@ CLASSIFIER: Shapes = {"classes_": "c", "priors_": "c"}
 PLACED: Shapes = {"_region_places": "r", "_kept_places": "k"}
 EFFECTS = {"location": "sr", "scale": "sr", "mean": "r", "sd": "r", "slopes.coef": "er"}
 SHAPES: dict[str, Shapes] = {
-    **dict.fromkeys(("SGBN", "ORSGBN", "HSGBN"), LEARNER),
+    **dict.fromkeys(("ORSGBN", "HSGBN"), LEARNER),
+    "SGBN": {**LEARNER, "_arrows.non_gaussian": "ff"},
     **dict.fromkeys(
         ("GS", "IAMB", "IAMBnPC", "InterIAMB", "InterIAMBnPC", "L1MB", "TC", "TCbw"), BASELINE
     ),
@@ -71,7 +72,11 @@ SHAPES: dict[str, Shapes] = {
 TEMPERATURES = (1e-6, 1e6)  # a fit finds 1e-3 to 10; one that is given may lie beyond
 # Of networks: variances are squares of cells.
 SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
-MAY_BE_NONE = {"RegionSelector": ("scores_",), "StandardScaler": ("mean_", "var_", "scale_")}
+MAY_BE_NONE = {
+    "RegionSelector": ("scores_",),
+    "SGBN": ("_arrows.non_gaussian",),
+    "StandardScaler": ("mean_", "var_", "scale_"),
+}
 
 
 def check_object(name: str, made: Any) -> None:

@@ -120,6 +120,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
     if is_estimator(name):
         return _estimator(name, state)
     wanted = fields_of(name)
+    state = getattr(class_named(name), "_field_defaults", {}) | state  # of an older version
     if set(state) != set(wanted):
         raise InputError(f"a {name} has {listed(sorted(state))}, and not {listed(wanted)}.")
     return class_named(name)(**state)

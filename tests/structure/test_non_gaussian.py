@@ -1,0 +1,206 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sgbn import SGBN, InputError
+from sgbn.graph import consistent_extension, cpdag, is_dag, orient_known
+from sgbn.structure import non_gaussian
+from sgbn.structure.non_gaussian import Residuals, decide_directions
+from sgbn.structure.residual_density import density_gain
+
+NOISE = {
+    "t": lambda rng, shape: rng.standard_t(5, shape),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(-1.7, 1.7, shape),
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+}
+
+
+def sem(graph, n, noise, seed, bend=lambda x: x):
+    """Rows of a model on a graph whose nodes are in topological order."""
+    rng = np.random.default_rng(seed)
+    X = NOISE[noise](rng, (n, len(graph)))
+    for j in range(len(graph)):
+        X[:, j] += bend(X) @ (0.8 * graph[:, j])
+    return X
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+CHAIN = np.eye(4, k=1).astype(bool)
+TRIANGLE = np.triu(np.ones((3, 3), bool), 1)
+
+
+@pytest.mark.parametrize("noise", ["t", "exponential", "uniform"])
+@pytest.mark.parametrize("graph", [CHAIN, TRIANGLE])
+def test_non_gaussian_noise_decides_the_direction(noise, graph):
+    Z = standardised(sem(graph, 4000, noise, 3))
+    assert np.array_equal(decide_directions(Z, cpdag(graph)), graph)
+
+
+def test_gaussian_noise_decides_nothing():
+    decided = wrong = 0
+    for seed in range(60):
+        Z = standardised(sem(CHAIN, 200, "normal", seed))
+        found = decide_directions(Z, cpdag(CHAIN))
+        decided += found.sum()
+        wrong += (found & ~CHAIN).sum()
+    assert decided <= 0.1 * 60 * 3
+    assert wrong <= 0.05 * 60 * 3
+
+
+def test_bent_relations_are_left_alone(monkeypatch):
+    pair = np.eye(2, k=1).astype(bool)
+
+    def wrong():
+        return sum(
+            decide_directions(standardised(sem(pair, 2000, "normal", seed, np.tanh)), cpdag(pair))[
+                1, 0
+            ]
+            for seed in range(30)
+        )
+
+    assert wrong() <= 1
+    monkeypatch.setattr(Residuals, "is_curved", lambda *_: False)
+    monkeypatch.setattr(non_gaussian, "BETTER_BENT", -np.inf)
+    assert wrong() >= 10  # what the guard is for
+
+
+def test_a_curve_in_non_gaussian_data_is_seen():
+    pair = np.eye(2, k=1).astype(bool)
+    Z = standardised(sem(pair, 2000, "exponential", 0, np.square))
+    assert not decide_directions(Z, cpdag(pair)).any()
+
+
+def gain(Z, A):
+    """Gain of each row for a DAG, by its definition."""
+    total = np.zeros(len(Z))
+    for j in range(len(A)):
+        X = Z[:, A[:, j]]
+        r = Z[:, j] - X @ np.linalg.lstsq(X, Z[:, j], rcond=None)[0]
+        total += density_gain(r / r.std())
+    return total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_single_round_is_what_all_members_say(seed, monkeypatch):
+    """Brute force over the orders of a component of four nodes, without the guard."""
+    monkeypatch.setattr(Residuals, "is_curved", lambda *_: False)
+    monkeypatch.setattr(non_gaussian, "BETTER_BENT", -np.inf)
+    rng = np.random.default_rng(seed)
+    tail = CHAIN.copy()  # a triangle, and a node that hangs on its last
+    tail[0, 2] = True
+    graph = [CHAIN, np.triu(np.ones((4, 4), bool), 1), tail][seed % 3]
+    Z = standardised(sem(graph, 250, "t", int(rng.integers(1000))))
+    P = cpdag(graph)
+    members = {}
+    for order in permutations(range(4)):
+        place = np.argsort(order)
+        A = (graph | graph.T) & (place[:, None] < place)
+        if np.array_equal(cpdag(A), P):
+            members[A.tobytes()] = A
+    gains = {key: gain(Z, A) for key, A in members.items()}
+    best = max(members, key=lambda key: gains[key].sum())
+    expected = set()
+    for i, j in np.argwhere(members[best] & P & P.T).tolist():
+        rival = max(
+            (key for key, A in members.items() if A[j, i]), key=lambda key: gains[key].sum()
+        )
+        d = gains[best] - gains[rival]
+        if d.sum() > 1.64 * d.std() * len(d) ** 0.5:
+            expected.add((i, j))
+    found = non_gaussian._sure_arrows(Residuals(Z), P, list(range(4)))
+    assert set(found) == expected
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), noise=st.sampled_from(sorted(NOISE)))
+def test_always_a_dag_of_the_class_that_keeps_to_prior_knowledge(seed, noise):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 9))
+    X = sem(np.triu(rng.random((m, m)) < 2 / m, 1), 150, noise, seed)
+    tiers = [list(range(m // 2)), list(range(m // 2, m))]
+    given_tiers = tiers if seed % 2 else None
+    plain = SGBN(tiers=given_tiers).fit(X)
+    learner = SGBN(tiers=given_tiers, non_gaussian="orient").fit(X)
+    assert is_dag(learner.coef_)
+    assert np.array_equal(cpdag(learner.coef_), cpdag(plain.coef_))
+    assert learner.score_ == plain.score_
+    if given_tiers:
+        assert not learner.coef_[m // 2 :, : m // 2].any()
+    closed = learner.cpdag_
+    assert consistent_extension(closed) is not None
+    assert not (closed & ~plain.cpdag_).any()  # only ever fewer ways
+    kinds = np.full((m, m), "", dtype=object)
+    kinds[learner.coef_ != 0] = learner.edge_kinds_
+    one_way = closed & ~closed.T & plain.cpdag_.T
+    assert np.array_equal(kinds == "non-Gaussian", one_way)
+    assert np.array_equal(kinds == "reversible", closed & closed.T & (learner.coef_ != 0))
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6))
+def test_columns_in_another_order_give_the_same_to_the_bit(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 10))
+    X = sem(np.triu(rng.random((m, m)) < 0.3, 1), 200, "exponential", seed)
+    order = rng.permutation(m)
+    one, other = (SGBN(non_gaussian="orient").fit(data) for data in (X, X[:, order]))
+    assert np.array_equal(other.coef_, one.coef_[np.ix_(order, order)])
+    assert np.array_equal(other.cpdag_, one.cpdag_[np.ix_(order, order)])
+    scale = 10.0 ** rng.uniform(-3, 3, m)
+    rescaled = SGBN(non_gaussian="orient").fit(X * scale + 5)
+    assert np.array_equal(rescaled.coef_ != 0, one.coef_ != 0)
+    assert np.array_equal(rescaled.edge_kinds_, one.edge_kinds_)
+
+
+def test_knowledge_comes_before_residuals():
+    X = sem(CHAIN, 2000, "exponential", 0)
+    free = SGBN(non_gaussian="orient").fit(X)
+    assert np.array_equal(free.coef_ != 0, CHAIN)
+    assert free.edge_kinds_.tolist() == ["non-Gaussian"] * 3
+    learner = SGBN(non_gaussian="orient", forbidden=[(0, 1)]).fit(X)
+    kinds = dict(zip(map(tuple, np.argwhere(learner.coef_)), learner.edge_kinds_, strict=True))
+    assert kinds[1, 0] == "prior knowledge"
+
+
+def test_the_lasso_keeps_the_directions():
+    X = sem(CHAIN, 500, "exponential", 2)
+    learner = SGBN(non_gaussian="orient", weights="lasso", alpha=0.05).fit(X)
+    assert learner.coef_[np.triu_indices(4)].any()
+    assert not learner.coef_[np.tril_indices(4)].any()
+    assert set(learner.edge_kinds_) <= {"non-Gaussian", "order only"}
+
+
+def test_a_column_that_others_determine_decides_nothing():
+    rng = np.random.default_rng(0)
+    x = rng.exponential(size=200)
+    with pytest.warns(match="copies|exact linear"):
+        learner = SGBN(non_gaussian="orient").fit(np.column_stack([x, 2 * x]))
+    assert is_dag(learner.coef_)
+
+
+def test_settings_that_mean_nothing_are_refused():
+    X = sem(CHAIN, 100, "t", 0)
+    with pytest.raises(InputError, match="decides every direction already"):
+        SGBN(noise="equal", non_gaussian="orient").fit(X)
+    with pytest.raises(InputError, match="'ignore', 'orient'"):
+        SGBN(non_gaussian="maybe").fit(X)
+
+
+def test_decided_arrows_have_a_member_in_common():
+    rng = np.random.default_rng(5)
+    for seed in range(10):
+        graph = np.triu(rng.random((8, 8)) < 0.3, 1)
+        Z = standardised(sem(graph, 150, "t", seed))
+        P = cpdag(graph)
+        before = P.copy()
+        decided = decide_directions(Z, P)
+        assert np.array_equal(P, before)
+        assert not (decided & ~(P & P.T)).any()
+        assert consistent_extension(orient_known(P, decided)) is not None
