@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
+from sgbn.ensemble import supported_of
 from sgbn.inference import Deviations, Differences, EdgeConfidence
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
@@ -34,7 +35,11 @@ class Comparison:
         What the networks were learned from: imputed, harmonised, covariates regressed out.
     learners : mapping of group to fitted learner
         The reference first.
+    searcher : estimator or None
+        Not fitted: learner of the tests, refinements, deviations and refined classifiers, which is
+        `SGBN` where the networks are those of an `SGBNEnsemble`.
     confidence : mapping of group to EdgeConfidence
+        What half samples agree on; without the groups that were too small.
     differences : Differences or None
         Tests of the differences between the groups.
     refinements : mapping of name to structured ndarray
@@ -57,6 +62,7 @@ class Comparison:
     settings: Settings
     regions: pd.DataFrame
     learners: Mapping[str, NetworkEstimator]
+    searcher: NetworkEstimator | None = None
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
     differences: Differences | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -82,3 +88,11 @@ class Comparison:
     def reference(self) -> str:
         """The group that the others are compared with."""
         return self.groups[0]
+
+    def supported(self, group: str) -> NDArray[np.bool_]:
+        """Edges i -> j of the network of a group whose direction half samples support.
+
+        They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
+        `EdgeConfidence.supported` for another learner; none without half samples.
+        """
+        return supported_of(self.learners[group], self.confidence.get(group))
