@@ -3,7 +3,16 @@ import warnings
 import numpy as np
 import pytest
 
-from sgbn import ORSGBN, SGBN, Cohort, DataWarning, InputError, StudyError, simulate_cohort
+from sgbn import (
+    ORSGBN,
+    SGBN,
+    Cohort,
+    DataWarning,
+    InputError,
+    SGBNEnsemble,
+    StudyError,
+    simulate_cohort,
+)
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
 from sgbn.runs import ClusterWarning
@@ -28,13 +37,11 @@ def with_values(cohort, values, **more):
     return Cohort(values, cohort.regions, cohort.ids, group=cohort.group, **more)
 
 
-def test_a_network_a_group_over_all_regions(cohort):
+def test_one_network_per_group_over_all_regions(cohort):
     found = compare(cohort)
     assert list(found.learners) == ["control", "patient"]
     for learner in found.learners.values():
         assert learner.network_.names == cohort.regions
-    gammas = {learner.gamma_ for learner in found.learners.values()}
-    assert len(gammas) == 1
 
 
 def test_any_learner_and_any_number_of_processes(cohort):
@@ -68,15 +75,14 @@ def unequal(n=(120, 80), seed=0):
 
 
 def test_each_network_is_that_of_the_rows_of_its_group(cohort):
-    found = compare(cohort)
+    found = compare(cohort, learner=SGBN(0.8))
     for group, learner in found.learners.items():
-        alone = SGBN(learner.gamma_).fit(cohort.of_group(group))
+        alone = SGBN(0.8).fit(cohort.of_group(group))
         np.testing.assert_array_equal(learner.coef_, alone.coef_)
 
 
 def test_one_gamma_serves_all_groups_that_of_the_largest():
-    learners = compare(unequal((1000, 300))).learners
-    assert {learner.gamma_ for learner in learners.values()} == {np.log10(1000) / 2}
+    assert compare(unequal((1000, 300))).searcher.gamma == np.log10(1000) / 2
 
 
 def test_a_group_difference_is_not_taken_for_an_effect_of_age():
@@ -167,7 +173,6 @@ def test_all_steps_are_done_and_timed(whole, cohort):
         *(
             "networks",
             "models",
-            "confidence",
             "differences",
             "refinements",
             "deviations",
@@ -199,7 +204,7 @@ def assert_same(one, other):
     for method, found in one.accuracy.probabilities.items():
         np.testing.assert_array_equal(found, other.accuracy.probabilities[method])
     for group, confidence in one.confidence.items():
-        np.testing.assert_array_equal(confidence.adjacent, other.confidence[group].adjacent)
+        np.testing.assert_array_equal(confidence.arrow_, other.confidence[group].arrow_)
     np.testing.assert_array_equal(one.deviations.distance, other.deviations.distance)
 
 
@@ -234,7 +239,7 @@ def test_a_simulated_cohort_brings_its_truth():
 def test_steps_are_announced_as_they_begin(cohort):
     said = []
     compare_fully(cohort, Settings.networks_only(), on_step=said.append)
-    assert said == ["A network a group"]
+    assert said == ["One network per group"]
 
 
 def test_warnings_are_kept_and_given_once(cohort):
@@ -301,6 +306,37 @@ def test_models_that_cannot_be_compared_are_left_out_with_the_reason(cohort):
     found = compare_fully(few, Settings.networks_only(models=True, reference="control"))
     assert list(found.models) == ["control"]
     assert "there are 15 rows" in found.skipped["models"]
+
+
+def test_networks_are_those_of_an_ensemble_and_bring_their_confidence(whole, cohort):
+    for group, learner in whole.learners.items():
+        assert isinstance(learner, SGBNEnsemble)
+        assert (learner.n_pairs, learner.n_chains, learner.n_jobs) == (2, 4, None)
+        assert whole.confidence[group] is learner.confidence_
+        np.testing.assert_array_equal(whole.supported(group), learner.supported_)
+    assert isinstance(whole.searcher, SGBN)
+
+
+def test_an_ensemble_is_used_as_it_is_given(cohort):
+    given = SGBNEnsemble(0.7, n_chains=3, n_pairs=1, n_jobs=1)
+    found = compare_fully(cohort, Settings.networks_only(), learner=given)
+    assert repr(found.learners["control"]) == repr(given)
+    assert found.confidence["control"].n_halves == 2
+    assert found.searcher.gamma == 0.7
+
+
+def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
+    found = compare_fully(cohort, Settings.networks_only(n_pairs=2), learner=SGBN())
+    assert list(found.seconds) == ["networks", "confidence"]
+    wanted = found.confidence["patient"].supported(found.learners["patient"].coef_)
+    np.testing.assert_array_equal(found.supported("patient"), wanted)
+
+
+def test_without_half_samples_nothing_is_supported(cohort):
+    found = compare_fully(cohort, NETWORKS)
+    assert not found.confidence
+    assert not any(found.supported(group).any() for group in found.groups)
+    assert np.count_nonzero(found.learners["control"].coef_)
 
 
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort):

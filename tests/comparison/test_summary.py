@@ -8,6 +8,7 @@ from sgbn import Cohort, simulate_cohort
 from sgbn.comparison import Settings, compare, tables
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import _signed, p_text, summarise
+from sgbn.ensemble import Agreement, EdgeConfidence
 from sgbn.quality import Finding
 
 FEW = Settings(n_permutations=99, n_pairs=0, n_folds=3, n_repeats=1, refinements=(), peers=False)
@@ -35,8 +36,8 @@ def test_what_differs_is_said_with_its_direction(different):
     assert said["Do the networks differ?"].startswith("Yes")
     assert "1 of" in said["Which edges differ, and how sure is that?"]
     assert (
-        "a → b" in said["Which edges differ, and how sure is that?"]
-        or "b → a" in (said["Which edges differ, and how sure is that?"])
+        "a – b" in said["Which edges differ, and how sure is that?"]
+        or "b – a" in (said["Which edges differ, and how sure is that?"])
     )
     assert said["Can the groups be told apart?"].startswith("Yes")
     assert "The reference is well" in said["What was compared?"]
@@ -112,11 +113,50 @@ def test_the_test_of_all_edges_and_those_of_single_ones_do_not_contradict(
     assert said in answers(replace(different, differences=found))["Do the networks differ?"]
 
 
-def test_arrows_that_only_an_order_gives_are_not_decided(different):
-    kinds = np.array(["compelled", "order only", "reversible"])
-    learners = {group: SimpleNamespace(edge_kinds_=kinds) for group in different.groups}
-    said = answers(replace(different, learners=learners))["Can the arrows be trusted?"]
-    assert "1 of 3 in well" in said
+def sure_of(row):
+    return row["source"], row["target"]
+
+
+def with_halves(comparison, arrows):
+    """Comparison by a learner without half samples of its own, in which one arrow is sure."""
+    regions, learners, confidence = comparison.cohort.regions, {}, {}
+    m = len(regions)
+    for group, ends in arrows.items():
+        arrow = np.zeros((m, m))
+        coef = np.triu(np.ones((m, m)), 1)
+        if ends is not None:
+            i, j = (regions.index(name) for name in ends)
+            arrow[i, j] = 1.0
+            coef[i, j], coef[j, i] = 1.0, 0.0
+        network = SimpleNamespace(coef=coef)
+        learners[group] = SimpleNamespace(network_=network, coef_=coef)
+        confidence[group] = EdgeConfidence(regions, 20, arrow, Agreement(8.0, 0.75, 4.0, 0.5))
+    return replace(comparison, learners=learners, confidence=confidence)
+
+
+def test_only_directions_that_half_samples_share_are_supported(different):
+    regions = different.cohort.regions
+    edges = len(regions) * (len(regions) - 1) // 2
+    found = with_halves(different, {"well": regions[:2], "ill": None})
+    said = answers(found)["Can the arrows be trusted?"]
+    assert said.startswith(
+        f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: it is "
+        "the same in at least 90 % of the half samples that join the pair."
+    )
+    assert "of the 8 edges of half of well, 75 % (of its 4.0 arrows 50 %)" in said
+    assert "50 % to 60 %" in said
+
+
+def test_without_half_samples_no_direction_is_supported(different):
+    said = answers(different)["Can the arrows be trusted?"]
+    assert "No direction is supported: half samples were not asked for." in said
+    left_out = replace(different, skipped={"confidence": "too few subjects."})
+    assert "too few subjects" in answers(left_out)["Can the arrows be trusted?"]
+
+
+def test_no_word_of_the_summary_is_a_verdict_on_a_direction(different):
+    words = " ".join(answers(different).values())
+    assert not any(word in words for word in ("decide", "compelled", "reversible"))
 
 
 def test_visits_of_persons_are_no_subjects(different):
@@ -130,8 +170,13 @@ def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
     row = tables.differences(different).iloc[0]
     said = answers(different)["Which edges differ, and how sure is that?"]
     wanted = f"well {row['weight_std_well']:.2f}, ill {row['weight_std_ill']:.2f}; q = "
-    assert f"{row['source']} → {row['target']} ({wanted}".replace("-", "−") in said
-    assert said.count("→") == 1  # an arrow is an edge, and nothing else
+    named = f"{row['source']} – {row['target']} ({wanted}"
+    assert named.replace("-", "−") in said
+    assert "→" not in said  # without half samples nothing is supported
+    arrow = answers(with_halves(different, {"well": sure_of(row), "ill": None}))
+    assert (
+        f"{row['source']} → {row['target']}" in arrow["Which edges differ, and how sure is that?"]
+    )
 
 
 def test_a_weight_of_minus_zero_has_no_sign():
@@ -167,7 +212,7 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
     found = replace(
         different,
         review=replace(different.review, findings=findings),
-        confidence={"well": SimpleNamespace(adjacent=np.zeros((5, 5)))},
+        confidence=with_halves(different, {"well": None}).confidence,
         skipped={"confidence": "too few rows."},
         warnings=("mind\nthis.",),
     )

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -29,11 +32,12 @@ def test_edges_of_all_groups_with_confidence_and_truth(comparison):
         place = {name: k for k, name in enumerate(comparison.cohort.regions)}
         for row in own.itertuples():
             i, j = place[row.source], place[row.target]
-            assert row.adjacent == confidence.adjacent[i, j]
+            assert row.adjacent == confidence.adjacency_[i, j]
+            assert row.supported == comparison.supported(group)[i, j]
+            assert row.low <= row.weight <= row.high
             assert row.weight == pytest.approx(learner.coef_[i, j])
             assert row.true_weight_std == comparison.truth[group][i, j]
             assert row.source_lobe == comparison.cohort.lobes[i]
-    assert table["sign"].dropna().between(0, 1).all()
     assert table["this_way"].dropna().between(0, 1).all()
 
 
@@ -62,6 +66,20 @@ def test_differences_say_which_are_true(comparison):
     assert table["p_fwer"].is_monotonic_increasing
     true = (table["true_control"] - table["true_patient"]).abs() > tables.PRESENT
     np.testing.assert_array_equal(table["true_change"], true)
+
+
+def test_a_difference_is_an_arrow_where_any_group_supports_it(comparison):
+    sure = comparison.learners["control"].coef_ != 0
+    learners = {
+        group: SimpleNamespace(coef_=learner.coef_, supported_=sure * (group == "control"))
+        for group, learner in comparison.learners.items()
+    }
+    found = tables.differences(replace(comparison, learners=learners))
+    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
+    wanted = [sure[place[row.source], place[row.target]] for row in found.itertuples()]
+    assert found["supported"].tolist() == wanted
+    assert any(wanted)
+    assert not all(wanted)
 
 
 def test_weights_per_sd_give_the_difference_per_sd(comparison):
@@ -93,8 +111,8 @@ def test_what_speaks_for_the_predicted_group_is_positive():
         [("", "x", 2.0), ("x", "y", -1.0)],
         dtype=[("source", object), ("target", object), ("value", float)],
     )
-    assert tables._because(parts, ["a", "b"], "a") == "x +2.00; x → y -1.00"
-    assert tables._because(parts, ["a", "b"], "b") == "x -2.00; x → y +1.00"
+    assert tables._because(parts, ["a", "b"], "a") == "x +2.00; x – y -1.00"
+    assert tables._because(parts, ["a", "b"], "b") == "x -2.00; x – y +1.00"
     assert tables._because(parts, ["a", "b"], "c").startswith("a over b: x +2.00")
     parts["value"] = -0.001
     assert "-0.00" not in tables._because(parts, ["a", "b"], "a")

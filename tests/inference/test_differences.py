@@ -71,7 +71,7 @@ def test_differences_per_standard_deviation_and_what_arrows_rest_on(found):
         edges["statistic"], edges["difference_std"] / edges["standard_error"], rtol=1e-10
     )
     np.testing.assert_array_equal(np.sign(edges["difference"]), np.sign(edges["difference_std"]))
-    assert set(edges["direction"]) <= {"compelled", "reversible"}
+    assert set(edges["graph_direction"]) <= {"compelled", "reversible"}
 
 
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.29, 0.5])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import ArrowStyle
 
 from sgbn.exceptions import InputError
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
@@ -18,9 +19,9 @@ def test_all_edges_the_strongest_on_top():
 
 
 def test_only_the_strongest_and_how_many_there_are():
-    reversible = np.zeros((3, 3), bool)
-    reversible[0, 2] = True
-    edges, total = choose_edges(WEIGHTS, reversible, strongest=2)
+    supported = np.zeros((3, 3), bool)
+    supported[0, 2] = True
+    edges, total = choose_edges(WEIGHTS, supported, strongest=2)
     assert edges == [Edge(0, 1, 0.5, False), Edge(0, 2, -0.9, True)]
     assert left_out(len(edges), total) == "the strongest 2 of 3 edges"
 
@@ -41,7 +42,7 @@ def test_the_weights_are_not_changed():
     ("options", "message"),
     [
         ({"strongest": 0}, "strongest is 0"),
-        ({"reversible": np.zeros((2, 2))}, r"reversible has shape \(2, 2\)"),
+        ({"supported": np.zeros((2, 2))}, r"supported has shape \(2, 2\)"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):
@@ -49,7 +50,7 @@ def test_what_cannot_be_is_refused(options, message):
         choose_edges(WEIGHTS, **options)
 
 
-def test_colour_is_sign_width_is_size_and_dashes_are_reversible():
+def test_colour_is_sign_width_is_size_and_a_head_is_support():
     ax = Figure().subplots()
     ends = {"posA": (0, 0), "posB": (1, 1)}
     strong = add_arrow(ax, Edge(0, 1, -0.9, True), 0.9, **ends)
@@ -58,8 +59,9 @@ def test_colour_is_sign_width_is_size_and_dashes_are_reversible():
     assert to_hex(strong.get_edgecolor()).upper() == NEGATIVE
     assert to_hex(weak.get_edgecolor()).upper() == POSITIVE
     assert strong.get_linewidth() > weak.get_linewidth()
-    assert strong.get_linestyle() != "-"
-    assert weak.get_linestyle() in ("-", "solid")
+    assert isinstance(strong.get_arrowstyle(), ArrowStyle.CurveFilledB)
+    assert type(weak.get_arrowstyle()) is ArrowStyle.Curve  # no head
+    assert {strong.get_linestyle(), weak.get_linestyle()} <= {"-", "solid"}
 
 
 def test_no_arrow_is_wider_than_the_limit():
@@ -69,7 +71,7 @@ def test_no_arrow_is_wider_than_the_limit():
     assert widths[0] == widths[1]
 
 
-def test_the_legend_explains_dashes_only_where_directions_are_known():
-    assert any("reversible" in name for name in arrow_entries(True))
-    assert not any("reversible" in name for name in arrow_entries(False))
+def test_the_legend_explains_heads_only_where_there_may_be_some():
+    assert sum("supported" in name for name in arrow_entries(True)) == 2
+    assert not any("supported" in name for name in arrow_entries(False))
     assert any("0.8" in name for name in arrow_entries(False, 0.8))

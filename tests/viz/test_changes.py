@@ -29,9 +29,14 @@ def names(ax):
 
 def test_one_row_an_edge_groups_apart_and_by_size():
     ax = plot_changes(Figure().subplots(), CHANGES)
-    assert names(ax) == ["b → c", r"a\$x\$ → b", "a → b"]
+    assert names(ax) == ["b – c", r"a\$x\$ – b", "a – b"]
     assert [text.get_text() for text in ax.texts] == ["control", "patient"]
     assert len(ax.patches) == 1  # every second group is shaded
+
+
+def test_only_a_supported_edge_is_named_by_an_arrow():
+    ax = plot_changes(Figure().subplots(), CHANGES, supported={("control", "b", "c")})
+    assert names(ax) == ["b → c", r"a\$x\$ – b", "a – b"]
 
 
 def test_a_marker_a_method_at_its_change():
@@ -55,7 +60,7 @@ def test_edges_moved_in_opposite_directions_are_told():
 
 def test_the_most_changed_edges_by_the_mean_over_methods():
     ax = plot_changes(Figure().subplots(), CHANGES, top=2)
-    assert names(ax) == ["b → c", "a → b"]  # both 0.3 on average, the other 0.05
+    assert names(ax) == ["b – c", "a – b"]  # both 0.3 on average, the other 0.05
     assert ax.get_title() == "the 2 most changed of 3 edges"
 
 

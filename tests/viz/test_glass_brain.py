@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse, FancyArrowPatch
+from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_glass_brain
@@ -35,7 +35,7 @@ def texts(figure):
     return [text.get_text() for ax in figure.axes for text in ax.texts]
 
 
-def test_every_edge_is_an_arrow_and_a_side_shows_its_own(plain):
+def test_every_edge_is_drawn_and_a_side_shows_its_own(plain):
     axes = plot_glass_brain(Figure(), network(), XYZ)
     assert [len(arrows(ax)) for ax in axes] == [2, 1, 4, 4]  # the midline belongs to both sides
 
@@ -53,15 +53,15 @@ def test_an_arrow_runs_from_its_source_to_its_target_in_the_view(plain):
     assert not top.xaxis_inverted()
 
 
-def test_reversible_edges_are_dashed(plain):
-    reversible = np.zeros((6, 6), bool)
-    reversible[0, 2] = True
+def test_only_supported_edges_have_a_head(plain):
+    supported = np.zeros((6, 6), bool)
+    supported[0, 2] = True
     figure = Figure()
-    top = plot_glass_brain(figure, network(), XYZ, reversible=reversible)[2]
-    dashed = [patch.get_linestyle() not in ("-", "solid") for patch in arrows(top)]
-    assert sum(dashed) == 1
+    top = plot_glass_brain(figure, network(), XYZ, supported=supported)[2]
+    heads = [isinstance(one.get_arrowstyle(), ArrowStyle.CurveFilledB) for one in arrows(top)]
+    assert sum(heads) == 1
     labels = [t.get_text() for ax in figure.axes if ax.get_legend() for t in ax.get_legend().texts]
-    assert "dashed: direction reversible" in labels
+    assert "line: direction not supported" in labels
 
 
 def test_the_title_says_what_is_left_out(plain):

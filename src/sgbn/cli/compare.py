@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from sgbn.comparison import Comparison, Settings
     from sgbn.structure.base import NetworkEstimator
 
-LEARNERS = ("SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
+ENSEMBLE = "ensemble"
+LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
 TABLE_OPTIONS = (*OPTIONS, "freesurfer", "sheet")
 PENALISED = ("ORSGBN", "HSGBN")
 # option -> setting
@@ -99,12 +100,13 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--reference", metavar="GROUP", help="compare with this group (the first by name)"
     )
-    what.add_argument("--learner", choices=LEARNERS, help="of the networks (SGBN)")
+    what.add_argument("--learner", choices=LEARNERS, help="of the networks (ensemble)")
     what.add_argument(
         "--gamma",
         type=number_from(0),
-        help="sparsity of SGBN, 0 or more, the same for all groups; smaller gives more edges (1 up "
-        "to 100 subjects in the largest group, half the decimal logarithm of their number beyond)",
+        help="sparsity of the ensemble and of SGBN, 0 or more, the same for all groups; smaller "
+        "gives more edges (1 up to 100 subjects, half the decimal logarithm of their number "
+        "beyond)",
     )
     what.add_argument(
         "--alpha", type=number_from(0), help="penalty of ORSGBN and HSGBN, above 0 (0.1)"
@@ -161,7 +163,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
 def _counts(how: argparse._ArgumentGroup) -> None:
     counts = {
         "permutations": "of the tests of differences (999; 0: no tests)",
-        "half-samples": "pairs of half samples, for the confidence of edges (100; 0: none)",
+        "half-samples": "pairs of half samples, for the confidence of edges (50; 0: none)",
         "repeats": "of the cross-validation (5; 0: none)",
     }
     for name, text in counts.items():
@@ -177,7 +179,8 @@ def run(arguments: argparse.Namespace) -> None:
     print_cohort(cohort)
     print()
     make_folder(arguments.out)
-    settings, learner = read_settings(arguments), read_learner(arguments)
+    settings = read_settings(arguments)
+    learner = read_learner(arguments, settings, cohort)
     options = {name: getattr(arguments, name) for name in ("tables", *TABLE_OPTIONS)}
     options |= chosen_options(arguments, settings)
     config = config_text(arguments.out / CONFIG, options)
@@ -202,19 +205,35 @@ def chosen_options(arguments: argparse.Namespace, settings: Settings) -> dict[st
     return chosen | {name: getattr(arguments, name) for name in ("learner", "gamma", "alpha")}
 
 
-def read_learner(arguments: argparse.Namespace) -> NetworkEstimator | None:
+def read_learner(
+    arguments: argparse.Namespace, settings: Settings, cohort: Cohort
+) -> NetworkEstimator | None:
     """Learner by its name; None for the default."""
     import sgbn
 
-    name = arguments.learner or "SGBN"
-    if arguments.gamma is not None and name != "SGBN":
-        raise InputError(f"--gamma is for SGBN, not for {name}. Leave it out.")
+    name = arguments.learner or ENSEMBLE
+    if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
+        raise InputError(f"--gamma is for the ensemble and SGBN, not for {name}. Leave it out.")
     if arguments.alpha is not None and name not in PENALISED:
         raise InputError(f"--alpha is for {' and '.join(PENALISED)}, not for {name}. Leave it out.")
+    if name == ENSEMBLE:
+        return ensemble_of(settings, arguments.gamma)
     if name == "SGBN":
-        return None if arguments.gamma is None else sgbn.SGBN(arguments.gamma)
+        import numpy as np
+
+        from sgbn.discriminative.class_networks import default_learner
+
+        one = default_learner(np.asarray(cohort.group))  # one gamma for all groups
+        return one if arguments.gamma is None else sgbn.SGBN(arguments.gamma)
     learner: type[NetworkEstimator] = getattr(sgbn, name)
     return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)  # type: ignore[call-arg]
+
+
+def ensemble_of(settings: Settings, gamma: float | None) -> NetworkEstimator | None:
+    """Make the default learner of this sparsity; None, which means it, without one."""
+    from sgbn.comparison.networks import default_ensemble
+
+    return None if gamma is None else default_ensemble(settings, gamma)
 
 
 def compare_and_write(
@@ -227,9 +246,11 @@ def compare_and_write(
     """Compare with progress, write everything, and say in plain words what came out."""
     from sgbn.comparison import compare
     from sgbn.comparison.compare import STEPS
+    from sgbn.comparison.networks import steps_of
     from sgbn.report import write_comparison
 
-    numbers = {STEPS[name]: number for number, name in enumerate(settings.steps, start=1)}
+    steps = steps_of(settings, learner)
+    numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
     with workers(arguments) as n_jobs:
         comparison = compare(
             cohort,

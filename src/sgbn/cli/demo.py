@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import add_worker_options, at_least, make_folder, number_from
-from sgbn.cli.compare import compare_and_write
+from sgbn.cli.compare import compare_and_write, ensemble_of
 from sgbn.cli.help import examples
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, compare, print."""
     from sgbn.comparison import Settings
     from sgbn.datasets import simulate_cohort
-    from sgbn.structure import SGBN
 
     make_folder(arguments.out)
     cohort = simulate_cohort(arguments.subjects, arguments.seed)
@@ -55,8 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
         f"Simulated {arguments.subjects} subjects in each of 2 groups, "
         f"{len(cohort.regions)} regions, with known networks."
     )
-    learner = None if arguments.gamma is None else SGBN(arguments.gamma)
     settings = Settings.quick(seed=arguments.seed, deviations=True)
+    learner = ensemble_of(settings, arguments.gamma)
     comparison = compare_and_write(cohort, settings, learner, arguments)
     _print_recovery(cohort, comparison)
 

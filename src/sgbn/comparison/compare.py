@@ -1,4 +1,4 @@
-"""The main job: a network a group, how sure it is, what differs, and who belongs where."""
+"""The main job: one network per group, how sure it is, what differs, and who belongs where."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
+from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
 from sgbn.comparison.preparation import digest, imputed_cohort, prepare, prepared_cohort
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
-from sgbn.discriminative.class_networks import default_learner
+from sgbn.ensemble import SGBNEnsemble
+from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.exceptions import InputError, warn
 from sgbn.inference import (
     Deviations,
@@ -52,7 +54,7 @@ REFINED_BY = {
     "CL-SGBN": CLSGBNClassifier,
 }
 STEPS = {
-    "networks": "A network a group",
+    "networks": "One network per group",
     "models": "Is a network the right picture?",
     "confidence": "Confidence of edges, from half samples",
     "differences": "Tests of differences, by permutations",
@@ -63,6 +65,9 @@ STEPS = {
 }
 
 
+TOO_FEW = f"halves of a group of fewer than {FEWEST_ROWS} subjects say nothing about edges."
+
+
 @dataclass
 class _Job:
     """What all steps of a comparison share."""
@@ -70,7 +75,8 @@ class _Job:
     cohort: Cohort
     regions: pd.DataFrame
     settings: Settings
-    learner: NetworkEstimator
+    learner: NetworkEstimator  # of the networks
+    searcher: NetworkEstimator  # of all other steps
     n_jobs: int | None
     folder: Path | None
     progress: bool
@@ -116,9 +122,9 @@ def compare(
     """Compare the groups of a cohort.
 
     Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
-    within the groups, so that no difference between them is taken for an effect of age. Then: a
-    network a group, whether hidden factors without edges predict unseen subjects better, how often
-    half samples show its edges, tests of every edge for a difference,
+    within the groups, so that no difference between them is taken for an effect of age. Then: one
+    network per group, whether hidden factors without edges predict unseen subjects better, how
+    often half samples show its edges, tests of every edge for a difference,
     what moves when the networks are made to tell the groups apart, how far each subject is from the
     reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
     prepares each training part by itself.
@@ -130,10 +136,15 @@ def compare(
     settings : Settings, optional
         What is done, and how thoroughly; ``Settings.quick()`` for a first look.
     learner : estimator, optional
-        Of the networks: any learner of sgbn; by default `SGBN` with one gamma for all groups, that
-        of the largest. Half samples and refinements have it too (an `SGBN` without kicks in
-        halves). The tests search for a common order by `SGBN`, this one if it is one. The first
-        classifier, `SGBNClassifierCV`, chooses its own sparsity.
+        Of the networks: any learner of sgbn; by default an `SGBNEnsemble` with `n_pairs` and the
+        seed of the settings. An ensemble that is given is used as it is, with its own `n_pairs`.
+        Only its networks come with a direction that is supported or not; of another learner,
+        networks of half samples are learned in a step of their own (by an `SGBN` without kicks).
+
+        The other steps learn hundreds of networks. They have the learner that is given, and in
+        place of an ensemble `SGBN` with one gamma for all groups, that of the largest (or of the
+        ensemble, if it has one). The tests search for a common order by `SGBN` in any case. The
+        first classifier, `SGBNClassifierCV`, chooses its own sparsity.
     n_jobs : int, optional
         Processes. Results do not depend on it.
     folder : path, optional
@@ -157,26 +168,30 @@ def compare(
     reviewed = review(cohort)
     usable = reviewed.require()
     settings = (Settings() if settings is None else settings).with_reference(usable.groups)
+    learner = default_ensemble(settings) if learner is None else learner
     with _recorded() as messages:
         job = _Job(
             usable,
             prepare(reviewed),
             settings,
-            learner or default_learner(np.asarray(usable.group)),
+            learner,
+            searcher_of(learner, np.asarray(usable.group)),
             n_jobs,
             None if folder is None else Path(folder),
             progress,
             on_step or (lambda _: None),
         )
         _begin(job)
-        found = Comparison(reviewed, settings, job.regions, _networks(job), truth=_truth(usable))
-        found = replace(found, **_models(job, found.learners))
+        networks = _networks(job)
+        found = Comparison(reviewed, settings, job.regions, networks, truth=_truth(usable))
+        found = replace(found, **_models(job, networks))
         found = replace(
             found,
-            confidence=_confidence(job),
+            searcher=job.searcher,
+            confidence=_confidence(job, networks),
             differences=_differences(job),
             refinements=_refinements(job),
-            deviations=_deviations(job, found.learners),
+            deviations=_deviations(job),
             accuracy=_accuracy(job),
         )
         found = replace(found, model=_model(job, found.accuracy))
@@ -187,6 +202,13 @@ def compare(
 
 def _networks(job: _Job) -> dict[str, NetworkEstimator]:
     with job.step("networks"):
+        if isinstance(job.learner, SGBNEnsemble):
+            return {
+                group: learn_ensemble(
+                    job.learner, job.cohort, job.regions, group, **job.how(f"networks-{number}")
+                )
+                for number, group in enumerate(job.groups)
+            }
         parts = [job.rows(group) for group in job.groups]
         fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
@@ -209,7 +231,7 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
             models[group] = compare_models(
                 cohort,
                 group,
-                job.learner,
+                job.searcher,
                 random_state=job.settings.seed,
                 **job.how(f"models-{number}"),
             )
@@ -218,8 +240,16 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
     return {"models": models, "beside_factors": beside}
 
 
-def _confidence(job: _Job) -> dict[str, EdgeConfidence]:
+def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str, EdgeConfidence]:
     found: dict[str, EdgeConfidence] = {}
+    if isinstance(job.learner, SGBNEnsemble):
+        for group, learner in networks.items():
+            own = getattr(learner, "confidence_", None)
+            if own is not None:
+                found[group] = own
+            elif job.learner.n_pairs:
+                job.skipped["confidence"] = TOO_FEW
+        return found
     if "confidence" not in job.settings.steps:
         return found
     with job.step("confidence"):
@@ -241,7 +271,7 @@ def _differences(job: _Job) -> Differences | None:
         return edge_differences(
             prepared_cohort(job.cohort, job.regions),
             reference=job.settings.reference,
-            learner=job.learner if isinstance(job.learner, SGBN) else None,
+            learner=job.searcher if isinstance(job.searcher, SGBN) else None,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
             **job.how("differences"),
@@ -255,7 +285,7 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
         return found
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
-        refine = partial(_refined, learner=job.learner, regions=job.regions, labels=labels)
+        refine = partial(_refined, learner=job.searcher, regions=job.regions, labels=labels)
         refined = _in_parallel(refine, job.settings.refinements, job.n_jobs)
         found.update(zip(job.settings.refinements, refined, strict=True))
     return found
@@ -268,14 +298,14 @@ def _refined(
     return REFINED_BY[name](clone(learner), temperature=1.0).fit(regions, labels).edge_changes()
 
 
-def _deviations(job: _Job, learners: Mapping[str, NetworkEstimator]) -> Deviations | None:
+def _deviations(job: _Job) -> Deviations | None:
     if "deviations" not in job.settings.steps:
         return None
     reference = job.groups[0]
     with job.step("deviations"):
         own = np.asarray(job.cohort.group) == reference
         norm = NormativeDeviation(
-            clone(learners[reference]), random_state=job.settings.seed, n_jobs=job.n_jobs
+            clone(job.searcher), random_state=job.settings.seed, n_jobs=job.n_jobs
         )
         norm.fit(job.rows(reference))
         return _merged(norm.reference_, norm.deviations(job.regions[~own]), own)
@@ -297,7 +327,7 @@ def _accuracy(job: _Job) -> Accuracy | None:
     if "accuracy" not in job.settings.steps:
         return None
     with job.step("accuracy"):
-        return cross_validate(job.cohort, job.settings, job.learner, **job.how("accuracy"))
+        return cross_validate(job.cohort, job.settings, job.searcher, **job.how("accuracy"))
     return None
 
 

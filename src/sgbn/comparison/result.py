@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
+from sgbn.ensemble import supported_of
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
@@ -34,12 +35,16 @@ class Comparison:
         What the networks were learned from: imputed, harmonised, covariates regressed out.
     learners : mapping of group to fitted learner
         The reference first.
+    searcher : estimator or None
+        Not fitted: learner of the tests, refinements, deviations and refined classifiers, which is
+        `SGBN` where the networks are those of an `SGBNEnsemble`.
     models : mapping of group to ModelComparison
         How well the network predicts unseen subjects beside hidden factors without edges, a
         graphical lasso and independence.
     beside_factors : mapping of group to record array
         Edges refitted beside the leading hidden factors, see `edges_beside_factors`.
     confidence : mapping of group to EdgeConfidence
+        What half samples agree on; without the groups that were too small.
     differences : Differences or None
         Tests of the differences between the groups.
     refinements : mapping of name to structured ndarray
@@ -62,6 +67,7 @@ class Comparison:
     settings: Settings
     regions: pd.DataFrame
     learners: Mapping[str, NetworkEstimator]
+    searcher: NetworkEstimator | None = None
     models: Mapping[str, ModelComparison] = field(default_factory=dict)
     beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
@@ -89,3 +95,11 @@ class Comparison:
     def reference(self) -> str:
         """The group that the others are compared with."""
         return self.groups[0]
+
+    def supported(self, group: str) -> NDArray[np.bool_]:
+        """Edges i -> j of the network of a group whose direction half samples support.
+
+        They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
+        `EdgeConfidence.supported` for another learner; none without half samples.
+        """
+        return supported_of(self.learners[group], self.confidence.get(group))

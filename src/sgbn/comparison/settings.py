@@ -24,7 +24,8 @@ class Settings:
     n_permutations : int
         Of the tests of differences between the groups.
     n_pairs : int
-        Pairs of half samples, for the confidence of edges.
+        Splits of each group into two half samples, for the confidence of edges. Without any, no
+        direction is supported.
     n_folds, n_repeats : int
         Of the cross-validation.
     refinements : tuple of str
@@ -47,7 +48,7 @@ class Settings:
     reference: str | None = None
     select: int | None = None
     n_permutations: int = 999
-    n_pairs: int = 100
+    n_pairs: int = 50
     n_folds: int = 5
     n_repeats: int = 5
     refinements: tuple[str, ...] = REFINEMENTS
@@ -107,7 +108,7 @@ class Settings:
         """
         few: dict[str, Any] = {
             "n_permutations": 199,
-            "n_pairs": 20,
+            "n_pairs": 17,
             "n_folds": 4,
             "n_repeats": 1,
             "deviations": False,

@@ -11,8 +11,8 @@ from sgbn.comparison import tables
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.result import Comparison
+from sgbn.comparison.support import agreement_words, support_words
 from sgbn.inference import Differences
-from sgbn.structure.base import UNDECIDED
 
 NAMED = 5  # edges that the summary names
 POWER = 0.8
@@ -121,11 +121,12 @@ def _edges(comparison: Comparison) -> str:
 
 
 def _edge_text(row: Mapping[Any, Any], comparison: Comparison) -> str:
-    """Name an edge with its weight per standard deviation in each group."""
+    """Name an edge, by an arrow if one is supported, with its weight per SD in each group."""
     weights = ", ".join(
         f"{group} {_signed(row[f'weight_std_{group}'])}" for group in comparison.groups
     )
-    return f"{row['source']} → {row['target']} ({weights}; q = {row['q']:.2g}; {row['direction']})"
+    sign = "→" if row["supported"] else "–"
+    return f"{row['source']} {sign} {row['target']} ({weights}; q = {row['q']:.2g})"
 
 
 def _signed(weight: float) -> str:
@@ -162,15 +163,13 @@ def _models(comparison: Comparison) -> str:
 
 
 def _arrows(comparison: Comparison) -> str:
-    counts = []
-    for group, learner in comparison.learners.items():
-        decided = ~np.isin(np.asarray(learner.edge_kinds_, dtype=str), UNDECIDED)
-        counts.append(f"{decided.sum()} of {len(decided)} in {group}")
-    return (
-        f"The data decide the direction of {', '.join(counts)}, if the edges around them are "
-        "right; the others, drawn dashed, fit as well the other way round. A difference at an "
-        "arrow that is the wrong way round can come from a change of variance alone."
-    )
+    parts = [
+        support_words(comparison),
+        "Only these are drawn as arrows, the other edges as lines. A difference at an edge whose "
+        "direction is wrong can come from a change of variance alone.",
+        agreement_words(comparison),
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _accuracy(comparison: Comparison) -> str:

@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.comparison.result import Comparison
-from sgbn.inference import EdgeConfidence
 from sgbn.inference.held_out import FACTORS
 from sgbn.io import edge_table
 
@@ -22,18 +21,15 @@ PRESENT = 0.01  # a true difference of standardised weights, below which edges c
 def edges(comparison: Comparison) -> pd.DataFrame:
     """Edges of all groups, the strongest first.
 
-    Columns group, source, target, their lobes, weight and weight_std, direction (what the arrow
-    rests on), of half samples `adjacent` (share that joins the two) and `this_way` (of these, the
-    share with this direction), `beside_factors` ("stays" or "goes" when the leading hidden factors
-    are taken out), and the true weight where known.
+    Columns group, source, target, their lobes, those of `sgbn.edge_table`, `beside_factors`
+    ("stays" or "goes" when the leading hidden factors are taken out), and the true weight where
+    known.
     """
     parts = []
     for group, learner in comparison.learners.items():
-        table = edge_table(learner)
+        table = edge_table(learner, confidence=comparison.confidence.get(group))
         table.insert(0, "group", group)
         _add_lobes(table, comparison)
-        if group in comparison.confidence:
-            _add_confidence(table, comparison, comparison.confidence[group])
         if group in comparison.beside_factors:
             _add_beside_factors(table, comparison.beside_factors[group])
         if comparison.truth:
@@ -46,7 +42,9 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     """List tested edges, the most different first, with lobes, confidence and the truth.
 
     ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all groups,
-    as `difference_std` is.
+    as `difference_std` is. `supported` is whether the network of any group has this edge with a
+    direction that is supported, and `graph_direction` what the arrow rests on in the graph that was
+    tested.
     """
     found = comparison.differences
     if found is None:
@@ -57,6 +55,8 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     for place, group in enumerate(comparison.groups):
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
     _add_lobes(table, comparison)
+    any_group = np.any([comparison.supported(group) for group in comparison.groups], axis=0)
+    table["supported"] = _at(table, comparison, any_group)
     for group, confidence in comparison.confidence.items():
         table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
     if comparison.truth:
@@ -166,7 +166,7 @@ def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
     of, against = pair
     sign = -1 if predicted == against else 1
     texts = [
-        f"{target if not source else f'{source} → {target}'} {round(sign * value, 2) + 0.0:+.2f}"
+        f"{target if not source else f'{source} – {target}'} {round(sign * value, 2) + 0.0:+.2f}"
         for source, target, value in parts.tolist()
         if value
     ]
@@ -179,16 +179,6 @@ def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
     for place, end in enumerate(("source", "target")):
         where = list(table.columns).index("target") + 1 + place
         table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
-
-
-def _add_confidence(
-    table: pd.DataFrame, comparison: Comparison, confidence: EdgeConfidence
-) -> None:
-    adjacent = _at(table, comparison, confidence.adjacency_)
-    table["adjacent"] = adjacent
-    table["this_way"] = np.where(
-        adjacent > 0, _at(table, comparison, confidence.direction_), np.nan
-    )
 
 
 def _add_beside_factors(table: pd.DataFrame, found: NDArray[Any]) -> None:
@@ -215,8 +205,8 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     return scale
 
 
-def _at(table: pd.DataFrame, comparison: Comparison, matrix: Array) -> Array:
+def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
     """Entries of a matrix of regions at the edges of a table."""
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
-    found: Array = matrix[table["source"].map(place), table["target"].map(place)]
+    found: NDArray[Any] = matrix[table["source"].map(place), table["target"].map(place)]
     return found

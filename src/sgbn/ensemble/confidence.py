@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.gaussian import NetworkLike
 from sgbn.posterior.consensus import ROUND_OFF, consensus
 from sgbn.validation import is_number
 
@@ -174,6 +175,21 @@ class EdgeConfidence:
         text = np.asarray(self.names).dtype
         fields = [("source", text), ("target", text), *EDGE_FIELDS]
         return np.array(rows, dtype=fields).view(np.recarray)
+
+
+def supported_of(
+    network: NetworkLike, confidence: EdgeConfidence | None = None
+) -> NDArray[np.bool_]:
+    """Return the edges of a network, or of a fitted learner, whose direction is supported.
+
+    Those of `supported_` where the learner has it, else what a confidence that is given supports;
+    without half samples nothing is.
+    """
+    found = getattr(network, "supported_", None)
+    if found is not None:
+        return np.asarray(found, bool)
+    coef = getattr(network, "network_", network).coef
+    return np.zeros(coef.shape, bool) if confidence is None else confidence.supported(coef)
 
 
 def drawn_graph(graph: NDArray[Any], supported: NDArray[np.bool_]) -> NDArray[np.bool_]:

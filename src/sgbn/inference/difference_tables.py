@@ -54,7 +54,7 @@ def edge_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any]:
         "p_fwer": fwer,
         "q": discovery_rates(signed, count_reaching(signed, null["tests"]), count),
         "error": monte_carlo_error(fwer, count),
-        "direction": edge_kinds(fit.parents).astype(object),
+        "graph_direction": edge_kinds(fit.parents).astype(object),
     }
     return _records(table)[np.lexsort((targets, sources, -signed))]
 

@@ -63,8 +63,8 @@ class Differences:
         last group from the first), difference_std and standard_error (the same per standard
         deviation of the residuals, and its standard error), statistic, p (of this edge alone),
         p_error, p_fwer (max-T over all edges), q (false discovery rate), error (of p_fwer),
-        direction (what the arrow rests on: "compelled" or "reversible", see
-        `sgbn.graph.edge_kinds`).
+        graph_direction (what the arrow rests on in the tested graph: "compelled" or "reversible",
+        see `sgbn.graph.edge_kinds`; no verdict on the direction).
     components : list of (Component, p, error)
         Connected sets of edges with a statistic beyond 3 (of more than two groups, a root of Q as
         rare as that), corrected over all sets.

@@ -1,4 +1,4 @@
-"""Directed edges as arrows: which ones, how wide, in which colour and line."""
+"""Edges as arrows and lines: which ones, how wide, in which colour."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from sgbn.viz.style import NEGATIVE, POSITIVE
 
 WIDTHS = 0.5, 2.4  # points: of an edge of no weight, and of the strongest one
 HEADS = 4.5, 2.4  # points: size of the head of an arrow of no width, and more for each point of it
-DASHES = (0, (3.2, 1.8))  # of a reversible edge, in widths of its line
+HEAD, NO_HEAD = "-|>,head_length=0.5,head_width=0.25", "-"
 OPAQUE = 0.85
 
 
 class Edge(NamedTuple):
-    """An edge to be drawn."""
+    """An edge to be drawn: an arrow if its direction is supported, else a line."""
 
     source: int
     target: int
     weight: float
-    reversible: bool
+    supported: bool
 
 
 def choose_edges(
     weights: NDArray[np.float64],
-    reversible: ArrayLike | None = None,
+    supported: ArrayLike | None = None,
     *,
     strongest: int | None = None,
     shown: NDArray[np.bool_] | None = None,
@@ -42,7 +42,8 @@ def choose_edges(
     ----------
     weights : ndarray of shape (m, m)
         ``weights[i, j]`` is the edge i -> j; 0 and NaN are none.
-    reversible : array-like of shape (m, m), optional
+    supported : array-like of shape (m, m), optional
+        Edges whose direction is supported; none by default.
     strongest : int, optional
         Only so many; all by default.
     shown : ndarray of shape (m,), optional
@@ -50,10 +51,11 @@ def choose_edges(
     """
     if strongest is not None and strongest < 1:
         raise InputError(f"strongest is {strongest}: give a number of edges, 1 or more.")
-    dashed = np.zeros(weights.shape, bool) if reversible is None else np.asarray(reversible, bool)
-    if dashed.shape != weights.shape:
+    heads = np.zeros(weights.shape, bool) if supported is None else np.asarray(supported, bool)
+    if heads.shape != weights.shape:
         raise InputError(
-            f"reversible has shape {dashed.shape}, but weights {weights.shape}. Give one a pair."
+            f"supported has shape {heads.shape}, but weights {weights.shape}. Give one value per "
+            "pair of regions."
         )
     sizes = np.nan_to_num(np.abs(weights))
     n_edges = int(np.count_nonzero(sizes))
@@ -62,7 +64,7 @@ def choose_edges(
     sources, targets = np.nonzero(sizes)
     order = np.argsort(-sizes[sources, targets], kind="stable")[:strongest][::-1]
     pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
-    return [Edge(i, j, float(weights[i, j]), bool(dashed[i, j])) for i, j in pairs], n_edges
+    return [Edge(i, j, float(weights[i, j]), bool(heads[i, j])) for i, j in pairs], n_edges
 
 
 def left_out(drawn: int, total: int) -> str:
@@ -71,7 +73,7 @@ def left_out(drawn: int, total: int) -> str:
 
 
 def arrow(edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
-    """Arrow of an edge: colour by sign, width by size, dashed where reversible.
+    """Arrow or line of an edge: colour by sign, width by size, a head where it is supported.
 
     Parameters
     ----------
@@ -84,11 +86,10 @@ def arrow(edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
     share = min(abs(edge.weight) / limit, 1.0)
     width = WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * share
     return FancyArrowPatch(
-        arrowstyle="-|>,head_length=0.5,head_width=0.25",
+        arrowstyle=HEAD if edge.supported else NO_HEAD,
         mutation_scale=HEADS[0] + HEADS[1] * width,
         linewidth=width,
         color=POSITIVE if edge.weight > 0 else NEGATIVE,
-        linestyle=DASHES if edge.reversible else "-",
         capstyle="butt",
         joinstyle="miter",
         alpha=OPAQUE,
@@ -97,25 +98,25 @@ def arrow(edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
 
 
 def add_arrow(ax: Axes, edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
-    """Draw the arrow of an edge on axes, see `arrow`."""
+    """Draw an edge on axes, see `arrow`."""
     patch = arrow(edge, limit, **shape)
     ax.add_patch(patch)
     return patch
 
 
 def arrow_entries(directions: bool, limit: float | None = None) -> dict[str, Artist]:
-    """Entries of a legend: signs, the kinds of direction where known, and the widest arrow."""
+    """Entries of a legend: signs, what a head means where there may be any, and the widths."""
 
-    def line(color: str = "0.3", lw: float = 1.5, ls: Any = "-") -> Line2D:
-        return Line2D([], [], color=color, lw=lw, ls=ls)
+    def line(color: str = "0.3", lw: float = 1.5, **more: Any) -> Line2D:
+        return Line2D([], [], color=color, lw=lw, **more)
 
     entries: dict[str, Artist] = {
         "positive weight": line(color=POSITIVE),
         "negative weight": line(color=NEGATIVE),
     }
     if directions:
-        entries["solid: direction compelled"] = line()
-        entries["dashed: direction reversible"] = line(ls=DASHES)
+        entries["arrow: direction supported"] = line(marker=">", ms=5)
+        entries["line: direction not supported"] = line()
     if limit is not None:
         entries[f"weight {limit:.2g}"] = line(lw=WIDTHS[1])
         entries[f"weight {limit / 4:.2g}"] = line(lw=WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) / 4)

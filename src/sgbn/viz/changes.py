@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,14 @@ class Row(NamedTuple):
     changes: dict[str, float]
 
 
-def plot_changes(ax: Axes, changes: Mapping[str, NDArray[Any]], *, top: int = 30) -> Axes:
-    """Draw by how much each method changed an edge: one row an edge, one marker a method.
+def plot_changes(
+    ax: Axes,
+    changes: Mapping[str, NDArray[Any]],
+    *,
+    top: int = 30,
+    supported: Collection[tuple[str, str, str]] = (),
+) -> Axes:
+    """Draw by how much each method changed an edge: one row per edge, one marker per method.
 
     The edges with the largest mean change over the methods are shown, by group and then by size.
     A line joins the markers of an edge; it is dotted where methods moved the edge in opposite
@@ -43,6 +49,8 @@ def plot_changes(ax: Axes, changes: Mapping[str, NDArray[Any]], *, top: int = 30
         method does not list was not moved by it.
     top : int
         So many edges.
+    supported : collection of (class, source, target)
+        Edges whose direction is supported. They are named "a → b", others "a – b".
 
     Returns
     -------
@@ -59,7 +67,7 @@ def plot_changes(ax: Axes, changes: Mapping[str, NDArray[Any]], *, top: int = 30
     for place, row in enumerate(chosen):
         _draw_row(ax, place, row, styles)
     ax.axvline(0.0, color="0.3", lw=0.7, zorder=1)
-    _name_edges(ax, chosen)
+    _name_edges(ax, chosen, supported)
     ax.set_xlabel("change of the weight, in standard deviations", fontsize=8)
     ax.tick_params(axis="x", labelsize=7)
     if len(rows) > len(chosen):
@@ -122,9 +130,12 @@ def _separate_groups(ax: Axes, groups: list[str]) -> None:
         )
 
 
-def _name_edges(ax: Axes, rows: list[Row]) -> None:
+def _name_edges(ax: Axes, rows: list[Row], supported: Collection[tuple[str, str, str]]) -> None:
     room = size_points(ax)[1] / max(len(rows), 1) / LINE
-    names = [literal(f"{row.source} → {row.target}") for row in rows]
+    signs = ["→" if row[:3] in supported else "–" for row in rows]
+    names = [
+        literal(f"{row.source} {sign} {row.target}") for row, sign in zip(rows, signs, strict=True)
+    ]
     ax.set_yticks(range(len(rows)), names, fontsize=float(np.clip(room, *FONT_SIZES)))
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)

@@ -1,4 +1,4 @@
-"""Circular layout: regions around a circle, grouped by lobe, edges as curved arrows."""
+"""Circular layout: regions around a circle, grouped by lobe, edges as curved arrows and lines."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def plot_circle(
     names: Sequence[str],
     lobes: Sequence[str],
     *,
-    reversible: ArrayLike | None = None,
+    supported: ArrayLike | None = None,
     hemispheres: Sequence[str] | None = None,
     limit: float | None = None,
     title: str = "",
     labels: Literal["auto", "all", "none"] = "auto",
     strongest: int | None = None,
 ) -> Axes:
-    """Draw a network around a circle: regions by lobe, edges as arrows.
+    """Draw a network around a circle: regions by lobe, edges as arrows and lines.
 
-    Red is a positive and blue a negative weight, the width its size; a line is solid where the
-    direction is compelled and dashed where it is reversible.
+    Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
+    direction is supported, and a line elsewhere.
 
     Parameters
     ----------
@@ -80,8 +80,9 @@ def plot_circle(
         ``weights[i, j]`` is the edge i -> j; 0 is none.
     names, lobes : sequence of str
         Region and lobe of each variable; "" is no lobe.
-    reversible : array-like of bool, shape (m, m), optional
-        Edges whose direction could as well be the other one.
+    supported : array-like of bool, shape (m, m), optional
+        Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
+        drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
     hemispheres : sequence of str, optional
         "L" goes to the left half of the circle, "R" to the right, all else to its bottom.
     limit : float, optional
@@ -99,14 +100,14 @@ def plot_circle(
     if labels not in ("auto", "all", "none"):
         raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
-    edges, n_edges = choose_edges(weights, reversible, strongest=strongest)
+    edges, n_edges = choose_edges(weights, supported, strongest=strongest)
     limit = largest(weights, limit)
     arcs = _arcs(lobes, hemispheres)
     angles = _angles(arcs, len(weights))
     ax.set_axis_off()
     text = "\n".join(filter(None, [literal(title), left_out(len(edges), n_edges)]))
     ax.set_title(text, fontsize=10)
-    add_legend_below(ax, arrow_entries(reversible is not None), ncols=2, fontsize=7)
+    add_legend_below(ax, arrow_entries(supported is not None), ncols=2, fontsize=7)
     lay_out(ax)
     size = _fit(ax, names, arcs, labels)
     for edge in edges:

@@ -1,4 +1,4 @@
-"""Directed glass brain: a network's strongest edges as arrows in four views of the brain."""
+"""Glass brain: a network's strongest edges as arrows and lines in four views."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def plot_glass_brain(
     weights: ArrayLike,
     coordinates: ArrayLike,
     *,
-    reversible: ArrayLike | None = None,
+    supported: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     title: str = "",
     limit: float | None = None,
     strongest: int = 60,
 ) -> NDArray[np.object_]:
-    """Draw edges as arrows in the brain, seen from the left, the right, the top and the back.
+    """Draw edges in the brain, seen from the left, the right, the top and the back.
 
-    Red is a positive and blue a negative weight, the width its size; a line is solid where the
-    direction is compelled and dashed where it is reversible. The views of a side show only the
+    Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
+    direction is supported, and a line elsewhere. The views of a side show only the
     edges between regions of that side. The brain's outline is nilearn's where that is installed.
 
     Parameters
@@ -70,8 +70,9 @@ def plot_glass_brain(
     coordinates : array-like of shape (m, 3)
         Centre of each region in MNI space, in mm; NaN where it has none: such regions, and their
         edges, are left out.
-    reversible : array-like of bool, shape (m, m), optional
-        Edges whose direction could as well be the other one.
+    supported : array-like of bool, shape (m, m), optional
+        Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
+        drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
     names : sequence of str, optional
         Of the regions; those with the strongest edges are named, as far as there is room.
     title : str
@@ -88,7 +89,7 @@ def plot_glass_brain(
     weights = check_weights(weights, names=names)
     places = _places(coordinates, len(weights))
     shown: NDArray[np.bool_] = np.asarray(np.isfinite(places).all(axis=1))
-    edges, n_edges = choose_edges(weights, reversible, strongest=strongest, shown=shown)
+    edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown)
     limit = largest(weights, limit)
     panels = figure.subplot_mosaic(
         PANELS, width_ratios=(1.2, 1.6, 1), gridspec_kw={"wspace": 0.03, "hspace": 0.08}
@@ -102,7 +103,7 @@ def plot_glass_brain(
         if names is not None and view is not VIEWS[-1]:  # too small, and the top shows the same
             _name_regions(ax, own, places[:, [view.across, view.up]], names)
     panels["legend"].set_axis_off()
-    entries = arrow_entries(reversible is not None, limit)
+    entries = arrow_entries(supported is not None, limit)
     add_legend(panels["legend"], entries, loc="center", fontsize=8)
     figure.suptitle(_title(title, len(edges), n_edges, shown), fontsize=10)
     return np.array(axes, dtype=object)

@@ -48,13 +48,24 @@ def test_rows_and_matrix_are_read_back(tmp_path, network):
     nodes = node_table(network, atlas)
     np.testing.assert_array_equal(numbers[:, 4], 1 + nodes["in_strength"] + nodes["out_strength"])
     assert labels == ["<script>alert(1)</script>", "=cmd()", "a_b_1", 'q"uo,te', "脑"]
-    np.testing.assert_array_equal(matrix, standardised_weights(network))
+    weights = standardised_weights(network)
+    np.testing.assert_array_equal(matrix, weights + weights.T)
 
 
-def test_an_edge_goes_from_its_row_to_its_column(tmp_path, network):
-    _, _, matrix = read(write_brainnet(tmp_path / "a", network, places(NASTY)))
-    assert matrix[0, 1] < 0 < matrix[3, 0]
-    assert matrix[1, 0] == matrix[0, 3] == 0
+def test_a_supported_edge_goes_from_its_row_to_its_column(tmp_path, network):
+    supported = network.coef < 0
+    *lines, arrows = write_brainnet(tmp_path / "a", network, places(NASTY), supported=supported)
+    assert arrows.name == "a_arrows.edge"
+    matrix = np.loadtxt(arrows)
+    assert matrix[0, 1] < 0
+    assert np.count_nonzero(matrix) == 1
+    assert np.count_nonzero(read(lines)[2]) == 6  # all edges, both ways
+
+
+def test_no_file_of_arrows_if_none_is_supported(tmp_path, network):
+    files = write_brainnet(tmp_path / "a", network, places(NASTY))
+    assert [path.suffix for path in files] == [".node", ".edge"]
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_lobe_has_its_colour_whatever_the_regions(tmp_path):
@@ -72,7 +83,7 @@ def test_regions_without_a_place_are_left_out_and_named(tmp_path):
         files = write_brainnet(tmp_path / "a", network, "dk")
     _, labels, matrix = read(files)
     assert labels == ["lh_insula", "rh_insula"]
-    assert np.argwhere(matrix).tolist() == [[0, 1]]
+    assert np.argwhere(matrix).tolist() == [[0, 1], [1, 0]]
 
 
 def test_a_network_without_any_place_is_refused(tmp_path):

@@ -49,7 +49,7 @@ def test_nothing_is_lost_on_the_way(tmp_path, network, write, read):
         np.testing.assert_array_equal(getattr(back, part), getattr(network, part))
     for _, row in edge_table(network).iterrows():
         about = graph.edges[row["source"], row["target"]]
-        assert about == row[["weight", "weight_std", "direction"]].to_dict()
+        assert about == row.drop(["source", "target"]).to_dict()
     nodes = node_table(network, "dk").set_index("region")
     for axis in ("x", "y", "z", "lobe", "hemisphere", "label", "out_strength"):
         assert graph.nodes["lh_insula"][axis] == nodes.loc["lh_insula", axis]
@@ -97,8 +97,16 @@ def test_a_learner_says_what_its_directions_rest_on(tmp_path, simulate, write, r
     X, _ = simulate(5, 200, 0)
     learner = SGBN(tiers=[["x4"], ["x0"]]).fit(pd.DataFrame(X, columns=[f"x{k}" for k in range(5)]))
     graph = read(write(tmp_path / "a", learner))
-    wanted = edge_table(learner).set_index(["source", "target"])["direction"].to_dict()
-    assert {edge: graph.edges[edge]["direction"] for edge in graph.edges} == wanted
+    wanted = edge_table(learner).set_index(["source", "target"])["graph_direction"].to_dict()
+    assert {edge: graph.edges[edge]["graph_direction"] for edge in graph.edges} == wanted
+
+
+@FORMATS
+def test_each_edge_says_whether_it_is_an_arrow(tmp_path, network, write, read):
+    graph = read(write(tmp_path / "a", network, supported=network.coef < 0))
+    arrows = [edge for edge in graph.edges if graph.edges[edge]["supported"] is True]
+    assert arrows == [(NASTY[1], NASTY[2])]
+    assert all(graph.edges[edge]["supported"] in (True, False) for edge in graph.edges)
 
 
 @FORMATS

@@ -2,15 +2,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import ORSGBN, SGBN, GaussianNetwork, InputError, edge_table, load_atlas
+from sgbn import (
+    ORSGBN,
+    SGBN,
+    GaussianNetwork,
+    InputError,
+    SGBNEnsemble,
+    edge_table,
+    load_atlas,
+)
+from sgbn.inference import edge_confidence
 from sgbn.io import node_table
 from sgbn.io.exports.network_tables import standardised_weights, with_columns
+
+COLUMNS = ["source", "target", "weight", "weight_std", "supported", "graph_direction"]
 
 
 def test_the_strongest_edge_comes_first():
     network = GaussianNetwork([[0, 0.2, -0.9], [0, 0, 0.5], [0, 0, 0]], names=["a", "b", "c"])
     table = edge_table(network)
-    assert table.columns.tolist() == ["source", "target", "weight", "weight_std", "direction"]
+    assert table.columns.tolist() == COLUMNS
     assert table.iloc[:, :3].to_numpy().tolist() == [
         ["a", "c", -0.9],
         ["b", "c", 0.5],
@@ -42,14 +53,50 @@ def test_each_edge_says_what_its_direction_rests_on():
     X[:, 2] += X[:, 0] + X[:, 1]  # a collision, which data show
     X[:, 4] += X[:, 3]  # a pair, which they do not
     learner = SGBN().fit(X)
-    kinds = edge_table(learner).set_index(["source", "target"])["direction"].to_dict()
+    kinds = edge_table(learner).set_index(["source", "target"])["graph_direction"].to_dict()
     assert kinds[("x0", "x2")] == kinds[("x1", "x2")] == "compelled"
     assert {kinds.get(("x3", "x4")), kinds.get(("x4", "x3"))} == {"reversible", None}
     assert edge_table(learner.network_).equals(edge_table(learner))
     known = edge_table(SGBN(tiers=[["x4"], ["x3"]]).fit(X)).set_index(["source", "target"])
-    assert known.loc[("x4", "x3"), "direction"] == "prior knowledge"
+    assert known.loc[("x4", "x3"), "graph_direction"] == "prior knowledge"
     equal = edge_table(SGBN(noise="equal").fit(X)).set_index(["source", "target"])
-    assert equal.loc[("x3", "x4"), "direction"] == "equal variances"
+    assert equal.loc[("x3", "x4"), "graph_direction"] == "equal variances"
+
+
+@pytest.fixture(scope="module")
+def collision():
+    """Rows in which only x0 -> x2 <- x1 has a direction that halves agree on."""
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    X[:, 2] += X[:, 0] + X[:, 1]
+    return X
+
+
+def test_an_ensemble_says_which_directions_are_supported(collision):
+    learner = SGBNEnsemble(n_chains=4, n_pairs=5, min_direction=0.75).fit(collision)
+    table = edge_table(learner).set_index(["source", "target"])
+    for (source, target), row in table.iterrows():
+        i, j = int(source[1]), int(target[1])
+        assert row["supported"] == learner.supported_[i, j]
+        assert row["adjacent"] == learner.adjacency_[i, j]
+        assert row["this_way"] == learner.arrow_[i, j] / learner.adjacency_[i, j]
+        assert (row["low"], row["high"]) == (learner.coef_low_[i, j], learner.coef_high_[i, j])
+        assert row["low"] < row["weight"] < row["high"]
+    assert table.loc[[("x0", "x2"), ("x1", "x2")], "supported"].all()
+
+
+def test_nothing_is_supported_unless_something_says_so(collision):
+    learner = SGBN().fit(collision)
+    assert not edge_table(learner)["supported"].any()
+    assert "adjacent" not in edge_table(learner)
+    assert edge_table(learner, supported=learner.coef_ > 0)["supported"].all()
+    halves = edge_confidence(collision, SGBN(), n_pairs=3)
+    table = edge_table(learner, confidence=halves)
+    assert (
+        table["supported"].tolist() == ((table.adjacent >= 0.5) & (table.this_way >= 0.9)).tolist()
+    )
+    assert table["supported"].any()
+    with pytest.raises(InputError, match=r"supported has shape \(2, 2\).*4 regions"):
+        edge_table(learner, supported=np.ones((2, 2)))
 
 
 def test_a_network_without_edges_is_an_empty_table():

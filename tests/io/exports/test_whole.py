@@ -67,6 +67,16 @@ def test_further_columns_go_with_the_edges(tmp_path, learner):
     assert graph.edges["lh_insula", "=cmd()"]["confidence"] == 0.75
 
 
+def test_supported_edges_are_arrows_in_all_formats(tmp_path, learner):
+    supported = learner.coef_ != 0
+    with pytest.warns(UserWarning, match="no coordinates"):
+        files = export_network(learner, tmp_path / "g", "dk", supported=supported)
+    assert "g_arrows.edge" not in [path.name for path in files]  # its edges have no place
+    assert pd.read_csv(tmp_path / "g_edges.csv")["supported"].all()
+    graph = nx.read_graphml(tmp_path / "g.graphml")
+    assert all(about["supported"] for _, _, about in graph.edges(data=True))
+
+
 def test_nothing_is_written_if_a_name_is_refused(tmp_path):
     network = GaussianNetwork([[0, 1], [0, 0]], names=["a", "b\x07"])
     with pytest.raises(InputError, match="Rename it"):

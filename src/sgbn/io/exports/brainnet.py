@@ -8,12 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
+from sgbn.ensemble import EdgeConfidence
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
-from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
+from sgbn.io.exports.network_tables import (
+    PLACE,
+    network_of,
+    node_table,
+    standardised_weights,
+    support_mask,
+)
 
 NO_LABEL = "-"  # BrainNet Viewer's own
 SMALLEST = 1.0  # size of a region without edges, so that it is seen
@@ -22,18 +30,26 @@ SMALLEST = 1.0  # size of a region without edges, so that it is seen
 _ENDS_LABEL = re.compile(r"[\s#]+")
 
 
-def write_brainnet(stem: PathName, network: NetworkLike, atlas: Atlas | str) -> list[Path]:
-    """Write STEM.node and STEM.edge for BrainNet Viewer.
+def write_brainnet(
+    stem: PathName,
+    network: NetworkLike,
+    atlas: Atlas | str,
+    *,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
+) -> list[Path]:
+    """Write STEM.node, STEM.edge and STEM_arrows.edge for BrainNet Viewer.
 
     A row of STEM.node is a region: x, y, z (MNI, in mm), colour, size, label, with tabs between.
     The colour is the number of the lobe, from 1 in the order of the atlas; the size is 1 plus the
     absolute standardised weights of all its edges. Blanks and "#" in a label become "_", as
     BrainNet Viewer would end the label there; an empty one is "-".
 
-    Row i and column j of STEM.edge is the standardised weight of i -> j, as BrainNet Viewer draws
-    it once "Directed" is ticked among its options of edges. Without, it draws the upper triangle
-    alone, and so leaves out edges; and its threshold hides negative weights unless absolute values
-    are asked for.
+    STEM.edge has all edges as lines: the standardised weight of an edge between i and j is in row i
+    and column j as well as in row j and column i. STEM_arrows.edge, which is written if there are
+    any, has those whose direction is supported: row i and column j is i -> j, as BrainNet Viewer
+    draws it once "Directed" is ticked among its options of edges. Its threshold hides negative
+    weights unless absolute values are asked for.
 
     Regions without coordinates in the atlas cannot be drawn: they are left out, and a warning
     names them.
@@ -45,6 +61,8 @@ def write_brainnet(stem: PathName, network: NetworkLike, atlas: Atlas | str) -> 
     network : GaussianNetwork or fitted learner
     atlas : Atlas or str
         Where the regions lie.
+    confidence, supported : optional
+        Which directions are supported, see `edge_table`.
 
     Returns
     -------
@@ -60,11 +78,17 @@ def write_brainnet(stem: PathName, network: NetworkLike, atlas: Atlas | str) -> 
     _check_drawn(nodes["region"], weights, drawn)
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
     rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
-    kept = pd.DataFrame(weights[np.ix_(drawn, drawn)])
-    return [
+    kept = weights[np.ix_(drawn, drawn)]
+    files = [
         write_text(beside(stem, ".node"), "\n".join(rows) + "\n"),
-        write_matrix(beside(stem, ".edge"), kept, header=False),
+        write_matrix(beside(stem, ".edge"), pd.DataFrame(kept + kept.T), header=False),
     ]
+    mask = support_mask(network, confidence, supported)[np.ix_(drawn, drawn)]
+    arrows = np.where(mask, kept, 0.0)
+    if arrows.any():
+        path = beside(stem, "_arrows.edge")
+        files.append(write_matrix(path, pd.DataFrame(arrows), header=False))
+    return files
 
 
 def has_place(nodes: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas
+from sgbn.ensemble import EdgeConfidence
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (
@@ -30,12 +32,18 @@ def write_graphml(
     atlas: Atlas | str | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
 ) -> Path:
     """Write a directed graph as GraphML.
 
-    Nodes carry intercept, noise_variance and the columns of `node_table`, edges weight,
-    weight_std, direction and the further columns. What is unknown (empty, NaN or infinite) is
-    left out of that node or edge.
+    Nodes carry intercept, noise_variance and the columns of `node_table`, edges those of
+    `edge_table` and the further columns. What is unknown (empty, NaN or infinite) is left out of
+    that node or edge.
+
+    All edges of the file are directed, because weights belong to a direction. Draw an arrow only
+    where the edge's `supported` is true, and a line elsewhere: let the shape of the arrow's head
+    follow this attribute.
 
     Parameters
     ----------
@@ -44,7 +52,9 @@ def write_graphml(
     atlas : Atlas or str, optional
         Where the regions lie.
     more_edge_columns : DataFrame, optional
-        With the columns source and target: what else to say of an edge, such as its confidence.
+        With the columns source and target: what else to say of an edge.
+    confidence, supported : optional
+        See `edge_table`.
 
     Returns
     -------
@@ -58,7 +68,7 @@ def write_graphml(
     """
     import networkx as nx
 
-    graph = annotated_graph(network, atlas, more_edge_columns)
+    graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)
     return write_file(path, lambda stream: nx.write_graphml_xml(graph, stream))
 
 
@@ -68,6 +78,8 @@ def write_node_link(
     atlas: Atlas | str | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
 ) -> Path:
     """Write a directed graph as node-link JSON.
 
@@ -79,7 +91,7 @@ def write_node_link(
     Path
         The file written.
     """
-    graph = annotated_graph(network, atlas, more_edge_columns)
+    graph = annotated_graph(network, atlas, more_edge_columns, confidence, supported)
     # By hand: networkx calls the list of edges by another name from one version to the next.
     content = {
         "directed": True,
@@ -95,11 +107,14 @@ def annotated_graph(
     network: NetworkLike,
     atlas: Atlas | str | None = None,
     more_edge_columns: pd.DataFrame | None = None,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
 ) -> nx.DiGraph:
     """Graph of a network with all that is known of its nodes and edges, as plain Python values."""
     graph = network_of(network).to_networkx()
     nodes = node_table(network, atlas)
-    edges = with_columns(edge_table(network), more_edge_columns)
+    known = edge_table(network, confidence=confidence, supported=supported)
+    edges = with_columns(known, more_edge_columns)
     for row in nodes.to_dict("records"):
         check_text(row.values())
         graph.nodes[row["region"]].update(_known(row, leave_out=["region"]))

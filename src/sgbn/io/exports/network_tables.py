@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.cohort import UNKNOWN_LOBE
+from sgbn.ensemble import EdgeConfidence, supported_of
 from sgbn.exceptions import InputError, listed
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph import edge_kinds
@@ -20,24 +21,68 @@ ENDS = ["source", "target"]
 PLACE = ["x", "y", "z"]
 
 
-def edge_table(network: NetworkLike) -> pd.DataFrame:
+def edge_table(
+    network: NetworkLike,
+    *,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
+) -> pd.DataFrame:
     """Edges of a network, or of a fitted learner, the strongest first.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+    confidence : EdgeConfidence, optional
+        What half samples say of its edges; by default what the learner knows, as `SGBNEnsemble`
+        does.
+    supported : array-like of bool, shape (m, m), optional
+        Edges whose direction is supported. By default those of `supported_` of the learner, or that
+        the confidence supports: none without half samples.
 
     Returns
     -------
     DataFrame
-        Columns source, target, weight (in the units of the data), weight_std (per standard
-        deviation that the network implies), by the size of which the rows are sorted, and
-        direction: what it rests on, see `sgbn.graph.edge_kinds`. Only a learner knows of prior
-        knowledge, of equal variances and of non-Gaussian residuals.
+        Columns source, target, weight (in the units of the data), low and high (ends of its
+        interval, if the learner has one), weight_std (per standard deviation that the network
+        implies), by the size of which the rows are sorted; supported: whether the direction is, so
+        that the edge is to be drawn as an arrow; with half samples adjacent (the share of their
+        networks that join the two) and this_way (of these, the share with this direction); and
+        graph_direction: what the arrow rests on in this one graph, see `sgbn.graph.edge_kinds`.
+        Only a learner knows of prior knowledge, of equal variances and of non-Gaussian
+        residuals.
     """
     learner, network = network, network_of(network)
+    edges = network.coef != 0
     table = pd.DataFrame.from_records(network.edges())
+    for name in ("low", "high"):
+        if (limits := getattr(learner, f"coef_{name}_", None)) is not None:
+            table[name] = limits[edges]
+    table["weight_std"] = _standardised(network)[edges]
+    confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
+    table["supported"] = support_mask(learner, confidence, supported)[edges]
+    if confidence is not None:
+        adjacent = confidence.adjacency_[edges]
+        table["adjacent"] = adjacent
+        table["this_way"] = np.where(adjacent > 0, confidence.direction_[edges], np.nan)
     kinds = getattr(learner, "edge_kinds_", None)
-    table["weight_std"] = _standardised(network)[network.coef != 0]
-    table["direction"] = edge_kinds(network.coef) if kinds is None else kinds
+    table["graph_direction"] = edge_kinds(network.coef) if kinds is None else kinds
     strongest_first = table["weight_std"].abs().sort_values(ascending=False, kind="stable").index
     return table.loc[strongest_first].reset_index(drop=True)
+
+
+def support_mask(
+    network: NetworkLike, confidence: EdgeConfidence | None, supported: ArrayLike | None
+) -> NDArray[np.bool_]:
+    """Mask of supported edges: what is given, else what the learner or its half samples say."""
+    if supported is None:
+        return supported_of(network, confidence)
+    mask, shape = np.asarray(supported, bool), network_of(network).coef.shape
+    if mask.shape != shape:
+        raise InputError(
+            f"supported has shape {mask.shape}, but the network has {shape[0]} regions. Give one "
+            "value for each pair of regions."
+        )
+    return mask
 
 
 def node_table(network: NetworkLike, atlas: Atlas | str | None = None) -> pd.DataFrame:

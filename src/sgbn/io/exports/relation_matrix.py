@@ -26,8 +26,8 @@ _MEANING = (
     "Row i, column j is the weight of the directed edge from node i to node j: the change of j, in "
     "its standard deviations, for one standard deviation of i, all other parents of j held fixed. "
     "Zero means no edge. Rows and columns are in the order of the node file, and the header names "
-    "the columns. Edges form a directed acyclic graph; the direction of an edge need not be "
-    "decided by the data."
+    "the columns. Edges form a directed acyclic graph; what supports the direction of an "
+    "edge is in the table of edges, and without support it is that of one graph among others."
 )
 _COLUMNS = {
     "index": "Row and column of the matrix, counted from 0.",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
+from sgbn.ensemble import EdgeConfidence
 from sgbn.exceptions import InputError
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet
@@ -22,13 +25,16 @@ def export_network(
     stem: PathName,
     atlas: Atlas | str | None = None,
     more_edge_columns: pd.DataFrame | None = None,
+    *,
+    confidence: EdgeConfidence | None = None,
+    supported: ArrayLike | None = None,
 ) -> list[Path]:
     """Write a network in all formats.
 
     STEM_edges.csv and STEM_nodes.csv for people, STEM.graphml and STEM.json (node-link) for graph
-    programs, STEM.node and STEM.edge for BrainNet Viewer (if any region has coordinates),
-    STEM_relmat and STEM_nodeindices (.tsv and .json) after BIDS. See `write_csv`, `write_graphml`,
-    `write_node_link`, `write_brainnet` and `write_relation_matrix`.
+    programs, STEM.node, STEM.edge and STEM_arrows.edge for BrainNet Viewer (if any region has
+    coordinates), STEM_relmat and STEM_nodeindices (.tsv and .json) after BIDS. See
+    `write_csv`, `write_graphml`, `write_node_link`, `write_brainnet` and `write_relation_matrix`.
 
     Parameters
     ----------
@@ -38,8 +44,11 @@ def export_network(
     atlas : Atlas or str, optional
         Where the regions lie, such as ``cohort.atlas``.
     more_edge_columns : DataFrame, optional
-        With the columns source and target: what else to say of an edge, such as its confidence.
-        It goes to the CSV and the graph files. Rows that are no edges here are left out.
+        With the columns source and target: what else to say of an edge. It goes to the CSV and the
+        graph files. Rows that are no edges here are left out.
+    confidence, supported : optional
+        What half samples say of the edges, and which directions are supported, see `edge_table`.
+        Only these are arrows: nothing is for a learner without half samples, such as `SGBN`.
 
     Returns
     -------
@@ -49,19 +58,19 @@ def export_network(
     if isinstance(atlas, str):
         atlas = load_atlas(atlas)
     nodes = node_table(network, atlas)
-    edges = with_columns(edge_table(network), more_edge_columns)
-    annotated_graph(network, atlas, more_edge_columns)  # refuses names before a file is written
+    known: dict[str, Any] = {"confidence": confidence, "supported": supported}
+    edges = with_columns(edge_table(network, **known), more_edge_columns)
+    known["more_edge_columns"] = more_edge_columns
+    annotated_graph(network, atlas, **known)  # refuses names before a file is written
     _make_folder(beside(stem, "").parent)
     written = [
         write_csv(edges, beside(stem, "_edges.csv")),
         write_csv(nodes, beside(stem, "_nodes.csv")),
-        write_graphml(
-            beside(stem, ".graphml"), network, atlas, more_edge_columns=more_edge_columns
-        ),
-        write_node_link(beside(stem, ".json"), network, atlas, more_edge_columns=more_edge_columns),
+        write_graphml(beside(stem, ".graphml"), network, atlas, **known),
+        write_node_link(beside(stem, ".json"), network, atlas, **known),
     ]
     if atlas is not None and has_place(nodes).any():
-        written += write_brainnet(stem, network, atlas)
+        written += write_brainnet(stem, network, atlas, confidence=confidence, supported=supported)
     return [*written, *write_relation_matrix(stem, network, atlas)]
 
 

@@ -1,0 +1,110 @@
+"""The network of each group by an ensemble, which also says how sure its edges are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.preparation import prepared_cohort
+from sgbn.comparison.settings import Settings
+from sgbn.discriminative.class_networks import default_learner
+from sgbn.ensemble import SGBNEnsemble
+from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.exceptions import warn
+from sgbn.inference.nuisance import nuisance_of
+from sgbn.structure import SGBN
+from sgbn.structure.base import NetworkEstimator
+
+Array = NDArray[np.float64]
+
+MOST_CHAINS = 100  # the default of SGBNEnsemble
+SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
+
+
+def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
+    """Make the learner of the networks: `n_pairs` splits, and chains in proportion.
+
+    Without half samples there are as many chains as an `SGBNEnsemble` has by default.
+    """
+    n_chains = min(MOST_CHAINS, 2 * settings.n_pairs) if settings.n_pairs else MOST_CHAINS
+    return SGBNEnsemble(
+        gamma, n_chains=n_chains, n_pairs=settings.n_pairs, random_state=settings.seed
+    )
+
+
+def searcher_of(learner: NetworkEstimator, labels: NDArray[Any]) -> NetworkEstimator:
+    """Learner of the steps that need hundreds of networks: `SGBN` in place of an ensemble.
+
+    It has the gamma of the ensemble, else one gamma for all groups.
+    """
+    if not isinstance(learner, SGBNEnsemble):
+        return learner
+    return default_learner(labels) if learner.gamma is None else SGBN(learner.gamma)
+
+
+def steps_of(settings: Settings, learner: NetworkEstimator | None = None) -> tuple[str, ...]:
+    """Names of the steps of a comparison by this learner.
+
+    An ensemble, the default, has the confidence of its edges from the step "networks".
+    """
+    one_step = learner is None or isinstance(learner, SGBNEnsemble)
+    return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
+
+
+def learn_ensemble(
+    ensemble: SGBNEnsemble,
+    cohort: Cohort,
+    regions: pd.DataFrame,
+    group: str,
+    *,
+    n_jobs: int | None = None,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> SGBNEnsemble:
+    """Learn the network of one group.
+
+    Effects of its covariates and sites are taken out of each part of its subjects again, sites are
+    balanced between halves, and the visits of a person stay together.
+    """
+    own = np.asarray(cohort.group) == group
+    given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
+    fitted = clone(ensemble).set_params(n_jobs=n_jobs)
+    if own.sum() < FEWEST_ROWS:
+        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
+    fitted.fit(
+        regions[own],
+        nuisance=nuisance_columns(prepared_cohort(cohort, regions), group),
+        strata=None if cohort.site is None else np.asarray(cohort.site)[own],
+        persons=None if cohort.pair is None else np.asarray(cohort.pair)[own],
+        folder=folder,
+        progress=progress,
+    )
+    # results do not depend on it, and a client of a cluster cannot be kept in files
+    return fitted.set_params(**given)
+
+
+def nuisance_columns(cohort: Cohort, group: str) -> Array:
+    """Columns that span the effects of covariates and sites in a group, without its mean.
+
+    None, with a warning, where a half has too few subjects to estimate them: they have been taken
+    out over all subjects before.
+    """
+    own = np.asarray(cohort.group) == group
+    covariates = {name: np.asarray(column)[own] for name, column in cohort.covariates.items()}
+    sites = None if cohort.site is None else np.asarray(cohort.site)[own]
+    columns = nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]
+    n, p = columns.shape
+    if n < SUBJECTS_PER_EFFECT * p:
+        warn(
+            f"group {group!r}: {n} subjects are too few to take {p} effects of covariates and sites"
+            " out of each half. They were taken out over all subjects only; name fewer covariates, "
+            "or join small sites."
+        )
+        return columns[:, :0]
+    return columns

@@ -1,0 +1,70 @@
+"""Which arrows of a comparison are supported, in words: said once, for the terminal and the page.
+
+How well halves agree elsewhere is in benchmarks/results/replication.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sgbn.comparison.result import Comparison
+
+# Share of the edges of one half of the subjects that the other half joins too, on the brain tables
+# of benchmarks/results/replication.md (ABIDE controls and the age groups of IXI).
+USUAL_EDGES = (0.5, 0.6)
+MIN_DIRECTION = 0.9  # of `EdgeConfidence.supported`, for learners without a threshold of their own
+
+
+def support_words(comparison: Comparison) -> str:
+    """Say how many directions are supported, and what this means."""
+    if not comparison.confidence:
+        why = comparison.skipped.get("confidence", "half samples were not asked for.")
+        return f"No direction is supported: {why}"
+    counts = [
+        (group, int(comparison.supported(group).sum()), np.count_nonzero(learner.coef_))
+        for group, learner in comparison.learners.items()
+        if group in comparison.confidence
+    ]
+    parts = [f"{found} of {edges} in {group}" for group, found, edges in counts]
+    parts[0] = parts[0].replace(" in ", " edges in ", 1)
+    share = min_direction(comparison)
+    return (
+        f"The direction of {_listed(parts)} is supported: it is the same in at least "
+        f"{100 * share:.3g} % of the half samples that join the pair."
+    )
+
+
+def agreement_words(comparison: Comparison) -> str:
+    """Say how well complementary halves of these very data agree, beside what is usual."""
+    parts = []
+    for group, confidence in comparison.confidence.items():
+        found = confidence.agreement
+        if math.isnan(found.edges):
+            continue
+        text = f"of the {found.n_edges:.0f} edges of half of {group}, {_percent(found.edges)}"
+        if not math.isnan(found.arrows):
+            text += f" (of its {found.n_arrows:.1f} arrows {_percent(found.arrows)})"
+        parts.append(text)
+    if not parts:
+        return ""
+    low, high = (_percent(share) for share in USUAL_EDGES)
+    return (
+        f"Halves of these data find again, in the other half: {'; '.join(parts)}. Usual for edges "
+        f"are {low} to {high} on brain tables of this kind."
+    )
+
+
+def min_direction(comparison: Comparison) -> float:
+    """Share of the half samples that join a pair from which on its direction is supported."""
+    learner = comparison.learners[comparison.reference]
+    return float(getattr(learner, "min_direction", MIN_DIRECTION))
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

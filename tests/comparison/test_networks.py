@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from sgbn import HSGBN, SGBN, Cohort, DataWarning, SGBNEnsemble
+from sgbn.comparison import Settings, prepare
+from sgbn.comparison.networks import (
+    default_ensemble,
+    learn_ensemble,
+    nuisance_columns,
+    searcher_of,
+    steps_of,
+)
+from sgbn.quality import review
+
+GROUP = np.repeat(["a", "b"], 40)
+SITE = np.tile(["one", "two", "three", "four"], 20)
+
+
+def cohort_of(**more):
+    values = np.random.default_rng(0).standard_normal((80, 4))
+    values[:, 1] += values[:, 0]
+    return Cohort(values, ["p", "q", "r", "s"], range(80), group=GROUP, **more)
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_pairs", "n_chains"),
+    [
+        (Settings(), 50, 100),
+        (Settings.quick(), 17, 34),
+        (Settings(n_pairs=400), 400, 100),
+        (Settings(n_pairs=0), 0, 100),
+    ],
+)
+def test_chains_go_with_the_pairs(settings, n_pairs, n_chains):
+    ensemble = default_ensemble(settings)
+    assert (ensemble.n_pairs, ensemble.n_chains) == (n_pairs, n_chains)
+
+
+def test_the_seed_and_gamma_are_handed_on():
+    ensemble = default_ensemble(Settings(seed=7), 0.5)
+    assert (ensemble.random_state, ensemble.gamma) == (7, 0.5)
+
+
+def test_other_steps_have_an_sgbn_in_place_of_an_ensemble():
+    labels = np.repeat([0, 1], [1000, 10])
+    assert searcher_of(SGBNEnsemble(), labels).gamma == 1.5  # of the largest group
+    assert searcher_of(SGBNEnsemble(0.3), labels).gamma == 0.3
+    given = HSGBN()
+    assert searcher_of(given, labels) is given
+
+
+def test_an_ensemble_has_no_step_of_its_own_for_the_confidence():
+    settings = Settings.networks_only(n_pairs=3)
+    assert steps_of(settings) == steps_of(settings, SGBNEnsemble()) == ("networks",)
+    assert steps_of(settings, SGBN()) == ("networks", "confidence")
+
+
+def test_nuisance_is_covariates_and_sites_of_the_group_without_its_mean():
+    age = np.random.default_rng(1).normal(50, 10, 80)
+    found = nuisance_columns(cohort_of(covariates={"age": age}, site=SITE), "b")
+    assert found.shape == (40, 4)  # age, and three of four sites
+    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-9)
+    own = age[40:] - age[40:].mean()
+    np.testing.assert_allclose(found @ (found.T @ own), own, atol=1e-9)
+    assert nuisance_columns(cohort_of(), "a").shape == (40, 0)
+
+
+def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
+    many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
+    with pytest.warns(DataWarning, match="group 'a': 40 subjects are too few to take 11 effects"):
+        assert nuisance_columns(cohort_of(covariates=many), "a").shape == (40, 0)
+
+
+def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
+    cohort = cohort_of(site=SITE)
+    regions = prepare(review(cohort))
+    ensemble = SGBNEnsemble(n_chains=3, n_pairs=2)
+    found = learn_ensemble(ensemble, cohort, regions, "b", n_jobs=1, folder=tmp_path / "x")
+    own = GROUP == "b"
+    by_hand = SGBNEnsemble(n_chains=3, n_pairs=2).fit(
+        regions[own], nuisance=nuisance_columns(cohort, "b"), strata=SITE[own]
+    )
+    np.testing.assert_array_equal(found.arrow_, by_hand.arrow_)
+    np.testing.assert_array_equal(found.coef_, by_hand.coef_)
+    assert any((tmp_path / "x").iterdir())
+    assert found.n_jobs is None
+
+
+def test_a_small_group_has_a_network_without_confidence(recwarn):
+    cohort = cohort_of().subset(rows=np.r_[0:18, 40:80])
+    regions = prepare(review(cohort))
+    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, regions, "a")
+    assert found.confidence_ is None
+    assert found.n_pairs == 2
+    assert not any("confidence_" in str(one.message) for one in recwarn)

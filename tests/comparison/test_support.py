@@ -1,0 +1,62 @@
+from types import SimpleNamespace
+
+import numpy as np
+
+from sgbn.comparison.support import agreement_words, min_direction, support_words
+from sgbn.ensemble import Agreement
+
+NAN = float("nan")
+
+
+def comparison_of(supported, agreements=(), skipped=None, **learner):
+    """Comparison that has a count of supported edges, of 3, and an agreement, for each group."""
+    coef = np.triu(np.ones((3, 3)), 1)
+    groups = list(supported)
+    masks = {group: np.arange(9).reshape(3, 3) < supported[group] for group in groups}
+    return SimpleNamespace(
+        learners={group: SimpleNamespace(coef_=coef, **learner) for group in groups},
+        confidence={
+            group: SimpleNamespace(agreement=one)
+            for group, one in zip(groups, agreements, strict=False)
+        },
+        supported=masks.__getitem__,
+        reference=groups[0],
+        skipped=skipped or {},
+    )
+
+
+SOME = Agreement(20.0, 0.5, 2.5, 0.8)
+
+
+def test_each_group_has_its_count():
+    said = support_words(comparison_of({"a": 2, "b": 0, "c": 1}, [SOME] * 3))
+    assert said.startswith("The direction of 2 of 3 edges in a, 0 of 3 in b and 1 of 3 in c is sup")
+    assert "at least 90 % of the half samples that join the pair" in said
+
+
+def test_the_threshold_is_that_of_the_ensemble():
+    found = comparison_of({"a": 1}, [SOME], min_direction=0.975)
+    assert min_direction(found) == 0.975
+    assert "at least 97.5 %" in support_words(found)
+
+
+def test_a_group_without_half_samples_is_not_counted():
+    said = support_words(comparison_of({"a": 1, "b": 0}, [SOME]))
+    assert "in a is supported" in said
+    assert " b" not in said.split(":")[0]
+
+
+def test_without_half_samples_the_reason_is_said():
+    assert "not asked for" in support_words(comparison_of({"a": 0}))
+    assert "too few" in support_words(comparison_of({"a": 0}, skipped={"confidence": "too few."}))
+    assert agreement_words(comparison_of({"a": 0})) == ""
+
+
+def test_agreement_leaves_out_what_there_is_none_of():
+    none = Agreement(0.0, NAN, 0.0, NAN)
+    no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
+    said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
+    assert "of the 20 edges of half of a, 50 % (of its 2.5 arrows 80 %)" in said
+    assert "half of b" not in said
+    assert "of the 4 edges of half of c, 25 %." in said
+    assert agreement_words(comparison_of({"b": 0}, [none])) == ""
