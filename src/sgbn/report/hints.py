@@ -24,10 +24,18 @@ HINTS = {
     ),
     "q": "Share of false findings to expect among this edge and all that are surer",
     "error": "Of the family-wise p, from the number of permutations",
-    "direction": (
-        "“compelled”: the data decide the arrow, if the edges around it are right; “reversible”: "
-        "it could as well point the other way; “prior knowledge”: it was given; "
-        "“non-Gaussian”: the shape of residuals decides it, if relations are straight"
+    "supported": (
+        "Whether the direction is the same in nearly all half samples that join the two. Only such "
+        "an edge is drawn as an arrow; of the others, from and to are those of one graph"
+    ),
+    "graph_direction": (
+        "A property of this one graph, and no verdict. “compelled”: all graphs that fit exactly as "
+        "well have the arrow; “reversible”: some have it the other way; “prior knowledge”: it was "
+        "given; “non-Gaussian”: the shape of residuals speaks for it, if relations are straight"
+    ),
+    "low": (
+        "Ends of a 95 % interval of the weight by the spread over half samples, as if the graph "
+        "had been known beforehand"
     ),
     "strength": "By how much the statistics of the set exceed the threshold, added up",
     "weight": "In the units of the data",
@@ -37,7 +45,6 @@ HINTS = {
         "being true"
     ),
     "this_way": "Of the half samples that join the two, the share with this direction",
-    "sign": "Of the half samples that join the two, the share with this sign of the weight",
     "beside_factors": (
         "Whether the weight, refitted with the leading hidden factors beside the parents, keeps "
         "its sign and an interval (99 %) that does not reach 0. One that goes may be the shadow of "
@@ -64,8 +71,12 @@ HINTS = {
 
 # Columns whose meaning is another in each table
 DIRECTION_OF_TESTED = (
-    f"{HINTS['direction']}. It is that of the graph that was tested, with the order of all "
+    f"{HINTS['graph_direction']}. The graph is the one that was tested, with the order of all "
     "subjects together and the parents of all groups, and can differ from the groups' networks"
+)
+SUPPORTED_IN_A_GROUP = (
+    "Whether the network of one of the groups has this edge with a direction that is the same in "
+    "nearly all half samples that join the two. Only such an edge is drawn as an arrow"
 )
 CHANGE = "Weight in the last group less that in the reference, in the units of the data"
 CHANGE_FROM_REFERENCE = (
@@ -84,4 +95,9 @@ CHANGE_BY_REFINEMENT = "Weight after the refinement less that before"
 CHANGE_OF_SET = (
     "“stronger” if all weights of the set are larger in the last group than in the reference, "
     "whatever their sign, “weaker” if all are smaller, else “mixed”; of more than two groups “any”"
+)
+EDGES_AGAIN = "Share of the edges of one half of the subjects that the other half joins too"
+ARROWS_AGAIN = (
+    "Share of the arrows of one half (edges of one direction in at least nine tenths of its "
+    "networks that join the two) that the other half joins with the same direction"
 )
