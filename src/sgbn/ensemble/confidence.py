@@ -188,7 +188,8 @@ def supported_of(
     found = getattr(network, "supported_", None)
     if found is not None:
         return np.asarray(found, bool)
-    coef = getattr(network, "network_", network).coef
+    own: Any = getattr(network, "network_", network)
+    coef = own.coef
     return np.zeros(coef.shape, bool) if confidence is None else confidence.supported(coef)
 
 
