@@ -44,7 +44,7 @@ def pair_records(confidence, truth):
     edges = confidence.edges()
     i, j = (np.array([place[name] for name in edges[end]]) for end in ("source", "target"))
     true = truth.coef != 0
-    return np.column_stack([edges.adjacent, edges.direction, skeleton(true)[i, j], true[i, j]])
+    return np.column_stack([edges.adjacency, edges.direction, skeleton(true)[i, j], true[i, j]])
 
 
 def reliability(records, column, value):
@@ -71,8 +71,8 @@ def quality(n, learner, n_networks, n_jobs):
         agreed = compare_graphs(truth.coef, confidence.consensus())
         found.append(
             [
-                confidence.adjacent[true].sum() / 2,
-                confidence.adjacent[~true].sum() / 2,
+                confidence.adjacency_[true].sum() / 2,
+                confidence.adjacency_[~true].sum() / 2,
                 true.sum() / 2,
                 single.errors,
                 single.shd_cpdag,
@@ -102,7 +102,7 @@ def bound_check(n, n_jobs):
         for _ in range(BOUND_SAMPLES):
             confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS, n_jobs=n_jobs)
             for threshold in THRESHOLDS:
-                chosen = confidence.adjacent >= threshold - 1e-9
+                chosen = confidence.adjacency_ >= threshold - 1e-9
                 counts[threshold].append(
                     ((chosen & low).sum(), confidence.bound(threshold), (chosen & pairs).sum())
                 )

@@ -52,7 +52,8 @@ print(learner.network_)
 # Read the edges
 # --------------
 # ``weight_std`` is the change of the target, in its standard deviations, for one of the source's.
-# ``direction`` says what the arrow rests on. A "reversible" arrow fits as well the other way.
+# ``graph_direction`` is a property of this one graph. A "reversible" arrow fits as well the other
+# way. `SGBNEnsemble` says which directions half samples support.
 
 edges = sgbn.edge_table(learner)
 print(edges.head(8).to_string(index=False))
@@ -60,7 +61,7 @@ print(edges.head(8).to_string(index=False))
 # %%
 # Draw
 # ----
-# Solid lines are compelled directions, dashed ones are reversible. Red is positive.
+# Edges whose direction half samples support are arrows, the others are lines. Red is positive.
 
 reversible = learner.cpdag_ & learner.cpdag_.T
 fig, ax = plt.subplots(figsize=(7, 7), layout="constrained")

@@ -33,7 +33,7 @@ print(f"{learner.network_}; wrong arrows: {found.false} learned, {found.missing}
 # way round. The learner must draw it one way, but nothing in the data says which.
 
 edges = sgbn.edge_table(learner)
-print(edges["direction"].value_counts().to_string())
+print(edges["graph_direction"].value_counts().to_string())
 
 # %%
 # The equivalence class has an arrow where the direction is compelled, and a line without a head
@@ -51,11 +51,11 @@ print(f"{arrows.sum()} arrows and {lines.sum() // 2} lines")
 
 halves = edge_confidence(X, n_pairs=25)
 table = pd.DataFrame(halves.edges(least=0.0))
-kind = {frozenset(edge[:2]): edge[2] for edge in edges[["source", "target", "direction"]].values}
+kind = {frozenset(edge[:2]): edge[2] for edge in edges[["source", "target", "graph_direction"]].values}
 pairs = zip(table.source, table.target, strict=True)
 table["kind"] = [kind.get(frozenset(pair)) for pair in pairs]
 shown = table.dropna(subset=["kind"])
-print(shown[["source", "target", "adjacent", "direction", "kind"]].head(6).round(2).to_string())
+print(shown[["source", "target", "adjacency", "direction", "kind"]].head(6).round(2).to_string())
 
 # %%
 # Most joined pairs come back. Their directions do so less often, above all the reversible ones,
@@ -65,7 +65,7 @@ fig, ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
 styles = {"compelled": ("#0072B2", "o"), "reversible": ("#D55E00", "s")}
 for name, (colour, marker) in styles.items():
     part = shown[shown.kind == name]
-    ax.scatter(part.adjacent, part.direction, c=colour, marker=marker, label=name, alpha=0.8)
+    ax.scatter(part.adjacency, part.direction, c=colour, marker=marker, label=name, alpha=0.8)
 ax.axhline(0.5, color="0.6", lw=1, ls=":")
 ax.set(
     xlabel="share of halves that join the pair",
@@ -75,6 +75,6 @@ ax.set(
     ylim=(0.45, 1.03),
 )
 ax.legend(title="direction of the learned edge", loc="center left")
-sure = int(((shown.adjacent == 1) & (shown.direction == 1)).sum())
+sure = int(((shown.adjacency > 0.99) & (shown.direction > 0.95)).sum())
 ax.annotate(f"{sure} edges", (1, 1), (0.9, 0.95), arrowprops={"arrowstyle": "-", "color": "0.5"})
 plt.show()

@@ -79,7 +79,7 @@ for row in ranking[:5]:
 
 edges = sgbn.edge_table(learner)
 at = edges[(edges["source"] == region) | (edges["target"] == region)]
-print(at[["source", "target", "direction"]].to_string(index=False))
+print(at[["source", "target", "graph_direction"]].to_string(index=False))
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 top = ranking[:10][::-1]

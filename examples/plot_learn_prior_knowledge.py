@@ -35,7 +35,7 @@ for name, learner in (("no knowledge", free), ("age first", tiered)):
     edges = sgbn.edge_table(learner)
     into_age = int((edges["target"] == "age").sum())
     print(f"{name}: {len(edges)} edges, {into_age} into age")
-    print("   ", edges["direction"].value_counts().to_dict())
+    print("   ", edges["graph_direction"].value_counts().to_dict())
 
 # %%
 # Single edges
@@ -52,7 +52,7 @@ told = sgbn.SGBN(
 ).fit(table)
 edges = sgbn.edge_table(told)
 print("forbidden:", " -> ".join(pair))
-print(edges[edges["direction"] == "prior knowledge"][["source", "target"]].to_string(index=False))
+print(edges[edges["graph_direction"] == "prior knowledge"][["source", "target"]].to_string(index=False))
 
 # %%
 # Knowledge has a price, and the criterion shows it: lower is better. A score that rises much says
