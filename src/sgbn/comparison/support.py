@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from sgbn.comparison.result import Comparison
+from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
 # Share of the edges of one half of the subjects that the other half joins too, on the brain tables
 # of benchmarks/results/replication.md (ABIDE controls and the age groups of IXI).
 USUAL_EDGES = (0.5, 0.6)
-MIN_ADJACENCY, MIN_DIRECTION = 0.5, 0.9  # for learners without thresholds of their own
 
 
 def support_words(comparison: Comparison) -> str:
