@@ -81,7 +81,12 @@ def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     out = tmp_path / "or"
     assert main([*command, "--learner", "ORSGBN", "--alpha", "0.2", "--out", str(out)]) == 0
     assert "ORSGBN(alpha=0.2)" in (out / "about.json").read_text()
+    out = tmp_path / "one"
+    assert main([*command, "--learner", "SGBN", "--out", str(out)]) == 0
+    assert "SGBN(gamma=1.0" in (out / "about.json").read_text()
     capsys.readouterr()
+    assert main([*command, "--learner", "GS", "--gamma", "1", "--out", str(out)]) == 1
+    assert "--gamma is for the ensemble and SGBN" in capsys.readouterr().err
     assert main([*command, "--learner", "GS", "--alpha", "0.2", "--out", str(out)]) == 1
     assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
 
@@ -93,7 +98,7 @@ def test_other_settings_in_the_same_folder_are_refused_and_change_nothing(table,
     before = {path: path.read_bytes() for path in out.glob("*.*")}
     capsys.readouterr()
     assert main([*command, "--group", "dx", "--gamma", "3"]) == 1
-    assert "learner: SGBN(gamma=1.0) there" in capsys.readouterr().err
+    assert "learner: SGBNEnsemble(n_pairs=0) there" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in out.glob("*.*")} == before
     assert main([*command, "--group", "dx"]) == 0
 

@@ -18,13 +18,15 @@ from sgbn.comparison import compare as compare_fully
 from sgbn.runs import ClusterWarning
 
 NETWORKS = Settings.networks_only()
+FEW_CHAINS = SGBNEnsemble(n_chains=4, n_pairs=0)
 FEW = Settings(
     n_permutations=19, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
 )
 
 
 def compare(cohort, **options):
-    return compare_fully(cohort, NETWORKS, **options)
+    """Networks alone, of few chains."""
+    return compare_fully(cohort, NETWORKS, **{"learner": FEW_CHAINS} | options)
 
 
 @pytest.fixture(scope="module")

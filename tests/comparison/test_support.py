@@ -56,7 +56,9 @@ def test_agreement_leaves_out_what_there_is_none_of():
     none = Agreement(0.0, NAN, 0.0, NAN)
     no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
-    assert "of the 20 edges of half of a, 50 % (of its 2.5 arrows 80 %)" in said
+    assert (
+        "the other half has 50 % of the 20 edges of half of a, and 80 % of its 2 arrows; " in said
+    )
     assert "half of b" not in said
-    assert "of the 4 edges of half of c, 25 %." in said
+    assert "25 % of the 4 edges of half of c. " in said
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""

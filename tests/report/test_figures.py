@@ -1,21 +1,25 @@
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
+from sgbn.comparison import tables
 from sgbn.exceptions import InputError
 from sgbn.report.figures import (
     Pictures,
+    _changes,
+    _supported_names,
     figures,
     hippocampi,
     layout_of,
     picture,
     plans,
     rounded,
-    undecided,
 )
 
 
@@ -66,12 +70,47 @@ def test_a_picture_is_drawn_once(compared):
     assert "no such" not in pictures
 
 
-def test_undecided_arrows_are_the_reversible_ones(compared):
-    learner = compared.learners["control"]
-    marks = undecided(learner)
-    kinds = dict(zip(map(tuple, np.argwhere(learner.coef_)), learner.edge_kinds_, strict=True))
-    assert all(marks[place] == (kind == "reversible") for place, kind in kinds.items())
-    assert marks.sum() == list(kinds.values()).count("reversible")
+def heads(figure, ax):
+    """Edges of one of the axes of a figure that are drawn as arrows."""
+    drawn = [one for one in figure.axes[ax].patches if isinstance(one, FancyArrowPatch)]
+    return sum(isinstance(one.get_arrowstyle(), ArrowStyle.CurveFilledB) for one in drawn), len(
+        drawn
+    )
+
+
+def test_only_supported_edges_are_arrows(compared):
+    for group in compared.groups:
+        mask = compared.supported(group)
+        figure = plans(compared)[f"network_{group}_circle"]()
+        edges = np.count_nonzero(compared.learners[group].coef_)
+        assert heads(figure, 0) == (mask.sum(), edges)
+
+
+def test_a_difference_is_an_arrow_where_a_group_supports_it(compared):
+    sure = replace(compared, learners=supporting(compared, True))
+    none = replace(compared, learners=supporting(compared, False))
+    arrows = _changes(sure)[2]
+    wanted = np.any([one.coef_ != 0 for one in compared.learners.values()], axis=0)
+    tested = {(row.source, row.target) for row in tables.differences(compared).itertuples()}
+    places = compared.cohort.regions
+    for i, j in np.ndindex(arrows.shape):
+        assert arrows[i, j] == (wanted[i, j] and (places[i], places[j]) in tested)
+    assert arrows.any()
+    assert not _changes(none)[2].any()
+
+
+def supporting(comparison, every):
+    """Learners all, or none, of whose edges are supported."""
+    return {
+        group: SimpleNamespace(coef_=one.coef_, supported_=(one.coef_ != 0) & every)
+        for group, one in comparison.learners.items()
+    }
+
+
+def test_moved_edges_are_named_by_an_arrow_where_it_is_supported(compared):
+    names = _supported_names(replace(compared, learners=supporting(compared, True)))
+    assert len(names) == sum(np.count_nonzero(one.coef_) for one in compared.learners.values())
+    assert {group for group, *_ in names} == set(compared.groups)
 
 
 def test_rounding_touches_paths_only_and_by_less_than_a_tenth():

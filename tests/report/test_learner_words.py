@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sgbn.ensemble import SGBNEnsemble
 from sgbn.report.learner_words import SOURCES, joined, learned_by, weights_are
 from sgbn.report.references import REFERENCES
 from sgbn.structure import HSGBN, ORSGBN, SGBN
@@ -31,6 +32,12 @@ def test_every_source_is_a_reference():
 @pytest.mark.parametrize(
     ("learner", "said"),
     [
+        (
+            SGBNEnsemble(0.5, n_chains=2, n_pairs=0),
+            "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
+            "regions [friedman2003] by 2 chains",
+        ),
+        (SGBNEnsemble(0.5, n_chains=2, n_pairs=0), "to the power of -0.5, with m regions"),
         (GS(0.01), "by GS [margaritis1999] with tests at level 0.01"),
         (IAMB(), "by IAMB [tsamardinos2003] with tests at level 0.05"),
         (InterIAMB(), "by InterIAMB [tsamardinos2003] with tests at level 0.05"),

@@ -83,7 +83,8 @@ def test_another_learner_is_named(three_groups):
         group: ORSGBN().fit(three_groups.regions[three_groups.cohort.group == group])
         for group in three_groups.groups
     }
-    text = describe_methods(replace(three_groups, learners=learners)).text
+    found = replace(three_groups, learners=learners, searcher=ORSGBN())
+    text = describe_methods(found).text
     assert "learned by ORSGBN" in text
     assert "with the penalty alpha = 0.1" in text
     assert "Weights are lasso coefficients" in text
@@ -92,10 +93,14 @@ def test_another_learner_is_named(three_groups):
 
 
 def test_each_step_names_the_learner_that_it_has(compared):
-    gamma = next(iter(compared.learners.values())).gamma_
+    gamma = compared.searcher.gamma
     text = describe_methods(compared).text
     assert "Weights are least-squares coefficients" in text
-    assert "without the random kicks of the search (n_kicks = 0)" in text
+    assert "learned by SGBNEnsemble" in text
+    assert "8 chains" in text
+    assert "a posterior of each of 8 half samples" in text
+    assert "networks learned by SGBN were refined" in text
+    assert "n_kicks" not in text
     assert f"with gamma = {gamma:.3g} learned from the pooled residuals" in text
     assert "one SGBN a group, with settings found inside the training part" in text
 
@@ -105,8 +110,20 @@ def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):
         group: SGBN().fit(compared.regions[compared.cohort.group == group])
         for group in compared.groups
     }
-    text = describe_methods(replace(compared, learners=learners)).text
+    text = describe_methods(replace(compared, learners=learners, searcher=SGBN())).text
+    assert "without the random kicks of the search (n_kicks = 0)" in text
     assert f"with gamma = {default_gamma(120):.3g} learned from the pooled residuals" in text
+
+
+def test_what_supported_means_is_said_and_compelled_is_not(compared):
+    text = describe_methods(compared).text
+    assert "called supported if at least 50 % of these networks join its two regions" in text
+    assert "at least 90 % of those that do have this direction" in text
+    assert "taken out of each half by itself. Sites were balanced" in text
+    assert not any(word in text for word in ("compelled", "decide", "reversible"))
+    stricter = compared.learners[compared.reference].__class__(min_direction=0.95)
+    learners = dict.fromkeys(compared.groups, stricter)
+    assert "at least 95 %" in describe_methods(replace(compared, learners=learners)).text
 
 
 def test_one_site_is_no_site(compared):

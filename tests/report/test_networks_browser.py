@@ -164,15 +164,22 @@ def test_matrix_is_ordered_by_lobe_from_row_to_column(page, data):
     assert sorted(page.evaluate(CELLS)) == wanted
 
 
-def test_dashed_lines_are_the_reversible_edges(page, data):
+def test_arrows_are_the_supported_edges_and_alone_have_heads(page, data):
     lines = page.evaluate(
-        "document.getElementById('network-brain').data.filter((one) => /edges/.test(one.meta))"
+        "document.getElementById('network-brain').data"
+        ".filter((one) => ['arrows', 'lines'].includes(one.meta))"
         ".map((one) => [one.meta, [...new Set(one.hovertext)]])"
     )
-    for solid, meta in ((True, "solid edges"), (False, "dashed edges")):
-        drawn = sum(len(texts) for kind, texts in lines if kind == meta)
-        kinds = [data["kinds"][k]["solid"] for k in data["networks"][0]["kind"]]
-        assert drawn == kinds.count(solid)
+    kinds = [data["kinds"][k]["arrow"] for k in data["networks"][0]["kind"]]
+    for arrow, meta in ((True, "arrows"), (False, "lines")):
+        texts = [text for kind, texts in lines if kind == meta for text in texts]
+        assert len(texts) == kinds.count(arrow)
+        assert all(("\u2192" in text.split("<br>")[0]) == arrow for text in texts)
+    heads = page.evaluate(
+        "document.getElementById('network-brain').data.filter((one) => one.meta === 'heads')"
+        ".map((one) => one.text.length).reduce((a, b) => a + b, 0)"
+    )
+    assert heads == kinds.count(True)
 
 
 def test_least_weight(page, data):

@@ -48,7 +48,16 @@ def test_the_table_of_differences_has_all_that_is_asked_for(compared):
     table = sections.differences_section(compared)["table"]
     sources = {field.source for field in table.fields}
     assert sources >= {"source", "target", "source_lobe", "target_lobe", "difference", "statistic"}
-    assert sources >= {"p", "p_fwer", "q", "error", "direction", "true_change", "difference_std"}
+    assert sources >= {
+        "p",
+        "p_fwer",
+        "q",
+        "error",
+        "graph_direction",
+        "supported",
+        "true_change",
+        "difference_std",
+    }
     for group in compared.groups:
         assert sources >= {
             f"weight_{group}",
@@ -113,12 +122,22 @@ def test_subjects_without_a_step_still_have_a_table(compared, gone):
     assert len(table.rows) == len(compared.cohort)
 
 
-def test_arrows_of_the_networks_add_up(compared):
+def test_networks_say_what_is_supported_and_what_halves_find_again(compared):
     table = sections.networks_table(compared)
-    for edges, decided, other in zip(
-        *(column(table, name) for name in ("edges", "decided", "undecided")), strict=True
-    ):
-        assert int(edges.text) == int(decided.text) + int(other.text)
+    names = ("edges", "supported", "halves", "edges_again")
+    rows = zip(*(column(table, name) for name in names), strict=True)
+    for group, (edges, supported, halves, again) in zip(compared.groups, rows, strict=True):
+        assert int(edges.text) == np.count_nonzero(compared.learners[group].coef_)
+        assert int(supported.text) == compared.supported(group).sum()
+        assert int(halves.text) == compared.confidence[group].n_halves
+        assert float(again.exact) == pytest.approx(compared.confidence[group].agreement.edges)
+
+
+def test_what_no_learner_has_is_no_column(compared):
+    titles = [field.source for field in sections.networks_table(compared).fields]
+    assert "gamma" not in titles
+    bare = sections.networks_table(replace(compared, confidence={}))
+    assert "edges_again" not in [field.source for field in bare.fields]
 
 
 def test_skipped_steps_have_their_words():
@@ -133,12 +152,9 @@ def test_skipped_steps_have_their_words():
     ]
 
 
-def test_arrows_that_only_an_order_gives_are_undecided(compared):
-    kinds = np.array(["compelled", "order only", "reversible", "prior knowledge"])
-    learners = {group: SimpleNamespace(edge_kinds_=kinds) for group in compared.groups}
-    table = sections.networks_table(replace(compared, learners=learners))
-    assert [cell.text for cell in column(table, "decided")] == ["2", "2"]
-    assert [cell.text for cell in column(table, "undecided")] == ["2", "2"]
+def test_support_is_a_word_in_the_tables(compared):
+    for table in (sections.edges_table(compared), sections.differences_section(compared)["table"]):
+        assert {cell.text for cell in column(table, "supported")} <= {"yes", "no"}
 
 
 @pytest.mark.parametrize(

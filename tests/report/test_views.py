@@ -61,8 +61,8 @@ def test_networks_have_the_edges_of_each_group(comparison):
         assert names[network["target"]].tolist() == own["target"].tolist()
         np.testing.assert_allclose(network["weight"], own["weight_std"], atol=1e-4)
         np.testing.assert_allclose(network["adjacent"], own["adjacent"], atol=1e-4)
-        kinds = [found["kinds"][k]["name"] for k in network["kind"]]
-        assert kinds == own["direction"].tolist()
+        kinds = [found["kinds"][k]["arrow"] for k in network["kind"]]
+        assert kinds == own["supported"].tolist()
 
 
 def test_a_share_of_nothing_is_none(comparison):
@@ -127,11 +127,15 @@ def test_mesh_has_both_sides(comparison):
     assert sides[0]["x"] == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_kinds_that_something_decides_are_solid(comparison):
-    solid = {kind["name"]: kind["solid"] for kind in views.payload(comparison)["kinds"]}
-    assert set(solid) <= set(views.KINDS)
-    assert solid["compelled"]
-    assert not solid.get("reversible", False)
+def test_only_supported_edges_are_arrows(comparison, monkeypatch):
+    arrow = {kind["name"]: kind["arrow"] for kind in views.payload(comparison)["kinds"]}
+    assert arrow == {"supported": True, "not supported": False}
+    for sure in (True, False):
+        table = tables.edges(comparison).assign(supported=sure)
+        monkeypatch.setattr(views.tables, "edges", lambda _, table=table: table)
+        found = views.payload(comparison)
+        codes = {code for network in found["networks"] for code in network["kind"]}
+        assert [found["kinds"][code]["arrow"] for code in codes] == [sure]
 
 
 def test_lobes_do_not_look_the_same():
@@ -158,11 +162,3 @@ def test_changes_per_sd_are_those_of_the_last_group_in_the_table(comparison, thr
         changes = views.changes_per_sd(one, table)
         assert tuple(changes) == one.groups[1:]
         np.testing.assert_allclose(changes[one.groups[-1]], table["difference_std"], atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", views.UNDECIDED)
-def test_what_nothing_decides_is_dashed(comparison, monkeypatch, kind):
-    table = tables.edges(comparison).assign(direction=kind)
-    monkeypatch.setattr(views.tables, "edges", lambda _: table)
-    solid = {one["name"]: one["solid"] for one in views.payload(comparison)["kinds"]}
-    assert solid[kind] is False

@@ -83,10 +83,11 @@ def test_graphs_have_the_confidence_of_their_edges(written):
     for path in (folder / "networks").glob("*.graphml"):
         for *_, about in nx.read_graphml(path).edges(data=True):
             assert 0 <= about["adjacent"] <= 1
+            assert about["supported"] in (True, False)
             seen += 1
     assert seen
     edges = pd.concat(pd.read_csv(path) for path in (folder / "networks").glob("*_edges.csv"))
-    assert {"adjacent", "this_way", "sign"} <= set(edges)
+    assert {"adjacent", "this_way", "supported", "low", "high", "graph_direction"} <= set(edges)
 
 
 @pytest.mark.parametrize("where", ["region", "group"])

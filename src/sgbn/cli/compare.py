@@ -104,8 +104,8 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         "--gamma",
         type=number_from(0),
         help="sparsity of the ensemble and of SGBN, 0 or more, the same for all groups; smaller "
-        "gives more edges (1 up to 100 subjects, half the decimal logarithm of their number "
-        "beyond)",
+        "gives more edges (ensemble: 0.75; SGBN: 1 up to 100 subjects in the largest group, half "
+        "the decimal logarithm of their number beyond)",
     )
     what.add_argument(
         "--alpha", type=number_from(0), help="penalty of ORSGBN and HSGBN, above 0 (0.1)"

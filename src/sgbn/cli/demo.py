@@ -37,7 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--gamma",
         type=number_from(0),
-        help="sparsity, 0 or more; smaller gives more edges (1.15 for 200 subjects)",
+        help="sparsity, 0 or more; smaller gives more edges (0.75)",
     )
     add_worker_options(parser)
     parser.set_defaults(run=run, after_interrupt="Start it again to go on.")

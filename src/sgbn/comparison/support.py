@@ -14,7 +14,7 @@ from sgbn.comparison.result import Comparison
 # Share of the edges of one half of the subjects that the other half joins too, on the brain tables
 # of benchmarks/results/replication.md (ABIDE controls and the age groups of IXI).
 USUAL_EDGES = (0.5, 0.6)
-MIN_DIRECTION = 0.9  # of `EdgeConfidence.supported`, for learners without a threshold of their own
+MIN_ADJACENCY, MIN_DIRECTION = 0.5, 0.9  # for learners without thresholds of their own
 
 
 def support_words(comparison: Comparison) -> str:
@@ -43,16 +43,16 @@ def agreement_words(comparison: Comparison) -> str:
         found = confidence.agreement
         if math.isnan(found.edges):
             continue
-        text = f"of the {found.n_edges:.0f} edges of half of {group}, {_percent(found.edges)}"
+        text = f"{_percent(found.edges)} of the {found.n_edges:.0f} edges of half of {group}"
         if not math.isnan(found.arrows):
-            text += f" (of its {found.n_arrows:.1f} arrows {_percent(found.arrows)})"
+            text += f", and {_percent(found.arrows)} of its {found.n_arrows:.0f} arrows"
         parts.append(text)
     if not parts:
         return ""
     low, high = (_percent(share) for share in USUAL_EDGES)
     return (
-        f"Halves of these data find again, in the other half: {'; '.join(parts)}. Usual for edges "
-        f"are {low} to {high} on brain tables of this kind."
+        f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}. "
+        f"Of edges, {low} to {high} are usual on brain tables."
     )
 
 

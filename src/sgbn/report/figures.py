@@ -21,7 +21,6 @@ from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names, short_names
 from sgbn.report.views import changes_per_sd
 from sgbn.runs import parallel
-from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.viz.style import missing_glyphs_allowed
 
 Array = NDArray[np.float64]
@@ -187,14 +186,6 @@ def layout_of(comparison: Comparison) -> Layout:
     )
 
 
-def undecided(learner: NetworkEstimator) -> Marks:
-    """Edges whose arrow could as well point the other way."""
-    marks = np.zeros(learner.coef_.shape, bool)
-    sources, targets = np.nonzero(learner.coef_)
-    marks[sources, targets] = np.isin(np.asarray(learner.edge_kinds_, dtype=str), UNDECIDED)
-    return marks
-
-
 def hippocampi(names: Sequence[str]) -> list[str]:
     """Regions that are hippocampi, by their names."""
     return [name for name in names if HIPPOCAMPUS.search(name)]
@@ -209,20 +200,21 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterat
     limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
+        arrows = comparison.supported(group)
         more = {"limit": limit, "title": f"Network of {group}"}
         named = more | {"title": f"{more['title']}{said}", "highlight": chosen}
         yield f"{stem}_matrix", partial(_matrix, weights, layout, PER_SD, **named)
         if layout.located:
-            yield f"{stem}_brain", partial(_brain, weights, layout, undecided(learner), **more)
+            yield f"{stem}_brain", partial(_brain, weights, layout, arrows, **more)
         if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
-            yield f"{stem}_circle", partial(_circle, weights, layout, undecided(learner), **more)
+            yield f"{stem}_circle", partial(_circle, weights, layout, arrows, **more)
 
 
 def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
     if comparison.differences is None:
         return
     layout, level = layout_of(comparison), comparison.settings.level
-    all_changes, significant, open_ways = _changes(comparison)
+    all_changes, significant, arrows = _changes(comparison)
     chosen = _ends_of_significant(comparison) if highlight is None else list(highlight)
     q = f"q ≤ {level:g}"
     if len(comparison.groups) > 2:
@@ -236,7 +228,7 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Ite
         if layout.located:
             shown = np.where(significant, changes, 0.0) if any_found else changes
             named = f"{title}, {q if any_found else 'none significant'}"
-            yield f"{stem}_brain", partial(_brain, shown, layout, open_ways, title=named)
+            yield f"{stem}_brain", partial(_brain, shown, layout, arrows, title=named)
     yield "permutations", partial(_permutations, comparison)
 
 
@@ -263,7 +255,7 @@ def _permutations(comparison: Comparison) -> Figure:
 
 
 def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
-    """Find changes a group per standard deviation, the significant, those of undecided arrows."""
+    """Find changes per standard deviation in each group, the significant, and the arrows."""
     table = tables.differences(comparison)
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
@@ -272,10 +264,10 @@ def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
     for group, own in changes_per_sd(comparison, table).items():
         changes[group] = np.zeros(shape)
         changes[group][where] = own
-    significant, open_ways = np.zeros(shape, bool), np.zeros(shape, bool)
+    significant, arrows = np.zeros(shape, bool), np.zeros(shape, bool)
     significant[where] = table["q"] <= comparison.settings.level
-    open_ways[where] = table["direction"].isin(UNDECIDED)
-    return changes, significant, open_ways
+    arrows[where] = table["supported"]
+    return changes, significant, arrows
 
 
 def _accuracy(comparison: Comparison) -> Iterator[Plan]:
@@ -307,8 +299,23 @@ def _refinements(comparison: Comparison) -> Iterator[Plan]:
 
 def _moves(comparison: Comparison, count: int) -> Figure:
     figure = _figure(6.6, 1.6 + 0.17 * count)
-    viz.plot_changes(figure.add_subplot(), comparison.refinements, top=CHANGES)
+    viz.plot_changes(
+        figure.add_subplot(),
+        comparison.refinements,
+        top=CHANGES,
+        supported=_supported_names(comparison),
+    )
     return figure
+
+
+def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
+    """Group, source and target of each edge whose direction is supported."""
+    regions = comparison.cohort.regions
+    return {
+        (group, regions[i], regions[j])
+        for group in comparison.groups
+        for i, j in np.argwhere(comparison.supported(group)).tolist()
+    }
 
 
 def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Figure:
@@ -320,13 +327,13 @@ def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Figure:
     return figure
 
 
-def _brain(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Figure:
+def _brain(weights: Array, layout: Layout, arrows: Marks, **more: Any) -> Figure:
     figure = Figure(figsize=(10.0, 5.0))
     viz.plot_glass_brain(
         figure,
         weights,
         layout.coordinates,
-        reversible=open_ways,
+        supported=arrows,
         names=layout.short_names,
         strongest=EDGES_IN_BRAIN,
         **more,
@@ -334,14 +341,14 @@ def _brain(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Fig
     return figure
 
 
-def _circle(weights: Array, layout: Layout, open_ways: Marks, **more: Any) -> Figure:
+def _circle(weights: Array, layout: Layout, arrows: Marks, **more: Any) -> Figure:
     figure = _figure(8.0, 8.0)
     viz.plot_circle(
         figure.add_subplot(),
         weights,
         layout.short_names,
         layout.lobes,
-        reversible=open_ways,
+        supported=arrows,
         hemispheres=layout.hemispheres,
         **more,
     )

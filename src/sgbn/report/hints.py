@@ -24,9 +24,18 @@ HINTS = {
     ),
     "q": "Share of false findings to expect among this edge and all that are surer",
     "error": "Of the family-wise p, from the number of permutations",
-    "direction": (
-        "“compelled”: the data decide the arrow, if the edges around it are right; “reversible”: "
-        "it could as well point the other way; “prior knowledge”: it was given"
+    "supported": (
+        "Whether the direction is the same in nearly all half samples that join the two. Only such "
+        "an edge is drawn as an arrow; of the others, from and to are those of one graph"
+    ),
+    "graph_direction": (
+        "A property of this one graph, and no verdict. “compelled”: all graphs that fit exactly as "
+        "well have the arrow; “reversible”: some have it the other way; “prior knowledge”: it was "
+        "given"
+    ),
+    "low": (
+        "Ends of a 95 % interval of the weight by the spread over half samples, as if the graph "
+        "had been known beforehand"
     ),
     "strength": "By how much the statistics of the set exceed the threshold, added up",
     "weight": "In the units of the data",
@@ -36,7 +45,6 @@ HINTS = {
         "being true"
     ),
     "this_way": "Of the half samples that join the two, the share with this direction",
-    "sign": "Of the half samples that join the two, the share with this sign of the weight",
     "true_weight_std": "As simulated, per standard deviation; 0 is no edge",
     "true_change": "Whether the simulation gave the groups different weights here",
     "predicted": "By networks that were learned without this subject",
@@ -51,8 +59,12 @@ HINTS = {
 
 # Columns whose meaning is another in each table
 DIRECTION_OF_TESTED = (
-    f"{HINTS['direction']}. It is that of the graph that was tested, with the order of all "
+    f"{HINTS['graph_direction']}. The graph is the one that was tested, with the order of all "
     "subjects together and the parents of all groups, and can differ from the groups' networks"
+)
+SUPPORTED_IN_A_GROUP = (
+    "Whether the network of one of the groups has this edge with a direction that is the same in "
+    "nearly all half samples that join the two. Only such an edge is drawn as an arrow"
 )
 CHANGE = "Weight in the last group less that in the reference, in the units of the data"
 CHANGE_FROM_REFERENCE = (
@@ -71,4 +83,9 @@ CHANGE_BY_REFINEMENT = "Weight after the refinement less that before"
 CHANGE_OF_SET = (
     "“stronger” if all weights of the set are larger in the last group than in the reference, "
     "whatever their sign, “weaker” if all are smaller, else “mixed”; of more than two groups “any”"
+)
+EDGES_AGAIN = "Share of the edges of one half of the subjects that the other half joins too"
+ARROWS_AGAIN = (
+    "Share of the arrows of one half (edges of one direction in at least nine tenths of its "
+    "networks that join the two) that the other half joins with the same direction"
 )

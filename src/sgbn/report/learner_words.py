@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sgbn.ensemble import SGBNEnsemble
+from sgbn.posterior.sampling import GAMMA
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC
@@ -37,6 +39,15 @@ def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -
         Key of a work -> its number in brackets.
     """
     first = learners[0]
+    if isinstance(first, SGBNEnsemble):
+        gamma = GAMMA if first.gamma is None else float(first.gamma)
+        return (
+            "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
+            f"regions {cite('friedman2003')} by {first.n_chains} chains, each of all subjects but "
+            "another tenth. A priori the odds of an edge are (m - 1) to the power of "
+            f"-{gamma:.3g}, with m regions; networks of this kind for groups are those of "
+            f"{cite('zhou2016')}"
+        )
     if isinstance(first, SGBN):
         return (
             "by SGBN, a search over orders of the regions that minimises the extended BIC "

@@ -9,6 +9,8 @@ import numpy as np
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.support import MIN_ADJACENCY, min_direction
+from sgbn.ensemble import SGBNEnsemble
 from sgbn.inference.differences import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import joined, learned_by, weights_are
@@ -143,8 +145,7 @@ def _networks(comparison: Comparison, cite: Citations) -> str:
     return (
         "For each group a sparse Gaussian Bayesian network was learned "
         f"{learned_by(learners, cite)}. Weights are {weights_are(learners[0])}, also reported per "
-        "standard deviation. The direction of an edge is called compelled if all networks that are "
-        "equivalent in distribution share it, and reversible otherwise."
+        "standard deviation."
     )
 
 
@@ -155,14 +156,36 @@ def _learner(comparison: Comparison) -> NetworkEstimator:
 def _confidence(comparison: Comparison, cite: Citations) -> str:
     if not comparison.confidence:
         return ""
-    halves = next(iter(comparison.confidence.values())).n_halves
+    learner, halves = _learner(comparison), next(iter(comparison.confidence.values())).n_halves
+    joins = getattr(learner, "min_adjacency", MIN_ADJACENCY)
+    supported = (
+        f"The direction of an edge is called supported if at least {100 * joins:.3g} % of these "
+        f"networks join its two regions, and at least {100 * min_direction(comparison):.3g} % of "
+        "those that do have this direction; only such edges are drawn as arrows."
+    )
+    if isinstance(learner, SGBNEnsemble):
+        return (
+            "The confidence of an edge is the share of networks that join the two regions, drawn "
+            f"from a posterior of each of {halves} half samples of a group, in complementary pairs "
+            f"{cite('shah2013')}. {_taken_out(comparison)}{supported}"
+        )
     fast = ", but without the random kicks of the search (n_kicks = 0)"
     return (
         f"The confidence of an edge is the share of {halves} half samples of a group, in "
         f"complementary pairs {cite('shah2013')}, whose network joins the two regions. The "
         "networks of halves were learned in the same way as those of the groups"
-        f"{fast if isinstance(_learner(comparison), SGBN) else ''}."
+        f"{fast if isinstance(learner, SGBN) else ''}. {supported}"
     )
+
+
+def _taken_out(comparison: Comparison) -> str:
+    """Say what was done to each half by itself."""
+    sites = ["sites"] * (_n_sites(comparison) > 1)
+    effects = [*comparison.cohort.covariates, *sites]
+    if not effects:
+        return ""
+    balanced = " Sites were balanced between halves." if sites else ""
+    return f"Effects of {joined(effects)} were taken out of each half by itself.{balanced} "
 
 
 def _differences(comparison: Comparison, cite: Citations) -> str:
@@ -199,7 +222,7 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
 
 def _gamma_of_tests(comparison: Comparison) -> float:
     """Sparsity of the common order: that of the networks, or the default for all rows."""
-    learner = _learner(comparison)
+    learner = comparison.searcher
     given = learner.gamma if isinstance(learner, SGBN) else None
     return default_gamma(len(comparison.cohort)) if given is None else float(given)
 
@@ -209,8 +232,9 @@ def _refinements(comparison: Comparison, cite: Citations) -> str:
         return ""
     methods = joined([MOVED_BY.get(name, name) for name in comparison.refinements])
     return (
-        "To see which weights tell the groups apart, networks learned in the same way were refined "
-        f"discriminatively {cite('zhou2016')} by {methods}, with a bounded loss of fit."
+        "To see which weights tell the groups apart, networks learned by "
+        f"{type(comparison.searcher).__name__} were refined discriminatively {cite('zhou2016')} by "
+        f"{methods}, with a bounded loss of fit."
     )
 
 
@@ -230,7 +254,7 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
         f"the training part, and beside it by {joined(others)} {cite('pedregosa2011')}"
     )
     if REFINED in found.probabilities:
-        name = type(_learner(comparison)).__name__
+        name = type(comparison.searcher).__name__
         text += f", by networks of {name} that CL-SGBN refined"
     if COVARIATES_ALONE in found.probabilities:
         alone = joined([*comparison.cohort.covariates, *(["site"] * (_n_sites(comparison) > 0))])
@@ -245,9 +269,9 @@ def _deviations(comparison: Comparison, cite: Citations) -> str:  # noqa: ARG001
     if comparison.deviations is None:
         return ""
     return (
-        f"The deviation of each subject from the network of {comparison.reference} was measured by "
-        "its regions given their parents; subjects of that group were compared with networks "
-        "learned without them."
+        f"The deviation of each subject from a network of {comparison.reference} was measured by "
+        f"its regions given their parents, by {type(comparison.searcher).__name__}; subjects of "
+        "that group were compared with networks learned without them."
     )
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from sgbn.comparison import Comparison
 from sgbn.comparison.preparation import digest
 from sgbn.comparison.summary import summarise
+from sgbn.comparison.support import support_words
 from sgbn.report import assets, sections
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.figures import Pictures, difference_stems
@@ -119,6 +120,7 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "paired": comparison.cohort.pair is not None,
         "skipped": dict(comparison.skipped),
         "statements": summarise(comparison),
+        "support": support_words(comparison),
         "cohort": cohort_section(comparison),
         "differences": sections.differences_section(comparison),
         "edges": sections.edges_table(comparison),

@@ -100,6 +100,18 @@ _WORKS = (
         "10.1109/TPAMI.2012.129",
     ),
     Reference(
+        "friedman2003",
+        "article",
+        ("Friedman, Nir", "Koller, Daphne"),
+        "Being Bayesian about network structure: a Bayesian approach to structure discovery in "
+        "Bayesian networks",
+        "Machine Learning",
+        2003,
+        volume="50",
+        pages="95--125",
+        doi="10.1023/A:1020249912095",
+    ),
+    Reference(
         "margaritis1999",
         "inproceedings",
         ("Margaritis, Dimitris", "Thrun, Sebastian"),

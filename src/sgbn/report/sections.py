@@ -19,7 +19,6 @@ from sgbn.report.cells import Field, Table, cell, interval_text, make_table
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.methods import prepared_in_folds
 from sgbn.report.views import changes_per_sd
-from sgbn.structure.base import UNDECIDED
 
 POWER = 0.8
 FAMILY_WISE, DISCOVERED, NOT_FOUND = "yes, family-wise", "yes, by q", "no"
@@ -31,13 +30,12 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     if found is None:
         return None
     table = tables.differences(comparison)
-    open_ways = table["direction"].isin(UNDECIDED)
     return {
         "table": differences_table(comparison, table),
         "tested": len(table),
         "significant": int((table["q"] <= level).sum()),
         "family_wise": int((table["p_fwer"] <= level).sum()),
-        "undecided": int(((table["q"] <= level) & open_ways).sum()),
+        "supported": int(((table["q"] <= level) & table["supported"]).sum()),
         "global_p": cell(found.global_p, "p").text,
         "permutations": found.n_permutations,
         "smallest": f"{1 / (found.n_permutations + 1):.2g}",
@@ -65,7 +63,7 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         *(Field(name, title, "number", hint) for name, (title, hint) in changes.items()),
         Field("q", "q", "p"),
         Field("p_fwer", "p, family-wise", "p"),
-        Field("direction", "the arrow rests on", hint=hints.DIRECTION_OF_TESTED),
+        Field("supported", "direction supported", hint=hints.SUPPORTED_IN_A_GROUP),
         *(_weight_std(group) for group in groups),
         *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
         Field("statistic", "statistic", "number"),
@@ -75,9 +73,9 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         Field("true_change", "truly differs"),
         *_lobe_fields(comparison),
         Field("p", "p", "p"),
+        Field("graph_direction", "in the tested graph", hint=hints.DIRECTION_OF_TESTED),
     ]
-    if "true_change" in table:
-        table["true_change"] = np.where(table["true_change"], "yes", "no")
+    table = _in_words(table, "true_change", "supported")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
     return make_table("differences-table", caption, table, fields, mark=_found_mark)
 
@@ -192,14 +190,18 @@ def edges_table(comparison: Comparison) -> Table:
         *_lobe_fields(comparison),
         Field("weight_std", "weight per SD", "number"),
         Field("weight", "weight", "number"),
-        Field("direction", "the arrow rests on"),
+        Field("low", "from", "number"),
+        Field("high", "up to", "number", hints.HINTS["low"]),
+        Field("supported", "direction supported"),
         Field("adjacent", "confidence", "share"),
         Field("this_way", "this way", "share"),
-        Field("sign", "this sign", "share"),
+        Field("graph_direction", "in this graph"),
         Field("true_weight_std", "true weight per SD", "number"),
     ]
     caption = "Edges of all networks, the strongest of each group first"
-    return make_table("edges-table", caption, tables.edges(comparison), fields)
+    return make_table(
+        "edges-table", caption, _in_words(tables.edges(comparison), "supported"), fields
+    )
 
 
 def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -284,14 +286,16 @@ def networks_table(comparison: Comparison) -> Table:
     """How the network of each group was learned."""
     rows = []
     for group, learner in comparison.learners.items():
-        kinds = np.asarray(learner.edge_kinds_, dtype=str)
+        confidence = comparison.confidence.get(group)
         rows.append(
             {
                 "group": group,
                 "subjects": comparison.cohort.sizes[group],
-                "edges": len(kinds),
-                "decided": int((~np.isin(kinds, UNDECIDED)).sum()),
-                "undecided": int(np.isin(kinds, UNDECIDED).sum()),
+                "edges": np.count_nonzero(learner.coef_),
+                "supported": int(comparison.supported(group).sum()),
+                "halves": 0 if confidence is None else confidence.n_halves,
+                "edges_again": np.nan if confidence is None else confidence.agreement.edges,
+                "arrows_again": np.nan if confidence is None else confidence.agreement.arrows,
                 "gamma": getattr(learner, "gamma_", np.nan),
                 "score": getattr(learner, "score_", np.nan),
             }
@@ -299,11 +303,14 @@ def networks_table(comparison: Comparison) -> Table:
     counts = [Field(name, name, "count") for name in ("subjects", "edges")]
     fields = [
         *(Field("group", "group"), *counts),
-        Field("decided", "arrows decided", "count"),
-        Field("undecided", "arrows undecided", "count"),
+        Field("supported", "directions supported", "count", hints.HINTS["supported"]),
+        Field("halves", "half samples", "count"),
+        Field("edges_again", "edges found again", "share", hints.EDGES_AGAIN),
+        Field("arrows_again", "arrows found again", "share", hints.ARROWS_AGAIN),
         *(Field("gamma", "sparsity (gamma)", "number"), Field("score", "criterion", "number")),
     ]
-    return make_table("learned", "Networks", pd.DataFrame(rows), fields, searched=False)
+    known = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    return make_table("learned", "Networks", known, fields, searched=False)
 
 
 def time_table(comparison: Comparison) -> Table:
@@ -320,6 +327,12 @@ def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
         (", ".join(filter(None, (STEPS.get(step, step), of_groups(comparison, step)))), reason)
         for step, reason in comparison.skipped.items()
     ]
+
+
+def _in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Table with "yes" and "no" in those of these columns that it has."""
+    there = [name for name in names if name in table]
+    return table.assign(**{name: np.where(table[name], "yes", "no") for name in there})
 
 
 def _lobe_fields(comparison: Comparison) -> tuple[Field, ...]:

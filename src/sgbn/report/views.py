@@ -1,7 +1,7 @@
 """What the interactive views of the networks are drawn from, as JSON can write it.
 
 Tables are columns of equal length, so that a page with thousands of edges stays small. Regions,
-lobes and kinds of arrow are numbers that count from 0 in their lists.
+lobes and kinds of edge are numbers that count from 0 in their lists.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.comparison import Comparison, tables
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
-from sgbn.structure.base import UNDECIDED
 
 Array = NDArray[np.float64]
 Columns = dict[str, Any]
 
 DIGITS = 4
-KINDS = ("compelled", "prior knowledge", "equal variances", *UNDECIDED)  # as they are listed
+KINDS = (
+    {"name": "supported", "arrow": True},
+    {"name": "not supported", "arrow": False},
+)  # of edges: how they are drawn
 # Tol's muted colours and two more: neither the red nor the blue of signs, for colour-blind readers
 PALETTE = (
     "#44AA99", "#DDCC77", "#AA4499", "#117733", "#88CCEE",
@@ -39,18 +41,15 @@ def payload(comparison: Comparison) -> dict[str, Any]:
     -------
     dict
         groups (the reference first), level, lobes (name, colour and symbol), has_lobes (whether
-        any is known), kinds (of arrows that
-        occur; `solid` marks those that something decides), nodes, networks (one a group: source,
-        target, weight, kind, adjacent, this_way), differences (None if not tested: source, target,
-        kind, q, p_fwer, `weights` of each group and its `changes` from the reference, per standard
-        deviation, and `adjacent` of each group) and mesh (None without the extra "brain" or where
-        no region has a place).
+        any is known), kinds (of edges: an `arrow` has a direction that is supported, the others are
+        lines), nodes, networks (one per group: source, target, weight, kind, adjacent, this_way),
+        differences (None if not tested: source, target, kind, q, p_fwer, `weights` of each group
+        and its `changes` from the reference, per standard deviation, and `adjacent` of each group)
+        and mesh (None without the extra "brain" or where no region has a place).
     """
     cohort = comparison.cohort
     edges, tested = tables.edges(comparison), tables.differences(comparison)
-    present = {*edges["direction"], *(tested["direction"] if len(tested) else ())}
-    kinds = sorted(present, key=lambda kind: (KINDS.index(kind) if kind in KINDS else 99, kind))
-    code = {name: k for k, name in enumerate(cohort.regions)}, {k: n for n, k in enumerate(kinds)}
+    code = {name: k for k, name in enumerate(cohort.regions)}
     lobes = list(dict.fromkeys(cohort.lobes))
     nodes = _nodes(comparison, lobes)
     has_places = any(place is not None for place in nodes["x"])
@@ -59,12 +58,10 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         "level": comparison.settings.level,
         "lobes": _lobes(lobes),
         "has_lobes": has_lobes(comparison),
-        "kinds": [{"name": kind, "solid": kind not in UNDECIDED} for kind in kinds],
+        "kinds": list(KINDS),
         "nodes": nodes,
-        "networks": [
-            _network(edges[edges["group"] == group], *code) for group in comparison.groups
-        ],
-        "differences": _differences(comparison, tested, *code) if len(tested) else None,
+        "networks": [_network(edges[edges["group"] == group], code) for group in comparison.groups],
+        "differences": _differences(comparison, tested, code) if len(tested) else None,
         "mesh": _mesh(brain_mesh()) if has_places else None,
     }
 
@@ -88,9 +85,9 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
     return columns
 
 
-def _network(table: pd.DataFrame, regions: Mapping[str, int], kinds: Mapping[str, int]) -> Columns:
+def _network(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
     """Edges of a group; without half samples their confidence is None."""
-    return _ends(table, regions, kinds) | {
+    return _ends(table, regions) | {
         "weight": numbers(table["weight_std"]),
         **{
             name: numbers(table[name]) if name in table else None
@@ -103,10 +100,9 @@ def _differences(
     comparison: Comparison,
     table: pd.DataFrame,
     regions: Mapping[str, int],
-    kinds: Mapping[str, int],
 ) -> Columns:
     """Collect the tested edges, with weights and changes per standard deviation of residuals."""
-    return _ends(table, regions, kinds) | {
+    return _ends(table, regions) | {
         "weights": [numbers(table[f"weight_std_{group}"]) for group in comparison.groups],
         "changes": [numbers(own) for own in changes_per_sd(comparison, table).values()],
         "adjacent": [
@@ -137,11 +133,11 @@ def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Arr
     return dict(zip(comparison.groups[1:], changes, strict=True))
 
 
-def _ends(table: pd.DataFrame, regions: Mapping[str, int], kinds: Mapping[str, int]) -> Columns:
+def _ends(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:
     return {
         "source": [regions[name] for name in table["source"]],
         "target": [regions[name] for name in table["target"]],
-        "kind": [kinds[name] for name in table["direction"]],
+        "kind": [0 if supported else 1 for supported in table["supported"]],
     }
 
 

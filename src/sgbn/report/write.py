@@ -25,7 +25,6 @@ CONFIG = "config.toml"
 MODEL = "model.sgbn"
 PIXELS_AN_INCH = 200
 KINDS = ("svg", "png")
-CONFIDENCE = ("adjacent", "this_way", "sign")  # columns of `tables.edges`
 
 TABLES = {
     "edges": tables.edges,
@@ -139,19 +138,12 @@ def _csv(table: pd.DataFrame, path: Path) -> Path:
 
 
 def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    names, edges = file_names(comparison.learners), tables.edges(comparison)
+    names = file_names(comparison.learners)
     for group, learner in comparison.learners.items():
         stem = folder / "networks" / names[group]
         yield from export_network(
-            learner, stem, comparison.cohort.atlas, more_edge_columns=_confidence(edges, group)
+            learner, stem, comparison.cohort.atlas, confidence=comparison.confidence.get(group)
         )
-
-
-def _confidence(edges: pd.DataFrame, group: str) -> pd.DataFrame | None:
-    """Collect what half samples say of the edges of a group; None without them."""
-    if CONFIDENCE[0] not in edges:
-        return None
-    return edges.loc[edges["group"] == group, ["source", "target", *CONFIDENCE]]
 
 
 def _write_figures(drawn: Pictures, folder: Path) -> Iterator[Path]:

@@ -7,8 +7,6 @@ const BINS = 3;        // widths of lines: a trace has one width only
 const WIDTHS = [2, 3.5, 6];
 const HEADS = [3.5, 5];  // mm: head of an arrow of no weight, and more for the largest one
 const GAP = 2;         // mm between an arrow's tip and the centre of its region
-const DASH = 5;        // mm: a dash with its gap
-const DASHES = 14;     // of an arrow at most
 const NAME_PX = 11;    // a row of the matrix with fewer pixels has no room for its name
 const NARROW = 420;    // pixels
 const LOBE_PX = 13;
@@ -53,7 +51,7 @@ function groupEdges(group) {
     total: network.source.length, keep: () => true,
     text: (k) => arrowText(network, k) + data.groups.map((name, other) =>
       "<br>weight in " + escaped(name) + ": " + weightIn(other, network.source[k], network.target[k])
-    ).join("") + "<br>arrow: " + escaped(data.kinds[network.kind[k]].name) + groupConfidence(network, k),
+    ).join("") + "<br>direction: " + escaped(data.kinds[network.kind[k]].name) + groupConfidence(network, k),
   };
 }
 
@@ -71,14 +69,15 @@ function differenceEdges(other, onlySignificant) {
         + (found.adjacent[g] ? " (joined in " + percent(found.adjacent[g][k]) + " of half samples)" : "")).join("")
       + "<br>false discovery rate q: " + found.q[k] + ", family-wise p: " + found.p_fwer[k]
       + (data.groups.length > 2 ? "<br>(of any difference between the groups)" : "")
-      + "<br>arrow: " + escaped(data.kinds[found.kind[k]].name),
+      + "<br>direction: " + escaped(data.kinds[found.kind[k]].name),
   };
 }
 
 function arrowText(edges, k) {
   const s = edges.source[k], t = edges.target[k];
   const lobe = (node) => escaped(data.lobes[nodes.lobe[node]].name);
-  return "<b>" + names[s] + " \u2192 " + names[t] + "</b>" + (data.has_lobes ? "<br>" + lobe(s) + " \u2192 " + lobe(t) : "");
+  const way = data.kinds[edges.kind[k]].arrow ? " \u2192 " : " \u2013 ";
+  return "<b>" + names[s] + way + names[t] + "</b>" + (data.has_lobes ? "<br>" + lobe(s) + way + lobe(t) : "");
 }
 
 function weightIn(group, source, target) {
@@ -135,7 +134,7 @@ function fillForm() {
   data.kinds.forEach((kind, k) => {
     const label = document.createElement("label"), box = document.createElement("input");
     Object.assign(box, {type: "checkbox", value: k, checked: true, defaultChecked: true, name: "kind", autocomplete: "off"});
-    label.append(box, kind.name + (kind.solid ? " (solid line)" : " (dashed line)"));
+    label.append(box, kind.name + (kind.arrow ? " (arrow)" : " (line)"));
     control("kinds").append(label);
   });
 }
@@ -184,7 +183,7 @@ function shownEdges(state) {
         && (!state.confidence || edges.confidence[k] >= state.confidence - 1e-9)
         && (state.from < 0 || nodes.lobe[s] === state.from) && (state.to < 0 || nodes.lobe[t] === state.to)
         && state.kinds[edges.kind[k]] && (!state.regions || state.regions[s] || state.regions[t])) {
-      shown.push({s, t, value, solid: data.kinds[edges.kind[k]].solid, text: edges.text(k)});
+      shown.push({s, t, value, arrow: data.kinds[edges.kind[k]].arrow, text: edges.text(k)});
     }
   }
   return shown;
@@ -241,36 +240,29 @@ const hemispheres = (look) => data.mesh.map((half) => ({
   lighting: {ambient: 0.75, diffuse: 0.5, specular: 0.05}, flatshading: false,
 }));
 
-// An arrow's points `at` a distance in mm, the length of its `line`, the tip and the vector of its head
+// Points of an edge `at` a distance in mm, the length of its `line`, and the tip and vector of the head of an arrow
 function arrow(edge, limit) {
   const from = ["x", "y", "z"].map((axis) => nodes[axis][edge.s]);
   const way = ["x", "y", "z"].map((axis, k) => nodes[axis][edge.t] - from[k]);
   const length = Math.hypot(...way) || 1;
   const head = Math.min(HEADS[0] + HEADS[1] * Math.abs(edge.value) / limit, length / 2);
   const at = (distance) => from.map((place, k) => place + way[k] * distance / length);
-  return {at, line: length - GAP - 0.8 * head, tip: at(length - GAP), vector: way.map((part) => part * head / length)};
+  return {at, line: edge.arrow ? length - GAP - 0.8 * head : length, tip: at(length - GAP), vector: way.map((part) => part * head / length)};
 }
 
-// Points of an arrow's line, with gaps after each piece. Plotly's own dashes are uneven: they get
-// as long as the way from one line to the next
-function linePoints({at, line}, solid) {
-  const gap = [null, null, null];
-  if (solid) return [at(0), at(line / 2), at(line), gap];
-  const count = Math.max(2, Math.min(DASHES, Math.round(line / DASH))), points = [];
-  for (let k = 0; k < count; k++) points.push(at(line * k / count), at(line * (k + 0.6) / count), gap);
-  return points;
-}
+// Points of an edge's line, with a gap after it
+const linePoints = ({at, line}) => [at(0), at(line / 2), at(line), [null, null, null]];
 
 function lines(drawn, limit, look) {
   const traces = [];
-  for (const sign of [1, -1]) for (const solid of [true, false]) for (let bin = 0; bin < BINS; bin++) {
-    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign && edge.solid === solid
+  for (const sign of [1, -1]) for (const isArrow of [true, false]) for (let bin = 0; bin < BINS; bin++) {
+    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign && edge.arrow === isArrow
       && Math.min(BINS - 1, Math.floor(BINS * Math.abs(edge.value) / limit)) === bin);
     if (!own.length) continue;
     const trace = {type: "scatter3d", mode: "lines", x: [], y: [], z: [], hovertext: [], hoverinfo: "text", showlegend: false,
-      meta: solid ? "solid edges" : "dashed edges", line: {color: sign > 0 ? look.positive : look.negative, width: WIDTHS[bin]}};
+      meta: isArrow ? "arrows" : "lines", line: {color: sign > 0 ? look.positive : look.negative, width: WIDTHS[bin]}};
     for (const edge of own) {
-      for (const point of linePoints(arrow(edge, limit), solid)) {
+      for (const point of linePoints(arrow(edge, limit))) {
         ["x", "y", "z"].forEach((axis, k) => trace[axis].push(point[k]));
         trace.hovertext.push(edge.text);
       }
@@ -282,7 +274,7 @@ function lines(drawn, limit, look) {
 
 function heads(drawn, limit, look) {
   return [1, -1].flatMap((sign) => {
-    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign);
+    const own = drawn.filter((edge) => edge.arrow && (edge.value >= 0 ? 1 : -1) === sign);
     if (!own.length) return [];
     const colour = sign > 0 ? look.positive : look.negative;
     const trace = {type: "cone", anchor: "tip", sizemode: "raw", sizeref: 1, showscale: false, showlegend: false, meta: "heads",
@@ -309,12 +301,10 @@ function regionTraces(drawn, look) {
 }
 
 function legendLines(look) {
-  const entry = (name, color, dash) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
-    line: {color, dash, width: 2}, hoverinfo: "skip", meta: "legend"});
-  const kinds = (solid) => data.kinds.filter((kind) => kind.solid === solid).map((kind) => escaped(kind.name)).join(", ");
-  const styles = [[true, "solid"], [false, "dot"]].filter(([solid]) => kinds(solid));
-  return [entry("positive", look.positive, "solid"), entry("negative", look.negative, "solid"),
-    ...styles.map(([solid, dash]) => entry((solid ? "solid: " : "dashed: ") + kinds(solid), look.ink, dash))];
+  const entry = (name, color) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
+    line: {color, width: 2}, hoverinfo: "skip", meta: "legend"});
+  return [entry("positive", look.positive), entry("negative", look.negative),
+    ...data.kinds.map((kind) => entry((kind.arrow ? "arrow: direction " : "line: direction ") + escaped(kind.name), look.ink))];
 }
 
 function brainLayout(look) {
