@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from sgbn.comparison.result import Comparison
-from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.ensemble.confidence import MIN_DIRECTION
 
 # Share of the edges of one half of the subjects that the other half joins too, on the brain tables
 # of benchmarks/results/replication.md (ABIDE controls and the age groups of IXI).
