@@ -51,7 +51,9 @@ print(f"{arrows.sum()} arrows and {lines.sum() // 2} lines")
 
 halves = edge_confidence(X, n_pairs=25)
 table = pd.DataFrame(halves.edges(least=0.0))
-kind = {frozenset(edge[:2]): edge[2] for edge in edges[["source", "target", "graph_direction"]].values}
+kind = {
+    frozenset(edge[:2]): edge[2] for edge in edges[["source", "target", "graph_direction"]].values
+}
 pairs = zip(table.source, table.target, strict=True)
 table["kind"] = [kind.get(frozenset(pair)) for pair in pairs]
 shown = table.dropna(subset=["kind"])

@@ -52,7 +52,11 @@ told = sgbn.SGBN(
 ).fit(table)
 edges = sgbn.edge_table(told)
 print("forbidden:", " -> ".join(pair))
-print(edges[edges["graph_direction"] == "prior knowledge"][["source", "target"]].to_string(index=False))
+print(
+    edges[edges["graph_direction"] == "prior knowledge"][["source", "target"]].to_string(
+        index=False
+    )
+)
 
 # %%
 # Knowledge has a price, and the criterion shows it: lower is better. A score that rises much says

@@ -9,8 +9,9 @@ import numpy as np
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.support import MIN_ADJACENCY, min_direction
+from sgbn.comparison.support import min_direction
 from sgbn.ensemble import SGBNEnsemble
+from sgbn.ensemble.confidence import MIN_ADJACENCY
 from sgbn.inference.differences import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import joined, learned_by, weights_are
