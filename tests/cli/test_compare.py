@@ -172,7 +172,7 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     assert 'transform = "none"' in config
     report = (tmp_path / "trim" / "report.html").read_text()
     assert "far out, not in the network" in report
-    assert "were left out of networks and half samples: 1 in CTR" in report
+    assert "were left out of its network: 1 in CTR" in report
     options = ["--outliers", "keep", "--transform", "normal-scores"]
     assert main([*command, *options, "--out", str(tmp_path / "keep")]) == 0
     assert "lie far from their group" not in capsys.readouterr().out

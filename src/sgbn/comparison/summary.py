@@ -87,10 +87,7 @@ def _left_out(comparison: Comparison) -> str:
     named = [f"{listed(ids)} ({group})" for group, ids in comparison.left_out.items() if ids]
     if not named:
         return ""
-    return (
-        f" Left out of networks and half samples, because they lie far from their group: "
-        f"{'; '.join(named)}."
-    )
+    return f" Left out of the networks, because they lie far from their group: {'; '.join(named)}."
 
 
 def _n_sites(comparison: Comparison) -> int:

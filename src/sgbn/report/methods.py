@@ -172,9 +172,9 @@ def _input_of_networks(comparison: Comparison) -> str:
     if settings.outliers == "trim":
         counts = [f"{len(ids)} in {group}" for group, ids in comparison.left_out.items() if ids]
         text += (
-            f" Subjects more than {OUTLIER_SD:g} robust standard deviations from their group "
-            "(Mahalanobis distance with medians and clipped correlations) were left out of "
-            f"networks and half samples: {joined(counts) or 'none'}."
+            f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of a "
+            "group (Mahalanobis distance with medians and clipped correlations) were left out of "
+            f"its network: {joined(counts) or 'none'}."
         )
     if settings.transform == "normal-scores":
         text += (

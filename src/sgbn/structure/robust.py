@@ -8,9 +8,9 @@ squared distance of row z is
 
 A row is far out if :math:`d^{2/3}` lies more than four robust standard deviations above the median
 of all rows. The cube root of a sum of squares is nearly normal (Wilson and Hilferty 1931). The
-plain root mean square of a row is not: one common factor makes it so skewed that 4 % of clean rows
-look far out, while a shift of a few regions by 5 standard deviations stays hidden
-(benchmarks/robust.py).
+plain root mean square of a row is not: one common factor makes it so skewed that 3 % of clean rows
+look far out, while two thirds of the rows in which 3 of 40 regions are shifted by 5 standard
+deviations stay hidden (benchmarks/robust.py).
 """
 
 from __future__ import annotations
