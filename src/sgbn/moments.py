@@ -401,11 +401,11 @@ def _check_positive(R: Array, names: Sequence[str]) -> None:
     """Refuse a matrix that no rows have, such as one of pairwise complete observations."""
     values, vectors = np.linalg.eigh(R)
     if values[0] < -MATRIX_EPS * len(R):
-        worst = np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2]
+        first, second = (names[k] for k in np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2])
         raise InputError(
-            f"the covariance matrix is not positive semidefinite (its correlations have an "
-            f"eigenvalue of {values[0]:.2g}), most of all at {names[worst[0]]!r} and {names[worst[1]]!r}. "
-            "Compute it from rows that are complete."
+            "the covariance matrix is not positive semidefinite (its correlations have an "
+            f"eigenvalue of {values[0]:.2g}), most of all at {first!r} and {second!r}. Compute it "
+            "from rows that are complete."
         )
 
 

@@ -71,6 +71,21 @@ def test_reading_says_what_it_left_out(check, table):
     assert "columns left out, ignored: 'comment'" in out
 
 
+def test_subjects_far_out_and_curved_relations_are_said(check):
+    cohort = simulate_cohort(100, regions=10)
+    spread = cohort.values.std(axis=0)
+    frame = pd.DataFrame(np.exp(cohort.values / spread), columns=cohort.regions)
+    frame.insert(0, "group", cohort.group)
+    _, out, _ = check(frame, "--group", "group")
+    assert "--transform normal-scores" in out
+    frame[list(cohort.regions)] = cohort.values
+    frame.loc[7, list(cohort.regions)] += 15 * spread * np.resize([1, -1], 10)
+    _, out, _ = check(frame, "--group", "group")
+    assert "warning: 1 of 100 subjects of the group 'control' lie far from the others" in out
+    assert "--outliers keep" in out
+    assert "--transform" not in out
+
+
 cells = st.one_of(
     st.text(max_size=6),
     st.floats().map(str),

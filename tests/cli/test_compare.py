@@ -135,3 +135,29 @@ def test_several_remarks_are_printed_as_a_list(monkeypatch, capsys):
     assert lines[5].startswith("  - First word")
     assert lines[6].startswith("    word")
     assert lines[-1] == "  - Second."
+
+
+def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    regions = list(frame.columns[3:])
+    frame.loc[5, regions] += 15 * frame[regions].std() * np.resize([1, -1], 8)
+    frame.to_csv(table, index=False)
+    command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
+    assert main([*command, "--out", str(tmp_path / "trim")]) == 0
+    printed = capsys.readouterr().out
+    assert "lie far from their group: 'sub-005' (CTR)" in " ".join(printed.split())
+    config = (tmp_path / "trim" / "config.toml").read_text()
+    assert 'outliers = "trim"' in config
+    assert 'transform = "none"' in config
+    report = (tmp_path / "trim" / "report.html").read_text()
+    assert "far out, not in the network" in report
+    assert "were left out of its network: 1 in CTR" in report
+    options = ["--outliers", "keep", "--transform", "normal-scores"]
+    assert main([*command, *options, "--out", str(tmp_path / "keep")]) == 0
+    assert "lie far from their group" not in capsys.readouterr().out
+    report = (tmp_path / "keep" / "report.html").read_text()
+    assert "Graphs were learned from the normal scores" in report
+    assert not edges_of(tmp_path / "trim").equals(edges_of(tmp_path / "keep"))
+    options = ["--learner", "ORSGBN", "--outliers", "trim"]
+    assert main([*command, *options, "--out", str(tmp_path / "or")]) == 1
+    assert "outliers='trim' is for SGBN, not for ORSGBN" in capsys.readouterr().err

@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -280,3 +281,56 @@ def test_very_small_groups_have_fewer_peers_and_no_error(cohort):
     with pytest.warns(DataWarning, match="samples"):
         found = compare_fully(few, Settings(n_permutations=0, n_pairs=0, refinements=()))
     assert found.accuracy is not None or "accuracy" in found.skipped
+
+
+def with_far_subjects(cohort, rows=(2, 90)):
+    values = cohort.values.copy()
+    values[list(rows)] += 15 * values.std(axis=0) * np.resize([1, -1], values.shape[1])
+    return with_values(cohort, values)
+
+
+def test_networks_and_halves_do_without_subjects_far_out_and_other_steps_do_not(cohort):
+    far = with_far_subjects(cohort)
+    clean = cohort.subset(rows=np.delete(np.arange(160), [2, 90]))
+    settings = Settings.networks_only(n_pairs=2, refinements=("CL-SGBN",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        found = compare_fully(far, settings, learner=SGBN(1.0))
+    assert found.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
+    assert not found.warnings  # the review names them, once
+    assert sum("lie far from the others" in one.what for one in found.review.findings) == 2
+    same = compare_fully(clean, settings, learner=SGBN(1.0))
+    kept = compare_fully(far, replace(settings, outliers="keep"), learner=SGBN(1.0))
+    for group in ("control", "patient"):
+        own = found.learners[group].coef_
+        assert np.array_equal(own, same.learners[group].coef_)
+        assert not np.array_equal(own, kept.learners[group].coef_)
+        assert not np.array_equal(found.confidence[group].adjacent, kept.confidence[group].adjacent)
+    assert kept.left_out == {"control": (), "patient": ()}
+    np.testing.assert_array_equal(found.refinements["CL-SGBN"], kept.refinements["CL-SGBN"])
+    assert (found.settings.outliers, found.settings.transform) == ("trim", "none")
+
+
+def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
+    far = with_far_subjects(cohort)
+    assert not any(compare(far, learner=SGBN(outliers="keep")).left_out.values())
+    trimmed = compare_fully(
+        far, Settings.networks_only(outliers="trim"), learner=SGBN(outliers="keep")
+    )
+    assert all(trimmed.left_out.values())
+    other = compare(far, learner=ORSGBN(0.1))
+    assert other.left_out == {"control": (), "patient": ()}
+    assert any("They are kept" in one.action for one in other.review.findings)
+    assert other.settings.outliers is None
+    with pytest.raises(InputError, match="outliers='trim' is for SGBN, not for ORSGBN"):
+        compare_fully(far, Settings.networks_only(outliers="trim"), learner=ORSGBN(0.1))
+
+
+def test_graphs_can_be_learned_from_normal_scores(cohort):
+    curved = with_values(cohort, np.exp(cohort.values / cohort.values.std(axis=0)))
+    settings = Settings.networks_only(outliers="keep", transform="normal-scores")
+    scores = compare_fully(curved, settings)
+    plain = compare_fully(cohort, settings)
+    for group in cohort.groups:
+        same = (scores.learners[group].coef_ != 0) == (plain.learners[group].coef_ != 0)
+        assert same.all()

@@ -12,6 +12,8 @@ from sgbn.comparison import Settings
         ({"n_pairs": 2.5}, "n_pairs is 2.5"),
         ({"select": 0}, "select is 0"),
         ({"level": 1}, "level is 1"),
+        ({"outliers": "drop"}, r"outliers is 'drop'; give one of \('trim', 'keep'\)"),
+        ({"transform": "ranks"}, "transform is 'ranks'; give one of"),
         ({"refinements": ("KL",)}, "'KL', which is none. Did you mean|There are"),
     ],
 )

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError
+from sgbn.quality.findings import Finding
 from sgbn.quality.reviews import review
 
 N = 60
@@ -78,3 +79,11 @@ def test_who_is_left_out_takes_the_partner_along(make):
     assert reviewed.cohort.complete.all()
     texts = [str(finding) for finding in reviewed.findings]
     assert any("1 persons are not there once in each group: 'p01'" in text for text in texts)
+
+
+def test_more_findings_come_in_their_place(make):
+    reviewed = review(make(atlas=None))  # a note
+    more = [Finding("stop", "a", "b"), Finding("warning", "c", "d")]
+    assert [one.level for one in reviewed.with_findings(more).findings] == [
+        *("stop", "warning", "note")
+    ]

@@ -10,7 +10,13 @@ from scipy.stats import norm
 from sgbn import SGBN, DataWarning, InputError, compare_graphs, random_dag, simulate_sem
 from sgbn.inference.learning import learn_part
 from sgbn.structure import robust
-from sgbn.structure.robust import far_rows, normal_scores, row_distances, rows_to_trim
+from sgbn.structure.robust import (
+    far_rows,
+    normal_scores,
+    row_distances,
+    rows_to_trim,
+    score_gain,
+)
 
 
 def shifted(X, rows, columns, by):
@@ -221,3 +227,44 @@ def test_parts_of_a_sample_have_their_own_outliers_and_no_warning(simulate):
     for parameters in ({"outliers": "drop"}, {"column_transform": "ranks"}):
         with pytest.raises(InputError, match="give one of"):
             SGBN(**parameters).fit(X)
+
+
+def relations(n, seed, noise, m=15):
+    """Linear relations with any noise."""
+    rng = np.random.default_rng(seed)
+    weights = random_dag(m, 3.0, rng) * rng.uniform(0.5, 1, (m, m))
+    return noise(rng, (n, m)) @ np.linalg.inv(np.eye(m) - weights)
+
+
+def normal(rng, shape):
+    return rng.standard_normal(shape)
+
+
+def skewed(rng, shape):
+    return np.exp(rng.standard_normal(shape))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_help_where_relations_are_curved_not_where_noise_is_skewed(seed):
+    X = relations(300, seed, normal)
+    assert not score_gain(X).helps
+    assert score_gain(np.exp(0.7 * X / X.std(axis=0))).helps
+    linear = score_gain(relations(300, seed, skewed))
+    assert not linear.helps
+    assert linear.share < 0
+    independent = np.random.default_rng(seed).lognormal(size=(300, 15))
+    assert not score_gain(independent).helps
+
+
+def test_the_gain_of_scores_is_the_rise_of_their_log_determinant():
+    X = np.exp(relations(100, 0, normal, 4))
+
+    def dependence(Z):
+        R = np.corrcoef(Z, rowvar=False) * 100 / 104 + np.eye(4) * 4 / 104
+        return -np.log(np.linalg.det(R)) / 2
+
+    before, after = dependence(X), dependence(normal_scores(X))
+    assert score_gain(X).share == pytest.approx((after - before) / before)
+    assert score_gain(X[:19]) == (0, 0)
+    assert score_gain(np.ones((50, 3))) == (0, 0)
+    assert score_gain(normal_scores(X)) == (0, 0)

@@ -21,8 +21,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "check",
         help="read a table as `sgbn compare` will, and say what is in it",
         description="Reads a table as `sgbn compare` will and prints what it found: groups, "
-        "covariates, sites, missing, constant, copied and outlying values, and what would be done "
-        "about each. Exit code 1 if the groups could not be compared.",
+        "covariates, sites, missing, constant, copied and outlying values, subjects that lie far "
+        "out, whether normal scores would help, and what would be done about each. Exit code 1 if "
+        "the groups could not be compared.",
         epilog=examples(
             {
                 "sgbn check table.csv --group diagnosis --covariates age sex --site site": "a CSV "
@@ -39,8 +40,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
     from sgbn.comparison import prepare
+    from sgbn.comparison.preparation import prepared_cohort
     from sgbn.exceptions import InputError
-    from sgbn.quality import review
+    from sgbn.quality import review, review_prepared
 
     cohort = read_cohort(arguments)
     print_cohort(cohort)
@@ -50,7 +52,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(finding)
     if reviewed.stops:
         raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
-    prepare(reviewed)
+    regions = prepare(reviewed)
+    for finding in review_prepared(prepared_cohort(reviewed.cohort, regions)):
+        print(finding)
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
 
 

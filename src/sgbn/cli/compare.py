@@ -44,6 +44,8 @@ SETTINGS = {
     "model": "model",
     "peers": "peers",
     "level": "level",
+    "outliers": "outliers",
+    "transform": "transform",
     "seed": "seed",
 }
 CONFIG = "config.toml"
@@ -107,6 +109,18 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--alpha", type=number_from(0), help="penalty of ORSGBN and HSGBN, above 0 (0.1)"
+    )
+    what.add_argument(
+        "--outliers",
+        choices=("trim", "keep"),
+        help="leave subjects that lie far from the others of their group out of networks and half "
+        "samples, by name, or keep them (trim)",
+    )
+    what.add_argument(
+        "--transform",
+        choices=("none", "normal-scores"),
+        help="learn graphs from the values or from their ranks, for curved relations; `sgbn check` "
+        "says where it helps (none)",
     )
     what.add_argument(
         "--select",
@@ -186,6 +200,8 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
         for option, setting in SETTINGS.items()
         if getattr(arguments, option) is not None
     }
+    if (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
+        given = {"outliers": "trim", "transform": "none"} | given
     return Settings.quick(**given) if arguments.quick else Settings(**given)
 
 

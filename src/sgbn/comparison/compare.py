@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
-from sgbn.comparison.preparation import digest, prepare, prepared_cohort
+from sgbn.comparison.preparation import digest, prepare, prepared_cohort, review_regions
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
@@ -40,14 +40,17 @@ from sgbn.quality import review
 from sgbn.runs import ClusterWarning, parallel, run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.robust import OutlierWarning
 
 Array = NDArray[np.float64]
+Learner = TypeVar("Learner", bound=NetworkEstimator)
 
 REFINED_BY = {
     "KL-SGBN": KLSGBNClassifier,
     "MM-SGBN": MMSGBNClassifier,
     "CL-SGBN": CLSGBNClassifier,
 }
+ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting -> parameter
 STEPS = {
     "networks": "A network a group",
     "confidence": "Confidence of edges, from half samples",
@@ -118,6 +121,10 @@ def compare(
     reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
     prepares each training part by itself.
 
+    Networks and half samples leave out subjects that lie far from the others of their group, unless
+    ``settings.outliers`` says otherwise; `Comparison.left_out` names them. Tests of differences,
+    refinements and classifiers have all subjects, and the values as they are.
+
     Parameters
     ----------
     cohort : Cohort
@@ -152,12 +159,18 @@ def compare(
     reviewed = review(cohort)
     usable = reviewed.require()
     settings = (Settings() if settings is None else settings).with_reference(usable.groups)
+    learner = _robust(learner or _default(usable), settings)
+    settings = replace(settings, **_robust_parameters(learner))
     with _recorded() as messages:
+        regions = prepare(reviewed)
+        reviewed = review_regions(
+            reviewed, regions, settings.outliers or "keep", settings.transform or "none"
+        )
         job = _Job(
             usable,
-            prepare(reviewed),
+            regions,
             settings,
-            learner or default_learner(np.asarray(usable.group)),
+            learner,
             n_jobs,
             None if folder is None else Path(folder),
             progress,
@@ -210,7 +223,7 @@ def _differences(job: _Job) -> Differences | None:
         return edge_differences(
             prepared_cohort(job.cohort, job.regions),
             reference=job.settings.reference,
-            learner=job.learner if isinstance(job.learner, SGBN) else None,
+            learner=_plain(job.learner) if isinstance(job.learner, SGBN) else None,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
             **job.how("differences"),
@@ -224,7 +237,7 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
         return found
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
-        refine = partial(_refined, learner=job.learner, regions=job.regions, labels=labels)
+        refine = partial(_refined, learner=_plain(job.learner), regions=job.regions, labels=labels)
         refined = _in_parallel(refine, job.settings.refinements, job.n_jobs)
         found.update(zip(job.settings.refinements, refined, strict=True))
     return found
@@ -266,7 +279,7 @@ def _accuracy(job: _Job) -> Accuracy | None:
     if "accuracy" not in job.settings.steps:
         return None
     with job.step("accuracy"):
-        return cross_validate(job.cohort, job.settings, job.learner, **job.how("accuracy"))
+        return cross_validate(job.cohort, job.settings, _plain(job.learner), **job.how("accuracy"))
     return None
 
 
@@ -277,6 +290,39 @@ def _model(job: _Job, accuracy: Accuracy | None) -> Pipeline | None:
     with job.step("model"):
         return fit_model(job.cohort, job.settings, **job.how("model"))
     return None
+
+
+def _default(cohort: Cohort) -> NetworkEstimator:
+    """Return `SGBN` with one gamma for all groups, without subjects that lie far out."""
+    return default_learner(np.asarray(cohort.group)).set_params(outliers="trim")
+
+
+def _robust(learner: NetworkEstimator, settings: Settings) -> NetworkEstimator:
+    """Learner of networks and half samples: with what the settings say about its input."""
+    asked = {
+        parameter: getattr(settings, setting)
+        for setting, parameter in ROBUST.items()
+        if getattr(settings, setting) is not None
+    }
+    for parameter, value in asked.items():
+        if parameter not in learner.get_params():
+            raise InputError(
+                f"{parameter}={value!r} is for SGBN, not for {type(learner).__name__}. Leave it "
+                "out."
+            )
+    return clone(learner).set_params(**asked)
+
+
+def _robust_parameters(learner: NetworkEstimator) -> dict[str, Any]:
+    """Return the settings of its input that a learner has; None where it knows of none."""
+    return {setting: getattr(learner, parameter, None) for setting, parameter in ROBUST.items()}
+
+
+def _plain(learner: Learner) -> Learner:
+    """Learner for the other steps, which have all subjects and the values as they are."""
+    if not set(ROBUST.values()) <= set(learner.get_params()):
+        return learner
+    return clone(learner).set_params(outliers="keep", column_transform="none")
 
 
 def _fast(learner: NetworkEstimator) -> NetworkEstimator:
@@ -296,7 +342,8 @@ def _with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function(task)
-    return result, [str(one.message) for one in caught]
+    named = [one for one in caught if not issubclass(one.category, OutlierWarning)]
+    return result, [str(one.message) for one in named]
 
 
 def _begin(job: _Job) -> None:
@@ -333,7 +380,7 @@ def _recorded() -> Iterator[list[str]]:
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, ClusterWarning):
             show(message, category, *where, **more)  # at once: the run waits for somebody to act
-        else:
+        elif not issubclass(category, OutlierWarning):  # the review names these subjects
             messages.append(str(message))
 
     with warnings.catch_warnings():

@@ -28,7 +28,8 @@ class Comparison:
     Attributes
     ----------
     review : Review
-        What was found in the cohort; `review.cohort` is the part that was used.
+        What was found in the cohort and its prepared regions; `review.cohort` is the part that was
+        used.
     settings : Settings
     regions : DataFrame
         What the networks were learned from: imputed, harmonised, covariates regressed out.
@@ -67,6 +68,17 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     truth: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """Subjects of each group that lie far out, and that its network does without."""
+        group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
+        return {
+            name: tuple(ids[group == name][learner.outliers_].tolist())
+            if hasattr(learner, "outliers_")
+            else ()
+            for name, learner in self.learners.items()
+        }
 
     @property
     def cohort(self) -> Cohort:

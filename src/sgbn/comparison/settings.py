@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from sgbn.exceptions import InputError, did_you_mean
+from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
 
@@ -37,6 +38,14 @@ class Settings:
         Whether common classifiers run beside ours, and networks of other sparsity.
     level : float
         Of tests (false discovery rate) and, as ``1 - level``, of intervals.
+    outliers : {"trim", "keep"}, optional
+        Whether networks and half samples leave out subjects that lie far from the others of their
+        group, once sites and covariates are taken out. By default as the learner has it; `SGBN`
+        leaves them out. Tests, refinements and classifiers have all subjects.
+    transform : {"none", "normal-scores"}, optional
+        What the graphs of networks and half samples are learned from; weights are in the units of
+        the data in any case. By default as the learner has it; `SGBN` takes the values as they
+        are.
     seed : int
         Of everything random. Results do not depend on the number of processes.
     """
@@ -52,6 +61,8 @@ class Settings:
     model: bool = True
     peers: bool = True
     level: float = 0.05
+    outliers: str | None = None
+    transform: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,6 +74,9 @@ class Settings:
             _check_count("select", self.select, 1)
         if not 0 < self.level < 1:
             raise InputError(f"level is {self.level!r}: give a number between 0 and 1.")
+        for name, choices in (("outliers", OUTLIERS), ("transform", TRANSFORMS)):
+            if getattr(self, name) not in (None, *choices):
+                raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
         for name in self.refinements:
             if name not in REFINEMENTS:
                 near = did_you_mean(name, REFINEMENTS)

@@ -11,6 +11,7 @@ from sgbn.comparison import tables
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.result import Comparison
+from sgbn.exceptions import listed
 from sgbn.inference import Differences
 from sgbn.structure.base import UNDECIDED
 
@@ -61,7 +62,10 @@ def _data(comparison: Comparison) -> str:
         parts.append(f"{sites} sites, harmonised")
     if cohort.covariates:
         parts.append(f"without the effects of {', '.join(cohort.covariates)}")
-    return f"{'; '.join(parts)}. The reference is {comparison.reference}.{_filled_in(comparison)}"
+    return (
+        f"{'; '.join(parts)}. The reference is {comparison.reference}.{_filled_in(comparison)}"
+        f"{_left_out(comparison)}"
+    )
 
 
 def _filled_in(comparison: Comparison) -> str:
@@ -75,6 +79,14 @@ def _filled_in(comparison: Comparison) -> str:
         f" Missing cells ({missing.sum()}, {missing.mean():.2%} of all) were filled in with the "
         f"median of the region{where}."
     )
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Name the subjects that the networks do without."""
+    named = [f"{listed(ids)} ({group})" for group, ids in comparison.left_out.items() if ids]
+    if not named:
+        return ""
+    return f" Left out of the networks, because they lie far from their group: {'; '.join(named)}."
 
 
 def _n_sites(comparison: Comparison) -> int:

@@ -2,6 +2,7 @@
 
 from sgbn.quality.findings import Finding
 from sgbn.quality.reviews import Review, review
+from sgbn.quality.shape import review_prepared
 from sgbn.quality.values import robust_z
 
-__all__ = ["Finding", "Review", "review", "robust_z"]
+__all__ = ["Finding", "Review", "review", "review_prepared", "robust_z"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,11 @@ class Review:
     def stops(self) -> tuple[Finding, ...]:
         """Findings with which groups cannot be compared."""
         return tuple(finding for finding in self.findings if finding.level == "stop")
+
+    def with_findings(self, more: Iterable[Finding]) -> Review:
+        """Add findings, each in its place."""
+        findings = sorted((*self.findings, *more), key=lambda one: GRAVITY.index(one.level))
+        return replace(self, findings=tuple(findings))
 
     def require(self) -> Cohort:
         """Return the usable cohort, or raise an error that lists what stands in the way."""

@@ -99,7 +99,7 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
         f"{outlying.sum()} cells lie more than {OUTLYING:g} robust standard deviations from their "
         f"region's median; the farthest is {cohort.regions[column]!r} of subject "
         f"{cohort.ids[row]!r} ({cohort.values[row, column]:.4g})",
-        "They are kept: look at them",
+        "Look at them; subjects that lie far out as a whole are named by themselves",
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():
@@ -108,7 +108,7 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
             "warning",
             f"{len(names)} subjects are outlying in more than {OUTLYING_SHARE:.0%} of the regions: "
             f"{listed(names)}",
-            "They are kept: look at their scans",
+            "Look at their scans",
         )
 
 

@@ -56,6 +56,9 @@ def groups_table(comparison: Comparison) -> Table:
     gaps = np.isnan(cohort.values)
     shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
     rows.append(("missing cells of regions", shares))
+    if any(comparison.left_out.values()):
+        named = [", ".join(comparison.left_out[one]) or "none" for one in comparison.groups]
+        rows.append(("far out, not in the network", named))
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
     fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]

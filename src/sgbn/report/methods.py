@@ -16,6 +16,7 @@ from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.sgbn import default_gamma
 
 MOVED_BY = {
@@ -145,7 +146,25 @@ def _networks(comparison: Comparison, cite: Citations) -> str:
         f"{learned_by(learners, cite)}. Weights are {weights_are(learners[0])}, also reported per "
         "standard deviation. The direction of an edge is called compelled if all networks that are "
         "equivalent in distribution share it, and reversible otherwise."
+        f"{_input_of_networks(comparison)}"
     )
+
+
+def _input_of_networks(comparison: Comparison) -> str:
+    """Say which subjects networks were learned without, and whether from ranks."""
+    settings, text = comparison.settings, ""
+    if settings.outliers == "trim":
+        counts = [f"{len(ids)} in {group}" for group, ids in comparison.left_out.items() if ids]
+        text += (
+            f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of a "
+            "group (Mahalanobis distance with medians and clipped correlations) were left out of "
+            f"its network: {joined(counts) or 'none'}."
+        )
+    if settings.transform == "normal-scores":
+        text += (
+            " Graphs were learned from the normal scores of the regions, weights from the values."
+        )
+    return text
 
 
 def _learner(comparison: Comparison) -> NetworkEstimator:

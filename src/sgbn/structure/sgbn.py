@@ -125,9 +125,10 @@ class SGBN(NetworkEstimator):
         about one row in 10,000 is left out.
     column_transform : {"none", "normal-scores"}, default="none"
         "normal-scores" learns the graph from the ranks of each column, as quantiles of the normal
-        distribution: for skewed or heavy-tailed columns. The network itself, its weights, noise
-        variances and likelihood, is in the units of the data in any case: it is fitted to the
-        rows as they are.
+        distribution: for columns that are curved functions of normal ones. Where relations are
+        linear and only the noise is skewed it finds less; `sgbn check` tells the two apart. The
+        network itself, its weights, noise variances and likelihood, is in the units of the data
+        in any case: it is fitted to the rows as they are.
     random_state : int, RandomState instance or None, default=0
         Seed of the random starts and kicks.
 

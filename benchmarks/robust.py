@@ -1,0 +1,205 @@
+"""What outlier rows, skewed columns and heavy tails do to a network, and what helps.
+
+python benchmarks/robust.py     # writes benchmarks/results/robust.json and .md
+
+Real tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import warnings
+
+import numpy as np
+from output import RESULTS, write
+from scipy import stats
+
+from sgbn import SGBN, compare_graphs, random_dag, review
+from sgbn.comparison import prepare
+from sgbn.datasets.sem import UNEQUAL_SD, random_weights
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
+from sgbn.experiments.markdown import table
+from sgbn.structure.robust import OUTLIER_SD, TO_SD, far_rows, score_gain
+
+SEED = 17
+M, DEGREE, SIZES, N_SETS = 40, 4.0, (1000, 200), 30
+BAD_SHARE = 0.02  # of the rows
+SETTINGS = {
+    "keep": {"outliers": "keep"},
+    "trim": {},
+    "normal scores": {"outliers": "keep", "column_transform": "normal-scores"},
+    "trim, normal scores": {"column_transform": "normal-scores"},
+}
+NOISES = {
+    "t noise, 3 degrees of freedom": lambda rng, shape: rng.standard_t(3, shape) / np.sqrt(3),
+    "t noise, 5 degrees of freedom": lambda rng, shape: rng.standard_t(5, shape) / np.sqrt(5 / 3),
+    "exponential noise": lambda rng, shape: rng.exponential(size=shape) - 1,
+    "lognormal noise": lambda rng, shape: np.exp(rng.standard_normal(shape)),
+}
+SKEWED = {"exp(x / 4) of every column": 0.25, "exp(x / 2)": 0.5, "exp(x)": 1.0}
+# rows with `regions` shifted by `sd` standard deviations; the same regions in all rows, or not
+BAD = {
+    "3 regions, 5 SD": (3, 5.0, False),
+    "5 regions, 5 SD": (5, 5.0, False),
+    "5 regions, 8 SD": (5, 8.0, False),
+    "the same 5 regions, 5 SD": (5, 5.0, True),
+    "the same 5 regions, 10 SD": (5, 10.0, True),
+}
+CLEAN = "clean Gaussian"
+FACTORS = ((1000, 100), (1000, 10), (200, 40), (50, 20))  # rows and columns
+INTRODUCTION = f"""# Rows that lie far out, skewed columns, heavy tails
+
+CPDAG SHD of `SGBN` on random networks ({M} variables, degree {DEGREE:g}, unequal noise), mean of
+{N_SETS} data sets and its 95 % interval. Outlier rows: {BAD_SHARE:.0%} of all; in each a few
+regions are shifted by standard deviations of the region, all up or all down, as motion does. "Trim"
+is the default. "Trim - clean": how much the SHD with `outliers="trim"` is above that of
+`outliers="keep"` on the clean Gaussian rows of the same networks (paired). "Left out": share of the
+other rows that trimming leaves out; "found": share of the shifted rows. "Scores help": share of
+data sets in which `sgbn check` would recommend normal scores."""
+
+
+def gaussian(rng, shape):
+    return rng.standard_normal(shape)
+
+
+def simulate(rng, n, draw=gaussian):
+    """Rows of a random network with any noise, and its weights."""
+    graph = random_dag(M, DEGREE, rng)
+    weights = random_weights(graph, rng)
+    sd = rng.uniform(*UNEQUAL_SD, M)
+    return (draw(rng, (n, M)) * sd) @ np.linalg.inv(np.eye(M) - weights), weights
+
+
+def with_bad_rows(rng, X, regions, sd, same):
+    """Shift some regions of some rows; also give these rows."""
+    rows = rng.choice(len(X), round(BAD_SHARE * len(X)), replace=False)
+    chosen = rng.choice(M, regions, replace=False)
+    Y, size = X.copy(), sd * X.std(axis=0)
+    for row in rows:
+        where = chosen if same else rng.choice(M, regions, replace=False)
+        Y[row, where] += size[where] * (1 if same else rng.choice([-1, 1]))
+    return Y, rows
+
+
+def data_sets(n, number):
+    """Yield condition, rows, weights and shifted rows, of one random network a noise."""
+
+    def rng():
+        return np.random.default_rng([SEED, n, number])
+
+    X, weights = simulate(rng(), n)
+    none = np.array([], int)
+    yield CLEAN, X, weights, none
+    for name, (regions, sd, same) in BAD.items():
+        Y, rows = with_bad_rows(np.random.default_rng([SEED, n, number, 1]), X, regions, sd, same)
+        yield f"{BAD_SHARE:.0%} of rows: {name}", Y, weights, rows
+    for name, factor in SKEWED.items():
+        yield name, np.exp(factor * (X - X.mean(axis=0)) / X.std(axis=0)), weights, none
+    for name, draw in NOISES.items():
+        yield name, *simulate(rng(), n, draw), none
+
+
+def measure(n):
+    """Record SHD of every data set and setting, and what is marked."""
+    for number in range(N_SETS):
+        for condition, X, weights, bad in data_sets(n, number):
+            far = far_rows(X)
+            others = np.delete(far, bad)
+            record = {"n": n, "set": number, "condition": condition}
+            for name, setting in SETTINGS.items():
+                found = SGBN(**setting).fit(X).coef_
+                record[name] = int(compare_graphs(found, weights).shd_cpdag)
+            record["left_out"] = float(others.mean())
+            record["found"] = float(far[bad].mean()) if len(bad) else None
+            record["scores_help"] = bool(score_gain(X[~far]).helps)
+            yield record
+
+
+def interval(values):
+    """Mean and 95 % interval as text."""
+    mean, error = np.mean(values), stats.sem(values)
+    half = stats.t.ppf(0.975, len(values) - 1) * error
+    return f"{mean:.1f} ({mean - half:.1f} to {mean + half:.1f})"
+
+
+def lines_of(runs, n):
+    """Rows of the table of one sample size."""
+    clean = np.array([r["keep"] for r in runs if (r["n"], r["condition"]) == (n, CLEAN)])
+    for condition in dict.fromkeys(r["condition"] for r in runs):
+        own = [r for r in runs if (r["n"], r["condition"]) == (n, condition)]
+        found = "" if own[0]["found"] is None else f"{np.mean([r['found'] for r in own]):.0%}"
+        yield [
+            condition,
+            *(interval([r[name] for r in own]) for name in SETTINGS),
+            interval(np.array([r["trim"] for r in own]) - clean),
+            f"{1000 * np.mean([r['left_out'] for r in own]):.2f} ‰",
+            found,
+            f"{np.mean([r['scores_help'] for r in own]):.0%}",
+        ]
+
+
+def by_root_mean_square(X):
+    """Mark rows by the plain root mean square of their robust z, the rule that we do not take."""
+    z = X - np.median(X, axis=0)
+    z /= TO_SD * np.median(np.abs(z), axis=0)
+    size = np.sqrt(np.square(z).mean(axis=1))
+    size -= np.median(size)
+    return size > OUTLIER_SD * TO_SD * np.median(np.abs(size))
+
+
+def rules():
+    """Yield what both rules mark: clean rows with a common factor, and shifted rows."""
+    for n, m in FACTORS:
+        marked = {far_rows: [], by_root_mean_square: []}
+        for number in range(N_SETS):
+            rng = np.random.default_rng([SEED, n, m, number])
+            X = rng.standard_normal((n, 1)) + rng.standard_normal((n, m))
+            for rule, shares in marked.items():
+                shares.append(rule(X).mean())
+        shares = [f"{1000 * np.mean(one):.2f} ‰" for one in marked.values()]
+        yield [f"clean, one common factor, {n} x {m}", *shares]
+    for n in SIZES:
+        for name, shift in BAD.items():
+            found = {far_rows: [], by_root_mean_square: []}
+            for number in range(N_SETS):
+                rng = np.random.default_rng([SEED, n, number, 1])
+                Y, rows = with_bad_rows(rng, simulate(rng, n)[0], *shift)
+                for rule, shares in found.items():
+                    shares.append(rule(Y)[rows].mean())
+            yield [f"shifted, n = {n}: {name}", *(f"{np.mean(one):.0%}" for one in found.values())]
+
+
+def real_tables():
+    """Yield table, group, size, subjects that lie far out and gain by normal scores."""
+    folder = data_folder()
+    for name in COVARIATES if folder else ():
+        reviewed = review(read_neuro(folder, name))
+        regions, group = prepare(reviewed).to_numpy(), np.asarray(reviewed.cohort.group)
+        for label in reviewed.cohort.groups:
+            X = regions[group == label]
+            far = far_rows(X)
+            gain = score_gain(X[~far])
+            yield [name, label, "{} x {}".format(*X.shape), int(far.sum()), f"{gain.share:+.1%}"]
+
+
+def main():
+    warnings.simplefilter("ignore", DataWarning)
+    runs = [record for n in SIZES for record in measure(n)]
+    heads = ["", *SETTINGS, "trim - clean", "left out", "found", "scores help"]
+    text = INTRODUCTION.splitlines()
+    for n in SIZES:
+        text += ["", f"## n = {n}", "", *table(heads, list(lines_of(runs, n)))]
+    rows = list(rules())
+    head = ["share of rows marked", "our distance", "plain root mean square"]
+    text += ["", "## The rule", "", *table(head, rows)]
+    real = list(real_tables())
+    head = ["table", "group", "subjects x regions", "far out", "dependence gained by scores"]
+    text += ["", "## Real tables, sites and covariates taken out", "", *table(head, real)]
+    write(RESULTS, "robust", {"seed": SEED, "rules": rows, "real": real, "runs": runs}, text)
+
+
+if __name__ == "__main__":
+    main()
