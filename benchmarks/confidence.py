@@ -44,7 +44,7 @@ def pair_records(confidence, truth):
     edges = confidence.edges()
     i, j = (np.array([place[name] for name in edges[end]]) for end in ("source", "target"))
     true = truth.coef != 0
-    return np.column_stack([edges.adjacent, edges.direction, skeleton(true)[i, j], true[i, j]])
+    return np.column_stack([edges.adjacency, edges.direction, skeleton(true)[i, j], true[i, j]])
 
 
 def reliability(records, column, value):
@@ -71,8 +71,8 @@ def quality(n, learner, n_networks, n_jobs):
         agreed = compare_graphs(truth.coef, confidence.consensus())
         found.append(
             [
-                confidence.adjacent[true].sum() / 2,
-                confidence.adjacent[~true].sum() / 2,
+                confidence.adjacency_[true].sum() / 2,
+                confidence.adjacency_[~true].sum() / 2,
                 true.sum() / 2,
                 single.errors,
                 single.shd_cpdag,
@@ -100,9 +100,11 @@ def bound_check(n, n_jobs):
         theta = probability[pairs].mean()
         low = pairs & (probability <= theta)
         for _ in range(BOUND_SAMPLES):
-            confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS, n_jobs=n_jobs)
+            confidence = edge_confidence(
+                truth.sample(n, rng), LEARNERS["fast"], n_pairs=N_PAIRS, n_jobs=n_jobs
+            )
             for threshold in THRESHOLDS:
-                chosen = confidence.adjacent >= threshold - 1e-9
+                chosen = confidence.adjacency_ >= threshold - 1e-9
                 counts[threshold].append(
                     ((chosen & low).sum(), confidence.bound(threshold), (chosen & pairs).sum())
                 )
@@ -116,7 +118,7 @@ def cost():
         X, _ = make_data(100, which)
         fit = min(cpu(lambda: SGBN().fit(X)) for _ in range(3))  # noqa: B023
         for name, learner in LEARNERS.items():
-            ratios[name].append(cpu(lambda: edge_confidence(X, learner)) / fit)  # noqa: B023
+            ratios[name].append(cpu(lambda: edge_confidence(X, learner, n_pairs=100)) / fit)  # noqa: B023
     return {name: round(float(np.median(values)), 1) for name, values in ratios.items()}
 
 
