@@ -100,7 +100,9 @@ def bound_check(n, n_jobs):
         theta = probability[pairs].mean()
         low = pairs & (probability <= theta)
         for _ in range(BOUND_SAMPLES):
-            confidence = edge_confidence(truth.sample(n, rng), n_pairs=N_PAIRS, n_jobs=n_jobs)
+            confidence = edge_confidence(
+                truth.sample(n, rng), LEARNERS["fast"], n_pairs=N_PAIRS, n_jobs=n_jobs
+            )
             for threshold in THRESHOLDS:
                 chosen = confidence.adjacency_ >= threshold - 1e-9
                 counts[threshold].append(
@@ -116,7 +118,7 @@ def cost():
         X, _ = make_data(100, which)
         fit = min(cpu(lambda: SGBN().fit(X)) for _ in range(3))  # noqa: B023
         for name, learner in LEARNERS.items():
-            ratios[name].append(cpu(lambda: edge_confidence(X, learner)) / fit)  # noqa: B023
+            ratios[name].append(cpu(lambda: edge_confidence(X, learner, n_pairs=100)) / fit)  # noqa: B023
     return {name: round(float(np.median(values)), 1) for name, values in ratios.items()}
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import GaussianNetwork
+from sgbn.ensemble import Agreement
 from sgbn.experiments import calibration_bound
 from sgbn.experiments.calibration_bound import (
     MEAN,
@@ -14,16 +15,13 @@ from sgbn.experiments.calibration_bound import (
 )
 from sgbn.experiments.calibration_cohorts import Setting
 from sgbn.inference import EdgeConfidence
-from sgbn.inference.half_samples import FOUND
 
 
 @pytest.fixture
 def confidence():
     """Ten halves: 0 - 1 in all, 1 - 2 in eight, 0 - 2 in two of them."""
-    pairs = [(0, 1)] * 10 + [(1, 2)] * 8 + [(0, 2)] * 2
-    halves = [*range(10), *range(8), *range(2)]
-    rows = [(half, i, j, 1.0, True) for half, (i, j) in zip(halves, pairs, strict=True)]
-    return EdgeConfidence(("a", "b", "c"), 10, np.array(rows, FOUND))
+    arrow = np.array([[0.0, 1.0, 0.2], [0.0, 0.0, 0.8], [0.0, 0.0, 0.0]])
+    return EdgeConfidence(("a", "b", "c"), 10, arrow, Agreement(2.0, 1.0, 2.0, 1.0))
 
 
 def symmetric(first, second, third):

@@ -4,119 +4,114 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn import SGBN, Cohort, DataWarning, InputError, simulate_cohort
+from sgbn import SGBN, Cohort, DataWarning, InputError, SGBNEnsemble, simulate_cohort
+from sgbn.ensemble import Agreement
 from sgbn.graph import is_dag, skeleton
 from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
-from sgbn.inference.half_samples import FOUND
 
 NAMES = ("a", "b", "c")
+NOTHING = Agreement(0.0, float("nan"), 0.0, float("nan"))
 
 
-def confidence_of(edges, n_halves=4, names=NAMES):
-    """Confidence from tuples (half, source, target, weight, decided)."""
-    return EdgeConfidence(names, n_halves, np.array(edges, dtype=FOUND))
+def confidence_of(shares, names=NAMES):
+    """Confidence from a mapping of (source, target) to the share of networks with this arrow."""
+    arrow = np.zeros((len(names), len(names)))
+    for ends, share in shares.items():
+        arrow[ends] = share
+    return EdgeConfidence(names, 4, arrow, NOTHING)
 
 
 @pytest.fixture
 def example():
-    """Pair a - b in four halves: decided one way twice, the other once, and open once."""
-    return confidence_of(
-        [
-            (0, 0, 1, 1.0, True),
-            (1, 0, 1, 3.0, True),
-            (2, 1, 0, -1.0, True),
-            (3, 0, 1, 2.0, False),
-            (3, 1, 2, 5.0, False),
-        ]
-    )
+    """Pair a - b in all networks, 5 of 8 times one way; b - c in a quarter, either way."""
+    return confidence_of({(0, 1): 5 / 8, (1, 0): 3 / 8, (1, 2): 1 / 8, (2, 1): 1 / 8})
 
 
 def test_shares_by_hand(example):
-    assert example.learned[0, 1] == 0.75
-    assert example.adjacent[0, 1] == example.adjacent[1, 0] == 1.0
-    assert example.directed[0, 1] == 2.5 / 4
-    assert example.directed[1, 0] == 1.5 / 4
-    assert example.directed[1, 2] == example.directed[2, 1] == 1 / 8
+    assert example.adjacency_[0, 1] == example.adjacency_[1, 0] == 1.0
+    assert example.direction_[0, 1] == 5 / 8
+    assert example.direction_[1, 2] == example.direction_[2, 1] == 0.5
+    assert example.direction_[0, 2] == 0  # never joined
     assert example.n_adjacent == 5 / 4
 
 
 def test_records_by_hand(example):
-    first, second = example.edges(level=0.5)
-    assert (first.source, first.target) == ("a", "b")
-    assert (first.adjacent, first.direction, first.decided, first.sign) == (1.0, 0.625, 0.75, 0.75)
-    assert (first.low, first.weight, first.high) == (1.5, 2.0, 2.5)
-    assert (second.source, second.target, second.direction) == ("b", "c", 0.5)
+    first, second = example.edges()
+    assert first.tolist() == ("a", "b", 1.0, 0.625)
+    assert second.tolist() == ("b", "c", 0.25, 0.5)
     assert len(example.edges(least=0.5)) == 1
 
 
+def test_what_is_supported_by_hand():
+    shares = {(0, 1): 0.54, (1, 0): 0.06, (0, 2): 0.45, (2, 1): 0.88, (1, 2): 0.12}
+    found = confidence_of(shares)
+    graph = np.array([[0, 2.0, 1], [0, 0, 0], [0, 1, 0]])
+    assert np.argwhere(found.supported(graph)).tolist() == [[0, 1]]
+    assert np.argwhere(found.supported(graph, 0.4, 0.88)).tolist() == [[0, 1], [0, 2], [2, 1]]
+    assert not found.supported(graph.T).any()  # the graph has it the other way
+
+
 def test_nothing_found_is_no_error():
-    empty = confidence_of([])
+    empty = confidence_of({})
     assert len(empty.edges()) == 0
     assert not empty.consensus().any()
     assert empty.bound(0.9) == 0
 
 
 def test_a_cycle_is_broken_at_its_least_sure_direction():
-    edges = [(half, 0, 1, 1.0, True) for half in range(10)]
-    edges += [(half, 1, 2, 1.0, True) for half in range(9)] + [(9, 2, 1, 1.0, True)]
-    edges += [(half, 2, 0, 1.0, True) for half in range(7)]
-    edges += [(half, 0, 2, 1.0, True) for half in range(7, 10)]
-    graph = confidence_of(edges, 10).consensus()
+    shares = {(0, 1): 1.0, (1, 2): 0.9, (2, 1): 0.1, (2, 0): 0.7, (0, 2): 0.3}
+    graph = confidence_of(shares).consensus()
     assert np.argwhere(graph).tolist() == [[0, 1], [0, 2], [1, 2]]
-    never_so = [edge for edge in edges if edge[1:3] != (0, 2)]
-    graph = confidence_of(never_so, 10).consensus()
-    assert np.argwhere(graph).tolist() == [[0, 1], [1, 2]]
+    never_so = {ends: share for ends, share in shares.items() if ends != (0, 2)}
+    assert np.argwhere(confidence_of(never_so).consensus()).tolist() == [[0, 1], [1, 2]]
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.2, 0.5, 1.0]))
 def test_the_consensus_is_a_dag_of_the_frequent_pairs(seed, threshold):
     rng = np.random.default_rng(seed)
-    edges = []
-    for half in range(6):
-        order = rng.permutation(6)
-        edges += [
-            (half, *sorted(pair, key=list(order).index), 1.0, rng.random() < 0.5)
-            for pair in np.argwhere(np.triu(rng.random((6, 6)) < 0.6, 1)).tolist()
-        ]
-    confidence = confidence_of(edges, 6, tuple("abcdef"))
+    joined = np.triu(rng.random((6, 6)) * (rng.random((6, 6)) < 0.6), 1)
+    one_way = rng.choice([0.0, 0.3, 0.5, 1.0], (6, 6))
+    arrow = joined * one_way + (joined * (1 - one_way)).T
+    confidence = EdgeConfidence(tuple("abcdef"), 6, arrow, NOTHING)
     graph = confidence.consensus(threshold)
     assert is_dag(graph)
-    frequent = confidence.adjacent >= threshold - 1e-9
+    frequent = confidence.adjacency_ >= threshold - 1e-9
     assert not (skeleton(graph) & ~frequent).any()
-    one_way = (confidence.learned == 0) | (confidence.learned.T == 0)
-    assert not (frequent & ~skeleton(graph) & ~one_way).any()
-    assert (confidence.learned[graph] > 0).all()
+    assert (arrow[graph] > 0).all()
 
 
 def test_on_data_the_true_pairs_are_frequent_and_the_others_are_not(simulate):
     X, truth = simulate(12, 400, 0, degree=2.0)
-    confidence = edge_confidence(X, n_pairs=15)
+    confidence = edge_confidence(X, SGBN(n_kicks=0), n_pairs=15)
     pairs = skeleton(truth.coef)
-    np.testing.assert_allclose(confidence.directed + confidence.directed.T, confidence.adjacent)
-    assert confidence.adjacent[pairs].mean() > 0.95
-    assert confidence.adjacent[~pairs].mean() < 0.05
+    np.testing.assert_allclose(confidence.arrow_ + confidence.arrow_.T, confidence.adjacency_)
+    assert confidence.adjacency_[pairs].mean() > 0.95
+    assert confidence.adjacency_[~pairs].mean() < 0.05
     np.testing.assert_array_equal(skeleton(confidence.consensus()), pairs)
-    for edge in confidence.edges(least=0.9):
-        i, j = int(edge.source[1:]), int(edge.target[1:])
-        weight = truth.coef[i, j]
-        if weight and edge.direction > 0.9:
-            assert edge.sign == 1.0
-            assert edge.low - 0.3 < weight < edge.high + 0.3
+    assert confidence.agreement.edges > 0.9
 
 
-def test_undecided_directions_count_half():
+def test_by_default_the_numbers_are_those_of_an_ensemble(simulate):
+    X, _ = simulate(5, 60, 0)
+    found = edge_confidence(X, n_pairs=2)
+    fitted = SGBNEnsemble(n_chains=1, n_pairs=2).fit(X)
+    np.testing.assert_array_equal(found.arrow_, fitted.arrow_)
+    assert found.agreement == fitted.confidence_.agreement
+
+
+def test_a_direction_that_the_graph_leaves_open_counts_half():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 2))
     X[:, 1] += 2 * X[:, 0]
-    (edge,) = edge_confidence(X, n_pairs=5).edges()
-    assert (edge.adjacent, edge.direction, edge.decided) == (1.0, 0.5, 0.0)
+    (edge,) = edge_confidence(X, SGBN(), n_pairs=5).edges()
+    assert (edge.adjacency, edge.direction) == (1.0, 0.5)
 
 
 def test_permuting_columns_permutes_the_frequencies(simulate):
     X, _ = simulate(8, 60, 1)
     order = np.random.default_rng(0).permutation(8)
     first, second = (edge_confidence(rows, n_pairs=4) for rows in (X, X[:, order]))
-    np.testing.assert_array_equal(second.adjacent, first.adjacent[np.ix_(order, order)])
+    np.testing.assert_array_equal(second.adjacency_, first.adjacency_[np.ix_(order, order)])
 
 
 def test_a_group_of_a_cohort_and_its_rows_give_the_same():
@@ -124,7 +119,7 @@ def test_a_group_of_a_cohort_and_its_rows_give_the_same():
     group = cohort.groups[0]
     by_name = edge_confidence(cohort, group=group, n_pairs=2)
     by_rows = edge_confidence(cohort.of_group(group), n_pairs=2)
-    np.testing.assert_array_equal(by_name.found, by_rows.found)
+    np.testing.assert_array_equal(by_name.arrow_, by_rows.arrow_)
     assert by_name.names == cohort.regions
 
 
@@ -134,8 +129,8 @@ def test_sites_of_a_cohort_make_no_edges():
     values = rng.standard_normal((80, 3)) + 4.0 * (site == "B")[:, None]
     ids = [str(k) for k in range(80)]
     before, after = (Cohort(values, ("a", "b", "c"), ids, site=one) for one in (None, site))
-    assert edge_confidence(before, n_pairs=5).n_adjacent >= 2
-    assert edge_confidence(after, n_pairs=5).n_adjacent < 0.5
+    assert edge_confidence(before, SGBN(), n_pairs=5).n_adjacent >= 2
+    assert edge_confidence(after, SGBN(), n_pairs=5).n_adjacent < 0.5
 
 
 def test_warnings_have_the_names_of_the_columns(simulate):
@@ -167,10 +162,10 @@ def test_the_bound_holds_for_pairs_of_low_probability():
 def test_the_bound_by_hand_and_its_limits():
     assert selection_bound(0.75, 0.1, 20) == pytest.approx(4.0)
     assert selection_bound(1.0, 0.1, 20) == pytest.approx(2.0)
-    confidence = confidence_of([(0, 0, 1, 1.0, True), (1, 0, 1, 1.0, True)], 2)
+    confidence = confidence_of({(0, 1): 1.0})
     assert confidence.bound(1.0) == pytest.approx(1 / 3)
     assert confidence.bound(0.75, theta=0.1) == pytest.approx(0.2)
-    with pytest.raises(InputError, match=r"threshold is 0.5; .* between 0.5 and 1"):
+    with pytest.raises(InputError, match=r"threshold is 0.5; .* above 0.5 and be at most 1"):
         confidence.bound(0.5)
     with pytest.raises(InputError, match="theta is 2"):
         selection_bound(0.9, 2, 1)

@@ -25,9 +25,10 @@ def test_family_wise_p_is_said_as_what_it_is():
 
 def test_p_and_the_arrow_of_tested_edges_say_what_they_are_of(compared):
     table = sections.differences_section(compared)["table"]
-    assert table.fields[-1].source == "p"
+    assert [field.source for field in table.fields][-2:] == ["p", "graph_direction"]
     said = dict(table.hints)
     assert "can be larger than the family-wise p" in said["p"]
-    assert "can differ from the groups' networks" in said["the arrow rests on"]
+    assert "can differ from the groups' networks" in said["in the tested graph"]
     edges = dict(sections.edges_table(compared).hints)
-    assert "can differ" not in edges["the arrow rests on"]
+    assert "can differ" not in edges["in this graph"]
+    assert "no verdict" in edges["in this graph"]

@@ -32,12 +32,6 @@ def test_every_source_is_a_reference():
 @pytest.mark.parametrize(
     ("learner", "said"),
     [
-        (
-            SGBNEnsemble(0.5, n_chains=2, n_pairs=0),
-            "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
-            "regions [friedman2003] by 2 chains",
-        ),
-        (SGBNEnsemble(0.5, n_chains=2, n_pairs=0), "to the power of -0.5, with m regions"),
         (GS(0.01), "by GS [margaritis1999] with tests at level 0.01"),
         (IAMB(), "by IAMB [tsamardinos2003] with tests at level 0.05"),
         (InterIAMB(), "by InterIAMB [tsamardinos2003] with tests at level 0.05"),
@@ -50,6 +44,14 @@ def test_every_source_is_a_reference():
 )
 def test_a_learner_is_named_with_its_own_source_and_setting(values, learner, said):
     assert learned_by([learner.fit(values)], cite) == said
+
+
+def test_an_ensemble_says_how_many_chains_and_which_prior(values):
+    said = learned_by([SGBNEnsemble(0.5, n_chains=2, n_pairs=0).fit(values)], cite)
+    assert said.startswith("by SGBNEnsemble, the consensus of networks drawn from posteriors")
+    assert "[friedman2003] by 2 chains" in said
+    assert "to the power of -0.5, with m regions" in said
+    assert "-0.75" in learned_by([SGBNEnsemble()], cite)  # the default of the prior
 
 
 def test_a_penalty_that_was_chosen_says_by_what(values):

@@ -30,8 +30,9 @@ style-src 'unsafe-inline'; img-src data: blob:; font-src data:">
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 CELLS = """() => document.getElementById('network-matrix').data[0].z
   .flatMap((row, i) => row.map((value, j) => [i, j, value])).filter((cell) => cell[2] !== null)"""
-HEADS = """() => document.getElementById('network-brain').data
-  .filter((trace) => trace.meta === 'heads').reduce((sum, trace) => sum + trace.x.length, 0)"""
+DRAWN = """() => document.getElementById('network-brain').data
+  .filter((trace) => ['arrows', 'lines'].includes(trace.meta))
+  .reduce((sum, trace) => sum + trace.x.filter((place) => place === null).length, 0)"""
 
 
 def template(name):
@@ -135,7 +136,7 @@ def assert_shown(page, expected, total):
     settle(page)
     assert page.inner_text("#networks-count").startswith(f"{expected} of {total} edge")
     assert len(page.evaluate(CELLS)) == expected
-    assert page.evaluate(HEADS) == expected
+    assert page.evaluate(DRAWN) == expected
 
 
 def column(network, name):
@@ -276,7 +277,7 @@ def test_hover_says_both_weights_and_names_are_inert(page, data):
         assert "<script" not in text
         assert all(f"weight in {group}" in text for group in data["groups"])
         assert "half samples" in text
-        assert "arrow: " in text
+        assert "direction: " in text
     assert EVIL in page.eval_on_selector_all(
         "#networks-regions option", "all => all.map((one) => one.value)"
     )
@@ -386,7 +387,7 @@ def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, dat
     page.wait_for_selector("#network-brain canvas")
     missing = (ends == lost).any(axis=1).sum()
     assert f"{missing} in the matrix only" in page.inner_text("#networks-count")
-    assert page.evaluate(HEADS) == len(ends) - missing
+    assert page.evaluate(DRAWN) == len(ends) - missing
     assert len(page.evaluate(CELLS)) == len(ends)
     assert page.problems == []
 

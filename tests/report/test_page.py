@@ -258,7 +258,7 @@ def test_the_code_repeats_the_comparison(compared):
     seen = {}
     fake = {
         "Settings": sgbn.Settings,
-        "SGBN": sgbn.SGBN,
+        "SGBNEnsemble": sgbn.SGBNEnsemble,
         "compare": lambda cohort, settings, learner: seen.update(settings=settings, by=learner),
         "write_comparison": lambda *_: None,
     }

@@ -63,8 +63,8 @@ def edge_confidence(
     >>> X = np.random.default_rng(0).standard_normal((200, 4))
     >>> X[:, 2] += X[:, 0] + X[:, 1]
     >>> confidence = edge_confidence(X, n_pairs=10)
-    >>> confidence.edges(least=0.9)[["source", "target", "adjacent", "direction"]].tolist()
-    [('x0', 'x2', 1.0, 1.0), ('x1', 'x2', 1.0, 1.0)]
+    >>> sorted(confidence.edges(least=0.9)[["source", "target"]].tolist())
+    [('x0', 'x2'), ('x1', 'x2')]
     """
     rows = read_rows(X, group)
     n_pairs = check_count(n_pairs, "n_pairs", 1)
