@@ -3,7 +3,7 @@ Prior knowledge and tiers
 =========================
 
 What you know before you look at the data can be given to the learner: edges that cannot be, edges
-that must be, and which variables come before which. Knowledge decides arrows that data leave open.
+that must be, and which variables come before which. Knowledge directs what data leave open.
 """
 
 # %%
@@ -35,7 +35,7 @@ for name, learner in (("no knowledge", free), ("age first", tiered)):
     edges = sgbn.edge_table(learner)
     into_age = int((edges["target"] == "age").sum())
     print(f"{name}: {len(edges)} edges, {into_age} into age")
-    print("   ", edges["direction"].value_counts().to_dict())
+    print("   ", edges["graph_direction"].value_counts().to_dict())
 
 # %%
 # Single edges
@@ -52,7 +52,11 @@ told = sgbn.SGBN(
 ).fit(table)
 edges = sgbn.edge_table(told)
 print("forbidden:", " -> ".join(pair))
-print(edges[edges["direction"] == "prior knowledge"][["source", "target"]].to_string(index=False))
+print(
+    edges[edges["graph_direction"] == "prior knowledge"][["source", "target"]].to_string(
+        index=False
+    )
+)
 
 # %%
 # Knowledge has a price, and the criterion shows it: lower is better. A score that rises much says

@@ -128,7 +128,7 @@ class SGBNEnsemble(NetworkEstimator):
     >>> X = np.random.default_rng(0).standard_normal((200, 4))
     >>> X[:, 2] += X[:, 0] + X[:, 1]
     >>> learner = SGBNEnsemble(n_pairs=10).fit(X)
-    >>> np.argwhere(learner.supported_).tolist()
+    >>> np.argwhere(learner.coef_).tolist()
     [[0, 2], [1, 2]]
     """
 
