@@ -45,15 +45,15 @@ print(cohort.summary())
 controls = cohort.subset(groups=["control"])
 preparation = sgbn.make_preparation(controls).set_output(transform="pandas")
 regions = preparation.fit_transform(sgbn.cohort_table(controls), controls.group)
-learner = sgbn.SGBN().fit(regions)
+learner = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10).fit(regions)
 print(learner.network_)
 
 # %%
 # Read the edges
 # --------------
 # ``weight_std`` is the change of the target, in its standard deviations, for one of the source's.
-# ``graph_direction`` is a property of this one graph. A "reversible" arrow fits as well the other
-# way. `SGBNEnsemble` says which directions half samples support.
+# ``supported`` says whether half samples agree on the direction; where they do not, source and
+# target are those of one graph among others.
 
 edges = sgbn.edge_table(learner)
 print(edges.head(8).to_string(index=False))
@@ -61,16 +61,15 @@ print(edges.head(8).to_string(index=False))
 # %%
 # Draw
 # ----
-# Edges whose direction half samples support are arrows, the others are lines. Red is positive.
+# Arrows are edges whose direction is supported, the others are lines. Red is positive.
 
-reversible = learner.cpdag_ & learner.cpdag_.T
 fig, ax = plt.subplots(figsize=(7, 7), layout="constrained")
 plot_circle(
     ax,
     learner.coef_std_,
     list(regions.columns),
     cohort.lobes,
-    reversible=reversible,
+    supported=learner.supported_,
     hemispheres=[place.hemisphere for place in cohort.places],
     title=f"Controls: {np.count_nonzero(learner.coef_)} edges of {len(controls)} subjects",
 )

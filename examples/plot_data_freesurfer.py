@@ -63,14 +63,14 @@ print(cohort.summary())
 # The names were found in the Desikan-Killiany atlas, so that every region has a hemisphere, a lobe
 # and MNI coordinates.
 
-learner = sgbn.SGBN().fit(cohort.of_group("control"))
+learner = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10).fit(cohort.of_group("control"))
 places = np.array([[place.x, place.y, place.z] for place in cohort.places])
 fig = plt.figure(figsize=(10, 5.5))
 plot_glass_brain(
     fig,
     learner.coef_std_,
     places,
-    reversible=learner.cpdag_ & learner.cpdag_.T,
+    supported=learner.supported_,
     title="Controls: cortical thickness, one network",
 )
 plt.show()

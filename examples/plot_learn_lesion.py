@@ -74,8 +74,9 @@ for row in ranking[:5]:
     print(f"{row.region:25s} variance {row.variance_change:+.0%}")
 
 # %%
-# Which of these arrows does the data decide? Where an arrow at the lesion is reversible, the
-# opposite lesion would fit the data as well: say so beside such a figure.
+# What do these arrows rest on? Where an arrow at the lesion is reversible, the opposite lesion
+# would fit the data as well, and a compelled one can change with a few subjects: `SGBNEnsemble`
+# tells which directions half samples support. Say so beside such a figure.
 
 edges = sgbn.edge_table(learner)
 at = edges[(edges["source"] == region) | (edges["target"] == region)]

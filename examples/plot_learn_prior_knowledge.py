@@ -3,7 +3,7 @@ Prior knowledge and tiers
 =========================
 
 What you know before you look at the data can be given to the learner: edges that cannot be, edges
-that must be, and which variables come before which. Knowledge decides arrows that data leave open.
+that must be, and which variables come before which. Knowledge directs what data leave open.
 """
 
 # %%

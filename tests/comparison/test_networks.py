@@ -9,6 +9,7 @@ from sgbn.comparison.networks import (
     nuisance_columns,
     searcher_of,
     steps_of,
+    takes_effects_out,
 )
 from sgbn.quality import review
 
@@ -69,6 +70,13 @@ def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
     many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
     with pytest.warns(DataWarning, match="group 'a': 40 subjects are too few to take 11 effects"):
         assert nuisance_columns(cohort_of(covariates=many), "a").shape == (40, 0)
+
+
+def test_it_can_be_asked_whether_effects_are_taken_out():
+    many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
+    for more, wanted in (({"covariates": many}, False), ({"site": SITE}, True), ({}, False)):
+        cohort = cohort_of(**more)
+        assert takes_effects_out(cohort, prepare(review(cohort))) is wanted
 
 
 def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):

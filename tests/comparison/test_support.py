@@ -57,8 +57,8 @@ def test_agreement_leaves_out_what_there_is_none_of():
     no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
     assert (
-        "the other half has 50 % of the 20 edges of half of a, and 80 % of its 2 arrows; " in said
+        "has 50 % of the edges of half of a (20 on average) and 80 % of its arrows (2.5); " in said
     )
     assert "half of b" not in said
-    assert "25 % of the 4 edges of half of c. " in said
+    assert "25 % of the edges of half of c (4 on average). " in said
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""

@@ -95,10 +95,7 @@ def nuisance_columns(cohort: Cohort, group: str) -> Array:
     None, with a warning, where a half has too few subjects to estimate them: they have been taken
     out over all subjects before.
     """
-    own = np.asarray(cohort.group) == group
-    covariates = {name: np.asarray(column)[own] for name, column in cohort.covariates.items()}
-    sites = None if cohort.site is None else np.asarray(cohort.site)[own]
-    columns = nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]
+    columns = _effects(cohort, group)
     n, p = columns.shape
     if n < SUBJECTS_PER_EFFECT * p:
         warn(
@@ -108,3 +105,16 @@ def nuisance_columns(cohort: Cohort, group: str) -> Array:
         )
         return columns[:, :0]
     return columns
+
+
+def takes_effects_out(cohort: Cohort, regions: pd.DataFrame) -> bool:
+    """Whether the effects of covariates and sites are taken out of each half of every group."""
+    shapes = [_effects(prepared_cohort(cohort, regions), group).shape for group in cohort.groups]
+    return any(p for _, p in shapes) and all(n >= SUBJECTS_PER_EFFECT * p for n, p in shapes)
+
+
+def _effects(cohort: Cohort, group: str) -> Array:
+    own = np.asarray(cohort.group) == group
+    covariates = {name: np.asarray(column)[own] for name, column in cohort.covariates.items()}
+    sites = None if cohort.site is None else np.asarray(cohort.site)[own]
+    return nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]

@@ -43,9 +43,10 @@ def agreement_words(comparison: Comparison) -> str:
         found = confidence.agreement
         if math.isnan(found.edges):
             continue
-        text = f"{_percent(found.edges)} of the {found.n_edges:.0f} edges of half of {group}"
+        count = f"{found.n_edges:.0f} on average"
+        text = f"{_percent(found.edges)} of the edges of half of {group} ({count})"
         if not math.isnan(found.arrows):
-            text += f", and {_percent(found.arrows)} of its {found.n_arrows:.0f} arrows"
+            text += f" and {_percent(found.arrows)} of its arrows ({found.n_arrows:.1f})"
         parts.append(text)
     if not parts:
         return ""

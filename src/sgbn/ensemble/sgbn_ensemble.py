@@ -128,8 +128,8 @@ class SGBNEnsemble(NetworkEstimator):
     >>> from sgbn import SGBNEnsemble
     >>> X = np.random.default_rng(0).standard_normal((400, 4))
     >>> X[:, 2] += X[:, 0] + X[:, 1]
-    >>> learner = SGBNEnsemble(n_chains=10, n_pairs=10).fit(X)
-    >>> np.argwhere(learner.supported_).tolist()
+    >>> learner = SGBNEnsemble(n_pairs=10).fit(X)
+    >>> np.argwhere(learner.coef_).tolist()
     [[0, 2], [1, 2]]
     """
 

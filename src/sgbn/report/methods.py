@@ -8,6 +8,7 @@ import numpy as np
 
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
+from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import min_direction
 from sgbn.ensemble import SGBNEnsemble
@@ -216,10 +217,10 @@ def _taken_out(comparison: Comparison) -> str:
     """Say what was done to each half by itself."""
     sites = ["sites"] * (_n_sites(comparison) > 1)
     effects = [*comparison.cohort.covariates, *sites]
-    if not effects:
-        return ""
-    balanced = " Sites were balanced between halves." if sites else ""
-    return f"Effects of {joined(effects)} were taken out of each half by itself.{balanced} "
+    text = "Sites were balanced between halves. " if sites else ""
+    if takes_effects_out(comparison.cohort, comparison.regions):
+        return f"Effects of {joined(effects)} were taken out of each half by itself. {text}"
+    return text
 
 
 def _differences(comparison: Comparison, cite: Citations) -> str:
