@@ -141,7 +141,7 @@ def test_only_directions_that_half_samples_share_are_supported(different):
     said = answers(found)["Can the arrows be trusted?"]
     assert said.startswith(
         f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: it is "
-        "the same in at least 90 % of the half samples that join the pair."
+        "the same in at least 80 % of the half samples that join the pair."
     )
     assert "75 % of the edges of half of well (8 on average) and 50 % of its arrows (4.0)" in said
     assert "50 % to 60 %" in said

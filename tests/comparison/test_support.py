@@ -31,7 +31,7 @@ SOME = Agreement(20.0, 0.5, 2.5, 0.8)
 def test_each_group_has_its_count():
     said = support_words(comparison_of({"a": 2, "b": 0, "c": 1}, [SOME] * 3))
     assert said.startswith("The direction of 2 of 3 edges in a, 0 of 3 in b and 1 of 3 in c is sup")
-    assert "at least 90 % of the half samples that join the pair" in said
+    assert "at least 80 % of the half samples that join the pair" in said
 
 
 def test_the_threshold_is_that_of_the_ensemble():
