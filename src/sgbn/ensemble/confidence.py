@@ -179,10 +179,11 @@ def supported_of(
     Those of `supported_` where the learner has it, else what a confidence that is given supports;
     without half samples nothing is.
     """
-    found = getattr(network, "supported_", None)
-    if found is not None:
-        return np.asarray(found, bool)
-    coef = getattr(network, "network_", network).coef
+    known = getattr(network, "supported_", None)
+    if known is not None:
+        return np.asarray(known, bool)
+    inner: Any = getattr(network, "network_", network)
+    coef = inner.coef
     return np.zeros(coef.shape, bool) if confidence is None else confidence.supported(coef)
 
 
