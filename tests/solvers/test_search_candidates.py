@@ -47,24 +47,24 @@ def test_changes_are_those_of_regressions(oracle, problem, network):
             assert now[v, u] == pytest.approx(best - oracle.set_score(problem, v, P))
 
 
-@pytest.mark.parametrize("turn", range(2 * len(LISTS)))
-def test_neighbours_in_the_best_network_come_first(problem, network, turn):
+@pytest.mark.parametrize("which", LISTS)
+def test_neighbours_in_the_best_network_come_first(problem, network, which):
     other = network._replace(score=network.score + 5, parents=network.parents[::-1, ::-1].T.copy())
-    priority = candidate_priorities(problem, [network, other], np.abs(problem.R), turn)
+    priority = candidate_priorities(problem, [network, other], np.abs(problem.R), which)
     near = network.parents | network.parents.T
     for v in range(M):
         if near[v].any():
             assert priority[v, near[v]].min() > priority[v, ~near[v]].max()
 
 
-def test_lists_take_turns(problem, network):
+def test_each_list_begins_with_its_best(problem, network):
     partial = np.abs(problem.R) - np.eye(M)
-    priority = candidate_priorities(problem, [network], partial, LISTS.index("partial"))
+    priority = candidate_priorities(problem, [network], partial, "partial")
     v = 6  # without neighbours
     assert priority[v].argmax() == partial[v].argmax()
     now, last = score_changes(problem, network)
     for name, change in (("now", now), ("last", last)):
-        priority = candidate_priorities(problem, [network], partial, LISTS.index(name))
+        priority = candidate_priorities(problem, [network], partial, name)
         assert priority[v].argmax() == change[v].argmin()
 
 

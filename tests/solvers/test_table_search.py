@@ -5,12 +5,20 @@ from sgbn.graph import is_dag
 from sgbn.solvers import table_search
 from sgbn.solvers.exact_order import best_network
 from sgbn.solvers.search_candidates import ScoredNetwork
-from sgbn.solvers.table_search import TablePlan, respecting, search_tables
+from sgbn.solvers.table_search import TablePlan, crossed, respecting, search_tables
 
 PLAN = TablePlan(
-    n_candidates=8, n_further=4, n_islands=2, n_random=1, n_warm=1, steps=200, patience=4,
+    n_candidates=8,
+    n_further=4,
+    n_islands=2,
+    n_random=1,
+    n_warm=1,
+    n_crossed=1,
+    steps=200,
+    lists=("pool", "partial", "now", "last"),
+    patience=4,
     max_rounds=12,
-)  # fmt: skip
+)
 
 
 def empty_network(oracle, problem):
@@ -44,7 +52,9 @@ def test_the_score_is_that_of_the_network(oracle):
 def test_it_is_never_worse_than_what_is_known(oracle):
     problem = oracle.problem_of(12, 1)
     best = best_network(problem)
-    hopeless = PLAN._replace(n_candidates=1, n_further=1, n_warm=0, n_islands=0, max_rounds=2)
+    hopeless = PLAN._replace(
+        n_candidates=1, n_further=1, n_warm=0, n_crossed=0, n_islands=0, max_rounds=2
+    )
     worse = empty_network(oracle, problem)
     assert search(oracle, problem, hopeless, [worse, best]).score == best.score
 
@@ -89,3 +99,14 @@ def test_orders_are_changed_only_as_far_as_required_edges_need():
     required = np.zeros((4, 4), bool)
     required[0, 2] = True
     assert respecting(required, np.array([3, 0, 1, 2])).tolist() == [3, 1, 2, 0]
+
+
+def test_crossed_orders_take_a_neighbourhood_from_the_second_network():
+    chain = np.eye(6, k=-1, dtype=bool)  # 0 -> 1 -> ... -> 5
+    first = ScoredNetwork(0.0, np.arange(6), chain)
+    second = ScoredNetwork(0.0, np.arange(6)[::-1].copy(), chain.T.copy())
+    orders = [tuple(crossed(first, second, np.random.RandomState(seed))) for seed in range(60)]
+    assert len(set(orders)) > 5
+    assert all(sorted(order) == list(range(6)) for order in orders)
+    same = crossed(first, first, np.random.RandomState(0))
+    assert np.array_equal(same, first.order)

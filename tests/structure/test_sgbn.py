@@ -295,7 +295,7 @@ def test_fast_is_a_search_without_kicks(simulate):
     assert np.array_equal(fast.coef_, named.coef_)
 
 
-SHORT = search_plan.THOROUGH._replace(n_islands=2, steps=50, n_random=1, n_warm=2, max_rounds=5)
+SHORT = search_plan.THOROUGH._replace(n_islands=2, steps=2, n_random=1, n_warm=2, max_rounds=5)
 
 
 @pytest.mark.parametrize("effort", ["standard", "thorough"])

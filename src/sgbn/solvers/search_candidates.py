@@ -3,16 +3,18 @@ r"""Candidate parents for score tables: few per variable, chosen around good net
 Tables over all sets of K candidates (`sgbn.solvers.score_tables`) are exact among these candidates
 and blind beyond them: on 60 random problems annealing always found the best network that its tables
 held, and missed the best known one only where a parent was no candidate. The neighbours of v in
-the best network known are its first candidates. The others come from four lists in turn:
+the best network known are its first candidates. The others come from lists, which take turns:
 
 - "pool": neighbours in other good networks, by how many have them and how good these are;
 - "partial": by the partial correlation with v given all other variables;
 - "now": by what u would be worth for v in the best networks as they are, as a further parent or
   instead of one;
-- "last": by what u would be worth if all neighbours of v were its parents.
+- "last": by what u would be worth if all neighbours of v were its parents;
+- "mixed": "pool", "now" and "partial" summed up, so that several networks of the pool can be
+  improved at once.
 
-Lists take turns because sets of parents often help only together, and come from one list. Required
-parents come first of all, and what is not allowed is no candidate.
+Sets of parents often help only together, and come from one list. Required parents come first of
+all, and what is not allowed is no candidate.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ Array = NDArray[np.float64]
 Order = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LISTS = ("pool", "partial", "now", "last")
+LISTS = ("pool", "partial", "now", "last", "mixed")
 AS_CHILD = 0.5  # weight of u for its parent v in a network, where u counts 1 for its child
 EXAMINED = 4  # networks in which the worth of further parents is computed
+SLACK = 6.0  # loss of score up to which a parent that nearly entered counts in "mixed",
+MOST_MERIT = 1.5  # and its largest weight there, in networks
 TOLERANCE = 20.0  # score behind the best at which the weight of a network has fallen to 1 / e
 
 
@@ -164,7 +168,7 @@ def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # t
 
 
 def candidate_priorities(
-    problem: ParentProblem, networks: list[ScoredNetwork], partial: Array, turn: int
+    problem: ParentProblem, networks: list[ScoredNetwork], partial: Array, which: str
 ) -> Array:
     """Priority of every variable u as a candidate parent of v, ``priority[v, u]``.
 
@@ -175,25 +179,27 @@ def candidate_priorities(
         The best first.
     partial : ndarray of shape (m, m)
         Absolute partial correlations of all pairs given all others.
-    turn : int
-        Which of the `LISTS` has its turn; any whole number from 0 on.
+    which : str
+        The one of the `LISTS` that decides between those that are no neighbours.
     """
     best = networks[0].parents
-    neighbours = best | best.T
     counted = np.zeros(best.shape)
     for network in networks:
         weight = np.exp((networks[0].score - network.score) / TOLERANCE)
         counted += weight * (network.parents + AS_CHILD * network.parents.T)
-    which = LISTS[turn % len(LISTS)]
     if which == "pool":
-        rest = _places(-counted)
+        cost = -counted
     elif which == "partial":
-        rest = _places(-partial)
+        cost = -partial
     else:
         examined = [score_changes(problem, network) for network in networks[:EXAMINED]]
-        index = 0 if which == "now" else 1
-        rest = _places(np.minimum.reduce([change[index] for change in examined]))
-    return np.where(neighbours, 1.0 + counted, 1.0 / (1.0 + rest))
+        now, last = (np.array(changes) for changes in zip(*examined, strict=True))
+        if which == "mixed":
+            merit = np.clip((SLACK - now) / SLACK, 0.0, MOST_MERIT).sum(axis=0)
+            cost = -(counted + merit + partial)
+        else:
+            cost = (now if which == "now" else last).min(axis=0)
+    return np.where(best | best.T, 1.0 + counted, 1.0 / (1.0 + _places(cost)))
 
 
 def _places(values: Array) -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ Mask = NDArray[np.bool_]
 
 BETTER = 1e-6  # difference of scores that is no round-off
 POOL = 20  # networks kept
+ISLAND_PATIENCE = 2  # rounds; the last search, from all islands, has more
 AGREED = 3  # islands that found the same best score, after which no further one is needed
 HOT = 10.0  # temperature at which annealing from random orders begins; of 5 to 20 all do
 WARM = (2.0, 4.0)  # from known networks: the range it is drawn from; 5 is worse on real tables
@@ -44,9 +45,12 @@ class TablePlan(NamedTuple):
     n_candidates : most candidate parents of a variable.
     n_further : candidates beyond the neighbours in the best network known.
     n_islands : searches of their own before all they found is put together.
-    n_random, n_warm : annealings from random orders and from known networks in one round.
+    n_random, n_warm, n_crossed : annealings in one round: from random orders, from known networks,
+        and from pairs of these.
     steps : of one annealing, per variable.
-    patience : rounds in a row without a better network after which the search ends.
+    lists : candidates beyond neighbours come from these in turn (see `search_candidates`); on
+        islands from "mixed" alone.
+    patience : rounds in a row without a better network after which the search ends; on islands 2.
     max_rounds : rounds after which it ends in any case.
     """
 
@@ -55,7 +59,9 @@ class TablePlan(NamedTuple):
     n_islands: int
     n_random: int
     n_warm: int
+    n_crossed: int
     steps: int
+    lists: tuple[str, ...]
     patience: int
     max_rounds: int
 
@@ -82,9 +88,10 @@ def search_tables(
     if problem.required.sum(axis=1).max() > plan.n_candidates:
         return min(known, key=lambda network: network.score)
     pool = list(known)
+    quick = plan._replace(lists=("mixed",), patience=ISLAND_PATIENCE)
     best_scores: list[float] = []
     for i in range(plan.n_islands):
-        island = _improved(problem, known[i :: plan.n_islands] or known, partial, plan, rng)
+        island = _improved(problem, known[i :: plan.n_islands] or known, partial, quick, rng)
         pool += island
         best_scores.append(island[0].score)
         if np.sum(np.array(best_scores) < min(best_scores) + BETTER) == AGREED:
@@ -103,7 +110,8 @@ def _improved(
     pool = _best_distinct(known)
     in_vain = 0
     for turn in range(plan.max_rounds):
-        priority = candidate_priorities(problem, pool, partial, turn)
+        which = plan.lists[turn % len(plan.lists)]
+        priority = candidate_priorities(problem, pool, partial, which)
         tables = _tables_around(problem, pool[0].parents, priority, plan)
         best_before = pool[0].score
         pool = _best_distinct(pool + _annealed(tables, pool, problem.required, plan, rng))
@@ -147,15 +155,42 @@ def _annealed(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Networks by annealing, from the best ones of the pool and from random orders."""
+    """Networks by annealing: from the best ones of the pool, as they are and crossed, and others.
+
+    The others are random orders. Crossed are the best networks in turn with any other one.
+    """
     m = len(tables.bit)
     runs = [(pool[i % len(pool)].order, rng.uniform(*WARM)) for i in range(plan.n_warm)]
+    for i in range(plan.n_crossed):
+        first, second = pool[i % len(pool)], pool[rng.randint(len(pool))]
+        order = respecting(required, crossed(first, second, rng))
+        runs.append((order, rng.uniform(*WARM)))
     runs += [(respecting(required, rng.permutation(m)), HOT) for _ in range(plan.n_random)]
     found = []
     for start, temperature in runs:
         order, score = anneal(tables, start, plan.steps * m, (temperature, COLD), rng)
         found.append(ScoredNetwork(score, order, parents_along(tables, order)))
     return found
+
+
+def crossed(first: ScoredNetwork, second: ScoredNetwork, rng: np.random.RandomState) -> Order:
+    """Order of the first network, but in a random neighbourhood that of the second.
+
+    The neighbourhood grows from a random variable along the edges of both, to a random size. What
+    two networks have found in different neighbourhoods comes together in one.
+    """
+    m = len(first.order)
+    joined = first.parents | first.parents.T | second.parents | second.parents.T
+    inside = np.zeros(m, bool)
+    inside[rng.randint(m)] = True
+    size = rng.randint(1, m // 2 + 2)
+    while inside.sum() < size:
+        border = np.flatnonzero(joined[inside].any(axis=0) & ~inside)
+        if len(border) == 0:
+            break
+        inside[border[rng.randint(len(border))]] = True
+    place = np.where(inside, np.argsort(second.order), np.argsort(first.order))
+    return np.argsort(place, kind="stable")
 
 
 def respecting(required: Mask, order: Order) -> Order:

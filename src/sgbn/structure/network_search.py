@@ -35,6 +35,7 @@ TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS = (20_000, 5_000)  # most in one local search, and for too many variables; Exp-II needs 2,000
 SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
 VARIANCE_ROUNDS = 5
+QUICK = SearchPlan(1, 0)
 
 
 def default_gamma(n: int) -> float:
@@ -82,17 +83,21 @@ def search_network(
     if variance is None and m <= plan.exact:
         best = best_network(problem)
         return Found(best.order, best.parents, best.score)
-    seen: list[Found] = []
-    found = _search_trees(problem, precision, plan, rng, variance, seen)
     if plan.tables is None or variance is not None:
-        return found
-    quick = plan._replace(n_starts=1, n_kicks=0)
-    for _ in range(plan.n_quick):
-        _search_trees(problem, precision, quick, rng, None, seen, rng.permutation(m))
+        return _search_trees(problem, precision, plan, rng, variance)
+    known: list[Found] = []
+    if plan.n_quick:  # islands need starts that are unlike: no two of one search
+        known = [
+            _search_trees(problem, precision, QUICK, rng, None, None, rng.permutation(m))
+            for _ in range(plan.n_quick)
+        ]
+        known.append(_search_trees(problem, precision, plan, rng))
+    else:
+        _search_trees(problem, precision, plan, rng, None, known)
     scale = np.sqrt(np.diag(precision))
     partial = np.abs(precision) / np.outer(scale, scale)
-    known = [ScoredNetwork(each.score, each.order, each.parents) for each in [found, *seen]]
-    best = search_tables(problem, known, partial, plan.tables, rng)
+    networks = [ScoredNetwork(found.score, found.order, found.parents) for found in known]
+    best = search_tables(problem, networks, partial, plan.tables, rng)
     return Found(best.order, best.parents, best.score)
 
 
@@ -101,8 +106,8 @@ def _search_trees(
     precision: Array,
     plan: SearchPlan,
     rng: np.random.RandomState,
-    variance: Array | None,
-    seen: list[Found],
+    variance: Array | None = None,
+    seen: list[Found] | None = None,
     start: Order | None = None,
 ) -> Found:
     """Search on trees, from one order or from those of the plan; `seen` takes local optima."""
@@ -120,7 +125,6 @@ def _search_trees(
         tucks = min(tucks, ROUGH_TUCKS)
         starts = [_rough_order(R, order, allowed, required) for order in starts]
         candidates = partly_correlated(precision, n, ROUGH_Z) | required
-    networks = None if plan.tables is None or is_equal else seen
 
     def search(weight: Array) -> Found:
         return search_among_candidates(
@@ -128,7 +132,7 @@ def _search_trees(
             candidates,
             allowed,
             lambda trees, orders: search_order(
-                trees, orders, plan.n_kicks, rng, TUCK_DEPTH, tucks, networks
+                trees, orders, plan.n_kicks, rng, TUCK_DEPTH, tucks, seen
             ),
             starts,
         )

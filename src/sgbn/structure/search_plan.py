@@ -26,19 +26,23 @@ STANDARD = TablePlan(
     n_islands=0,
     n_random=0,
     n_warm=1,
+    n_crossed=0,
     steps=60,
+    lists=("pool", "partial", "now", "last"),
     patience=4,
     max_rounds=20,
 )
 STANDARD_KICKS = 5  # before tables: their networks propose candidates. None with plenty of samples
 # or many variables, where they cost more than they find
-THOROUGH = TablePlan(
-    n_candidates=16,
+THOROUGH = TablePlan(  # steps times the number of variables
+    n_candidates=15,
     n_further=10,
-    n_islands=5,
-    n_random=3,
-    n_warm=6,
-    steps=1500,
+    n_islands=4,
+    n_random=2,
+    n_warm=5,
+    n_crossed=5,
+    steps=30,
+    lists=("mixed", "partial", "mixed", "last"),
     patience=4,
     max_rounds=40,
 )
@@ -94,7 +98,8 @@ def _plan_for_size(effort: str, m: int, n: int) -> SearchPlan:
     if effort == "thorough":
         if m > TOO_MANY or n < FEW:
             return SearchPlan(2, THOROUGH_KICKS)
-        return SearchPlan(2, 30, EXACT_THOROUGH, QUICK_SEARCHES, THOROUGH)
+        tables = THOROUGH._replace(steps=THOROUGH.steps * m)
+        return SearchPlan(2, 30, EXACT_THOROUGH, QUICK_SEARCHES, tables)
     if trees.n_kicks == 0 or n < FEW:
         return trees
     kicks = 0 if n > PLENTY * m or m > MANY else STANDARD_KICKS
