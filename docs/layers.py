@@ -25,6 +25,8 @@ WORDS = {
     "discriminative": "classifiers",
     "inference": "what differs, how sure",
     "quality": "what a table needs",
+    "ensemble": "what many networks agree on",
+    "posterior": "how likely arrows are",
     "structure": "learners of networks",
     "cohort": "subjects, groups",
     "validation": "checks of arrays",

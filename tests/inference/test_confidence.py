@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sgbn import SGBN, Cohort, DataWarning, InputError, SGBNEnsemble, simulate_cohort
-from sgbn.ensemble import Agreement
+from sgbn.ensemble import Agreement, supported_of
 from sgbn.graph import is_dag, skeleton
 from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
 
@@ -46,7 +46,8 @@ def test_what_is_supported_by_hand():
     shares = {(0, 1): 0.54, (1, 0): 0.06, (0, 2): 0.45, (2, 1): 0.88, (1, 2): 0.12}
     found = confidence_of(shares)
     graph = np.array([[0, 2.0, 1], [0, 0, 0], [0, 1, 0]])
-    assert np.argwhere(found.supported(graph)).tolist() == [[0, 1]]
+    assert np.argwhere(found.supported(graph)).tolist() == [[2, 1]]
+    assert np.argwhere(found.supported(graph, 0.5, 0.9)).tolist() == [[0, 1]]
     assert np.argwhere(found.supported(graph, 0.4, 0.88)).tolist() == [[0, 1], [0, 2], [2, 1]]
     assert not found.supported(graph.T).any()  # the graph has it the other way
 
@@ -183,3 +184,16 @@ def test_the_bound_by_hand_and_its_limits():
 def test_wrong_parameters_are_named(simulate, options, message):
     with pytest.raises(InputError, match=message):
         edge_confidence(simulate(4, 30, 0)[0], **options)
+
+
+def test_support_comes_from_the_learner_else_from_half_samples_else_from_nowhere(simulate):
+    X, _ = simulate(4, 60, 0)
+    learner = SGBN().fit(X)
+    assert not supported_of(learner).any()
+    assert not supported_of(learner.network_).any()
+    halves = edge_confidence(X, SGBN(n_kicks=0), n_pairs=2)
+    wanted = halves.supported(learner.coef_)
+    np.testing.assert_array_equal(supported_of(learner, halves), wanted)
+    np.testing.assert_array_equal(supported_of(learner.network_, halves), wanted)
+    ensemble = SGBNEnsemble(n_chains=1, n_pairs=2, min_direction=0.5).fit(X)
+    np.testing.assert_array_equal(supported_of(ensemble, halves), ensemble.supported_)
