@@ -6,7 +6,7 @@ import pytest
 
 from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
 from sgbn.structure import ORSGBN, SGBN
-from sgbn.structure.sgbn import default_gamma
+from sgbn.structure.network_search import default_gamma
 
 
 def test_numbers_follow_the_order_of_citation_and_repeat():

@@ -6,7 +6,7 @@ import pytest
 from sgbn.graph.acyclicity import is_dag
 from sgbn.solvers.order_chain import arrow_shares, graph_of, run_chain
 from sgbn.solvers.score_tables import log_totals, score_tables
-from sgbn.structure.sgbn import ebic_prices
+from sgbn.structure.network_search import ebic_prices
 
 
 def _tables(m, n, seed, required=None):

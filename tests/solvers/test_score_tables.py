@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.solvers.score_tables import IMPOSSIBLE, best_subsets, log_totals, score_tables
-from sgbn.structure.sgbn import ebic_prices
+from sgbn.structure.network_search import ebic_prices
 
 N = 60
 

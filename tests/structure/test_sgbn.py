@@ -18,7 +18,7 @@ from sgbn import (
 )
 from sgbn.graph import is_dag
 from sgbn.solvers import parent_trees
-from sgbn.structure import sgbn as sgbn_module
+from sgbn.structure import network_search, search_plan
 from sgbn.structure.candidates import inverse_correlation, partly_correlated
 
 
@@ -38,9 +38,11 @@ def test_it_finds_the_equivalence_class_of_published_networks(name):
 
 def test_with_plentiful_samples_a_rough_order_first_finds_the_class_and_keeps_knowledge():
     rng = np.random.default_rng(0)
-    m = sgbn_module.MANY + 10
+    m = network_search.MANY + 10
     graph = random_dag(m, 3.0, rng)
-    X, network = simulate_sem(graph, sgbn_module.PLENTIFUL * m, noise="unequal", random_state=rng)
+    X, network = simulate_sem(
+        graph, network_search.PLENTIFUL * m, noise="unequal", random_state=rng
+    )
     learner = SGBN().fit(X)
     assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
     i, j = np.argwhere(learner.coef_)[0]
@@ -160,6 +162,7 @@ def test_copies_of_a_column_are_told_and_survived(simulate):
         ({"noise": "same"}, r"noise is 'same'; give one of \('unequal', 'equal'\)"),
         ({"weights": "ols"}, "weights is 'ols'"),
         ({"alpha": 0.1}, "has an effect with weights='lasso' only. Set gamma"),
+        ({"effort": "much"}, "effort is 'much'; give one of"),
         ({"n_starts": 0}, "n_starts is 0; it must be a whole number from 1 on"),
         ({"n_kicks": -1}, "n_kicks is -1"),
         ({"max_parents": 1.5}, "max_parents is 1.5"),
@@ -175,7 +178,7 @@ def test_bad_parameters_are_named(parameters, message, simulate):
 def test_many_variables_are_screened_and_found(monkeypatch, simulate):
     X, network = simulate(60, 1000, 7)
     dense = SGBN(n_kicks=0).fit(X)
-    monkeypatch.setattr(sgbn_module, "SCREENED", 50)
+    monkeypatch.setattr(network_search, "SCREENED", 50)
     screened = SGBN(n_kicks=0).fit(X)
     assert not np.array_equal(_candidates(X), np.ones((60, 60), bool))
     assert compare_graphs(dense.coef_, network.coef).shd_cpdag <= 8
@@ -184,7 +187,7 @@ def test_many_variables_are_screened_and_found(monkeypatch, simulate):
 
 def _candidates(X):
     R = np.corrcoef(X, rowvar=False)
-    return partly_correlated(inverse_correlation(R, len(X)), len(X), sgbn_module.CANDIDATE_Z)
+    return partly_correlated(inverse_correlation(R, len(X)), len(X), network_search.CANDIDATE_Z)
 
 
 def test_the_lasso_says_which_edges_only_the_order_directs():
@@ -273,3 +276,58 @@ def test_fit_moments_tells_of_copies_and_few_samples_and_refuses_a_matrix():
         SGBN().fit_moments(Moments.from_covariance(np.eye(3), 5))
     with pytest.raises(InputError, match=r"made by Moments.from_covariance"):
         SGBN().fit_moments(S)
+
+
+def test_more_effort_never_scores_worse_and_up_to_twenty_variables_there_is_no_better(simulate):
+    X, _ = simulate(18, 150, 1, degree=5.0)
+    fast, standard, thorough = (
+        SGBN(effort=effort).fit(X).score_ for effort in ("fast", "standard", "thorough")
+    )
+    assert fast >= standard >= thorough - 1e-9
+    kicked = [SGBN(n_kicks=30, n_starts=4, random_state=seed).fit(X).score_ for seed in range(3)]
+    assert thorough <= min(kicked) + 1e-6
+
+
+def test_fast_is_a_search_without_kicks(simulate):
+    X, _ = simulate(30, 200, 2)
+    fast, named = SGBN(effort="fast").fit(X), SGBN(n_kicks=0).fit(X)
+    assert fast.score_ == named.score_
+    assert np.array_equal(fast.coef_, named.coef_)
+
+
+SHORT = search_plan.THOROUGH._replace(n_islands=2, steps=2, n_random=1, n_warm=2, max_rounds=5)
+
+
+@pytest.mark.parametrize("effort", ["standard", "thorough"])
+def test_tables_know_nothing_of_the_order_of_columns(simulate, monkeypatch, effort):
+    monkeypatch.setattr(search_plan, "THOROUGH", SHORT)
+    X, _ = simulate(24, 120, 3, degree=5.0)
+    order = np.random.default_rng(0).permutation(24)
+    first, second = (SGBN(effort=effort).fit(values) for values in (X, X[:, order]))
+    assert first.score_ == second.score_
+    assert np.array_equal(first.coef_[np.ix_(order, order)], second.coef_)
+
+
+@pytest.mark.parametrize("effort", ["standard", "thorough"])
+@pytest.mark.parametrize("m", [12, 24])
+def test_tables_keep_prior_knowledge(simulate, monkeypatch, effort, m):
+    monkeypatch.setattr(search_plan, "THOROUGH", SHORT)
+    X, _ = simulate(m, 150, 4, degree=4.0)
+    free = SGBN(effort=effort).fit(X)
+    edges = np.argwhere(free.coef_)
+    required = [(int(j), int(i)) for i, j in edges[:2]]
+    forbidden = [(int(i), int(j)) for i, j in edges[-2:]]
+    tiers = [[int(v) for v in edges[m // 2]][::-1][:1], [int(edges[m // 2][0])]]
+    knowing = SGBN(effort=effort, required=required, forbidden=forbidden).fit(X)
+    assert all(knowing.coef_[i, j] != 0 for i, j in required)
+    assert not any(knowing.coef_[i, j] for i, j in forbidden)
+    assert knowing.score_ > free.score_
+    in_tiers = SGBN(effort=effort, tiers=tiers).fit(X)
+    assert in_tiers.coef_[tiers[1][0], tiers[0][0]] == 0
+    assert is_dag(knowing.coef_)
+
+
+def test_equal_variances_are_searched_on_trees(simulate):
+    X, _ = simulate(12, 150, 5)
+    thorough = SGBN(noise="equal", effort="thorough").fit(X)
+    assert np.array_equal(thorough.coef_, SGBN(noise="equal", n_kicks=30).fit(X).coef_)

@@ -22,7 +22,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
-from sgbn.structure.sgbn import default_gamma
+from sgbn.structure.network_search import default_gamma
 from sgbn.validation import warn_collinear, warn_few_samples
 
 Array = NDArray[np.float64]

@@ -35,7 +35,7 @@ from sgbn.moments import moments_of
 from sgbn.solvers.departures import TOL, lasso_departures, residual_variances
 from sgbn.solvers.order_search import search_order
 from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
-from sgbn.structure.sgbn import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
+from sgbn.structure.network_search import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -25,7 +25,7 @@ from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.solvers.regressions import regressions
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.sgbn import SAMPLES_A_PARENT, ebic_prices
+from sgbn.structure.network_search import SAMPLES_A_PARENT, ebic_prices
 from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ from sgbn.solvers.score_tables import ScoreTables, log_totals, score_tables
 from sgbn.structure import SGBN
 from sgbn.structure.candidates import inverse_correlation
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.sgbn import default_gamma
+from sgbn.structure.network_search import default_gamma
 
 Array = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ def sample_networks(
 
 def _fast_search(moments: Moments, knowledge: Knowledge, learner: SGBN, seed: int) -> Found:
     """Order and parents of a fast search that begins with a random order too."""
-    fast = clone(learner).set_params(n_starts=SEARCHES, n_kicks=0, random_state=seed)
+    fast = clone(learner).set_params(effort="fast", n_starts=SEARCHES, n_kicks=0, random_state=seed)
     fast.gamma_ = default_gamma(moments.n)  # of the criterion that is searched; not the prior's
     precision = inverse_correlation(moments.R, moments.n)
     return fast._search(moments, precision, knowledge, fast._labels(moments, precision, []))

@@ -20,8 +20,8 @@ from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.network_search import default_gamma
 from sgbn.structure.robust import OUTLIER_SD
-from sgbn.structure.sgbn import default_gamma
 
 MOVED_BY = {
     "KL-SGBN": "KL-SGBN (the radius-margin bound of a support vector machine on Fisher vectors)",

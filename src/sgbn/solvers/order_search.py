@@ -262,6 +262,7 @@ def search_order(
     rng: np.random.RandomState,
     depth: int,
     budget: int,
+    seen: list[Found] | None = None,
 ) -> Found:
     """Search from several orders, then by kicks from the best one.
 
@@ -277,11 +278,14 @@ def search_order(
         Tucks in a row that are tried together; 0 for none.
     budget : int
         Most tucks tried in one local search.
+    seen : list, optional
+        Takes the end of every local search, one for each score.
     """
     best, best_score = starts[0], np.inf
     rooms = [_room(order, trees.path.size, depth) for order in starts]
     for S in rooms:
         trees, score = _local_search(trees, S, depth, budget)
+        _note(trees, S, score, seen)
         if score < best_score - TOL:
             best, best_score = S.order.copy(), score
     S = rooms[0]
@@ -292,10 +296,17 @@ def search_order(
         S.rank[best] = np.arange(len(best))
         _kick(trees, S, rng.random_sample((KICK, 2)))
         trees, score = _local_search(trees, S, depth, budget)
+        _note(trees, S, score, seen)
         if score < best_score - TOL:
             best, best_score = S.order.copy(), score
             in_vain = 0
     return parents_for(trees, best)
+
+
+def _note(trees: Trees, S: Room, score: float, seen: list[Found] | None) -> None:
+    """Add the network that a local search ended at, unless its score is known."""
+    if seen is not None and not any(abs(score - found.score) < TOL for found in seen):
+        seen.append(Found(S.order.copy(), _all_parents(trees, S), score))
 
 
 def parents_for(trees: Trees, order: Order) -> Found:

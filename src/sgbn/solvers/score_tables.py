@@ -13,8 +13,8 @@ look-ups instead of regressions.
 
 The residual sums come from one recursion over the candidates. Deciding for or against a candidate
 leaves the covariances of those behind it, given the decisions made, and a decision against it
-leaves them as they are: about six operations per set. Minima and sums are zeta transforms, one pass
-over the table per candidate.
+leaves them as they are: about eight operations per set. Minima and sums are zeta transforms, one
+pass over the table per candidate.
 """
 
 from __future__ import annotations
@@ -96,13 +96,21 @@ def _fill(R, n, price, max_parents, candidates, needed, score):  # type: ignore[
         while k < K and candidates[v, k] >= 0:
             k += 1
         score[v, :] = IMPOSSIBLE
-        _residual_sums(R, v, candidates[v], k, room, score[v])
-        for mask in range(1 << k):
-            size = _count_bits(mask)
-            if size > max_parents or mask & needed[v] != needed[v]:
-                score[v, mask] = IMPOSSIBLE
-            else:
-                score[v, mask] = n * np.log(max(score[v, mask], SMALLEST_RSS)) + price[size]
+        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, score[v])
+
+
+@jit
+def fill_scores(  # type: ignore[no-untyped-def]
+    R, n, price, max_parents, v, chosen, k, needed, room, score
+):
+    """Fill the scores of v for all sets of its first k candidates; `room` is (k + 1)^3."""
+    _residual_sums(R, v, chosen, k, room, score)
+    for mask in range(1 << k):
+        size = _count_bits(mask)
+        if size > max_parents or mask & needed != needed:
+            score[mask] = IMPOSSIBLE
+        else:
+            score[mask] = n * np.log(max(score[mask], SMALLEST_RSS)) + price[size]
 
 
 @jit
@@ -118,22 +126,51 @@ def _count_bits(mask):  # type: ignore[no-untyped-def]
 def _residual_sums(R, v, chosen, k, room, rss):  # type: ignore[no-untyped-def]
     """Fill ``rss[mask]`` for all sets of k candidates.
 
-    ``room[d]`` holds the covariances of what is left after d decisions: candidates k-1-d, ..., 0,
-    and v last. Counting the masks up changes the last decisions most often.
+    ``room[d]`` holds, below its diagonal, the covariances of what is left after d decisions:
+    candidates k-1-d, ..., 0, and v last. Counting the masks up changes the last decisions most
+    often; the last two are written out.
     """
     for a in range(k + 1):
         left = v if a == k else chosen[k - 1 - a]
-        for c in range(k + 1):
+        for c in range(a + 1):
             room[0, a, c] = R[left, v if c == k else chosen[k - 1 - c]]
-    for mask in range(1 << k):
-        first = 0  # the first decision that differs from those of the mask before
-        if mask:
-            first = k - 1
-            while not (mask >> (k - 1 - first)) & 1:
+    if k < 2:
+        rss[0] = room[0, k, k]
+        if k == 1:
+            rss[1] = _without(room[0, 1, 1], room[0, 1, 0], room[0, 0, 0])
+        return
+    for quarter in range(1 << (k - 2)):
+        first = 0  # the first decision that differs from those of the quarter before
+        if quarter:
+            first = k - 3
+            while not (quarter >> (k - 3 - first)) & 1:
                 first -= 1
-        for d in range(first, k):
-            _decide(room[d], room[d + 1], k + 1 - d, (mask >> (k - 1 - d)) & 1)
-        rss[mask] = room[k, 0, 0]
+        for d in range(first, k - 2):
+            _decide(room[d], room[d + 1], k + 1 - d, (quarter >> (k - 3 - d)) & 1)
+        _last_two(room[k - 2], rss, 4 * quarter)
+
+
+@jit
+def _without(left, covariance, variance):  # type: ignore[no-untyped-def]
+    """Variance that is left given one more variable, unless it is a copy of others."""
+    return left - covariance * covariance / variance if variance > COLLINEAR else left
+
+
+@jit
+def _last_two(cov, rss, mask):  # type: ignore[no-untyped-def]
+    """Fill four residual variances of the last of three variables: given none, the second, ..."""
+    rss[mask] = cov[2, 2]
+    rss[mask + 1] = _without(cov[2, 2], cov[2, 1], cov[1, 1])
+    first = cov[0, 0]
+    if first > COLLINEAR:
+        factor = cov[2, 0] / first
+        left = cov[2, 2] - factor * cov[2, 0]
+        rss[mask + 2] = left
+        covariance = cov[2, 1] - factor * cov[1, 0]
+        rss[mask + 3] = _without(left, covariance, cov[1, 1] - cov[1, 0] * cov[1, 0] / first)
+    else:
+        rss[mask + 2] = rss[mask]
+        rss[mask + 3] = rss[mask + 1]
 
 
 @jit
@@ -143,11 +180,11 @@ def _decide(before, after, size, is_taken):  # type: ignore[no-untyped-def]
     if is_taken and pivot > COLLINEAR:
         for a in range(1, size):
             factor = before[a, 0] / pivot
-            for c in range(1, size):
-                after[a - 1, c - 1] = before[a, c] - factor * before[0, c]
+            for c in range(1, a + 1):
+                after[a - 1, c - 1] = before[a, c] - factor * before[c, 0]
     else:
         for a in range(1, size):
-            for c in range(1, size):
+            for c in range(1, a + 1):
                 after[a - 1, c - 1] = before[a, c]
 
 

@@ -10,28 +10,23 @@ each order (`sgbn.solvers.order_search`); with equal noise variances the first t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from sgbn.exceptions import InputError, warn
 from sgbn.graph.acyclicity import known_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, moments_of
-from sgbn.solvers.order_search import (
-    Found,
-    search_among_candidates,
-    search_order,
-)
-from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
+from sgbn.solvers.order_search import Found
+from sgbn.solvers.search_candidates import ParentProblem
 from sgbn.structure.base import Arrows, NetworkEstimator
-from sgbn.structure.candidates import inverse_correlation, partly_correlated
+from sgbn.structure.candidates import inverse_correlation
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
     Edges,
@@ -41,8 +36,15 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.lasso_along_order import lasso_along_order
+from sgbn.structure.network_search import (
+    default_gamma,
+    ebic_prices,
+    most_parents,
+    search_network,
+)
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores, rows_to_trim
+from sgbn.structure.search_plan import EFFORTS, search_plan
 from sgbn.structure.selection import Folds
 from sgbn.validation import column_names, is_number, warn_about_moments
 
@@ -50,25 +52,12 @@ Array = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
-SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
-CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
-PLENTIFUL = 100  # samples a variable from which on, for many variables, weak dependences are so
-ROUGH, ROUGH_Z = 3, 2.0  # many that a rough order is found before, as if there were 3, by moves
-ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
-MANY = 100  # variables beyond which one start and no kicks find as much ...
-ENOUGH = 2  # ... with that many samples a variable, or
-TOO_MANY = 500  # variables, for which kicks take too long
-PLENTY = 10  # samples a variable with which the best order is soon found
-SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
-TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
-TUCKS = (20_000, 5_000)  # most in one local search, and for too many variables; Exp-II needs 2,000
 STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
 UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
-SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
-VARIANCE_ROUNDS = 5
 CHOICES = {
     "noise": ("unequal", "equal"),
     "weights": ("refit", "lasso"),
+    "effort": EFFORTS,
     "outliers": OUTLIERS,
     "column_transform": TRANSFORMS,
     "non_gaussian": ("ignore", "orient"),
@@ -99,14 +88,21 @@ class SGBN(NetworkEstimator):
         every direction. Right only if they are: on standardised data they are not.
     max_parents : int, optional
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
+    effort : {"standard", "fast", "thorough"}, default="standard"
+        How long to search. "fast": local searches from two orders. "standard": then annealing on
+        tables of the scores of all sets of few candidate parents; up to 16 variables the best of
+        all networks is found. "thorough": far longer, for real data, where many networks score
+        nearly the best: one or two minutes for 100 variables; up to 20 the best of all is found.
+        Tables are not used below 50 samples, of which the best score fits noise, beyond 500
+        variables, and by "standard" beyond 100 variables with twice as many samples: there are
+        local searches alone, after kicks (see `n_kicks`) unless there are so many variables.
     n_starts : int, optional
-        Orders to start from: variance inflation rising, then falling, then random ones. By
-        default 2; 1 for more than 500 variables, or more than 100 with twice as many samples.
+        Orders that local searches start from: variance inflation rising, then falling, then random
+        ones. Given, it wins over `effort`, as `n_kicks` does.
     n_kicks : int, optional
-        Searches from the best order after random moves: the search ends when that many in a row
-        found nothing better. By default 30, 10 with more than 10 samples a variable, and none
-        where `n_starts` is 1. ``n_kicks=0`` is the fast setting. On real data the best order is
-        hard to find: raise `n_kicks` until `score_` stays.
+        Local searches from the best order after random moves: the search ends when that many in a
+        row found nothing better. With the standard effort, `n_starts` or `n_kicks` ask for a
+        search without tables.
     forbidden, required : list of (source, target), optional
         Edges that must not and that must be, by column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
@@ -137,7 +133,7 @@ class SGBN(NetworkEstimator):
         relations with independent noise (Shimizu and others 2006), and changes no edge but in
         direction.
     random_state : int, RandomState instance or None, default=0
-        Seed of the random starts and kicks.
+        Seed of the random starts, kicks and annealing.
 
     Attributes
     ----------
@@ -194,6 +190,7 @@ class SGBN(NetworkEstimator):
         *,
         noise: str = "unequal",
         max_parents: int | None = None,
+        effort: str = "standard",
         n_starts: int | None = None,
         n_kicks: int | None = None,
         forbidden: Edges | None = None,
@@ -210,6 +207,7 @@ class SGBN(NetworkEstimator):
         self.gamma = gamma
         self.noise = noise
         self.max_parents = max_parents
+        self.effort = effort
         self.n_starts = n_starts
         self.n_kicks = n_kicks
         self.forbidden = forbidden
@@ -354,19 +352,8 @@ class SGBN(NetworkEstimator):
         graph = _canonical_graph(found.parents, moments, knowledge, labels, decided)
         return found._replace(parents=graph), decided
 
-    def _effort(self, name: str, moments: Moments) -> int:
-        """Return `n_starts` or `n_kicks`, by default what the size of the problem calls for."""
-        value = getattr(self, name)
-        if value is not None:
-            return int(value)
-        m, n = moments.m, moments.n
-        if m > MANY and (n > ENOUGH * m or m > TOO_MANY):
-            return 1 if name == "n_starts" else 0
-        return 2 if name == "n_starts" else 10 if n > PLENTY * m else 30
-
     def _most_parents(self, moments: Moments) -> int:
-        most = max(1, min(moments.n // SAMPLES_A_PARENT, MOST_PARENTS, moments.m - 1))
-        return most if self.max_parents is None else min(most, int(self.max_parents))
+        return most_parents(moments.n, moments.m, self.max_parents)
 
     def _labels(self, moments: Moments, precision: Array, names: list[str]) -> Order:
         """Variables by rising variance inflation, in canonical places.
@@ -385,35 +372,17 @@ class SGBN(NetworkEstimator):
         here = np.ix_(labels, labels)
         R = np.ascontiguousarray(moments.R[here])
         allowed, required = (mask[here] for mask in knowledge.rows(moments))
-        rng = check_random_state(self.random_state)
-        starts = _starts(required, self._effort("n_starts", moments), rng)
-        n_kicks = self._effort("n_kicks", moments)
         price = ebic_prices(moments.n, moments.m, self.gamma_)
-        is_equal = self.noise == "equal"
-        most = self._most_parents(moments)
-        candidates = allowed
-        if SCREENED <= moments.m <= moments.n:
-            candidates = partly_correlated(precision, moments.n, CANDIDATE_Z)[here] | required
-        tucks = TUCKS[moments.m > TOO_MANY]
-        if moments.m > MANY and moments.n >= PLENTIFUL * moments.m and not is_equal:
-            tucks = min(tucks, ROUGH_TUCKS)
-            starts = [_rough_order(R, order, allowed, required) for order in starts]
-            candidates = partly_correlated(precision, moments.n, ROUGH_Z)[here] | required
-
-        def search(weight: Array) -> Found:
-            return search_among_candidates(
-                lambda mask: make_trees(R, weight, price, is_equal, most, mask, required),
-                candidates,
-                allowed,
-                lambda trees, orders: search_order(trees, orders, n_kicks, rng, TUCK_DEPTH, tucks),
-                starts,
-            )
-
-        if is_equal:
-            variance = np.square(moments.scale[moments.columns][labels])
-            found = _search_with_common_variance(search, variance, moments.n, price)
-        else:
-            found = search(np.full(moments.m, float(moments.n)))
+        problem = ParentProblem(R, moments.n, price, self._most_parents(moments), allowed, required)
+        plan = search_plan(self.effort, self.n_starts, self.n_kicks, moments.m, moments.n)
+        variance = np.square(moments.scale[moments.columns][labels])
+        found = search_network(
+            problem,
+            precision[here],
+            plan,
+            check_random_state(self.random_state),
+            variance if self.noise == "equal" else None,
+        )
         back = np.argsort(labels)
         return Found(labels[found.order], found.parents[np.ix_(back, back)], found.score)
 
@@ -434,73 +403,6 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
             f"{names[small]!r}: noise='equal' supposes that the columns share a unit. Use "
             "noise='unequal' if they do not."
         )
-
-
-def default_gamma(n: int) -> float:
-    """Gamma for n samples: 1 up to 100, half their decimal logarithm beyond."""
-    return max(1.0, float(np.log10(n)) / 2)
-
-
-def ebic_prices(n: int, m: int, gamma: float) -> Array:
-    r"""Price of 0, 1, 2, ... parents: :math:`k \log n + 2 \gamma \log \binom{m - 1}{k}`.
-
-    The binomial stays at its largest value beyond k = (m - 1) / 2: a price never falls.
-    """
-    k = np.arange(MOST_PARENTS + 2)
-    chosen = np.minimum(k, (m - 1) // 2)
-    choices = gammaln(m) - gammaln(chosen + 1) - gammaln(m - chosen)
-    return k * np.log(n) + 2 * gamma * choices
-
-
-def _rough_order(
-    R: Array, order: Order, allowed: NDArray[np.bool_], required: NDArray[np.bool_]
-) -> Order:
-    """Improve an order by moves, as if there were few samples: strong dependences alone count."""
-    m = len(R)
-    n = ROUGH * m
-    price = ebic_prices(n, m, default_gamma(n))
-    most = min(n // SAMPLES_A_PARENT, MOST_PARENTS, m - 1)
-    trees = make_trees(R, np.full(m, float(n)), price, False, most, allowed, required)
-    return search_order(trees, [order], 0, np.random.RandomState(0), 0, 0).order
-
-
-def _search_with_common_variance(
-    search: Callable[[Array], Found], variance: Array, n: int, price: Array
-) -> Found:
-    """Search and estimate the common noise variance in turn.
-
-    It starts at the smallest variance of a variable: that of one without parents.
-    """
-    common = float(variance.min())
-    for _ in range(VARIANCE_ROUNDS):
-        found = search(n * variance / common)
-        n_parents = found.parents.sum(axis=1)
-        rss = found.score - price[n_parents].sum()  # in units of the common variance
-        before, common = common, common * rss / (n * len(variance))
-        if abs(common / before - 1) < SAME_VARIANCE:
-            break
-    return found
-
-
-def _starts(required: NDArray[np.bool_], n_starts: int, rng: np.random.RandomState) -> list[Order]:
-    """Orders that no required edge breaks: rising labels, falling ones, then random ones."""
-    m = len(required)
-    rising = np.arange(m)
-    orders = [rising, rising[::-1], *(rng.permutation(m) for _ in range(n_starts - 2))]
-    return [_respecting(required, order) for order in orders[:n_starts]]
-
-
-def _respecting(required: NDArray[np.bool_], order: Order) -> Order:
-    """Take again and again the first variable in `order` whose required parents are all taken."""
-    if not required.any():
-        return np.array(order)
-    left = list(order)
-    taken: list[int] = []
-    while left:
-        ready = next(v for v in left if required[v].sum() == required[v, taken].sum())
-        left.remove(ready)
-        taken.append(ready)
-    return np.array(taken)
 
 
 def _class(parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge) -> NDArray[np.bool_]:

@@ -1,0 +1,61 @@
+r"""The best order of few variables, by dynamic programming over sets.
+
+.. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
+
+f(S) is the least score of the variables S, if they come first: one of them is the last of these.
+(Silander and Myllymäki 2006). Every set is looked at once, so that the network is the best of all,
+and time and memory double with every variable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.solvers.order_annealing import OrderTables, order_tables, parents_along, score_along
+from sgbn.solvers.search_candidates import ParentProblem, ScoredNetwork, candidate_parents
+
+
+def best_network(problem: ParentProblem) -> ScoredNetwork:
+    """Return the network of least score among all. Meant for up to 20 variables."""
+    m = len(problem.R)
+    counts = np.full(m, max(m - 1, 1))
+    candidates = candidate_parents(np.zeros((m, m)), problem.allowed, problem.required, counts)
+    tables = order_tables(problem, candidates)
+    order = best_order(tables)
+    return ScoredNetwork(score_along(tables, order), order, parents_along(tables, order))
+
+
+def best_order(tables: OrderTables) -> NDArray[np.int64]:
+    """Return an order of least score, the first one where several have it."""
+    m = len(tables.first)
+    last = np.empty(1 << m, np.int8)
+    _fill_last(tables.best, tables.first, tables.bit, np.empty(1 << m), last)
+    order = np.empty(m, np.int64)
+    left = (1 << m) - 1
+    for place in range(m - 1, -1, -1):
+        order[place] = last[left]
+        left &= ~(1 << int(last[left]))
+    return order
+
+
+@jit
+def _fill_last(best, first, bit, least, last):  # type: ignore[no-untyped-def]
+    """Fill the least score of every set of variables, and the last variable of its best order."""
+    m = first.size
+    least[0] = 0.0
+    last[0] = -1
+    for members in range(1, 1 << m):
+        least[members] = np.inf
+        for v in range(m):
+            if not (members >> v) & 1:
+                continue
+            mask = 0
+            for u in range(m):
+                if (members >> u) & 1 and bit[v, u] >= 0:
+                    mask |= 1 << bit[v, u]
+            total = least[members ^ (1 << v)] + best[first[v] + mask]
+            if total < least[members]:
+                least[members] = total
+                last[members] = v
