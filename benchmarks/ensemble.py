@@ -53,16 +53,26 @@ def posterior(X):
 
 
 def flop(X, restarts):
-    """FLOP (2025) with the penalty of its authors; its class, and no ranking."""
-    import flopsearch
+    """Return its equivalence class; it ranks nothing."""
+    from adapters.flop import search
 
-    return np.asarray(flopsearch.flop(X, 2.0, restarts=restarts)) > 0, None, None, None
+    return search(X, restarts), None, None, None
+
+
+def gadget(X):
+    """Return the best of the networks drawn, and the share of each arrow."""
+    from adapters.gadget import drawn_networks
+
+    graphs, scores = drawn_networks(X)
+    arrows = graphs.mean(axis=0)
+    return graphs[scores.argmax()], arrows + arrows.T, arrows, None
 
 
 METHODS = {
     "SGBN": (sgbn, "dag"),
     "SGBNEnsemble": (ensemble, "dag"),
     "NetworkPosterior": (posterior, "dag"),
+    "Gadget (sumu)": (gadget, "dag"),
     "FLOP, 20 restarts": (partial(flop, restarts=20), "pdag"),
     "FLOP, 100 restarts": (partial(flop, restarts=100), "pdag"),
 }
@@ -117,7 +127,7 @@ def lines(runs):
     for key in ("pairs", "arrows"):
         text += [f"## Share or probability of {key}, and how many are true", ""]
         cells = {}
-        for method in ("SGBNEnsemble", "NetworkPosterior"):
+        for method in ("SGBNEnsemble", "NetworkPosterior", "Gadget (sumu)"):
             for n in SIZES:
                 own = [run[key] for run in runs if run["method"] == method and run["n"] == n]
                 if own:

