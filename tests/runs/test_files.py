@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 
 import numpy as np
 import pytest
@@ -98,6 +99,22 @@ def test_a_folder_has_one_writer_at_a_time(tmp_path):
             with only_writer(tmp_path / "inner"):
                 pass
     assert (tmp_path / LOCK).read_bytes() == b""
+
+
+def test_a_process_that_is_being_started_does_not_keep_the_lock(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    flock, copies = fcntl.flock, []
+
+    def flock_and_copy(stream, how):
+        copies.append(os.dup(stream.fileno()))  # as a fork does, until the other program runs
+        flock(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock_and_copy)
+    for _ in range(2):
+        with only_writer(tmp_path):
+            pass
+    for copy in copies:
+        os.close(copy)
 
 
 def test_a_folder_that_cannot_be_locked_is_written_all_the_same(tmp_path, monkeypatch):

@@ -82,6 +82,8 @@ def only_writer(folder: Path) -> Iterator[None]:
             if fcntl is not None:
                 stream = stack.enter_context((folder / LOCK).open("ab"))
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Closing is not enough: a process that is being started holds the file for a moment
+                stack.callback(fcntl.flock, stream, fcntl.LOCK_UN)
         except BlockingIOError as error:
             raise StudyError(
                 f"{folder} is being written by another process. Wait until that has ended or stop "

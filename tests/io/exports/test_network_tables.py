@@ -11,6 +11,7 @@ from sgbn import (
     edge_table,
     load_atlas,
 )
+from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.inference import edge_confidence
 from sgbn.io import node_table
 from sgbn.io.exports.network_tables import standardised_weights, with_columns
@@ -91,9 +92,8 @@ def test_nothing_is_supported_unless_something_says_so(collision):
     assert edge_table(learner, supported=learner.coef_ > 0)["supported"].all()
     halves = edge_confidence(collision, SGBN(), n_pairs=3)
     table = edge_table(learner, confidence=halves)
-    assert (
-        table["supported"].tolist() == ((table.adjacent >= 0.5) & (table.this_way >= 0.9)).tolist()
-    )
+    is_supported = (table.adjacent >= MIN_ADJACENCY) & (table.this_way >= MIN_DIRECTION)
+    assert table["supported"].tolist() == is_supported.tolist()
     assert table["supported"].any()
     with pytest.raises(InputError, match=r"supported has shape \(2, 2\).*4 regions"):
         edge_table(learner, supported=np.ones((2, 2)))
