@@ -9,9 +9,12 @@ from sgbn.runs import versions
 RESULTS = Path(__file__).parent / "results"
 
 
-def write(folder, name, results, lines):
-    """Write ``NAME.json`` and ``NAME.md``: results, and lines of text with what made them."""
-    made = {"command": ["python", f"benchmarks/{name}.py"], "versions": versions()}
+def write(folder, name, results, lines, words=None):
+    """Write ``NAME.json`` and ``NAME.md``: results, and lines of text with what made them.
+
+    `words` of the command are the script of this name, unless they are given.
+    """
+    made = {"command": ["python", *(words or [f"benchmarks/{name}.py"])], "versions": versions()}
     folder.mkdir(parents=True, exist_ok=True)
     runs = ",\n".join(f"  {json.dumps(run)}" for run in results["runs"])
     head = json.dumps(

@@ -5,7 +5,7 @@ python benchmarks/replication.py --study same-rows
 
 Settings were tuned on simulations and on splits 0 to 4 of the controls of ABIDE. The splits shown
 are others, each run once after that. Everything that is fitted to rows is fitted inside each half
-and each half sample.
+and each half sample. "Simulated" are Gaussian rows of a random sparse network, as large as ABIDE.
 """
 
 import os
@@ -15,6 +15,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import argparse
 import json
+import subprocess
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ import pandas as pd
 from output import RESULTS, write
 from sklearn.covariance import graphical_lasso
 
-from sgbn import SGBN, SGBNEnsemble
+from sgbn import SGBN, SGBNEnsemble, random_dag, simulate_sem
 from sgbn.ensemble.parts import without_nuisance
 from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import DataWarning
@@ -41,12 +42,14 @@ TABLES = (
     ("ixi_age", "OLD"),
     ("ixi_age", ALL),
     ("cobre_scz", "CTR"),
+    ("simulated", "network"),
 )
 NOT_REGIONS = ("subject_id", "group", "age", "sex", "site", "fiq", "eTIV", "euler_mean")
 ADJACENCY_BINS = (0.2, 0.5, 0.7, 0.9, 0.98, 1.0)
 DIRECTION_BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 JOINED = 0.5
 MOST_FOR_LASSO = 100  # regions: more take minutes
+SIMULATED = {"m": 93, "degree": 4.0, "n": 530}
 
 
 class Rows(NamedTuple):
@@ -62,6 +65,8 @@ class Rows(NamedTuple):
 
 
 def read(name, group):
+    if name == "simulated":
+        return simulated()
     found = pd.read_csv(data_folder() / "neuro" / f"{name}.csv")
     found = found[(found["group"] == group) | (group == ALL)].reset_index(drop=True)
     sex = (found["sex"].astype(str) == str(found["sex"].iloc[0])).astype(float)
@@ -69,6 +74,15 @@ def read(name, group):
     nuisance = np.column_stack([found["age"].astype(float), sex, sites])
     regions = found.drop(columns=[name for name in NOT_REGIONS if name in found])
     return Rows(regions, nuisance, found["site"].astype(str).to_numpy())
+
+
+def simulated():
+    rng = np.random.default_rng(SEED)
+    graph = random_dag(SIMULATED["m"], SIMULATED["degree"], rng)
+    X, _ = simulate_sem(graph, SIMULATED["n"], noise="unequal", random_state=rng)
+    names = [f"x{k}" for k in range(X.shape[1])]
+    none = np.empty((len(X), 0))
+    return Rows(pd.DataFrame(X, columns=names), none, np.zeros(len(X), int))
 
 
 def ensemble(rows, **settings):
@@ -81,7 +95,7 @@ def ensemble(rows, **settings):
 def learn(rows):
     """Return what is compared between two halves."""
     learner = ensemble(rows)
-    values = without_nuisance(rows.regions.to_numpy(float), rows.nuisance)
+    values, _ = without_nuisance(rows.regions.to_numpy(float), rows.nuisance)
     values = values[~learner.outliers_]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -195,6 +209,9 @@ def same_rows(name, group, number):
     kept = np.flatnonzero(deal_rows(rng, len(rows.regions), 20, rows.site) > 0)
     fewer = ensemble(rows.take(kept), random_state=2 * number)
     facts = {"edges": int((whole.coef_ != 0).sum()), "supported": int(whole.supported_.sum())}
+    agreement = whole.confidence_.agreement
+    facts |= {"halves agree on edges": agreement.edges}
+    facts |= {"on directions that one is sure of": agreement.arrows}
     for label, other in (("other seed", again), ("5 % less", fewer)):
         facts[f"pairs, {label}"] = jaccard(
             *(one.coef_ + one.coef_.T != 0 for one in (whole, other))
@@ -204,8 +221,14 @@ def same_rows(name, group, number):
 
 
 def shares(counts):
-    total = np.sum(counts, axis=0)
-    return [f"{back / n:.2f} ({int(n)})" if n else "-" for n, back in total]
+    """Share that came back in each bin, its least and largest over the splits, and how many."""
+    cells = []
+    for of_bin in np.swapaxes(counts, 0, 1):
+        n, back = of_bin.sum(axis=0)
+        each = [one / of_one for of_one, one in of_bin if of_one]
+        spread = f" [{min(each):.2f}, {max(each):.2f}]" if len(each) > 1 else ""
+        cells.append(f"{back / n:.2f}{spread} ({int(n)})" if n else "-")
+    return cells
 
 
 def halves_lines(runs):
@@ -218,8 +241,8 @@ def halves_lines(runs):
         __doc__.split("\n\n")[2].replace("\n", " "),
         "",
         "Halves share no subject; sites are balanced. A pair is joined in the other half if its "
-        "share there is above 0.5. Numbers in brackets are pairs over all splits; splits overlap, "
-        "so that these are no independent cases.",
+        "share there is above 0.5. In brackets: the least and the largest share over the splits, "
+        "and pairs of all splits; splits overlap, so that these are no independent cases.",
         "",
         "## Pairs: share in one half, and how many are joined in the other half",
         "",
@@ -288,12 +311,12 @@ def agreement_table(of):
 
 
 def same_rows_lines(runs):
-    keys = [key for key in runs[0] if key not in ("table", "group", "number")]
+    keys = [key for key in runs[0] if key not in ("table", "group", "number", "commit")]
     rows = []
     for name, group in TABLES:
         found = [run for run in runs if (run["table"], run["group"]) == (name, group)]
         if found:
-            means = [np.mean([run[key] for run in found]) for key in keys]
+            means = [np.nanmean([run[key] for run in found]) for key in keys]
             rows.append([f"{name} {group}", *(f"{mean:.3g}" for mean in means)])
     lines = [
         "# The same rows twice",
@@ -301,7 +324,8 @@ def same_rows_lines(runs):
         "Jaccard index of the pairs of two networks, and of what ",
     ]
     lines[-1] += "is drawn (arrows and lines): with other half samples and chains, and without a "
-    lines[-1] += "twentieth of the subjects. Means over three repeats."
+    lines[-1] += "twentieth of the subjects. Beside it how well complementary halves of the rows "
+    lines[-1] += "agree, as every report says. Means over three repeats."
     return [*lines, "", *table(["", *keys], rows)]
 
 
@@ -324,13 +348,19 @@ def main():
     runs = json.loads(kept.read_text())["runs"] if kept.exists() else []
     number = "split" if arguments.study == "halves" else "number"
     done = {(run["table"], run["group"], run[number]) for run in runs}
+    commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
+    if {run["commit"] for run in runs} - {commit}:
+        raise SystemExit(f"{kept} has runs of another commit. Move it, or check that one out.")
     for name, group in TABLES:
         if arguments.tables and name not in arguments.tables:
             continue
+        if arguments.study == "same-rows" and (group == ALL or name == "simulated"):
+            continue
         for k in numbers:
             if (name, group, k) not in done:
-                runs.append(function(name, group, k))
-                write(arguments.out, file, {"seed": SEED, "runs": runs}, lines(runs))
+                runs.append(function(name, group, k) | {"commit": commit})
+                words = ["benchmarks/replication.py", "--study", arguments.study]
+                write(arguments.out, file, {"seed": SEED, "runs": runs}, lines(runs), words)
 
 
 if __name__ == "__main__":

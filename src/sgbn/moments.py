@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral
 from typing import Any, Self
@@ -132,6 +132,14 @@ class Moments:
         mean, sd, scale = (a[self.columns] for a in (self.mean, self.sd, self.scale))
         uncentred = self.R[: self.m, : self.m] * np.outer(scale, scale)
         return (uncentred - np.outer(mean, mean)) / np.outer(sd, sd)
+
+    def of_residuals(self, lost: int) -> Self:
+        """Moments of what a regression left, which took `lost` degrees of freedom.
+
+        Samples that effects have used up count for nothing: not in a criterion, nor in a variance.
+        """
+        wider = np.sqrt(self.n / (self.n - lost))
+        return replace(self, n=self.n - lost, sd=self.sd * wider, scale=self.scale * wider)
 
     def to_user(self, B: NDArray[Any]) -> NDArray[Any]:
         """Theta in the user's column order from B in canonical order.

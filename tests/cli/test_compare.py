@@ -158,6 +158,7 @@ def test_several_remarks_are_printed_as_a_list(monkeypatch, capsys):
     assert lines[-1] == "  - Second."
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     regions = list(frame.columns[3:])

@@ -18,7 +18,7 @@ from sgbn import Cohort, simulate_cohort, write_table
 from sgbn.runs import read_result
 
 KILLS = int(os.environ.get("SGBN_KILLS", "1"))
-WORKERS = "2" if KILLS > 1 else "1"  # of the second command; each imports everything anew
+WORKERS = "2" if KILLS > 1 else "1"  # each imports everything anew
 TRIES = 10  # to kill a run in time
 COMPARED = ("tables", "networks", "figures")
 
@@ -113,7 +113,7 @@ def command(request, tmp_path):
         write_table(Cohort(drawn.values, list("abcdefgh"), drawn.ids, group=drawn.group), table)
         words = ["compare", str(table), "--group", "group", "--regions", "all", "--quick"]
         few = ["--permutations", "199", "--folds", "3", "--half-samples", "4"]
-        return [*words, *few, "--model", "--workers", "2"], files_of
+        return [*words, *few, "--model", "--workers", WORKERS], files_of
     few = ["--networks", "Chain", "--simulations", "6", "--workers", WORKERS]
     return ["reproduce", "exp2", *few], results_of
 

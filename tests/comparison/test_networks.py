@@ -45,7 +45,11 @@ def test_the_seed_and_gamma_are_handed_on():
 def test_other_steps_have_an_sgbn_in_place_of_an_ensemble():
     labels = np.repeat([0, 1], [1000, 10])
     assert searcher_of(SGBNEnsemble(), labels).gamma == 1.5  # of the largest group
-    assert searcher_of(SGBNEnsemble(0.3), labels).gamma == 0.3
+    knowing = SGBNEnsemble(0.3, max_parents=3, forbidden=[(0, 1)], tiers=[[0], [1]])
+    found = searcher_of(knowing, labels)
+    assert found.gamma == 1.5  # an ensemble's gamma is that of its prior
+    assert (found.max_parents, found.forbidden) == (3, [(0, 1)])
+    assert found.tiers == [[0], [1]]
     given = HSGBN()
     assert searcher_of(given, labels) is given
 

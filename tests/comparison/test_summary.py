@@ -140,10 +140,11 @@ def test_only_directions_that_half_samples_share_are_supported(different):
     found = with_halves(different, {"well": regions[:2], "ill": None})
     said = answers(found)["Can the arrows be trusted?"]
     assert said.startswith(
-        f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: it is "
-        "the same in at least 80 % of the half samples that join the pair."
+        f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: at "
+        "least 80 % of the networks of half samples join the pair, and at least 80 % of these have "
+        "this direction."
     )
-    assert "75 % of the edges of half of well (8 on average) and 50 % of its arrows (4.0)" in said
+    assert "75 % of the edges of half of well (8 on average) and 50 % of the directions " in said
     assert "50 % to 60 %" in said
 
 

@@ -18,7 +18,8 @@ def test_nuisance_effects_are_gone_and_means_stay():
     rng = np.random.default_rng(0)
     N = np.column_stack([rng.standard_normal(50), np.ones(50), np.repeat([0.0, 1.0], 25)])
     X = rng.standard_normal((50, 2)) + N @ rng.standard_normal((3, 2))
-    left = without_nuisance(X, N)
+    left, lost = without_nuisance(X, N)
+    assert lost == 2
     assert np.allclose(left.mean(axis=0), X.mean(axis=0))
     assert np.allclose((N - N.mean(axis=0)).T @ left, 0, atol=1e-9)
     fitted = np.linalg.lstsq(np.column_stack([N, np.ones(50)]), X)[0]

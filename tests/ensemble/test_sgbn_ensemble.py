@@ -4,7 +4,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import DataWarning, InputError, SGBNEnsemble, load, save
+from sgbn import DataWarning, InputError, Moments, SGBNEnsemble, load, save
 from sgbn.graph.acyclicity import is_dag
 
 FEW = {"n_chains": 10, "n_pairs": 5}
@@ -67,11 +67,79 @@ def test_weights_have_intervals(fitted):
 
 def test_columns_units_and_processes_change_nothing(X, fitted):
     order = np.array([3, 0, 5, 4, 1, 2])
-    other = SGBNEnsemble(**FEW, n_jobs=2).fit(X.iloc[:, order] * 2.0)
+    units = np.array([3.7, 0.01, 1.0, 250.0, 1 / 3, 9.0])
+    other = SGBNEnsemble(**FEW, n_jobs=2).fit(X.iloc[:, order] * units)
     here = np.ix_(order, order)
     assert np.array_equal(other.arrow_, fitted.arrow_[here])
     assert np.array_equal(other.posterior_, fitted.posterior_[here])
     assert np.array_equal(other.coef_ != 0, (fitted.coef_ != 0)[here])
+    np.testing.assert_allclose(other.coef_std_, fitted.coef_std_[here], rtol=1e-8)
+
+
+def test_the_order_of_columns_changes_no_bit_of_what_nuisance_leaves():
+    rng = np.random.default_rng(0)
+    X, N = rng.standard_normal((120, 37)), rng.standard_normal((120, 5))
+    order = rng.permutation(37)
+    first, second = (
+        SGBNEnsemble(n_chains=2, n_pairs=2).fit(rows, nuisance=N) for rows in (X, X[:, order])
+    )
+    for name in ("arrow_", "coef_", "coef_low_", "coef_high_"):
+        found, other = getattr(first, name), getattr(second, name)
+        assert np.array_equal(found[np.ix_(order, order)], other), name
+
+
+def test_nuisance_columns_cost_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    X, N = rng.standard_normal((96, 12)), rng.standard_normal((96, 24))
+    joined = [
+        SGBNEnsemble(n_chains=2, n_pairs=10).fit(X, nuisance=own).adjacency_.sum() / 2
+        for own in (None, N)
+    ]
+    assert joined[1] < 1.7 * joined[0] + 1  # three times as many, were rows counted as they are
+    wide = SGBNEnsemble(n_chains=2, n_pairs=0).fit(X, nuisance=N)
+    np.testing.assert_allclose(wide.noise_variance_.mean(), 1.0, atol=0.2)
+
+
+def test_persons_are_whole_and_few_of_them_have_no_confidence(X):
+    persons = np.arange(len(X)) // 2
+    twice = X.iloc[persons * 2].set_axis(X.index)  # two rows of each person, which are the same
+    whole = SGBNEnsemble(**FEW).fit(twice, persons=persons)
+    halves = SGBNEnsemble(**FEW).fit(twice)
+    assert not np.array_equal(whole.arrow_, halves.arrow_)
+    with pytest.warns(DataWarning, match="there are 8 persons: halves of fewer than 10"):
+        assert SGBNEnsemble(**FEW).fit(X, persons=persons % 8).confidence_ is None
+    with pytest.raises(InputError, match="all 600 rows are of one person"):
+        SGBNEnsemble(**FEW).fit(X, persons=np.zeros(len(X)))
+
+
+def test_too_many_nuisance_columns_are_refused_or_cost_the_confidence(X):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="nuisance take 45 of 60 rows"):
+        SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 45)))
+    with pytest.warns(DataWarning, match="nuisance columns take 22 of each half"):
+        few = SGBNEnsemble(**FEW).fit(X[:60], nuisance=rng.standard_normal((60, 22)))
+    assert few.confidence_ is None
+
+
+def test_most_parents_hold_in_the_consensus():
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((60, 4))
+    X[:, 3] += 0.6 * X[:, :3].sum(axis=1)
+    learner = SGBNEnsemble(n_chains=20, n_pairs=0, max_parents=2, tiers=[[0, 1, 2], [3]]).fit(X)
+    assert (learner.coef_ != 0).sum(axis=0).max() == 2
+
+
+def test_moments_have_no_halves():
+    moments = Moments.from_covariance(np.eye(3) + 0.5, 100)
+    with pytest.raises(InputError, match="halves of the rows, which moments do not have"):
+        SGBNEnsemble().fit_moments(moments)
+
+
+def test_more_required_parents_than_can_be_tabled_are_named():
+    X = np.random.default_rng(0).standard_normal((200, 18))
+    required = [(k, 17) for k in range(15)]
+    with pytest.raises(InputError, match="15 parents of 'x17' are required"):
+        SGBNEnsemble(**FEW, required=required).fit(X)
 
 
 def test_prior_knowledge_is_kept(X):

@@ -27,14 +27,16 @@ def test_intervals_cover_the_true_weights():
     covered = []
     for seed in range(60):
         sample = _sample(rng)
-        low, high = weight_limits(sample, GRAPH, _least_squares(sample.values), 20, seed)
+        low, high = weight_limits(
+            sample, GRAPH, _least_squares(sample.values), np.arange(3), 20, seed
+        )
         covered.append(((low <= true) & (true <= high))[GRAPH])
     assert 0.89 <= np.mean(covered) <= 0.99  # 180 intervals of 95 %
 
 
 def test_without_halves_nothing_is_known():
     sample = _sample(np.random.default_rng(0))
-    low, high = weight_limits(sample, GRAPH, np.zeros((3, 3)), 0, 0)
+    low, high = weight_limits(sample, GRAPH, np.zeros((3, 3)), np.arange(3), 0, 0)
     assert np.isnan(low[GRAPH]).all()
     assert np.isnan(high[GRAPH]).all()
     assert (low[~GRAPH] == 0).all()

@@ -5,16 +5,17 @@ from sklearn.covariance import graphical_lasso
 
 from sgbn import SGBN, InputError
 from sgbn.cohort import Cohort
+from sgbn.ensemble.parts import Sample
 from sgbn.inference import held_out
 from sgbn.inference.held_out import (
     MODELS,
     choose_n_factors,
     deal,
     log_likelihood,
-    read_sample,
     score_fold,
     standardised,
 )
+from sgbn.inference.rows import read_sample
 
 
 @pytest.fixture
@@ -34,14 +35,16 @@ def cohort():
     )
 
 
-def test_sites_are_spread_over_the_folds():
-    sites = np.repeat([0, 1, 2], [50, 7, 3])
-    folds = deal(sites, 5, np.random.default_rng(0))
-    for site in range(3):
+def test_sites_are_spread_over_the_folds_and_persons_are_in_one():
+    sites = np.repeat(["a", "b", "c"], [50, 8, 4])
+    persons = np.arange(62) // 2
+    sample = Sample(np.zeros((62, 1)), ["x"], np.empty((62, 0)), sites, persons)
+    folds = deal(sample, 5, np.random.default_rng(0))
+    for site in ("a", "b", "c"):
         counts = np.bincount(folds[sites == site], minlength=5)
-        assert np.ptp(counts) <= 1
-    assert np.ptp(np.bincount(folds)) <= 1
-    assert not np.array_equal(folds, deal(sites, 5, np.random.default_rng(1)))
+        assert np.ptp(counts) <= 2
+    assert (folds[::2] == folds[1::2]).all()
+    assert not np.array_equal(folds, deal(sample, 5, np.random.default_rng(1)))
 
 
 def test_log_likelihood_is_that_of_a_gaussian_per_variable():
@@ -54,7 +57,7 @@ def test_log_likelihood_is_that_of_a_gaussian_per_variable():
 
 def test_the_rows_of_a_fold_play_no_part_in_training(cohort):
     sample = read_sample(cohort, "control")
-    train = deal(sample.sites, 5, np.random.default_rng(0)) != 0
+    train = deal(sample, 5, np.random.default_rng(0)) != 0
     changed = sample._replace(values=np.where(train[:, None], sample.values, 100.0))
     np.testing.assert_array_equal(
         standardised(sample, train, 0)[0], standardised(changed, train, 0)[0]
@@ -63,9 +66,9 @@ def test_the_rows_of_a_fold_play_no_part_in_training(cohort):
 
 def test_effects_of_sites_and_covariates_do_not_matter(cohort):
     sample = read_sample(cohort, "control")
-    train = deal(sample.sites, 5, np.random.default_rng(0)) != 0
-    slopes = np.random.default_rng(1).standard_normal((sample.design.shape[1], 6))
-    shifted = sample._replace(values=sample.values + sample.design @ slopes)
+    train = deal(sample, 5, np.random.default_rng(0)) != 0
+    slopes = np.random.default_rng(1).standard_normal((sample.nuisance.shape[1], 6))
+    shifted = sample._replace(values=sample.values + sample.nuisance @ slopes)
     for one, other in zip(
         standardised(sample, train, 0), standardised(shifted, train, 0), strict=True
     ):
@@ -101,17 +104,17 @@ def test_the_number_of_factors_that_made_the_rows_is_chosen():
         if k == 3:
             X[:, ::2] += 0.7 * rng.standard_normal((300, 1))
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-        parts = held_out._inner_parts(X, deal(np.zeros(300, np.intp), 3, rng))
+        parts = held_out._inner_parts(X, deal(read_sample(X), 3, rng))
         assert (choose_n_factors(parts) > 1) == (k > 1)
 
 
 def test_every_model_is_scored_as_if_by_hand(cohort):
     sample = read_sample(cohort, "control")
-    folds = deal(sample.sites, 5, np.random.default_rng(0))
+    folds = deal(sample, 5, np.random.default_rng(0))
     found = score_fold(sample, SGBN(), folds, 2, 0)
     own, new = standardised(sample, folds != 2, 2)
     by_model = dict(zip(MODELS, found["log_likelihood"], strict=True))
-    network = SGBN().fit(own)
+    network = SGBN(outliers="keep").fit(own)
     assert by_model["network"] == pytest.approx(network.score(new) / 6)
     independent = -0.5 * (np.log(2 * np.pi) + (new**2).mean())
     assert by_model["independence"] == pytest.approx(independent)
@@ -129,7 +132,7 @@ def test_a_lasso_that_cannot_be_fitted_is_no_number(cohort, monkeypatch):
         raise FloatingPointError("not positive definite")
 
     sample = read_sample(cohort, "control")
-    folds = deal(sample.sites, 5, np.random.default_rng(0))
+    folds = deal(sample, 5, np.random.default_rng(0))
     monkeypatch.setattr(held_out, "graphical_lasso", breaks)
     found = score_fold(sample, SGBN(), folds, 0, 0)["log_likelihood"]
     assert np.isnan(found).tolist() == [False, False, True, False]
@@ -139,9 +142,22 @@ def test_columns_and_rows_without_a_density_are_refused(cohort):
     sample = read_sample(cohort, "control")
     train = np.arange(60) >= 12
     still = sample.values.copy()
-    still[train, 3] = sample.design[train, 0]  # follows age, but for the rows of the fold
+    still[train, 3] = sample.nuisance[train, 0]  # follows age, but for the rows of the fold
     with pytest.raises(InputError, match="'r3' does not vary among the rows outside of fold 1"):
         standardised(sample._replace(values=still), train, 0)
     many = np.random.default_rng(0).standard_normal((60, 45))
     with pytest.raises(InputError, match=r"48 rows .* covariates take 45 of them"):
-        standardised(sample._replace(design=many), train, 0)
+        standardised(sample._replace(nuisance=many), train, 0)
+
+
+def test_rows_far_out_count_for_all_models():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    X[:, 6:] += X[:, :6]
+    X[[3, 50, 90, 140], :5] += 9.0
+    sample = read_sample(X)
+    folds = deal(sample, 5, rng)
+    scores = [
+        score_fold(sample, learner, folds, 1, 0) for learner in (SGBN(), SGBN(outliers="keep"))
+    ]
+    np.testing.assert_array_equal(*(one["log_likelihood"] for one in scores))

@@ -18,6 +18,12 @@ def test_the_rarer_direction_may_count_less():
     assert not consensus(arrows, other_way=0.5).any()
 
 
+def test_the_surest_parents_are_kept_of_too_many():
+    arrows = np.zeros((4, 4))
+    arrows[:3, 3] = 0.7, 0.9, 0.8
+    assert np.flatnonzero(consensus(arrows, max_parents=2)[:, 3]).tolist() == [1, 2]
+
+
 def test_the_least_sure_direction_gives_way_to_a_cycle():
     arrows = np.array([[0, 0.9, 0.1], [0, 0, 0.8], [0.6, 0, 0]])
     assert np.argwhere(consensus(arrows)).tolist() == [[0, 1], [0, 2], [1, 2]]

@@ -4,7 +4,7 @@ import pytest
 from sgbn.graph import is_dag
 from sgbn.solvers import order_annealing
 from sgbn.solvers.order_annealing import anneal, order_tables, parents_along, score_along
-from sgbn.solvers.search_candidates import candidate_parents
+from sgbn.solvers.search_candidates import best_candidates
 
 TEMPERATURES = (10.0, 0.3)
 
@@ -13,7 +13,7 @@ def tables_of(problem, n_candidates):
     m = len(problem.R)
     counts = np.full(m, n_candidates)
     return order_tables(
-        problem, candidate_parents(np.abs(problem.R), problem.allowed, problem.required, counts)
+        problem, best_candidates(np.abs(problem.R), problem.allowed, problem.required, counts)
     )
 
 
@@ -32,7 +32,7 @@ def test_tables_hold_the_least_score_among_subsets(oracle):
     problem = oracle.problem_of(7, 1)
     counts = np.array([0, 1, 2, 3, 4, 5, 6])
     tables = order_tables(
-        problem, candidate_parents(np.abs(problem.R), problem.allowed, problem.required, counts)
+        problem, best_candidates(np.abs(problem.R), problem.allowed, problem.required, counts)
     )
     assert tables.best.size == np.left_shift(1, counts).sum()
     for v in range(7):

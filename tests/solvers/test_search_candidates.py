@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from sgbn.solvers.score_tables import places_of
 from sgbn.solvers.search_candidates import (
     LISTS,
     ScoredNetwork,
-    candidate_parents,
+    best_candidates,
     candidate_priorities,
-    places_of,
     score_changes,
 )
 
@@ -76,7 +76,7 @@ def test_required_ones_are_candidates_and_forbidden_ones_are_not():
     required[2, 5] = True
     allowed[2, 5] = True
     counts = np.array([0, 1, 2, 3, 4, 6, 9])
-    candidates = candidate_parents(priority, allowed, required, counts)
+    candidates = best_candidates(priority, allowed, required, counts)
     assert candidates[2, 0] == 5
     for v in range(M):
         chosen = candidates[v][candidates[v] >= 0]

@@ -69,12 +69,6 @@ def test_required_and_forbidden_edges_hold(oracle):
     assert found.score == pytest.approx(best_network(problem).score)
 
 
-def test_more_required_parents_than_candidates_keep_the_known_network(oracle):
-    problem = oracle.problem_of(8, 3, required=[(u, 0) for u in range(1, 6)])
-    known = empty_network(oracle, problem)
-    assert search(oracle, problem, PLAN._replace(n_candidates=4), [known]) is known
-
-
 def test_tables_shrink_to_the_room_there_is(oracle, monkeypatch):
     monkeypatch.setattr(table_search, "MOST_SETS", 1)
     problem = oracle.problem_of(14, 4)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from sgbn.structure.search_plan import (
@@ -6,7 +7,9 @@ from sgbn.structure.search_plan import (
     MANY,
     STANDARD,
     THOROUGH,
+    THOROUGH_KICKS,
     TOO_MANY,
+    fits_tables,
     search_plan,
 )
 
@@ -50,3 +53,20 @@ def test_few_samples_get_no_tables():
         assert plan.exact == 0
         assert plan.n_kicks >= 30
         assert search_plan(effort, None, None, 40, FEW).tables is not None
+
+
+def test_without_tables_trees_are_searched_as_long_as_ever():
+    for effort, n, kicks in (("fast", 200, 0), ("standard", 200, 30), ("standard", 500, 10)):
+        plan = search_plan(effort, None, None, 40, n, with_tables=False)
+        assert (plan.n_starts, plan.n_kicks, plan.tables, plan.exact) == (2, kicks, None, 0)
+    thorough = search_plan("thorough", None, None, 40, 200, with_tables=False)
+    assert (thorough.n_kicks, thorough.tables) == (THOROUGH_KICKS, None)
+
+
+def test_tables_have_room_for_some_required_parents():
+    required = np.zeros((20, 20), bool)
+    assert fits_tables(required)
+    required[3, : STANDARD.n_candidates] = True
+    assert fits_tables(required)
+    required[3, STANDARD.n_candidates] = True
+    assert not fits_tables(required)

@@ -106,9 +106,9 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--gamma",
         type=number_from(0),
-        help="sparsity of the ensemble and of SGBN, 0 or more, the same for all groups; smaller "
-        "gives more edges (ensemble: 0.75; SGBN: 1 up to 100 subjects in the largest group, half "
-        "the decimal logarithm of their number beyond)",
+        help="sparsity of the networks by the ensemble or SGBN, 0 or more, the same for all "
+        "groups; smaller gives more edges (ensemble, a prior: 0.75; SGBN: 1 up to 100 subjects in "
+        "the largest group, half the decimal logarithm of their number beyond)",
     )
     what.add_argument(
         "--alpha", type=number_from(0), help="penalty of ORSGBN and HSGBN, above 0 (0.1)"

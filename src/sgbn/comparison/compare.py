@@ -20,7 +20,12 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
-from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
+from sgbn.comparison.networks import (
+    default_ensemble,
+    group_sample,
+    learn_ensemble,
+    searcher_of,
+)
 from sgbn.comparison.preparation import (
     digest,
     imputed_cohort,
@@ -43,10 +48,10 @@ from sgbn.inference import (
     ModelComparison,
     NormativeDeviation,
     compare_models,
-    edge_confidence,
     edge_differences,
     edges_beside_factors,
 )
+from sgbn.inference.confidence import sample_confidence
 from sgbn.quality import review
 from sgbn.runs import ClusterWarning, parallel, run_study
 from sgbn.structure import SGBN
@@ -100,6 +105,12 @@ class _Job:
 
     def rows(self, group: str) -> pd.DataFrame:
         return self.regions[np.asarray(self.cohort.group) == group]
+
+    def kept(self, group: str, learner: NetworkEstimator) -> Cohort:
+        """Subjects of a group that its network was learned from, with prepared regions."""
+        rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
+        rows = rows[~getattr(learner, "outliers_", np.zeros(len(rows), bool))]
+        return prepared_cohort(self.cohort, self.regions).subset(rows)
 
     def how(self, name: str) -> dict[str, Any]:
         """Arguments of what runs through `runs.run_study`."""
@@ -155,9 +166,9 @@ def compare(
         networks of half samples are learned in a step of their own (by an `SGBN` without kicks).
 
         The other steps learn hundreds of networks. They have the learner that is given, and in
-        place of an ensemble `SGBN` with one gamma for all groups, that of the largest (or of the
-        ensemble, if it has one). The tests search for a common order by `SGBN` in any case. The
-        first classifier, `SGBNClassifierCV`, chooses its own sparsity.
+        place of an ensemble `SGBN` with its prior knowledge and one gamma for all groups, that of
+        the largest: an ensemble's own gamma is that of a prior. The tests search for a common order
+        by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own sparsity.
     n_jobs : int, optional
         Processes. Results do not depend on it.
     folder : path, optional
@@ -237,7 +248,7 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
     """Compare each network with models without edges, and refit its edges beside factors.
 
     `compare_models` takes sites and covariates out by each training part, so that it gets the
-    regions with them. The edges are refitted to the rows that the network was learned from.
+    regions with them. The edges are refitted to the subjects that the network was learned from.
     """
     models: dict[str, ModelComparison] = {}
     beside: dict[str, NDArray[Any]] = {}
@@ -253,8 +264,11 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
                 random_state=job.settings.seed,
                 **job.how(f"models-{number}"),
             )
-            n_factors = models[group].leading_factors
-            beside[group] = edges_beside_factors(job.rows(group), learners[group], n_factors)
+            beside[group] = edges_beside_factors(
+                job.kept(group, learners[group]),
+                learners[group],
+                models[group].leading_factors,
+            )
     return {"models": models, "beside_factors": beside}
 
 
@@ -272,11 +286,11 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
         return found
     with job.step("confidence"):
         for number, group in enumerate(job.groups):
-            found[group] = edge_confidence(
-                job.rows(group),
+            found[group] = sample_confidence(
+                group_sample(job.cohort, job.regions, group),
                 _fast(job.learner),
-                n_pairs=job.settings.n_pairs,
-                random_state=job.settings.seed,
+                job.settings.n_pairs,
+                job.settings.seed,
                 **job.how(f"confidence-{number}"),
             )
     return found

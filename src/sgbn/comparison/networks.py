@@ -15,11 +15,12 @@ from sgbn.comparison.preparation import prepared_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
 from sgbn.ensemble import SGBNEnsemble
+from sgbn.ensemble.parts import Sample
 from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.exceptions import warn
 from sgbn.inference.nuisance import nuisance_of
-from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.knowledge import KNOWLEDGE
 
 Array = NDArray[np.float64]
 
@@ -41,11 +42,13 @@ def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnse
 def searcher_of(learner: NetworkEstimator, labels: NDArray[Any]) -> NetworkEstimator:
     """Learner of the steps that need hundreds of networks: `SGBN` in place of an ensemble.
 
-    It has the gamma of the ensemble, else one gamma for all groups.
+    It has the ensemble's prior knowledge and most parents, and one gamma for all groups. The gamma
+    of an ensemble is that of a prior, and not one of the criterion that is searched here.
     """
     if not isinstance(learner, SGBNEnsemble):
         return learner
-    return default_learner(labels) if learner.gamma is None else SGBN(learner.gamma)
+    shared = {name: getattr(learner, name) for name in ("max_parents", *KNOWLEDGE)}
+    return default_learner(labels).set_params(**shared)
 
 
 def steps_of(settings: Settings, learner: NetworkEstimator | None = None) -> tuple[str, ...]:
@@ -72,21 +75,32 @@ def learn_ensemble(
     Effects of its covariates and sites are taken out of each part of its subjects again, sites are
     balanced between halves, and the visits of a person stay together.
     """
-    own = np.asarray(cohort.group) == group
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(ensemble).set_params(n_jobs=n_jobs)
-    if own.sum() < FEWEST_ROWS:
+    sample = group_sample(cohort, regions, group)
+    if len(sample.values) < FEWEST_ROWS:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(
-        regions[own],
-        nuisance=nuisance_columns(prepared_cohort(cohort, regions), group),
-        strata=None if cohort.site is None else np.asarray(cohort.site)[own],
-        persons=None if cohort.pair is None else np.asarray(cohort.pair)[own],
+        regions[np.asarray(cohort.group) == group],
+        nuisance=sample.nuisance,
+        strata=sample.strata,
+        persons=sample.persons,
         folder=folder,
         progress=progress,
     )
     # results do not depend on it, and a client of a cluster cannot be kept in files
     return fitted.set_params(**given)
+
+
+def group_sample(cohort: Cohort, regions: pd.DataFrame, group: str) -> Sample:
+    """Return the prepared rows of a group, with what is taken out of each half of them again."""
+    own = np.asarray(cohort.group) == group
+    strata, persons = (
+        None if one is None else np.asarray(one)[own] for one in (cohort.site, cohort.pair)
+    )
+    nuisance = nuisance_columns(prepared_cohort(cohort, regions), group)
+    names = [str(name) for name in regions.columns]
+    return Sample(regions[own].to_numpy(float), names, nuisance, strata, persons)
 
 
 def nuisance_columns(cohort: Cohort, group: str) -> Array:

@@ -37,11 +37,11 @@ class Comparison:
     learners : mapping of group to fitted learner
         The reference first.
     searcher : estimator or None
-        Not fitted: learner of the tests, refinements, deviations and refined classifiers, which is
-        `SGBN` where the networks are those of an `SGBNEnsemble`.
+        Not fitted: learner of the tests, `models`, refinements, deviations and refined classifiers,
+        which is `SGBN` where the networks are those of an `SGBNEnsemble`.
     models : mapping of group to ModelComparison
-        How well the network predicts unseen subjects beside hidden factors without edges, a
-        graphical lasso and independence.
+        How well a network, by the `searcher` in training parts, predicts unseen subjects beside
+        hidden factors without edges, a graphical lasso and independence.
     beside_factors : mapping of group to record array
         Edges refitted beside the leading hidden factors, see `edges_beside_factors`.
     confidence : mapping of group to EdgeConfidence

@@ -104,7 +104,7 @@ class Settings:
 
     @classmethod
     def networks_only(cls, **more: Any) -> Self:
-        """Make settings that learn a network a group, and do nothing else."""
+        """Make settings that learn one network per group, and do nothing else."""
         none: dict[str, Any] = {
             **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats"), 0),
             "refinements": (),

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from sgbn.comparison.result import Comparison
-from sgbn.ensemble.confidence import MIN_DIRECTION
+from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
 # Share of the edges of one half of the subjects that the other half joins too, on the brain tables
 # of benchmarks/results/replication.md (ABIDE controls and the age groups of IXI).
@@ -29,10 +29,10 @@ def support_words(comparison: Comparison) -> str:
     ]
     parts = [f"{found} of {edges} in {group}" for group, found, edges in counts]
     parts[0] = parts[0].replace(" in ", " edges in ", 1)
-    share = min_direction(comparison)
+    adjacency, direction = (f"{100 * share:.3g} %" for share in min_shares(comparison))
     return (
-        f"The direction of {_listed(parts)} is supported: it is the same in at least "
-        f"{100 * share:.3g} % of the half samples that join the pair."
+        f"The direction of {_listed(parts)} is supported: at least {adjacency} of the networks of "
+        f"half samples join the pair, and at least {direction} of these have this direction."
     )
 
 
@@ -46,7 +46,10 @@ def agreement_words(comparison: Comparison) -> str:
         count = f"{found.n_edges:.0f} on average"
         text = f"{_percent(found.edges)} of the edges of half of {group} ({count})"
         if not math.isnan(found.arrows):
-            text += f" and {_percent(found.arrows)} of its arrows ({found.n_arrows:.1f})"
+            text += (
+                f" and {_percent(found.arrows)} of the directions that this half is sure of "
+                f"({found.n_arrows:.1f})"
+            )
         parts.append(text)
     if not parts:
         return ""
@@ -57,10 +60,13 @@ def agreement_words(comparison: Comparison) -> str:
     )
 
 
-def min_direction(comparison: Comparison) -> float:
-    """Share of the half samples that join a pair from which on its direction is supported."""
+def min_shares(comparison: Comparison) -> tuple[float, float]:
+    """Shares of the networks that join a pair, and of these with a direction, to support it."""
     learner = comparison.learners[comparison.reference]
-    return float(getattr(learner, "min_direction", MIN_DIRECTION))
+    return (
+        float(getattr(learner, "min_adjacency", MIN_ADJACENCY)),
+        float(getattr(learner, "min_direction", MIN_DIRECTION)),
+    )
 
 
 def _listed(parts: list[str]) -> str:

@@ -49,7 +49,9 @@ class Agreement(NamedTuple):
     ----------
     n_edges : pairs of regions that one half joins.
     edges : share of these that the other half joins too.
-    n_arrows : arrows of one half: pairs that reach `MIN_ADJACENCY` and `MIN_DIRECTION` in it.
+    n_arrows : directions that one half is sure of: `MIN_ADJACENCY` of its networks join the pair,
+        and `MIN_DIRECTION` of these have the direction. More than are supported, for which all
+        halves must agree.
     arrows : share of these that are joined in the other half with this direction in more than half
         of its networks that join them. NaN if there are none.
     """
@@ -217,7 +219,8 @@ def agreement_of(first: Array, second: Array) -> Array:
     for own, other in ((first, second), (second, first)):
         joined, there = (one + one.T > JOINED for one in (own, other))
         both = own + own.T
-        arrows = (both >= MIN_ADJACENCY) & (own >= MIN_DIRECTION * both)
+        arrows = both >= MIN_ADJACENCY - ROUND_OFF
+        arrows &= own >= MIN_DIRECTION * both - ROUND_OFF
         back = arrows & there & (other > other.T)
         counts += (joined.sum() / 2, (joined & there).sum() / 2, arrows.sum(), back.sum())
     return counts

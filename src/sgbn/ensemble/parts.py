@@ -29,7 +29,7 @@ from sgbn.structure.robust import normal_scores
 
 Array = NDArray[np.float64]
 
-CANDIDATES = 10  # parents that are thought of, of each variable; see benchmarks/replication.py
+CANDIDATES = 10  # parents of each variable; see benchmarks/replication.py
 PLAN = ChainPlan(n_candidates=CANDIDATES, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
 WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)  # streams of random numbers
 N_TENTHS = 10  # parts of a deal, each of which is left out once
@@ -50,21 +50,34 @@ class Sample(NamedTuple):
     values: Array
     names: list[str]
     nuisance: Array
-    strata: NDArray[Any] | None
-    persons: NDArray[Any] | None
+    strata: NDArray[Any] | None = None
+    persons: NDArray[Any] | None = None
+
+    def take(self, rows: NDArray[Any]) -> Sample:
+        """Return some of the rows."""
+        strata, persons = (
+            None if one is None else one[rows] for one in (self.strata, self.persons)
+        )
+        return Sample(self.values[rows], self.names, self.nuisance[rows], strata, persons)
 
 
-def without_nuisance(values: Array, nuisance: Array) -> Array:
-    """Rows without what the columns of `nuisance` explain; means are kept."""
+def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
+    """Rows without what the columns of `nuisance` explain, and the degrees of freedom it takes.
+
+    Means are kept.
+    """
     if not nuisance.shape[1]:
-        return values
+        return values, 0
     centred = nuisance - nuisance.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=0)
     varies = lengths > DEPENDENT * np.linalg.norm(nuisance, axis=0)
     U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
-    basis = U[:, sizes > DEPENDENT]
-    mean = values.mean(axis=0)
-    return values - basis @ (basis.T @ (values - mean))
+    basis = np.ascontiguousarray(U[:, sizes > DEPENDENT])
+    left = np.empty(values.shape)
+    for k, column in enumerate(np.ascontiguousarray(values.T)):
+        # one by one: the bits of a column then do not depend on where it stands
+        left[:, k] = column - basis @ (basis.T @ (column - column.mean()))
+    return left, basis.shape[1]
 
 
 def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:
@@ -171,13 +184,14 @@ def _learn_part(
     """Share of each arrow; a column that is constant in these rows has none."""
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # of a part: there are many
-        values = without_nuisance(sample.values[rows], sample.nuisance[rows])
+        values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
         values = clone(learner)._clean(np.ascontiguousarray(values), sample.names)
         constant = constant_columns(values)
         kept = np.flatnonzero(~constant)
         here = np.ix_(kept, kept)
         names = [sample.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
+        moments = moments.of_residuals(lost)
         known = Knowledge(knowledge.allowed[here], knowledge.required[here])
         sampled = sample_networks(moments, known, learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))

@@ -19,15 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
-from sgbn.ensemble.parts import Sample, learn_parts, without_nuisance
+from sgbn.ensemble.parts import N_TENTHS, Sample, learn_parts, without_nuisance
 from sgbn.ensemble.weights import weight_limits
 from sgbn.exceptions import InputError, warn
-from sgbn.moments import Moments, moments_of
+from sgbn.moments import Moments, moments_of, one_blas_thread
 from sgbn.posterior.consensus import consensus
+from sgbn.posterior.sampling import check_required
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
+    KNOWLEDGE,
     Edges,
     Tiers,
     check_number_of_parents,
@@ -199,38 +201,47 @@ class SGBNEnsemble(NetworkEstimator):
         self
         """
         values = check_data(self, X)
+        n = len(values)
+        groups = (_labels(one, n) for one in (strata, persons))
+        sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
+        return self.fit_sample(sample, row_labels(X), folder=folder, progress=progress)
+
+    def fit_sample(
+        self,
+        sample: Sample,
+        labels: Sequence[Any] | None = None,
+        *,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
         self._check_parameters()
-        names = column_names(self, X)
-        design = _design(nuisance, len(values))
-        values = without_nuisance(values, design)
-        kept = self._kept_rows(values, names, row_labels(X))
-        sample = Sample(
-            values[kept], names, design[kept], *(_labels(one, kept) for one in (strata, persons))
-        )
-        moments = moments_of(sample.values, names)
-        warn_about_moments(moments, names)
+        with one_blas_thread():
+            values, lost = without_nuisance(sample.values, sample.nuisance)
+        _check_freedom(len(values), lost)
+        search = self._searcher()
+        search._clean(values, sample.names, labels)
+        self.outliers_ = search.outliers_
+        sample = sample._replace(values=values).take(~self.outliers_)
+        moments = moments_of(sample.values, sample.names).of_residuals(lost)
+        warn_about_moments(moments, sample.names)
         return self._learn(sample, moments, folder, progress)
 
-    def fit_sample(self, values: Array, names: list[str], **how: Any) -> Self:
-        """Learn from rows that were checked before; `how` is `folder` and `progress`."""
-        self._check_parameters()
-        values = self._clean(values, names)
-        none = _design(None, len(values))
-        return self._learn(
-            Sample(values, names, none, None, None), moments_of(values, names), **how
+    def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
+        """Refuse moments: halves need rows."""
+        raise InputError(
+            "SGBNEnsemble learns from halves of the rows, which moments do not have. Give the rows "
+            "to fit, or the moments to SGBN().fit_moments, which says nothing about confidence."
         )
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         return self._learn(Sample(values, names, _design(None, len(values)), None, None), moments)
 
     def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
-        return values[self._kept_rows(values, names, labels)]
-
-    def _kept_rows(self, values: Array, names: list[str], labels: Sequence[Any] | None) -> Mask:
         search = self._searcher()
-        search._clean(values, names, labels)
+        values = search._clean(values, names, labels)
         self.outliers_ = search.outliers_
-        return ~self.outliers_
+        return values
 
     def _check_parameters(self) -> None:
         self._searcher()._check_parameters()
@@ -245,17 +256,8 @@ class SGBNEnsemble(NetworkEstimator):
 
     def _searcher(self) -> SGBN:
         """Learner of the starting points, which also checks and cleans."""
-        shared = (
-            "column_transform",
-            "gamma",
-            "max_parents",
-            "forbidden",
-            "required",
-            "tiers",
-            "outliers",
-        )
-        given = {name: getattr(self, name) for name in (*shared, "column_transform")}
-        return SGBN(**given)
+        shared = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
+        return SGBN(**{name: getattr(self, name) for name in shared})
 
     def _learn(
         self,
@@ -266,35 +268,48 @@ class SGBNEnsemble(NetworkEstimator):
     ) -> Self:
         names, search = sample.names, self._searcher()
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
-        check_number_of_parents(knowledge.required, search._most_parents(moments), names)
+        most = search._most_parents(moments)
+        check_number_of_parents(knowledge.required, most, names)
+        check_required(knowledge.required, names)
         self.posterior_, self.confidence_ = learn_parts(
             sample,
             search,
             knowledge,
             self.n_chains,
-            self._pairs_for(len(sample.values)),
+            self._pairs_for(sample, len(sample.values) - moments.n),
             int(self.random_state),
             n_jobs=self.n_jobs,
             folder=folder,
             progress=progress,
         )
-        graph = _consensus(self.posterior_, moments)
+        graph = _consensus(self.posterior_, moments, most)
         B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
         self._store(moments, B, names, Arrows(graph, knowledge))
         n_halves = 0 if self.confidence_ is None else self.confidence_.n_halves
-        limits = weight_limits(sample, graph, self.coef_, n_halves // 2, int(self.random_state))
-        self.coef_low_, self.coef_high_ = limits
+        self.coef_low_, self.coef_high_ = weight_limits(
+            sample, graph, self.coef_, moments.columns, n_halves // 2, int(self.random_state)
+        )
         return self
 
-    def _pairs_for(self, n: int) -> int:
-        if self.n_pairs and n < FEWEST_ROWS:
-            warn(
-                f"there are {n} rows: halves of fewer than {FEW_SAMPLES} say nothing about edges, "
-                f"so that confidence_ is None. Give {FEWEST_ROWS} rows or more; n_pairs=0 silences "
-                "this."
+    def _pairs_for(self, sample: Sample, lost: int) -> int:
+        """Return the number of splits: none, with a warning, of too few rows for two halves."""
+        n = len(sample.values)
+        persons = n if sample.persons is None else len(np.unique(sample.persons.astype(str)))
+        if persons < 2:
+            raise InputError(
+                f"persons says that all {n} rows are of one person. Give rows of several persons, "
+                "or leave persons out."
             )
-            return 0
-        return int(self.n_pairs)
+        if not self.n_pairs or min(persons, n - 2 * lost) >= FEWEST_ROWS:
+            return int(self.n_pairs)
+        there = f"there are {n} rows" if persons == n else f"there are {persons} persons"
+        if lost:
+            there += f", and nuisance columns take {lost} of each half"
+        warn(
+            f"{there}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
+            f"confidence_ is None. Give {FEWEST_ROWS} or more; n_pairs=0 silences this."
+        )
+        return 0
 
     @property
     def adjacency_(self) -> Array:
@@ -327,11 +342,20 @@ class SGBNEnsemble(NetworkEstimator):
         return drawn_graph(self.coef_, self.supported_)
 
 
-def _consensus(arrows: Array, moments: Moments) -> Mask:
+def _check_freedom(n: int, lost: int) -> None:
+    """Refuse nuisance columns that leave too little of nearly all rows."""
+    if lost and n - n // N_TENTHS - lost < FEW_SAMPLES:
+        raise InputError(
+            f"the columns of nuisance take {lost} of {n} rows, and a tenth is left out of each "
+            f"part: {FEW_SAMPLES} or more must be left. Give fewer columns, or more rows."
+        )
+
+
+def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
     """Consensus in canonical order, so that ties do not depend on the order of the columns."""
     here = np.ix_(moments.columns, moments.columns)
     graph = np.zeros(arrows.shape, bool)
-    graph[here] = consensus(arrows[here], other_way=OTHER_WAY)
+    graph[here] = consensus(arrows[here], other_way=OTHER_WAY, max_parents=most)
     return graph
 
 
@@ -348,13 +372,13 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     return design
 
 
-def _labels(labels: ArrayLike | None, kept: Mask) -> NDArray[Any] | None:
+def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
     if labels is None:
         return None
     found = np.asarray(labels)
-    if found.shape != kept.shape:
+    if found.shape != (n,):
         raise InputError(
-            f"strata or persons has shape {found.shape}: give one label for each of the "
-            f"{len(kept)} rows of X."
+            f"strata or persons has shape {found.shape}: give one label for each of the {n} rows "
+            "of X."
         )
-    return found[kept]
+    return found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sgbn.ensemble.parts import HALVES, Sample, deal, without_nuisance
+from sgbn.moments import one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -23,23 +24,31 @@ RIDGE = 1e-10  # of a unit diagonal: parents that are copies in a half share the
 
 
 def weight_limits(
-    sample: Sample, graph: NDArray[np.bool_], coef: Array, n_pairs: int, seed: int
+    sample: Sample,
+    graph: NDArray[np.bool_],
+    coef: Array,
+    columns: NDArray[np.intp],
+    n_pairs: int,
+    seed: int,
 ) -> tuple[Array, Array]:
     """Lower and upper ends of 95 % intervals, zero where the graph has no edge.
 
     They are about the weights of this graph, and do not know that it was chosen in the same rows.
-    NaN at the edges if there are no halves.
+    NaN at the edges if there are no halves. `columns` are in canonical order, in which the weights
+    are computed.
     """
     if not n_pairs:
         unknown = np.where(graph, np.nan, 0.0)
         return unknown, unknown.copy()
+    here = np.ix_(columns, columns)
     squares = np.zeros(coef.shape)
-    for pair in range(n_pairs):
-        halves = deal(sample, seed, HALVES, pair, 2)
-        for which in range(2):
-            rows = np.flatnonzero(halves == which)
-            values = without_nuisance(sample.values[rows], sample.nuisance[rows])
-            squares += np.square(_weights(values, graph) - coef)
+    with one_blas_thread():
+        for pair in range(n_pairs):
+            halves = deal(sample, seed, HALVES, pair, 2)
+            for which in range(2):
+                rows = np.flatnonzero(halves == which)
+                values, _ = without_nuisance(sample.values[rows], sample.nuisance[rows])
+                squares[here] += np.square(_weights(values[:, columns], graph[here]) - coef[here])
     reach = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(squares / (2 * n_pairs))
     return np.where(graph, coef - reach, 0.0), np.where(graph, coef + reach, 0.0)
 

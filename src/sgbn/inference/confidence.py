@@ -10,8 +10,10 @@ from sklearn.base import clone
 
 from sgbn.cohort import Cohort
 from sgbn.ensemble import EdgeConfidence, SGBNEnsemble
+from sgbn.ensemble.parts import Sample
+from sgbn.exceptions import InputError
 from sgbn.inference.half_samples import check_rows, learn_halves
-from sgbn.inference.rows import check_count, read_rows
+from sgbn.inference.rows import check_count, read_sample
 from sgbn.structure.base import NetworkEstimator
 
 
@@ -33,8 +35,9 @@ def edge_confidence(
     Parameters
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
-        At least 20 rows. What sites and covariates of a Cohort do to its regions is taken out
-        before, within the group; rows of arrays and tables are taken as they are.
+        At least 20 rows. What sites and covariates of a Cohort do to its regions is taken out of
+        each half by itself; sites are balanced between halves, and the rows of a person stay
+        together. Rows of arrays and tables are taken as they are.
     learner : estimator, optional
         Any learner of sgbn: one network of each half is learned by it. By default, or for an
         `SGBNEnsemble`, networks are drawn from the posterior of each half, which says more.
@@ -66,14 +69,36 @@ def edge_confidence(
     >>> sorted(confidence.edges(least=0.9)[["source", "target"]].tolist())
     [('x0', 'x2'), ('x1', 'x2')]
     """
-    rows = read_rows(X, group)
-    n_pairs = check_count(n_pairs, "n_pairs", 1)
-    random_state = check_count(random_state, "random_state", 0)
-    learner = SGBNEnsemble() if learner is None else learner
-    how: dict[str, Any] = {"folder": folder, "progress": progress}
+    return sample_confidence(
+        read_sample(X, group),
+        SGBNEnsemble() if learner is None else learner,
+        check_count(n_pairs, "n_pairs", 1),
+        check_count(random_state, "random_state", 0),
+        n_jobs=n_jobs,
+        folder=folder,
+        progress=progress,
+    )
+
+
+def sample_confidence(
+    sample: Sample,
+    learner: NetworkEstimator,
+    n_pairs: int,
+    random_state: int,
+    *,
+    n_jobs: int | None = None,
+    **how: Any,
+) -> EdgeConfidence:
+    """Do what `edge_confidence` does, for rows that were checked; `how`: `folder`, `progress`."""
     if isinstance(learner, SGBNEnsemble):
-        check_rows(rows)
+        check_rows(sample)
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
         ensemble = clone(learner).set_params(**settings, n_jobs=n_jobs)
-        return ensemble.fit_sample(rows.values, rows.names, **how).confidence_
-    return learn_halves(rows, learner, n_pairs, random_state, n_jobs=n_jobs, **how)
+        found = ensemble.fit_sample(sample, **how).confidence_
+        if found is None:
+            raise InputError(
+                f"too few of the {len(sample.values)} rows are left for two halves, once outliers, "
+                "sites and covariates are taken out. Give more rows, or fewer covariates."
+            )
+        return found
+    return learn_halves(sample, learner, n_pairs, random_state, n_jobs=n_jobs, **how)

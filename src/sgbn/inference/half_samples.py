@@ -7,7 +7,6 @@ network several times.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,24 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.ensemble.confidence import EdgeConfidence
-from sgbn.ensemble.parts import gather_pairs, pair_result
+from sgbn.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
 from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.learning import check_learner, clean_part, learn_part
-from sgbn.inference.rows import Rows
-from sgbn.moments import constant_columns, moments_of
+from sgbn.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, run_study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
+from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
 
 Array = NDArray[np.float64]
 
 FEWEST_ROWS = 2 * FEW_SAMPLES
-KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters that speak of columns
 
 
 def learn_halves(
-    rows: Rows,
+    sample: Sample,
     learner: NetworkEstimator,
     n_pairs: int,
     random_state: int,
@@ -48,12 +46,12 @@ def learn_halves(
     What a pair gives depends on the data, the learner, the seed and its number only: a folder can
     be taken up again with more pairs.
     """
-    check_rows(rows)
+    check_rows(sample)
+    warn_about_moments(moments_of(sample.values, sample.names), sample.names)
     check_learner(learner)
     tasks = {f"pair{k:05d}": {"pair": k} for k in range(n_pairs)}
     settings = {
-        "data": hashlib.sha256(rows.values.tobytes()).hexdigest(),
-        "regions": rows.names,
+        "data": joblib.hash([*sample]),
         "learner": repr(learner),
         "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
         "random_state": random_state,
@@ -63,23 +61,26 @@ def learn_halves(
         learn_pair,
         tasks,
         settings,
-        shared={"rows": rows, "learner": learner, "random_state": random_state},
+        shared={"sample": sample, "learner": learner, "random_state": random_state},
         n_jobs=n_jobs,
         progress=progress,
     )
-    return gather_pairs(list(results.values()), rows.names)
+    return gather_pairs(list(results.values()), sample.names)
 
 
-def learn_pair(rows: Rows, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
+def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
     """Arrows of the networks of one pair of halves, and which columns are constant in each."""
     rng = np.random.default_rng([random_state, pair])
-    part = deal_rows(rng, len(rows.values), 2)
+    part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.persons)
     seed = int(rng.integers(2**31))
     arrows, constant = [], []
     for which in range(2):
-        values = clean_part(learner, rows.values[part == which], rows.names)
+        half = sample.take(part == which)
+        with one_blas_thread():
+            left, _ = without_nuisance(half.values, half.nuisance)
+        values = clean_part(learner, left, sample.names)
         constant.append(constant_columns(values))
-        arrows.append(_learn_half(values, rows.names, learner, ~constant[-1], seed))
+        arrows.append(_learn_half(values, sample.names, learner, ~constant[-1], seed))
     return pair_result(arrows, constant)
 
 
@@ -114,16 +115,17 @@ def _arrows(learner: Any) -> Array:
     return share + open_ways.T
 
 
-def check_rows(rows: Rows) -> None:
+def check_rows(sample: Sample) -> None:
     """Refuse a sample whose halves are too small."""
-    n, m = rows.values.shape
-    if n < FEWEST_ROWS:
+    n, m = sample.values.shape
+    _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
+    if n - 2 * lost < FEWEST_ROWS:
+        effects = f", and sites and covariates take {lost} of each half" if lost else ""
         raise InputError(
-            f"there are {n} rows: halves of fewer than {FEW_SAMPLES} rows tell nothing about "
-            f"edges. Give {FEWEST_ROWS} or more, or take a graph as given and ask for "
+            f"there are {n} rows{effects}: halves of fewer than {FEW_SAMPLES} rows tell nothing "
+            f"about edges. Give {FEWEST_ROWS} or more, or take a graph as given and ask for "
             "weight_intervals."
         )
-    warn_about_moments(moments_of(rows.values, rows.names), rows.names)
     if n // 2 < m / MANY_A_SAMPLE <= n:
         warn(
             f"halves have {n // 2} rows of {m} columns: networks of so few are hardly more than "

@@ -15,24 +15,24 @@ with T the mean of :math:`z z^T` over the rows that were left out. Independent v
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.cohort import Cohort
+from sgbn.ensemble.parts import Sample
+from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, listed
 from sgbn.inference.learning import learn_part
-from sgbn.inference.nuisance import design_of, residuals_of_training
-from sgbn.inference.rows import NOTHING_LEFT, one_group, read_rows
+from sgbn.inference.nuisance import residuals_of_training
+from sgbn.inference.rows import NOTHING_LEFT
 from sgbn.moments import moments_of, one_blas_thread
 from sgbn.runs import Arrays
 from sgbn.solvers.factor_analysis import factor_analysis, most_factors
 from sgbn.structure.base import NetworkEstimator
-from sgbn.validation import FEW_SAMPLES, check_values, combined_columns, copied_columns
+from sgbn.validation import FEW_SAMPLES, combined_columns, copied_columns
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -54,36 +54,9 @@ LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a tighter one costs time, not l
 LASSO_COLUMNS = 250  # beyond it one lasso takes seconds, and there are thirty
 
 
-class Sample(NamedTuple):
-    """Rows of one group as they were measured, and the design of their sites and covariates."""
-
-    values: Array
-    names: list[str]
-    design: Array
-    sites: Codes
-
-
-def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Rows of one group of a cohort, with what is to be taken out of them, or rows as they are."""
-    if not isinstance(X, Cohort):
-        rows = read_rows(X, group)
-        n = len(rows.values)
-        return Sample(rows.values, rows.names, np.empty((n, 0)), np.zeros(n, np.intp))
-    chosen = one_group(X, group)
-    values, _ = check_values(chosen.values)
-    codes = np.zeros(len(values), np.intp)
-    if chosen.site is not None:
-        codes = np.unique(chosen.site, return_inverse=True)[1].astype(np.intp)
-    design = design_of(len(values), chosen.covariates, chosen.site)
-    return Sample(values, list(chosen.regions), design, codes)
-
-
-def deal(sites: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
-    """Fold of each row: at random, and every site spread over the folds as evenly as it can be."""
-    order = np.lexsort((rng.random(len(sites)), sites))
-    folds = np.empty(len(sites), np.intp)
-    folds[order] = np.arange(len(sites)) % n_folds
-    return folds
+def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Codes:
+    """Fold of each row: sites are spread over the folds evenly, and persons are in one."""
+    return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.persons)
 
 
 def check_sample(sample: Sample) -> None:
@@ -130,8 +103,10 @@ def score_fold(
     own, held_out = standardised(sample, train, fold)
     T = held_out.T @ held_out / len(held_out)
     with one_blas_thread():
-        network = learn_part(learner, own, sample.names, int(rng.integers(2**31))).network_
-        inner = _inner_parts(own, deal(sample.sites[train], INNER_FOLDS, rng))
+        # with all rows, as the other models have them: the held-out ones have outliers too
+        seed = int(rng.integers(2**31))
+        network = learn_part(learner, own, sample.names, seed, is_clean=True).network_
+        inner = _inner_parts(own, deal(sample.take(train), INNER_FOLDS, rng))
         R: Array = np.atleast_2d(np.corrcoef(own.T))
         n_factors = choose_n_factors(inner)
         found = [
@@ -149,7 +124,7 @@ def standardised(sample: Sample, train: NDArray[np.bool_], fold: int) -> tuple[A
     The training rows have a variance of one (ddof=1). The others are divided by what is expected of
     new rows, where the effects that were taken out have cost degrees of freedom.
     """
-    left, lost = residuals_of_training(sample.values, sample.design, train)
+    left, lost = residuals_of_training(sample.values, sample.nuisance, train)
     n = int(train.sum())
     if n - 1 - lost < FEW_SAMPLES:
         raise InputError(

@@ -8,7 +8,6 @@ variables may predict them better.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,11 +28,10 @@ from sgbn.inference.held_out import (
     Codes,
     check_sample,
     deal,
-    read_sample,
     score_fold,
 )
 from sgbn.inference.learning import check_learner
-from sgbn.inference.rows import check_count
+from sgbn.inference.rows import check_count, read_sample
 from sgbn.runs import run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -197,7 +195,8 @@ def compare_models(
     Every model is fitted to all folds but one and gives the log-likelihood of the rows of that one.
     The number of factors (1 to 15) and the penalty of the lasso are chosen inside the training
     part. Sites and covariates of a Cohort are taken out by the effects that they have in the
-    training part, and columns are scaled by it; sites are spread evenly over the folds.
+    training part, and columns are scaled by it; sites are spread evenly over the folds, and the
+    rows of a person are in one of them. Rows that lie far out count alike for all models.
 
     Parameters
     ----------
@@ -245,10 +244,9 @@ def compare_models(
     n, m = sample.values.shape
     if check_count(n_folds, "n_folds", 2) > n // 2:
         raise InputError(f"n_folds is {n_folds} for {n} rows: give at most {n // 2}.")
-    folds = deal(sample.sites, n_folds, np.random.default_rng([random_state, 0]))
+    folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
     described = {
-        "data": hashlib.sha256(sample.values.tobytes() + sample.design.tobytes()).hexdigest(),
-        "regions": sample.names,
+        "data": joblib.hash([*sample]),
         "learner": repr(learner),
         "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
         "n_folds": n_folds,

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort
+from sgbn.ensemble.parts import Sample
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.nuisance import missing_rows, nuisance_of
+from sgbn.inference.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
 from sgbn.validation import FEW_SAMPLES, check_values, is_number
@@ -54,6 +55,21 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
     if group is not None:
         raise InputError(f"group={group!r} needs a Cohort: pass the rows of that group instead.")
     return Rows(*check_values(X))
+
+
+def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
+    """Rows as they were measured, with what is to be taken out of each part of them.
+
+    Of a cohort the sites and covariates are that; sites are balanced between parts, and the rows of
+    a person stay together. See `read_rows`.
+    """
+    if not isinstance(X, Cohort):
+        values, names, _ = read_rows(X, group)
+        return Sample(values, names, np.empty((len(values), 0)))
+    chosen = one_group(X, group)
+    values, _ = check_values(chosen.values)
+    design = design_of(len(values), chosen.covariates, chosen.site)
+    return Sample(values, list(chosen.regions), design, chosen.site, chosen.pair)
 
 
 def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:

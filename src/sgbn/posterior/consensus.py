@@ -11,7 +11,12 @@ Graph = NDArray[np.bool_]
 ROUND_OFF = 1e-9  # of a share
 
 
-def consensus(arrows: Array, threshold: float = 0.5, other_way: float = 1.0) -> Graph:
+def consensus(
+    arrows: Array,
+    threshold: float = 0.5,
+    other_way: float = 1.0,
+    max_parents: int | None = None,
+) -> Graph:
     """DAG of the pairs that networks join with a share of at least `threshold`.
 
     Each edge has the more frequent direction. The surest directions come first; one that would
@@ -28,6 +33,8 @@ def consensus(arrows: Array, threshold: float = 0.5, other_way: float = 1.0) -> 
     other_way : float
         With 1 all networks that join a pair count. An edge drawn the wrong way round is an error
         too: with less, a pair whose direction is open must be surer to be drawn.
+    max_parents : int, optional
+        Most parents of a variable: the surest ones.
 
     Returns
     -------
@@ -38,12 +45,13 @@ def consensus(arrows: Array, threshold: float = 0.5, other_way: float = 1.0) -> 
     i, j = np.nonzero(np.triu(more + other_way * less >= threshold - ROUND_OFF, 1))
     lead = arrows[i, j] - arrows[j, i]
     graph = np.zeros(arrows.shape, bool)
+    most = len(graph) if max_parents is None else max_parents
     leads_to = np.eye(len(graph), dtype=bool)
     for k in np.argsort(-np.round(np.abs(lead), 9), kind="stable"):
         source, target = (i[k], j[k]) if lead[k] > -ROUND_OFF else (j[k], i[k])
         if leads_to[target, source]:
             source, target = target, source
-        if arrows[source, target] > 0:
+        if arrows[source, target] > 0 and graph[:, target].sum() < most:
             graph[source, target] = True
             leads_to |= np.outer(leads_to[:, source], leads_to[target])
     return graph

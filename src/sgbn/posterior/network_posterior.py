@@ -22,7 +22,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import Moments
 from sgbn.posterior.consensus import consensus
 from sgbn.posterior.convergence import largest_difference, split_r_hat
-from sgbn.posterior.sampling import ChainPlan, Sampled, sample_networks
+from sgbn.posterior.sampling import ChainPlan, Sampled, check_required, sample_networks
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
@@ -66,8 +66,8 @@ class NetworkPosterior(NetworkEstimator):
     max_parents : int, optional
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     n_candidates : int, default=11
-        Parents that are thought of, of each variable: its neighbours in several searches, then
-        those that add most to them. Each one more doubles time and memory.
+        Candidate parents of each variable: its neighbours in several searches, then those that
+        add most to them. Each one more doubles time and memory.
     n_chains : int, default=4
         Chains, each from a search of its own.
     n_networks : int, default=1000
@@ -157,11 +157,13 @@ class NetworkPosterior(NetworkEstimator):
         search = self._searcher()
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         check_number_of_parents(knowledge.required, search._most_parents(moments), names)
+        check_required(knowledge.required, names)
         plan = ChainPlan(self.n_candidates, self.n_chains, BURN, self.n_networks, self.thin)
         sampled = sample_networks(moments, knowledge, search, plan, int(self.random_state))
         arrows = sampled.arrows
         self.arrow_probability_ = moments.to_user(arrows)
-        graph = consensus(arrows.T).T  # in canonical order, where ties do not depend on columns
+        # in canonical order, where ties do not depend on columns
+        graph = consensus(arrows.T, max_parents=search._most_parents(moments)).T
         B = least_squares(moments, graph.astype(float), names)
         self._store(moments, B, names, Arrows(moments.to_user(graph), knowledge))
         self._moments_ = moments
@@ -210,7 +212,8 @@ class NetworkPosterior(NetworkEstimator):
         r"""Networks with weights, drawn from the posterior.
 
         Given a graph, the noise variance of j is :math:`RSS_j / \chi^2_{n - k_j - 1}`, and the
-        weights are normal around least squares with :math:`\sigma_j^2 (X^T X)^{-1}`.
+        weights are normal around least squares with :math:`\sigma_j^2 (X^T X)^{-1}`; the mean of j
+        given the means of its parents has the variance :math:`\sigma_j^2 / n`.
         """
         rng = np.random.default_rng([random_state, 1])
         names = list(self.network_.names)
@@ -256,21 +259,21 @@ def _drawn(
     graph: NDArray[np.bool_], moments: Moments, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Weights, intercepts and noise variances given a graph, in the units of the data."""
-    place = np.argsort(moments.columns)
-    R, sd = moments.R[np.ix_(place, place)], moments.sd
-    m = len(R)
-    coef, noise = np.zeros((m, m)), np.empty(m)
-    for j in range(m):
-        P = np.flatnonzero(graph[:, j])
+    parents, R, n = moments.to_canonical(graph), moments.R, moments.n
+    B, variances = np.zeros(parents.shape), np.empty(len(parents))
+    for v, own in enumerate(parents):  # in canonical order: draws do not depend on the columns'
+        P = np.flatnonzero(own)
         gram = R[np.ix_(P, P)] + RIDGE * np.eye(len(P))
-        weights = np.linalg.solve(gram, R[P, j])
-        rss = max(moments.n * (1.0 - R[P, j] @ weights), RIDGE)
-        variance = rss / rng.chisquare(max(moments.n - len(P) - 1, 1))
-        spread = np.linalg.cholesky(np.linalg.inv(gram) * variance / moments.n)
-        weights = weights + spread @ rng.standard_normal(len(P))
-        coef[P, j] = weights * sd[j] / sd[P]
-        noise[j] = variance * sd[j] ** 2
-    return coef, moments.mean - moments.mean @ coef, noise
+        weights = np.linalg.solve(gram, R[P, v])
+        rss = max(n * (1.0 - R[P, v] @ weights), RIDGE)
+        variances[v] = rss / rng.chisquare(max(n - len(P) - 1, 1))
+        spread = np.linalg.cholesky(np.linalg.inv(gram) * variances[v] / n)
+        B[v, P] = weights + spread @ rng.standard_normal(len(P))
+    shifts = np.sqrt(variances / n) * rng.standard_normal(len(parents))
+    place, sd = np.argsort(moments.columns), moments.sd
+    coef = moments.to_user(B) * sd / sd[:, None]
+    intercept = moments.mean - moments.mean @ coef + shifts[place] * sd
+    return coef, intercept, variances[place] * sd**2
 
 
 def _averaged(values: list[Array], level: float) -> Averaged:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.solvers.candidate_parents import candidate_parents
 from sgbn.solvers.order_chain import Visited, arrow_shares, run_chain
@@ -26,7 +27,8 @@ from sgbn.structure.network_search import default_gamma
 
 Array = NDArray[np.float64]
 
-GAMMA = 0.75  # of the prior; of 0.5 to 1.5 the fewest errors at n = 100 (benchmarks/posterior.py)
+GAMMA = 0.75  # of the prior; of 0.5 to 1.5 the fewest errors on nine networks at n = 100
+MOST_REQUIRED = 14  # parents of a variable; all sets of them are tabled, for every variable
 FEWEST_STEPS = 20  # between two networks that are kept
 SEARCHES = 3  # local searches for one starting point: two fixed orders, and a random one
 
@@ -36,7 +38,7 @@ class ChainPlan(NamedTuple):
 
     Attributes
     ----------
-    n_candidates : parents that are thought of, of each variable.
+    n_candidates : candidate parents of each variable.
     n_chains : chains, each from a search of its own.
     n_burn : steps before the first network is kept, per variable.
     n_kept : networks that each chain keeps.
@@ -79,6 +81,16 @@ def arrow_prices(n: int, m: int, gamma: float) -> Array:
     would outweigh the few strong ones.
     """
     return np.arange(MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(max(m - 1, 1)))
+
+
+def check_required(required: NDArray[np.bool_], names: Sequence[str]) -> None:
+    """Refuse more required parents of a variable than tables can hold; [i, j] is i -> j."""
+    counts = required.sum(axis=0)
+    if counts.max(initial=0) > MOST_REQUIRED:
+        raise InputError(
+            f"{counts.max()} parents of {names[int(counts.argmax())]!r} are required: networks can "
+            f"be drawn with at most {MOST_REQUIRED} of one variable. Require fewer, or use SGBN."
+        )
 
 
 def sample_networks(

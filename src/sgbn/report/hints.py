@@ -25,8 +25,9 @@ HINTS = {
     "q": "Share of false findings to expect among this edge and all that are surer",
     "error": "Of the family-wise p, from the number of permutations",
     "supported": (
-        "Whether the direction is the same in nearly all half samples that join the two. Only such "
-        "an edge is drawn as an arrow; of the others, from and to are those of one graph"
+        "Whether enough networks of half samples join the two, and enough of these have this "
+        "direction (the methods say how many). Only such an edge is drawn as an arrow; of the "
+        "others, from and to are those of one graph"
     ),
     "graph_direction": (
         "A property of this one graph, and no verdict. “compelled”: all graphs that fit exactly as "
@@ -75,8 +76,8 @@ DIRECTION_OF_TESTED = (
     "subjects together and the parents of all groups, and can differ from the groups' networks"
 )
 SUPPORTED_IN_A_GROUP = (
-    "Whether the network of one of the groups has this edge with a direction that is the same in "
-    "nearly all half samples that join the two. Only such an edge is drawn as an arrow"
+    "Whether the network of one of the groups has this edge with a direction that its half samples "
+    "support. Only such an edge is drawn as an arrow"
 )
 CHANGE = "Weight in the last group less that in the reference, in the units of the data"
 CHANGE_FROM_REFERENCE = (

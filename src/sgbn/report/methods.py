@@ -10,9 +10,8 @@ from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.support import min_direction
+from sgbn.comparison.support import min_shares
 from sgbn.ensemble import SGBNEnsemble
-from sgbn.ensemble.confidence import MIN_ADJACENCY
 from sgbn.inference.differences import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import joined, learned_by, weights_are
@@ -160,10 +159,11 @@ def _models(comparison: Comparison, cite: Citations) -> str:
         "Whether a network is the right picture was judged by the likelihood of unseen subjects in "
         f"{folds} folds, beside maximum-likelihood factor analysis {cite('joreskog1967')} with a "
         "number of factors that was chosen inside each training part, a graphical lasso "
-        f"{cite('friedman2008')} and independent regions. Effects of sites and covariates and the "
-        "scale of the regions were those of the training part; standard errors allow for the "
-        f"overlap of training parts {cite('nadeau2003')}. Each weight was also refitted beside the "
-        "leading factors."
+        f"{cite('friedman2008')} and independent regions. The network was learned anew in each "
+        f"training part, by {type(comparison.searcher).__name__}. Effects of sites and covariates "
+        "and the scale of the regions were those of the training part; standard errors allow for "
+        f"the overlap of training parts {cite('nadeau2003')}. Each weight was also refitted beside "
+        "the leading factors."
     )
 
 
@@ -192,11 +192,11 @@ def _confidence(comparison: Comparison, cite: Citations) -> str:
     if not comparison.confidence:
         return ""
     learner, halves = _learner(comparison), next(iter(comparison.confidence.values())).n_halves
-    joins = getattr(learner, "min_adjacency", MIN_ADJACENCY)
+    joins, points = (f"{100 * share:.3g} %" for share in min_shares(comparison))
     supported = (
-        f"The direction of an edge is called supported if at least {100 * joins:.3g} % of these "
-        f"networks join its two regions, and at least {100 * min_direction(comparison):.3g} % of "
-        "those that do have this direction; only such edges are drawn as arrows."
+        f"The direction of an edge is called supported if at least {joins} of these networks join "
+        f"its two regions, and at least {points} of those that do have this direction; only such "
+        "edges are drawn as arrows."
     )
     if isinstance(learner, SGBNEnsemble):
         return (

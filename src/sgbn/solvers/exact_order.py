@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.order_annealing import OrderTables, order_tables, parents_along, score_along
-from sgbn.solvers.search_candidates import ParentProblem, ScoredNetwork, candidate_parents
+from sgbn.solvers.search_candidates import ParentProblem, ScoredNetwork, best_candidates
 
 
 def best_network(problem: ParentProblem) -> ScoredNetwork:
     """Return the network of least score among all. Meant for up to 20 variables."""
     m = len(problem.R)
     counts = np.full(m, max(m - 1, 1))
-    candidates = candidate_parents(np.zeros((m, m)), problem.allowed, problem.required, counts)
+    candidates = best_candidates(np.zeros((m, m)), problem.allowed, problem.required, counts)
     tables = order_tables(problem, candidates)
     order = best_order(tables)
     return ScoredNetwork(score_along(tables, order), order, parents_along(tables, order))

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.parent_trees import TOL
-from sgbn.solvers.score_tables import fill_scores
-from sgbn.solvers.search_candidates import ParentProblem, places_of
+from sgbn.solvers.score_tables import fill_scores, places_of
+from sgbn.solvers.search_candidates import ParentProblem
 
 Array = NDArray[np.float64]
 Order = NDArray[np.int64]

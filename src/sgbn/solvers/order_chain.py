@@ -93,11 +93,6 @@ def arrow_shares(tables: ScoreTables, parents: NDArray[np.int64]) -> Array:
     return shares
 
 
-def graph_of(tables: ScoreTables, parents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return one network as a matrix, ``[i, j]`` for i -> j."""
-    return arrow_shares(tables, parents[None]) > 0
-
-
 @jit
 def _run(candidates, bit, score, total, order, n_burn, thin, rng, kept, log_weight):  # type: ignore[no-untyped-def]
     m = order.size
@@ -241,7 +236,8 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, room, 
         if bit[y, x] >= 0:
             gain += total[y, mask[y] ^ (1 << bit[y, x])] - total[y, mask[y]]
     gain += total[x, own] - total[x, mask[x]]
-    if gain < 0.0 and rng.random() >= np.exp(gain):
+    # always one number: whether a gain of round-off is positive must not shift all later draws
+    if rng.random() >= np.exp(min(gain, 0.0)):
         return log_q
     n_changed = 0
     p = i
@@ -258,7 +254,7 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, room, 
         p += side
     _shift(order, rank, i, j, side)
     new_log_q = _log_q(candidates, rank, parents, room)
-    if new_log_q >= log_q or rng.random() < np.exp(new_log_q - log_q):
+    if rng.random() < np.exp(min(new_log_q - log_q, 0.0)):
         return new_log_q
     _shift(order, rank, j, i, -side)
     for k in range(n_changed):

@@ -75,15 +75,22 @@ def score_tables(
         ``required[v, u]``: sets of v without u are impossible. They must be candidates.
     """
     m, K = candidates.shape
-    bit = np.full((m, m), -1, np.int64)
-    rows, places = np.nonzero(candidates >= 0)
-    bit[rows, candidates[rows, places]] = places
+    bit = places_of(candidates)
     needed = np.zeros(m, np.int64)
     for v, u in np.argwhere(required):
         needed[v] |= 1 << int(bit[v, u])
     score = np.empty((m, 1 << K))
     _fill(R, float(n), price, max_parents, candidates, needed, score)
     return ScoreTables(candidates, bit, score)
+
+
+def places_of(candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``bit[v, u]``: the place of u among the candidates of v, -1 if it is none."""
+    m = len(candidates)
+    bit = np.full((m, m), -1, np.int64)
+    rows, places = np.nonzero(candidates >= 0)
+    bit[rows, candidates[rows, places]] = places
+    return bit
 
 
 @jit
@@ -186,29 +193,6 @@ def _decide(before, after, size, is_taken):  # type: ignore[no-untyped-def]
         for a in range(1, size):
             for c in range(1, a + 1):
                 after[a - 1, c - 1] = before[a, c]
-
-
-def best_subsets(tables: ScoreTables) -> tuple[Array, NDArray[np.int32]]:
-    """Least score among the subsets of every set, and the subset that has it."""
-    best = tables.score.copy()
-    which = np.empty(best.shape, np.int32)
-    _minima(best, which)
-    return best, which
-
-
-@jit
-def _minima(best, which):  # type: ignore[no-untyped-def]
-    m, size = best.shape
-    for v in range(m):
-        for mask in range(size):
-            which[v, mask] = mask
-        step = 1
-        while step < size:
-            for mask in range(size):
-                if mask & step and best[v, mask ^ step] < best[v, mask]:
-                    best[v, mask] = best[v, mask ^ step]
-                    which[v, mask] = which[v, mask ^ step]
-            step <<= 1
 
 
 def log_totals(tables: ScoreTables) -> Array:

@@ -187,6 +187,8 @@ def candidate_priorities(
     for network in networks:
         weight = np.exp((networks[0].score - network.score) / TOLERANCE)
         counted += weight * (network.parents + AS_CHILD * network.parents.T)
+    if which not in LISTS:
+        raise ValueError(f"which is {which!r}: give one of {LISTS}")
     if which == "pool":
         cost = -counted
     elif which == "partial":
@@ -207,7 +209,7 @@ def _places(values: Array) -> NDArray[np.int64]:
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")
 
 
-def candidate_parents(
+def best_candidates(
     priority: Array, allowed: Mask, required: Mask, counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Candidates of every variable by falling priority, required ones first, then -1.
@@ -228,12 +230,3 @@ def candidate_parents(
     is_taken = is_possible[np.arange(m)[:, None], candidates]
     is_taken &= np.arange(candidates.shape[1]) < counts[:, None]
     return np.where(is_taken, candidates, -1)
-
-
-def places_of(candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``bit[v, u]``: the place of u among the candidates of v, -1 if it is none."""
-    m = len(candidates)
-    bit = np.full((m, m), -1, np.int64)
-    rows, places = np.nonzero(candidates >= 0)
-    bit[rows, candidates[rows, places]] = places
-    return bit

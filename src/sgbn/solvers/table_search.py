@@ -19,7 +19,7 @@ from sgbn.solvers.order_annealing import OrderTables, anneal, order_tables, pare
 from sgbn.solvers.search_candidates import (
     ParentProblem,
     ScoredNetwork,
-    candidate_parents,
+    best_candidates,
     candidate_priorities,
 )
 
@@ -85,8 +85,6 @@ def search_tables(
     plan : TablePlan
     rng : RandomState
     """
-    if problem.required.sum(axis=1).max() > plan.n_candidates:
-        return min(known, key=lambda network: network.score)
     pool = list(known)
     quick = plan._replace(lists=("mixed",), patience=ISLAND_PATIENCE)
     best_scores: list[float] = []
@@ -144,7 +142,7 @@ def _tables_around(
         if n_further == 1 or np.left_shift(1, counts).sum() <= MOST_SETS:
             break
         n_further -= 1
-    candidates = candidate_parents(priority, problem.allowed, problem.required, counts)
+    candidates = best_candidates(priority, problem.allowed, problem.required, counts)
     return order_tables(problem, candidates)
 
 

@@ -16,6 +16,8 @@ from sgbn.validation import is_number
 
 Mask = NDArray[np.bool_]
 
+KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
+
 
 class HasDict(Protocol):
     """A column of a table, such as a pandas Series."""

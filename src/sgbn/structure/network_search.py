@@ -27,8 +27,10 @@ Mask = NDArray[np.bool_]
 
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
-PLENTIFUL = 100  # samples a variable from which on, for many variables, weak dependences are so
-ROUGH, ROUGH_Z = 3, 2.0  # many that a rough order is found before, as if there were 3, by moves
+# With 100 samples per variable or more, even weak dependences are significant and slow the search:
+# a rough order comes first, found as if there were 3 samples per variable.
+PLENTIFUL = 100
+ROUGH, ROUGH_Z = 3, 2.0
 ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
 SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same

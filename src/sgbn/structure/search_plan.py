@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sgbn.solvers.table_search import TablePlan
 
 EFFORTS = ("fast", "standard", "thorough")
-MANY = 100  # variables beyond which one start and no kicks find as much ...
-ENOUGH = 2  # ... with that many samples a variable, or
+MANY = 100  # variables. Beyond, and with more than ENOUGH times as many samples, one start and no
+ENOUGH = 2  # kicks find as much
 TOO_MANY = 500  # variables, for which kicks take too long
-PLENTY = 10  # samples a variable with which the best order is soon found
+PLENTY = 10  # samples per variable with which the best order is soon found
 FEW = 50  # samples below which the best score fits noise, by parents that help only together: with
 # 25 samples of 120 variables the networks of tables have a tenth more errors than those of trees
 EXACT, EXACT_THOROUGH = 16, 20  # variables up to which the best of all networks is found
@@ -69,19 +72,34 @@ class SearchPlan(NamedTuple):
 
 
 def search_plan(
-    effort: str, n_starts: int | None, n_kicks: int | None, m: int, n: int
+    effort: str,
+    n_starts: int | None,
+    n_kicks: int | None,
+    m: int,
+    n: int,
+    *,
+    with_tables: bool = True,
 ) -> SearchPlan:
     """Plan for m variables and n samples.
 
     `n_starts` and `n_kicks` hold where they are given; with the standard effort they are those of a
-    search on trees alone.
+    search on trees alone. So is a plan without tables: these do not know equal variances, and have
+    little room for required parents.
     """
     plan = _plan_for_size(effort, m, n)
     if effort == "standard" and not (n_starts is None and n_kicks is None):
         plan = _plan_of_trees(m, n)
+    elif plan.tables is not None and not with_tables:
+        thorough = SearchPlan(2, THOROUGH_KICKS)
+        plan = thorough if effort == "thorough" else _plan_of_trees(m, n)
     starts = plan.n_starts if n_starts is None else int(n_starts)
     kicks = plan.n_kicks if n_kicks is None else int(n_kicks)
     return plan._replace(n_starts=starts, n_kicks=kicks)
+
+
+def fits_tables(required: NDArray[np.bool_]) -> bool:
+    """Whether tables have room for all required parents, ``[v, u]`` for u -> v."""
+    return int(required.sum(axis=1).max(initial=0)) <= STANDARD.n_candidates
 
 
 def _plan_of_trees(m: int, n: int) -> SearchPlan:

@@ -44,7 +44,7 @@ from sgbn.structure.network_search import (
 )
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores, rows_to_trim
-from sgbn.structure.search_plan import EFFORTS, search_plan
+from sgbn.structure.search_plan import EFFORTS, fits_tables, search_plan
 from sgbn.structure.selection import Folds
 from sgbn.validation import column_names, is_number, warn_about_moments
 
@@ -374,7 +374,9 @@ class SGBN(NetworkEstimator):
         allowed, required = (mask[here] for mask in knowledge.rows(moments))
         price = ebic_prices(moments.n, moments.m, self.gamma_)
         problem = ParentProblem(R, moments.n, price, self._most_parents(moments), allowed, required)
-        plan = search_plan(self.effort, self.n_starts, self.n_kicks, moments.m, moments.n)
+        with_tables = self.noise != "equal" and fits_tables(required)
+        size = moments.m, moments.n
+        plan = search_plan(self.effort, self.n_starts, self.n_kicks, *size, with_tables=with_tables)
         variance = np.square(moments.scale[moments.columns][labels])
         found = search_network(
             problem,
