@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sgbn.ensemble.confidence import EdgeConfidence
 from sgbn.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
+from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.learning import check_learner, clean_part, learn_part
@@ -27,8 +28,6 @@ from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
 
 Array = NDArray[np.float64]
-
-FEWEST_ROWS = 2 * FEW_SAMPLES
 
 
 def learn_halves(
