@@ -2,6 +2,7 @@
 
 import nibabel as nib
 import numpy as np
+import pytest
 
 from sgbn import Cohort, simulate_cohort, write_table
 from sgbn.cli import main
@@ -35,8 +36,8 @@ def differing(here, there):
     return [name for name in sorted({*here, *there}) if here.get(name) != there.get(name)]
 
 
-def test_compare(dask_client, tmp_path, monkeypatch):
-    monkeypatch.setattr("sgbn.report.write.PIXELS_AN_INCH", 30)  # most of the time is drawing
+@pytest.mark.usefixtures("no_figures")
+def test_compare(dask_client, tmp_path):
     table = tmp_path / "table.csv"
     drawn = simulate_cohort(30, regions=6)
     write_table(Cohort(drawn.values, list("abcdef"), drawn.ids, group=drawn.group), table)
