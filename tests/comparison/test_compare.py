@@ -325,7 +325,7 @@ def test_an_ensemble_is_used_as_it_is_given(cohort):
     found = compare_fully(cohort, Settings.networks_only(), learner=given)
     assert repr(found.learners["control"]) == repr(given)
     assert found.confidence["control"].n_halves == 2
-    assert found.searcher.gamma == 0.7
+    assert found.searcher.gamma == 1.0  # the gamma of an ensemble is that of its prior
 
 
 def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
