@@ -325,13 +325,13 @@ def same_rows_lines(runs):
     ]
     lines[-1] += "is drawn (arrows and lines): with other half samples and chains, and without a "
     lines[-1] += "twentieth of the subjects. Beside it how well complementary halves of the rows "
-    lines[-1] += "agree, as every report says. Means over three repeats."
+    lines[-1] += "agree, as every report says. Means over two repeats."
     return [*lines, "", *table(["", *keys], rows)]
 
 
 STUDIES = {
     "halves": (halves, SPLITS, halves_lines, "replication"),
-    "same-rows": (same_rows, range(3), same_rows_lines, "replication_same_rows"),
+    "same-rows": (same_rows, range(2), same_rows_lines, "replication_same_rows"),
 }
 
 
