@@ -403,3 +403,19 @@ def test_graphs_can_be_learned_from_normal_scores(cohort):
     for group in cohort.groups:
         same = (scores.learners[group].coef_ != 0) == (plain.learners[group].coef_ != 0)
         assert same.all()
+
+
+def test_directions_of_shadows_are_not_supported():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 1)) + rng.standard_normal((400, 10))
+    names, ids = [f"r{k}" for k in range(10)], [f"s{k}" for k in range(400)]
+    cohort = Cohort(values, names, ids, group=np.repeat(["a", "b"], 200))
+    settings = Settings.networks_only(models=True, n_pairs=4)
+    found = compare_fully(cohort, settings, learner=SGBNEnsemble(n_chains=4, n_pairs=4))
+    assert found.models["a"].edges_may_be_shadows
+    stays = found.beside_factors["a"].stays
+    edges = found.learners["a"].coef_ != 0
+    assert np.array_equal(found.shadows("a")[edges], ~stays)
+    assert not (found.supported("a") & found.shadows("a")).any()
+    known = replace(found, models={})
+    assert np.array_equal(known.supported("a"), found.agreed("a"))

@@ -49,7 +49,7 @@ def test_whether_a_network_is_the_right_picture_is_said_of_each_group(different)
     for group, line in zip(("well", "ill"), lines, strict=True):
         found = different.beside_factors[group]
         assert different.models[group].verdict in line
-        assert f"{found.stays.sum()} of its {len(found)} edges stay" in line
+        assert f"{found.stays.sum()} of the {len(found)} edges of the network stay" in line
     bare = replace(different, models={}, beside_factors={})
     assert "Is a network the right picture?" not in answers(bare)
     partly = replace(different, models={"well": different.models["well"]}, skipped={"models": "x"})

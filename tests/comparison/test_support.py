@@ -8,7 +8,7 @@ from sgbn.ensemble import Agreement
 NAN = float("nan")
 
 
-def comparison_of(supported, agreements=(), skipped=None, **learner):
+def comparison_of(supported, agreements=(), skipped=None, agreed=None, **learner):
     """Comparison that has a count of supported edges, of 3, and an agreement, for each group."""
     coef = np.triu(np.ones((3, 3)), 1)
     groups = list(supported)
@@ -20,6 +20,9 @@ def comparison_of(supported, agreements=(), skipped=None, **learner):
             for group, one in zip(groups, agreements, strict=False)
         },
         supported=masks.__getitem__,
+        agreed=lambda group: masks[group] | (agreed or masks)[group],
+        shadows=lambda group: (agreed or masks)[group] & ~masks[group],
+        groups=tuple(groups),
         reference=groups[0],
         skipped=skipped or {},
     )
@@ -34,6 +37,13 @@ def test_each_group_has_its_count():
     assert "at least 80 % of the networks of half samples join the pair, and at least 80 %" in said
 
 
+def test_directions_of_shadows_are_said_and_not_counted():
+    agreed = {"a": np.arange(9).reshape(3, 3) < 4, "b": np.zeros((3, 3), bool)}
+    said = support_words(comparison_of({"a": 1, "b": 0}, [SOME] * 2, agreed=agreed))
+    assert said.startswith("The direction of 1 of 3 edges in a and 0 of 3 in b is supported")
+    assert "Half samples agree on further directions (3 in a), of edges that go once" in said
+
+
 def test_the_threshold_is_that_of_the_ensemble():
     found = comparison_of({"a": 1}, [SOME], min_direction=0.975)
     assert min_shares(found) == (0.8, 0.975)
@@ -44,6 +54,7 @@ def test_a_group_without_half_samples_is_not_counted():
     said = support_words(comparison_of({"a": 1, "b": 0}, [SOME]))
     assert "in a is supported" in said
     assert " b" not in said.split(":")[0]
+    assert said.endswith("Of b there are too few subjects for half samples.")
 
 
 def test_without_half_samples_the_reason_is_said():

@@ -112,6 +112,30 @@ def test_persons_are_whole_and_few_of_them_have_no_confidence(X):
         SGBNEnsemble(**FEW).fit(X, persons=np.zeros(len(X)))
 
 
+def test_rows_of_a_person_count_as_one_subject():
+    rng = np.random.default_rng(0)
+    persons = np.repeat(np.arange(40), 5)
+    X = rng.standard_normal((40, 12))[persons] + 0.5 * rng.standard_normal((200, 12))
+    counts = [
+        SGBNEnsemble(n_chains=10, n_pairs=0).fit(X, persons=own).posterior_.sum()
+        for own in (persons, None)
+    ]
+    assert counts[0] < counts[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("nuisance", "message"),
+    [
+        (np.array([["F"], ["M"]] * 30), "no number.*0 and 1 for the levels"),
+        (np.full((60, 2), np.nan), "row 0, column 0 .*120 such cells"),
+        (np.zeros((59, 1)), r"shape \(59, 1\): give one row for each of the 60"),
+    ],
+)
+def test_nuisance_that_is_none_is_named(X, nuisance, message):
+    with pytest.raises(InputError, match=message):
+        SGBNEnsemble(**FEW).fit(X[:60], nuisance=nuisance)
+
+
 def test_too_many_nuisance_columns_are_refused_or_cost_the_confidence(X):
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="nuisance take 45 of 60 rows"):

@@ -4,7 +4,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from sgbn import InputError, NetworkPosterior, load, save
+from sgbn import DataWarning, InputError, NetworkPosterior, load, save
 from sgbn.graph.acyclicity import is_dag
 from sgbn.inference import total_effects
 
@@ -69,6 +69,15 @@ def test_columns_in_another_order_give_the_same_probabilities(X, fitted):
     order = np.array([3, 0, 4, 1, 2])
     other = clone(fitted).fit(X[:, order])
     assert np.array_equal(other.arrow_probability_, fitted.arrow_probability_[np.ix_(order, order)])
+
+
+def test_rows_far_out_are_left_out_by_name_or_kept(X):
+    far = X.copy()
+    far[7] += 40 * np.array([1, -1, 1, -1, 1])
+    with pytest.warns(DataWarning, match="left out: 7"):
+        found = NetworkPosterior(n_networks=50).fit(far)
+    assert np.flatnonzero(found.outliers_).tolist() == [7]
+    assert not NetworkPosterior(n_networks=50, outliers="keep").fit(far).outliers_.any()
 
 
 def test_prior_knowledge_is_kept(X):

@@ -40,9 +40,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
     from sgbn.comparison import prepare
-    from sgbn.comparison.preparation import prepared_cohort
+    from sgbn.comparison.networks import review_regions
     from sgbn.exceptions import InputError
-    from sgbn.quality import review, review_prepared
+    from sgbn.quality import review
 
     cohort = read_cohort(arguments)
     print_cohort(cohort)
@@ -52,9 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
         print(finding)
     if reviewed.stops:
         raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
-    regions = prepare(reviewed)
-    for finding in review_prepared(prepared_cohort(reviewed.cohort, regions)):
-        print(finding)
+    known = reviewed.findings
+    for finding in review_regions(reviewed, prepare(reviewed)).findings:
+        if finding not in known:
+            print(finding)
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
 
 

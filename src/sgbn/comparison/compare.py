@@ -24,6 +24,7 @@ from sgbn.comparison.networks import (
     default_ensemble,
     group_sample,
     learn_ensemble,
+    review_regions,
     searcher_of,
 )
 from sgbn.comparison.preparation import (
@@ -31,7 +32,6 @@ from sgbn.comparison.preparation import (
     imputed_cohort,
     prepare,
     prepared_cohort,
-    review_regions,
 )
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ from sgbn.comparison.preparation import prepared_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
 from sgbn.ensemble import SGBNEnsemble
-from sgbn.ensemble.parts import Sample
+from sgbn.ensemble.parts import Sample, without_nuisance
 from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
-from sgbn.exceptions import warn
+from sgbn.exceptions import DataWarning, warn
 from sgbn.inference.nuisance import nuisance_of
+from sgbn.moments import one_blas_thread
+from sgbn.quality import Review, review_prepared
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.knowledge import KNOWLEDGE
 
@@ -101,6 +105,27 @@ def group_sample(cohort: Cohort, regions: pd.DataFrame, group: str) -> Sample:
     nuisance = nuisance_columns(prepared_cohort(cohort, regions), group)
     names = [str(name) for name in regions.columns]
     return Sample(regions[own].to_numpy(float), names, nuisance, strata, persons)
+
+
+def review_regions(
+    reviewed: Review, regions: pd.DataFrame, outliers: str = "trim", transform: str = "none"
+) -> Review:
+    """Add to a review what the rows that networks are learned from show.
+
+    See `sgbn.quality.review_prepared`. Effects are taken out of each group once more, as
+    `SGBNEnsemble` does it, so that the same subjects lie far out.
+    """
+    cohort = prepared_cohort(reviewed.cohort, regions)
+    values = cohort.values.copy()
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)  # the networks say it
+        for group in cohort.groups:
+            own = group_sample(reviewed.cohort, regions, group)
+            rows = np.asarray(cohort.group) == group
+            values[rows], _ = without_nuisance(own.values, own.nuisance)
+    return reviewed.with_findings(
+        review_prepared(replace(cohort, values=values), outliers, transform)
+    )
 
 
 def nuisance_columns(cohort: Cohort, group: str) -> Array:

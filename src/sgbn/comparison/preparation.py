@@ -16,7 +16,7 @@ from sgbn.exceptions import InputError, listed
 from sgbn.io import cohort_table
 from sgbn.moments import constant_columns
 from sgbn.preprocessing import make_preparation
-from sgbn.quality import Review, review_prepared
+from sgbn.quality import Review
 
 
 def prepare(reviewed: Review) -> pd.DataFrame:
@@ -47,14 +47,6 @@ def imputed_cohort(cohort: Cohort) -> Cohort:
     if np.isnan(cohort.values).any():
         regions = make_preparation(cohort).named_steps["impute"].fit_transform(regions)
     return prepared_cohort(cohort, regions)
-
-
-def review_regions(
-    reviewed: Review, regions: pd.DataFrame, outliers: str = "trim", transform: str = "none"
-) -> Review:
-    """Add to a review what the prepared regions show; see `sgbn.quality.review_prepared`."""
-    prepared = prepared_cohort(reviewed.cohort, regions)
-    return reviewed.with_findings(review_prepared(prepared, outliers, transform))
 
 
 def prepared_cohort(cohort: Cohort, regions: pd.DataFrame) -> Cohort:

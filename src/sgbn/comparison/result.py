@@ -112,6 +112,20 @@ class Comparison:
         """Edges i -> j of the network of a group whose direction half samples support.
 
         They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
-        `EdgeConfidence.supported` for another learner; none without half samples.
+        `EdgeConfidence.supported` for another learner; none without half samples. Half samples
+        agree on the shadows of hidden factors as well: where factors without any edge predict
+        unseen subjects better than the network, only edges that stay beside them count.
         """
+        return self.agreed(group) & ~self.shadows(group)
+
+    def agreed(self, group: str) -> NDArray[np.bool_]:
+        """Edges whose direction half samples agree on, shadows of hidden factors or not."""
         return supported_of(self.learners[group], self.confidence.get(group))
+
+    def shadows(self, group: str) -> NDArray[np.bool_]:
+        """Edges that may be shadows: factors predict better, and the edge goes beside them."""
+        edges: NDArray[np.bool_] = self.learners[group].coef_ != 0
+        found = np.zeros(edges.shape, bool)
+        if group in self.models and self.models[group].edges_may_be_shadows:
+            found[edges] = ~self.beside_factors[group]["stays"]  # in the order of np.argwhere
+        return found

@@ -167,8 +167,8 @@ def _models(comparison: Comparison) -> str:
             stays, k = beside["stays"], compared.leading_factors
             factors = "hidden factor is" if k == 1 else f"{k} hidden factors are"
             line += (
-                f" {stays.sum()} of its {len(stays)} edges stay when the leading {factors} taken "
-                "out."
+                f" {stays.sum()} of the {len(stays)} edges of the network stay when the leading "
+                f"{factors} taken out."
             )
         lines.append(line)
     return "\n".join(lines)

@@ -30,9 +30,29 @@ def support_words(comparison: Comparison) -> str:
     parts = [f"{found} of {edges} in {group}" for group, found, edges in counts]
     parts[0] = parts[0].replace(" in ", " edges in ", 1)
     adjacency, direction = (f"{100 * share:.3g} %" for share in min_shares(comparison))
-    return (
+    said = (
         f"The direction of {_listed(parts)} is supported: at least {adjacency} of the networks of "
         f"half samples join the pair, and at least {direction} of these have this direction."
+    )
+    without = [group for group in comparison.groups if group not in comparison.confidence]
+    if without:
+        said += f" Of {_listed(without)} there are too few subjects for half samples."
+    return said + _shadow_words(comparison)
+
+
+def _shadow_words(comparison: Comparison) -> str:
+    """Say which arrows half samples agree on, and hidden factors explain."""
+    counts = {
+        group: int((comparison.agreed(group) & comparison.shadows(group)).sum())
+        for group in comparison.confidence
+    }
+    parts = [f"{count} in {group}" for group, count in counts.items() if count]
+    if not parts:
+        return ""
+    return (
+        f" Half samples agree on further directions ({_listed(parts)}), of edges that go once the "
+        "hidden factors are taken out, which predict better than the network: these are not "
+        "counted."
     )
 
 

@@ -27,7 +27,11 @@ def edges(comparison: Comparison) -> pd.DataFrame:
     """
     parts = []
     for group, learner in comparison.learners.items():
-        table = edge_table(learner, confidence=comparison.confidence.get(group))
+        table = edge_table(
+            learner,
+            confidence=comparison.confidence.get(group),
+            supported=comparison.supported(group),
+        )
         table.insert(0, "group", group)
         _add_lobes(table, comparison)
         if group in comparison.beside_factors:

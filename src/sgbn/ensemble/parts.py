@@ -53,6 +53,12 @@ class Sample(NamedTuple):
     strata: NDArray[Any] | None = None
     persons: NDArray[Any] | None = None
 
+    def repeats(self, rows: NDArray[np.intp]) -> int:
+        """How many of the rows are further ones of a person: together they count as one subject."""
+        if self.persons is None:
+            return 0
+        return len(rows) - len(np.unique(self.persons[rows].astype(str)))
+
     def take(self, rows: NDArray[Any]) -> Sample:
         """Return some of the rows."""
         strata, persons = (
@@ -191,7 +197,7 @@ def _learn_part(
         here = np.ix_(kept, kept)
         names = [sample.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
-        moments = moments.of_residuals(lost)
+        moments = moments.of_residuals(lost + sample.repeats(rows))
         known = Knowledge(knowledge.allowed[here], knowledge.required[here])
         sampled = sample_networks(moments, known, learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))

@@ -184,13 +184,13 @@ class SGBNEnsemble(NetworkEstimator):
         X : array-like of shape (n_samples, n_features)
             One row per subject, one column per region. Column names of a DataFrame are kept.
         y : ignored
-        nuisance : array-like of shape (n_samples, p), optional
+        nuisance : array-like of shape (n_samples, p) or (n_samples,), optional
             Numbers whose linear effects are taken out, of all rows and again of each part: age, or
             columns of 0 and 1 for sites.
         strata : array-like of shape (n_samples,), optional
             Labels, such as sites, that all parts have in nearly equal numbers.
         persons : array-like of shape (n_samples,), optional
-            Whose each row is: the rows of a person are never parted.
+            Whose each row is: the rows of a person are never parted, and count as one subject.
         folder : path, optional
             Where finished parts are kept, so that a second start does only what is missing.
         progress : bool
@@ -363,11 +363,25 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
     """Columns of numbers, none if none are given."""
     if nuisance is None:
         return np.empty((n, 0))
-    design = np.asarray(nuisance, dtype=float)
-    if design.ndim != 2 or len(design) != n or not np.isfinite(design).all():
+    try:
+        design = np.asarray(nuisance, dtype=float)
+    except (TypeError, ValueError) as error:
         raise InputError(
-            f"nuisance has shape {design.shape}: give finite numbers, one row for each of the {n} "
-            "rows of X."
+            f"nuisance holds what is no number ({error}). Give numbers: 0 and 1 for the levels of "
+            "a label, such as pandas.get_dummies makes."
+        ) from error
+    if design.ndim == 1:
+        design = design[:, None]
+    if design.ndim != 2 or len(design) != n:
+        raise InputError(
+            f"nuisance has shape {design.shape}: give one row for each of the {n} rows of X."
+        )
+    unknown = np.argwhere(~np.isfinite(design))
+    if len(unknown):
+        row, column = unknown[0].tolist()
+        raise InputError(
+            f"nuisance is no finite number in row {row}, column {column} (counted from 0; "
+            f"{len(unknown)} such cells). Fill it in, or leave this row out."
         )
     return design
 

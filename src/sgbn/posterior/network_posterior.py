@@ -8,9 +8,9 @@ odds of :math:`(m - 1)^{-\gamma}` for every arrow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
+    KNOWLEDGE,
     Edges,
     Tiers,
     check_number_of_parents,
@@ -78,6 +79,8 @@ class NetworkPosterior(NetworkEstimator):
         Edges that must not and that must be, by column name or index.
     tiers : list of lists, or mapping from variable to tier, optional
         Groups of variables, the earliest first; see `SGBN`.
+    outliers : {"trim", "keep"}, default="trim"
+        Whether rows that lie far out are left out; see `SGBN`.
     random_state : int, default=0
 
     Attributes
@@ -97,6 +100,8 @@ class NetworkPosterior(NetworkEstimator):
         Of `network_`, as in `SGBN`.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Rows that were left out.
 
     Examples
     --------
@@ -121,6 +126,7 @@ class NetworkPosterior(NetworkEstimator):
         forbidden: Edges | None = None,
         required: Edges | None = None,
         tiers: Tiers | None = None,
+        outliers: str = "trim",
         random_state: int = 0,
     ) -> None:
         self.gamma = gamma
@@ -132,6 +138,7 @@ class NetworkPosterior(NetworkEstimator):
         self.forbidden = forbidden
         self.required = required
         self.tiers = tiers
+        self.outliers = outliers
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -150,8 +157,14 @@ class NetworkPosterior(NetworkEstimator):
             raise InputError(f"thin is {self.thin!r}; give a positive number.")
 
     def _searcher(self) -> SGBN:
-        shared = ("gamma", "max_parents", "forbidden", "required", "tiers")
+        shared = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
         return SGBN(**{name: getattr(self, name) for name in shared})
+
+    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
+        search = self._searcher()
+        values = search._clean(values, names, labels)
+        self.outliers_ = search.outliers_
+        return values
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         search = self._searcher()

@@ -291,7 +291,7 @@ def networks_table(comparison: Comparison) -> Table:
         rows.append(
             {
                 "group": group,
-                "subjects": comparison.cohort.sizes[group],
+                "subjects": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
                 "edges": np.count_nonzero(learner.coef_),
                 "supported": int(comparison.supported(group).sum()),
                 "halves": 0 if confidence is None else confidence.n_halves,

@@ -143,7 +143,11 @@ def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
     for group, learner in comparison.learners.items():
         stem = folder / "networks" / names[group]
         yield from export_network(
-            learner, stem, comparison.cohort.atlas, confidence=comparison.confidence.get(group)
+            learner,
+            stem,
+            comparison.cohort.atlas,
+            confidence=comparison.confidence.get(group),
+            supported=comparison.supported(group),
         )
 
 
