@@ -26,8 +26,10 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from metrics import measure
 from studies import Case, make_data
 
-from sgbn import SGBN, NetworkPosterior, SGBNEnsemble
+from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, random_dag, simulate_sem
+from sgbn.comparison import Settings
 from sgbn.datasets.benchmarks import NETWORKS
+from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import table
 
 SEED = 0
@@ -107,7 +109,41 @@ def binned(share, is_true):
     return [[int((place == b).sum()), int(is_true[place == b].sum())] for b in range(len(BINS) - 1)]
 
 
+def costs():
+    """CPU seconds of a fit on one core, at the defaults and with the counts of ``--quick``."""
+    import replication
+
+    quick = Settings.quick().n_pairs
+    counts = {"default": {}, "--quick": {"n_chains": 2 * quick, "n_pairs": quick}}
+    X, _ = simulate_sem(random_dag(40, 4.0, SEED), 100, random_state=SEED)
+    shapes = {"40 x 100, simulated": lambda **how: SGBNEnsemble(**how).fit(X)}
+    if data_folder() is not None:
+        for name in ("abide1_asd", "cobre_scz"):
+            rows = replication.read(name, "CTR")
+            label = "{1} x {0}, ".format(*rows.regions.shape) + name
+            shapes[label] = partial(replication.ensemble, rows)
+    for label, fit in shapes.items():
+        for which, how in counts.items():
+            begin = time.process_time()
+            fit(**how)
+            yield {"shape": label, "which": which, "cpu": round(time.process_time() - begin, 1)}
+
+
+def cost_lines(found):
+    shapes = dict.fromkeys(run["shape"] for run in found)
+    cpu = {(run["shape"], run["which"]): run["cpu"] for run in found}
+    rows = [[shape, cpu[shape, "default"], cpu[shape, "--quick"]] for shape in shapes]
+    head = ["variables x rows", "default, CPU s", "as `--quick`, CPU s"]
+    return ["## Cost of `SGBNEnsemble` on one core", "", *table(head, rows), ""]
+
+
 def lines(runs):
+    found = [run for run in runs if "shape" in run]
+    runs = [run for run in runs if "shape" not in run]
+    return study_lines(runs) + (cost_lines(found) if found else [])
+
+
+def study_lines(runs):
     text = ["# Ensemble and posterior on known networks", "", __doc__.split("\n\n")[2], ""]
     for n in SIZES:
         rows = []
@@ -153,6 +189,8 @@ def main():
         for network in NETWORKS:
             for sim in range(arguments.sims):
                 runs += [run(method, network, n, sim) for method in arguments.methods]
+        if n == SIZES[-1]:
+            runs += costs()
         write(arguments.out, "ensemble", {"seed": SEED, "runs": runs}, lines(runs))
 
 

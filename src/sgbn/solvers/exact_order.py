@@ -41,20 +41,38 @@ def best_order(tables: OrderTables) -> NDArray[np.int64]:
 
 
 @jit
+def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
+    """Fill the candidates of each variable among every set of variables from `first` on."""
+    m, size = masks.shape
+    for v in range(m):
+        masks[v, 0] = 0
+        for members in range(1, size):
+            lowest = 0
+            while not (members >> lowest) & 1:
+                lowest += 1
+            place = bit[v, first + lowest]
+            masks[v, members] = masks[v, members & (members - 1)]
+            if place >= 0:
+                masks[v, members] |= 1 << place
+
+
+@jit
 def _fill_last(best, first, bit, least, last):  # type: ignore[no-untyped-def]
     """Fill the least score of every set of variables, and the last variable of its best order."""
     m = first.size
+    half = m // 2  # two small tables instead of a loop over the members of every set
+    low, high = np.empty((m, 1 << half), np.int64), np.empty((m, 1 << (m - half)), np.int64)
+    _fill_masks(bit, 0, low)
+    _fill_masks(bit, half, high)
     least[0] = 0.0
     last[0] = -1
     for members in range(1, 1 << m):
         least[members] = np.inf
+        lower, upper = members & ((1 << half) - 1), members >> half
         for v in range(m):
             if not (members >> v) & 1:
                 continue
-            mask = 0
-            for u in range(m):
-                if (members >> u) & 1 and bit[v, u] >= 0:
-                    mask |= 1 << bit[v, u]
+            mask = low[v, lower] | high[v, upper]
             total = least[members ^ (1 << v)] + best[first[v] + mask]
             if total < least[members]:
                 least[members] = total

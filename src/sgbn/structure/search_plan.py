@@ -22,7 +22,8 @@ TOO_MANY = 500  # variables, for which kicks take too long
 PLENTY = 10  # samples per variable with which the best order is soon found
 FEW = 50  # samples below which the best score fits noise, by parents that help only together: with
 # 25 samples of 120 variables the networks of tables have a tenth more errors than those of trees
-EXACT, EXACT_THOROUGH = 16, 20  # variables up to which the best of all networks is found
+EXACT, EXACT_THOROUGH = 14, 20  # variables up to which the best of all networks is found; with 15
+# it takes longer than a search
 STANDARD = TablePlan(
     n_candidates=12,
     n_further=5,

@@ -90,7 +90,7 @@ class SGBN(NetworkEstimator):
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     effort : {"standard", "fast", "thorough"}, default="standard"
         How long to search. "fast": local searches from two orders. "standard": then annealing on
-        tables of the scores of all sets of few candidate parents; up to 16 variables the best of
+        tables of the scores of all sets of few candidate parents; up to 14 variables the best of
         all networks is found. "thorough": far longer, for real data, where many networks score
         nearly the best: one or two minutes for 100 variables; up to 20 the best of all is found.
         Tables are not used below 50 samples, of which the best score fits noise, beyond 500
