@@ -48,6 +48,10 @@ NOT_REGIONS = ("subject_id", "group", "age", "sex", "site", "fiq", "eTIV", "eule
 ADJACENCY_BINS = (0.2, 0.5, 0.7, 0.9, 0.98, 1.0)
 DIRECTION_BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 JOINED = 0.5
+# Least shares of networks that join a pair, and of these with a direction, to support it. The first
+# are the defaults. In a first run of these splits they were 0.8 and 0.8: too few directions came
+# back, so that the 0.9 that was asked for beforehand was taken. Others are shown beside them.
+THRESHOLDS = ((0.8, 0.9), (0.8, 0.8), (0.5, 0.9))
 MOST_FOR_LASSO = 100  # regions: more take minutes
 SIMULATED = {"m": 93, "degree": 4.0, "n": 530}
 
@@ -102,7 +106,7 @@ def learn(rows):
         single = SGBN(outliers="keep").fit(values)
     return {
         "arrow": learner.arrow_,
-        "supported": learner.supported_,
+        "supported": [learner.confidence_.supported(learner.coef_, *least) for least in THRESHOLDS],
         "graph": learner.coef_ != 0,
         "single": single.coef_ != 0,
         "single_class": single.cpdag_,
@@ -117,7 +121,7 @@ def compare_halves(first, second):
         "k": k,
         "adjacency": np.zeros((len(ADJACENCY_BINS) - 1, 2)),
         "direction": np.zeros((len(DIRECTION_BINS) - 1, 2)),
-        "supported": np.zeros(4),
+        "supported": np.zeros((len(THRESHOLDS), 4)),
         "compelled": np.zeros(3),
         "agreement": {name: agreement(name, first, second, k) for name in RANKINGS},
     }
@@ -134,9 +138,9 @@ def add_counts(counts, own, other):
     counts["adjacency"] += binned(here, pairs, joined, ADJACENCY_BINS)
     direction = own["arrow"] / np.maximum(here, 1e-12)
     counts["direction"] += binned(direction, joined & (here > JOINED), same, DIRECTION_BINS)
-    arrows = own["supported"]
-    back = other["supported"].T
-    counts["supported"] += [(arrows & what).sum() for what in (arrows, joined, same, back)]
+    for k, arrows in enumerate(own["supported"]):
+        back = other["supported"][k].T
+        counts["supported"][k] += [(arrows & what).sum() for what in (arrows, joined, same, back)]
     compelled, there = (one["single_class"] & ~one["single_class"].T for one in (own, other))
     counts["compelled"] += [(compelled & what).sum() for what in (compelled, there, there.T)]
 
@@ -256,17 +260,20 @@ def halves_lines(runs):
         if key == "direction":
             lines += ["", "## Directions of pairs joined in both: how many point the same way", ""]
         lines += table([key, *heads], rows)
-    lines += ["", "## Supported arrows", "", *supported_table(of), ""]
+    for k, (adjacency, direction) in enumerate(THRESHOLDS):
+        which = f"at least {adjacency:g} of the networks join the pair, {direction:g} of these so"
+        which += " (default)" if k == 0 else ""
+        lines += ["", f"## Supported arrows: {which}", "", *supported_table(of, k), ""]
     lines += ["## Compelled arrows of one SGBN network", "", *compelled_table(of), ""]
     lines += ["## Agreement of as many pairs as SGBN has edges", "", *agreement_table(of)]
     return lines
 
 
-def supported_table(of):
+def supported_table(of, k):
     rows = []
     for head, found in of.items():
-        n, joined, same, reversed_ = np.sum([run["supported"] for run in found], axis=0)
-        each = [run["supported"] for run in found]
+        each = [run["supported"][k] for run in found]
+        n, joined, same, reversed_ = np.sum(each, axis=0)
         spread = [same / n for n, _, same, _ in each if n]
         low, high = (min(spread), max(spread)) if spread else (np.nan, np.nan)
         rows.append(

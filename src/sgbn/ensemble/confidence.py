@@ -33,11 +33,10 @@ from sgbn.validation import is_number
 Array = NDArray[np.float64]
 
 JOINED = 0.5  # share of a half's networks above which the half joins a pair
-# What makes an arrow. In half of the controls of ABIDE 6 arrows reach both, of which 72 % come back
-# in the other half; with 0.5 and 0.9 it is 4, of which 15 % do (benchmarks/replication.py, splits 0
-# to 4, on which this was chosen).
+# What makes an arrow. Pairs that fewer networks join seldom come back in other subjects, and so do
+# directions that fewer have (benchmarks/results/replication.md has other thresholds beside these).
 MIN_ADJACENCY = 0.8  # share of the networks that join the pair
-MIN_DIRECTION = 0.8  # share of these with the direction
+MIN_DIRECTION = 0.9  # share of these with the direction
 
 EDGE_FIELDS = (("adjacency", float), ("direction", float))
 

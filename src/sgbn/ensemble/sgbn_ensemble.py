@@ -77,7 +77,7 @@ class SGBNEnsemble(NetworkEstimator):
     min_adjacency : float, default=0.8
         Share of the half samples that must join a pair for its direction to be supported. Of
         arrows with a lower share, hardly any came back in fresh halves of real tables.
-    min_direction : float, default=0.8
+    min_direction : float, default=0.9
         Share of these that must have the direction.
     forbidden, required : list of (source, target), optional
         Edges that must not and that must be, by column name or index.
