@@ -141,7 +141,7 @@ def test_only_directions_that_half_samples_share_are_supported(different):
     said = answers(found)["Can the arrows be trusted?"]
     assert said.startswith(
         f"The direction of 1 of {edges} edges in well and 0 of {edges} in ill is supported: at "
-        "least 80 % of the networks of half samples join the pair, and at least 80 % of these have "
+        "least 80 % of the networks of half samples join the pair, and at least 90 % of these have "
         "this direction."
     )
     assert "75 % of the edges of half of well (8 on average) and 50 % of the directions " in said

@@ -34,7 +34,7 @@ SOME = Agreement(20.0, 0.5, 2.5, 0.8)
 def test_each_group_has_its_count():
     said = support_words(comparison_of({"a": 2, "b": 0, "c": 1}, [SOME] * 3))
     assert said.startswith("The direction of 2 of 3 edges in a, 0 of 3 in b and 1 of 3 in c is sup")
-    assert "at least 80 % of the networks of half samples join the pair, and at least 80 %" in said
+    assert "at least 80 % of the networks of half samples join the pair, and at least 90 %" in said
 
 
 def test_directions_of_shadows_are_said_and_not_counted():

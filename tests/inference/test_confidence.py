@@ -43,12 +43,12 @@ def test_records_by_hand(example):
 
 
 def test_what_is_supported_by_hand():
-    shares = {(0, 1): 0.54, (1, 0): 0.06, (0, 2): 0.45, (2, 1): 0.88, (1, 2): 0.12}
+    shares = {(0, 1): 0.54, (1, 0): 0.06, (0, 2): 0.45, (2, 1): 0.92, (1, 2): 0.08}
     found = confidence_of(shares)
     graph = np.array([[0, 2.0, 1], [0, 0, 0], [0, 1, 0]])
     assert np.argwhere(found.supported(graph)).tolist() == [[2, 1]]
-    assert np.argwhere(found.supported(graph, 0.5, 0.9)).tolist() == [[0, 1]]
-    assert np.argwhere(found.supported(graph, 0.4, 0.88)).tolist() == [[0, 1], [0, 2], [2, 1]]
+    assert np.argwhere(found.supported(graph, 0.5, 0.9)).tolist() == [[0, 1], [2, 1]]
+    assert np.argwhere(found.supported(graph, 0.4, 0.9)).tolist() == [[0, 1], [0, 2], [2, 1]]
     assert not found.supported(graph.T).any()  # the graph has it the other way
 
 

@@ -119,7 +119,7 @@ def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):
 def test_what_supported_means_is_said_and_compelled_is_not(compared):
     text = describe_methods(compared).text
     assert "called supported if at least 80 % of these networks join its two regions" in text
-    assert "at least 80 % of those that do have this direction" in text
+    assert "at least 90 % of those that do have this direction" in text
     assert "taken out of each half by itself. Sites were balanced" in text
     assert not any(word in text for word in ("compelled", "decide", "reversible"))
     stricter = compared.learners[compared.reference].__class__(min_direction=0.95)
