@@ -21,9 +21,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "check",
         help="read a table as `sgbn compare` will, and say what is in it",
         description="Reads a table as `sgbn compare` will and prints what it found: groups, "
-        "covariates, sites, missing, constant, copied and outlying values, subjects that lie far "
-        "out, whether normal scores would help, and what would be done about each. Exit code 1 if "
-        "the groups could not be compared.",
+        "covariates, sites, missing, constant, copied and outlying values, rows that are no "
+        "subjects of their own, subjects that lie far out, whether normal scores would help, and "
+        "what would be done about each. Exit code 1 if the groups could not be compared.",
         epilog=examples(
             {
                 "sgbn check table.csv --group diagnosis --covariates age sex --site site": "a CSV "
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     cohort = read_cohort(arguments)
     print_cohort(cohort)
-    reviewed = review(cohort)
+    reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     print()
     for finding in reviewed.findings:
         print(finding)

@@ -48,6 +48,7 @@ SETTINGS = {
     "level": "level",
     "outliers": "outliers",
     "transform": "transform",
+    "rows_are_subjects": "rows_are_subjects",
     "seed": "seed",
 }
 CONFIG = "config.toml"

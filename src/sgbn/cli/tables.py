@@ -28,6 +28,12 @@ def add_table_options(parser: argparse.ArgumentParser, needed: bool = True) -> N
         "tables and joined by subject",
     )
     add_column_options(parser)
+    parser.add_argument(
+        "--rows-are-subjects",
+        action="store_true",
+        help="rows that look like sessions of a person, copies or points in time are subjects all "
+        "the same; the report repeats it",
+    )
 
 
 def add_column_options(parser: argparse.ArgumentParser) -> None:

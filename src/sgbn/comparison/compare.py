@@ -189,9 +189,10 @@ def compare(
         If the groups cannot be compared at all. A single step that the data do not allow is left
         out; `Comparison.skipped` says why.
     """
-    reviewed = review(cohort)
+    settings = Settings() if settings is None else settings
+    reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
-    settings = (Settings() if settings is None else settings).with_reference(usable.groups)
+    settings = settings.with_reference(usable.groups)
     learner = _robust(default_ensemble(settings) if learner is None else learner, settings)
     settings = replace(settings, **_robust_parameters(learner))
     with _recorded() as messages:

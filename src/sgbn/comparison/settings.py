@@ -50,6 +50,9 @@ class Settings:
         What the graphs of networks and half samples are learned from; weights are in the units of
         the data in any case. By default as the learner has it; `SGBN` takes the values as they
         are.
+    rows_are_subjects : bool
+        Whether rows that look like sessions of a person, copies or points in time are subjects all
+        the same: without it they stop a comparison.
     seed : int
         Of everything random. Results do not depend on the number of processes.
     """
@@ -68,6 +71,7 @@ class Settings:
     level: float = 0.05
     outliers: str | None = None
     transform: str | None = None
+    rows_are_subjects: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

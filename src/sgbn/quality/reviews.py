@@ -14,6 +14,7 @@ from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
+from sgbn.quality.independence import check_independence
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
 
 SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
@@ -57,12 +58,19 @@ class Review:
         return self.cohort
 
 
-def review(cohort: Cohort) -> Review:
+def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
     """Look for what can go wrong when the groups of a cohort are compared.
 
     Subjects without most of their regions, persons of a paired cohort who are not there once in
     every group, regions without many of their subjects and regions that never vary in a group are
     left out; everything else is only reported.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    rows_are_subjects : bool
+        Whether rows that look like sessions of a person, copies or points in time are subjects all
+        the same. Otherwise they stop a comparison.
     """
     findings: list[Finding] = []
     for step in STEPS:
@@ -79,6 +87,7 @@ def review(cohort: Cohort) -> Review:
     else:
         for check in CHECKS:
             findings += check(cohort)
+        findings += check_independence(cohort, overruled=rows_are_subjects)
     findings.sort(key=lambda finding: GRAVITY.index(finding.level))
     return Review(tuple(findings), cohort)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
 from sgbn.moments import moments_of
-from sgbn.quality.findings import Array, Finding, filled, first_true
+from sgbn.quality.findings import Finding, filled, first_true
 from sgbn.validation import combined_columns, copied_columns
 
 OUTLYING = 6.0  # robust standard deviations from the median: 1 normal cell in 500 million
@@ -32,16 +32,8 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Whether subjects or regions are copies or sums of others."""
+    """Whether regions are copies or sums of others."""
     values = filled(cohort.values)
-    same = _same_rows(cohort.values)
-    if same is not None:
-        first, second = (cohort.ids[row] for row in same)
-        yield Finding(
-            "warning",
-            f"subjects {first!r} and {second!r} have the same values in all regions",
-            "Both are kept: see whether one is a copy",
-        )
     moments = moments_of(values, cohort.regions)
     pairs = [(cohort.regions[i], cohort.regions[j]) for i, j in copied_columns(moments)]
     combined = sorted(cohort.regions[k] for k in combined_columns(moments))
@@ -58,14 +50,6 @@ def check_copies(cohort: Cohort) -> Iterator[Finding]:
             f"{listed(combined)} is a linear combination of other regions",
             "Exclude it if it is a total: its edges mean little",
         )
-
-
-def _same_rows(values: Array) -> tuple[int, int] | None:
-    """First two rows that are equal."""
-    comparable = np.nan_to_num(values, nan=np.inf)  # no value is infinite
-    _, first, inverse = np.unique(comparable, axis=0, return_index=True, return_inverse=True)
-    later = np.flatnonzero(first[inverse.ravel()] != np.arange(len(values)))
-    return (int(first[inverse.ravel()[later[0]]]), int(later[0])) if later.size else None
 
 
 def robust_z(values: ArrayLike) -> NDArray[np.float64]:

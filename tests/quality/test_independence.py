@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from sgbn import Cohort, InputError, simulate_cohort
+from sgbn.comparison import Settings, compare
+from sgbn.quality import review
+from sgbn.quality.independence import COUNTER, SESSION, stems_of
+
+
+def cohort_of(values, ids, **more):
+    group = np.array(["a", "b"])[np.arange(len(values)) // 2 % 2]
+    return Cohort(values, [f"r{k}" for k in range(values.shape[1])], ids, group=group, **more)
+
+
+def visits(rng, persons=30, noise=0.5, m=12):
+    """Two rows of each person, one after the other."""
+    own = rng.standard_normal((persons, m))
+    return np.repeat(own, 2, axis=0) + noise * rng.standard_normal((2 * persons, m))
+
+
+def stops(cohort):
+    return [finding.what for finding in review(cohort).stops]
+
+
+MANGLED = (
+    "sub-{p:02}_ses-{v:02}",
+    "sub-{p:02}_run-{v}",
+    "sub-{p:02}_T{v}",
+    "sub{p:03}.v{v}",
+    "P{p:02}_visit{v}",
+    "P{p:02} session {v}",
+    "{p:04}-tp{v}",
+    "{p:04}_{v}",
+    "{p:04}-0{v}",
+    "ID{p:02}_scan{v}",
+    "ID{p:02}_wave{v}",
+    "ID{p:02}time{v}",
+)
+
+
+@pytest.mark.parametrize("name", MANGLED)
+def test_sessions_are_found_by_their_names(name):
+    ids = [name.format(p=k // 2, v=1 + k % 2) for k in range(60)]
+    (what,) = stops(cohort_of(visits(np.random.default_rng(0)), ids))
+    assert "60 rows seem to be sessions of 30 persons" in what
+    assert ids[0] in what
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("_baseline", "_followup")])
+def test_sessions_may_have_words_for_names(first, second):
+    ids = [f"s{k // 2:02}{(first, second)[k % 2]}" for k in range(60)]
+    assert "30 persons" in stops(cohort_of(visits(np.random.default_rng(0)), ids))[0]
+
+
+@pytest.mark.parametrize("name", ["sub-{k:02}", "site{s}_{k:03}", "site{s}_{c}", "{k}", "T{k}"])
+def test_names_of_subjects_are_no_sessions(name):
+    rng = np.random.default_rng(0)
+    ids = [name.format(k=k, s=k // 5, c=1 + k % 5) for k in range(60)]
+    assert stops(cohort_of(rng.standard_normal((60, 12)), ids)) == []
+
+
+def test_stems_are_what_is_left_of_names():
+    assert stems_of(["a_ses-1", "a_ses-2", "b_ses-1"], SESSION) == {"a": [0, 1]}
+    assert stems_of(["01_1", "01_2", "02_1", "03"], COUNTER) == {"01": [0, 1]}
+
+
+def test_pairs_that_are_named_are_no_find():
+    values = visits(np.random.default_rng(0))
+    ids = [f"s{k // 2:02}_ses-{k % 2}" for k in range(60)]
+    group = np.tile(["before", "after"], 30)
+    names = [f"r{k}" for k in range(12)]
+    pair = [f"s{k // 2:02}" for k in range(60)]
+    assert stops(Cohort(values, names, ids, group=group, pair=pair)) == []
+
+
+def test_near_copies_are_all_named():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((60, 12))
+    values[40:52] = values[:12] + 1e-3 * rng.standard_normal((12, 12))
+    ids = [f"sub-{k:02}" for k in range(60)]
+    (what,) = stops(cohort_of(values, ids))
+    assert what.startswith("12 pairs of rows are copies")
+    assert all(f"sub-{k:02} and sub-{k + 40:02}" in what for k in range(12))
+
+
+@pytest.mark.parametrize("memory", [0.6, 0.95])
+def test_points_in_time_are_found(memory):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 12))
+    for t in range(1, 400):
+        values[t] = memory * values[t - 1] + np.sqrt(1 - memory**2) * values[t]
+    (what,) = stops(cohort_of(values, [str(k) for k in range(400)]))
+    assert "each row resembles the next one" in what
+
+
+def test_rows_sorted_by_site_are_no_points_in_time():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 12)) + np.repeat(rng.standard_normal((8, 12)), 50, axis=0)
+    assert stops(cohort_of(values, [str(k) for k in range(400)])) == []
+
+
+def test_who_says_that_rows_are_subjects_is_warned_and_goes_on():
+    drawn = simulate_cohort(30, regions=6)
+    ids = [f"s{k // 2:02}_ses-{k % 2}" for k in range(60)]
+    cohort = Cohort(drawn.values, drawn.regions, ids, group=drawn.group)
+    with pytest.raises(InputError, match=r"sessions of 30 persons.*--rows-are-subjects"):
+        compare(cohort, Settings.networks_only())
+    found = compare(cohort, Settings.networks_only(rows_are_subjects=True))
+    (said,) = [one for one in found.review.findings if "30 persons" in one.what]
+    assert said.level == "warning"
+    assert "You said that each row is another subject" in said.action
