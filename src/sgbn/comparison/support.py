@@ -12,8 +12,8 @@ import numpy as np
 from sgbn.comparison.result import Comparison
 from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
-# Share of the edges of one half of the subjects that the other half joins too: the age groups of IXI
-# and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
+# Share of the edges of one half of the subjects that the other half joins too, in the age groups of
+# IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
 USUAL_EDGES = (0.40, 0.53)
 USUAL_ARROWS = (
     "Of supported directions, three in four came back in as many other subjects where brain tables "
