@@ -2,7 +2,7 @@
 
 python benchmarks/factors.py     # writes benchmarks/results/factors.json and .md
 
-``--only`` repeats one part and keeps what the folder has of the other.
+``--only`` repeats one part and keeps what the folder has of the others.
 """
 
 import os
@@ -20,7 +20,7 @@ import numpy as np
 from output import RESULTS, write
 
 import sgbn
-from sgbn import SGBN, compare_models, load_network, simulate_sem
+from sgbn import SGBN, SGBNEnsemble, compare_models, load_network, simulate_sem
 from sgbn.datasets import NETWORKS
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import table
@@ -32,6 +32,8 @@ SEED = 23
 N, M = 200, 40
 OTHER_SIZES = ((60, 40), (1000, 20), (200, 15))
 N_OTHER = 10  # data sets of each other size
+ARROWS = ((1, 200, 30), (2, 500, 30), (1, 1000, 20))  # factors, rows, columns
+N_ARROWS = 5  # data sets of each
 TABLES = {
     "ABIDE controls": ("abide1_asd", "CTR", ["fiq", "eTIV"]),
     "IXI YOUNG": ("ixi_age", "YOUNG", ["eTIV", "euler_mean"]),
@@ -108,6 +110,25 @@ def simulated(n_factor_sets, n_dag_sets):
         results = [measure(X, true_pairs) for X, true_pairs in drawn]
         runs.append(summary(network, N, drawn[0][0].shape[1], results))
     return runs
+
+
+def arrows(k, n, m):
+    """Count arrows that half samples support although no column acts on another."""
+    counts = []
+    for which in range(N_ARROWS):
+        learner = SGBNEnsemble().fit(factor_rows(k, n, m, which))
+        counts.append([int(learner.supported_.sum()), int(np.count_nonzero(learner.coef_))])
+    print(k, n, m, counts, flush=True)
+    return {"data": "arrows", "factors": k, "n": n, "m": m, "counts": counts}
+
+
+def arrows_table(runs):
+    rows = []
+    for run in runs:
+        supported, edges = np.transpose(run["counts"])
+        spread = f"{min(supported)} to {max(supported)}"
+        rows.append([run["factors"], f"{run['n']} x {run['m']}", spread, f"{edges.mean():.0f}"])
+    return table(["factors", "n x m", "supported arrows", "edges"], rows)
 
 
 def real(folder, name):
@@ -201,28 +222,33 @@ def rates(runs):
 
 
 def kept(folder):
-    """Return what a folder has of simulated rows and of tables."""
+    """Return what a folder has of simulated rows, of tables and of supported arrows."""
     path = folder / "factors.json"
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    return [run for run in runs if run["data"] not in TABLES], [
-        run for run in runs if run["data"] in TABLES
-    ]
+    apart = (*TABLES, "arrows")
+    return (
+        [run for run in runs if run["data"] not in apart],
+        [run for run in runs if run["data"] in TABLES],
+        [run for run in runs if run["data"] == "arrows"],
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--factor-sets", type=int, default=50, help="of each number of factors")
     parser.add_argument("--dag-sets", type=int, default=20, help="of each of the nine networks")
-    parser.add_argument("--only", choices=("simulated", "tables"))
+    parser.add_argument("--only", choices=("simulated", "tables", "arrows"))
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     SGBN().fit(factor_rows(1, 50, 5, 0))  # compiles
-    runs, tables = kept(arguments.out)
-    if arguments.only != "tables":
+    runs, tables, supported = kept(arguments.out)
+    if arguments.only in (None, "simulated"):
         runs = simulated(arguments.factor_sets, arguments.dag_sets)
     folder = data_folder()
-    if arguments.only != "simulated" and folder is not None:
+    if arguments.only in (None, "tables") and folder is not None:
         tables = [real(folder, name) for name in TABLES]
+    if arguments.only in (None, "arrows"):
+        supported = [arrows(*size) for size in ARROWS]
     hidden, sparse = rates(runs)
     lines = [
         INTRODUCTION,
@@ -234,10 +260,15 @@ def main():
         "",
         *simulated_table(runs),
     ]
+    if supported:
+        lines += ["", "## Arrows that half samples support in rows without any edge", ""]
+        lines += [f"`SGBNEnsemble` at its defaults, {N_ARROWS} data sets each.", ""]
+        lines += arrows_table(supported)
     if tables:
         lines += ["", "## Real tables", "", *real_table(tables), ""]
         lines += [f"- {run['data']}: {run['verdict']}" for run in tables]
-    write(arguments.out, "factors", {"seed": SEED, "runs": [*runs, *tables]}, lines)
+    results = {"seed": SEED, "runs": [*runs, *tables, *supported]}
+    write(arguments.out, "factors", results, lines)
 
 
 if __name__ == "__main__":

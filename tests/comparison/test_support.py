@@ -41,7 +41,7 @@ def test_directions_of_shadows_are_said_and_not_counted():
     agreed = {"a": np.arange(9).reshape(3, 3) < 4, "b": np.zeros((3, 3), bool)}
     said = support_words(comparison_of({"a": 1, "b": 0}, [SOME] * 2, agreed=agreed))
     assert said.startswith("The direction of 1 of 3 edges in a and 0 of 3 in b is supported")
-    assert "Half samples agree on further directions (3 in a), of edges that go once" in said
+    assert "Half samples agree on further directions (3 in a). These do not count" in said
 
 
 def test_the_threshold_is_that_of_the_ensemble():

@@ -31,6 +31,7 @@ class Method(NamedTuple):
 METHODS = {
     "SGBN": Method("own", "sgbn", "dag", "sgbn"),
     "SGBN, class only": Method("own", "sgbn_class", "pdag", "sgbn"),
+    "SGBN, trees alone": Method("own", "sgbn_trees", "dag", "sgbn"),
     "SGBN fast": Method("own", "sgbn_fast", "dag", "sgbn"),
     "ORSGBN": Method("own", "orsgbn", "dag", "sgbn"),
     "ORSGBN, alpha 0.2": Method("own", "orsgbn_02", "dag", "sgbn"),

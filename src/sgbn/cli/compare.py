@@ -133,7 +133,10 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         help="regions that classifiers may use, chosen anew in each training part; networks and "
         "tests keep all (all)",
     )
-    how = parser.add_argument_group("how thoroughly")
+    _add_effort(parser.add_argument_group("how thoroughly"))
+
+
+def _add_effort(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--quick", action="store_true", help="a first look: fewer of everything below, few peers"
     )

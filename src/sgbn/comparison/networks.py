@@ -28,7 +28,6 @@ from sgbn.structure.knowledge import KNOWLEDGE
 
 Array = NDArray[np.float64]
 
-MOST_CHAINS = 100  # the default of SGBNEnsemble
 SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
 
 
@@ -37,10 +36,10 @@ def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnse
 
     Without half samples there are as many chains as an `SGBNEnsemble` has by default.
     """
-    n_chains = min(MOST_CHAINS, 2 * settings.n_pairs) if settings.n_pairs else MOST_CHAINS
-    return SGBNEnsemble(
-        gamma, n_chains=n_chains, n_pairs=settings.n_pairs, random_state=settings.seed
-    )
+    ensemble = SGBNEnsemble(gamma, n_pairs=settings.n_pairs, random_state=settings.seed)
+    if settings.n_pairs:
+        ensemble.n_chains = min(ensemble.n_chains, 2 * settings.n_pairs)
+    return ensemble
 
 
 def searcher_of(learner: NetworkEstimator, labels: NDArray[Any]) -> NetworkEstimator:

@@ -6,6 +6,7 @@ How well halves agree elsewhere is in benchmarks/results/replication.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,9 +17,8 @@ from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 # IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
 USUAL_EDGES = (0.40, 0.53)
 USUAL_ARROWS = (
-    "Of supported directions, three in four came back in as many other subjects where brain tables "
-    "had 250 subjects or more, and none the other way round; of 100 subjects hardly any is "
-    "supported, and few of these come back."
+    "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
+    "subjects, and none turned round. Of 100 subjects hardly any direction is supported."
 )
 
 
@@ -36,12 +36,12 @@ def support_words(comparison: Comparison) -> str:
     parts[0] = parts[0].replace(" in ", " edges in ", 1)
     adjacency, direction = (f"{100 * share:.3g} %" for share in min_shares(comparison))
     said = (
-        f"The direction of {_listed(parts)} is supported: at least {adjacency} of the networks of "
+        f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "
         f"half samples join the pair, and at least {direction} of these have this direction."
     )
     without = [group for group in comparison.groups if group not in comparison.confidence]
     if without:
-        said += f" Of {_listed(without)} there are too few subjects for half samples."
+        said += f" Of {joined(without)} there are too few subjects for half samples."
     return said + _shadow_words(comparison)
 
 
@@ -55,9 +55,8 @@ def _shadow_words(comparison: Comparison) -> str:
     if not parts:
         return ""
     return (
-        f" Half samples agree on further directions ({_listed(parts)}), of edges that go once the "
-        "hidden factors are taken out, which predict better than the network: these are not "
-        "counted."
+        f" Half samples agree on further directions ({joined(parts)}). These do not count: hidden "
+        "factors predict better than the network, and the edges go once these are taken out."
     )
 
 
@@ -81,8 +80,8 @@ def agreement_words(comparison: Comparison) -> str:
     low, high = (_percent(share) for share in USUAL_EDGES)
     return (
         f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}. "
-        f"Of edges, {low} to {high} are usual on brain tables of 170 to 530 "
-        f"subjects. {USUAL_ARROWS}"
+        f"On brain tables of 170 to 530 subjects, {low} to {high} of the edges are usual. "
+        f"{USUAL_ARROWS}"
     )
 
 
@@ -95,8 +94,9 @@ def min_shares(comparison: Comparison) -> tuple[float, float]:
     )
 
 
-def _listed(parts: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence lists them."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _percent(share: float) -> str:

@@ -219,9 +219,7 @@ class SGBNEnsemble(NetworkEstimator):
         with one_blas_thread():
             values, lost = without_nuisance(sample.values, sample.nuisance)
         _check_freedom(len(values), lost)
-        search = self._searcher()
-        search._clean(values, sample.names, labels)
-        self.outliers_ = search.outliers_
+        self._clean(values, sample.names, labels)
         sample = sample._replace(values=values).take(~self.outliers_)
         moments = moments_of(sample.values, sample.names).of_residuals(lost)
         warn_about_moments(moments, sample.names)
@@ -236,12 +234,6 @@ class SGBNEnsemble(NetworkEstimator):
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         return self._learn(Sample(values, names, _design(None, len(values)), None, None), moments)
-
-    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
-        search = self._searcher()
-        values = search._clean(values, names, labels)
-        self.outliers_ = search.outliers_
-        return values
 
     def _check_parameters(self) -> None:
         self._searcher()._check_parameters()

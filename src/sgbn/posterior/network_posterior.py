@@ -8,9 +8,9 @@ odds of :math:`(m - 1)^{-\gamma}` for every arrow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,12 +159,6 @@ class NetworkPosterior(NetworkEstimator):
     def _searcher(self) -> SGBN:
         shared = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
         return SGBN(**{name: getattr(self, name) for name in shared})
-
-    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
-        search = self._searcher()
-        values = search._clean(values, names, labels)
-        self.outliers_ = search.outliers_
-        return values
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         search = self._searcher()

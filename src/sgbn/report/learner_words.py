@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sgbn.comparison.support import joined
 from sgbn.ensemble import SGBNEnsemble
 from sgbn.posterior.sampling import GAMMA
 from sgbn.structure import HSGBN, ORSGBN, SGBN
@@ -21,11 +22,6 @@ SOURCES: dict[type[NetworkEstimator], str] = {
     L1MB: "schmidt2007",
     TC: "pellet2008",
 }
-
-
-def joined(names: Sequence[str]) -> str:
-    """Names as a sentence lists them."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -> str:

@@ -10,11 +10,11 @@ from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.support import min_shares
+from sgbn.comparison.support import joined, min_shares
 from sgbn.ensemble import SGBNEnsemble
 from sgbn.inference.differences import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
-from sgbn.report.learner_words import joined, learned_by, weights_are
+from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
 from sgbn.structure import SGBN

@@ -17,7 +17,7 @@ from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.robust import row_labels
+from sgbn.structure.robust import row_labels, rows_to_trim
 from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
@@ -86,17 +86,17 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     def _moments(self, values: Array, names: list[str]) -> Moments:
         return moments_of(values, names)
 
-    def _clean(
-        self,
-        values: Array,
-        names: list[str],  # noqa: ARG002
-        labels: Sequence[Any] | None = None,  # noqa: ARG002
-    ) -> Array:
-        """Return the rows to learn from: all of them, unless a learner leaves some out.
+    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
+        """Return the rows to learn from: all of them, unless a learner has ``outliers="trim"``.
 
         Everything that learns from rows, all of them or a part, calls this before `_moments`.
         """
-        return values
+        outliers = getattr(self, "outliers", None)
+        if outliers is None:
+            return values
+        none = np.zeros(len(values), bool)
+        self.outliers_ = rows_to_trim(values, names, labels) if outliers == "trim" else none
+        return values[~self.outliers_] if self.outliers_.any() else values
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn a network.
@@ -104,7 +104,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            One row a subject, one column a region. Column names of a DataFrame are kept.
+            One row per subject, one column per region. Column names of a DataFrame are kept.
         y : ignored
 
         Returns

@@ -10,10 +10,9 @@ each order (`sgbn.solvers.order_search`); with equal noise variances the first t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ from sgbn.structure.network_search import (
     search_network,
 )
 from sgbn.structure.non_gaussian import decide_directions
-from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores, rows_to_trim
+from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.search_plan import EFFORTS, fits_tables, search_plan
 from sgbn.structure.selection import Folds
 from sgbn.validation import column_names, is_number, warn_about_moments
@@ -257,14 +256,6 @@ class SGBN(NetworkEstimator):
                 f"alpha is {self.alpha!r}, but has an effect with weights='lasso' only. Set gamma "
                 "for the sparsity of the network."
             )
-
-    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
-        self.outliers_ = (
-            rows_to_trim(values, names, labels)
-            if self.outliers == "trim"
-            else np.zeros(len(values), bool)
-        )
-        return values[~self.outliers_] if self.outliers_.any() else values
 
     def fit_moments(self, moments: Moments) -> Self:
         """Learn a network from a covariance matrix, where the rows are not at hand.
