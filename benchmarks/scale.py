@@ -33,8 +33,8 @@ from scipy.optimize import least_squares
 from sgbn import SGBN, random_dag, simulate_sem
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.differences import A_TASK, _permute
 from sgbn.inference.half_samples import learn_pair
+from sgbn.inference.permuted_statistics import A_TASK, permute
 from sgbn.inference.rows import read_rows
 from sgbn.runs import cluster, on_dask, parallel
 from sgbn.runs.calls import packed
@@ -79,7 +79,7 @@ def measure(m, n, degree):
     fit, learned = cpu(lambda: SGBN(n_kicks=0).fit(X))
     pair, _ = cpu(lambda: learn_pair(read_rows(X), learner, 0, 0))
     problem = make_problem(X)
-    permutation, part = cpu(lambda: _permute(problem, (0, 0), 2))
+    permutation, part = cpu(lambda: permute(problem, (0, 0), 2, (0, 1)))
     return {
         **{"m": m, "n": n, "degree": degree, "edges": int(learned.network_.n_edges)},
         **{"X'X": gram, "fit": fit, "half sample": pair / 2, "permutation": permutation / 2},
@@ -187,13 +187,12 @@ def large_run(path):
     search = time.process_time() - begin
     del X
     begin = time.process_time()
-    part = _permute(problem, (0, 0), 2)
+    part = permute(problem, (0, 0), 2, (0, 1))
     seconds = (time.process_time() - begin) / 2
-    arguments = {"seed": (0, 1), "count": A_TASK}
+    arguments = {"seed": (0, 1), "count": A_TASK, "members": (0, 1)}
     per_task = {
-        name: np.resize(own, len(own) * A_TASK // 2) for name, own in part.items() if own.ndim == 1
+        name: np.resize(own, (len(own) * A_TASK // 2, *own.shape[1:])) for name, own in part.items()
     }
-    per_task["sums"] = np.resize(part["sums"], (A_TASK, part["sums"].shape[1]))
     file = Path(path).with_name("task.npz")
     write_result(file, per_task)
     return {
@@ -220,7 +219,7 @@ def large_on_dask(problem):
 
 def _one_permutation(problem, k):
     begin = time.process_time()
-    _permute(problem, (0, k), 1)
+    permute(problem, (0, k), 1, (0, 1))
     return time.process_time() - begin
 
 

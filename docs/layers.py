@@ -15,7 +15,7 @@ WIDTH, ROW, BOX, HEIGHT = 900, 66, 132, 30
 SHIFT = (0, -110, 60, 130, -50)
 WORDS = {
     "cli": "the command sgbn",
-    "experiments": "Exp-I to IV, calibration",
+    "experiments": "Exp-I to IV",
     "report": "one HTML file",
     "comparison": "the main job",
     "viz": "pictures",

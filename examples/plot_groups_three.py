@@ -49,6 +49,15 @@ weights = [f"weight_{group}" for group in tests.groups]
 print(found[["source", "target", *weights, "q"]].round(3).to_string(index=False))
 
 # %%
+# Which groups? "These two are equal" is rejected only if "all are equal" is, too: closed tests,
+# which hold the level for all pairs together.
+
+for (first, second), table in tests.pairwise.items():
+    sure = table[table["p_fwer"] <= 0.05]
+    names = [f"{source} -> {target}" for source, target in sure[["source", "target"]].tolist()]
+    print(f"{first} and {second}: {', '.join(names) or 'no edge'}")
+
+# %%
 # Here the truth is known: these edges were changed. An arrow may have been learned the other way
 # round: then the change is found at the same pair.
 

@@ -101,7 +101,7 @@ def few_steps(monkeypatch, no_figures):
     """`Settings.quick` is quicker still, and no figure is drawn."""
     from sgbn.comparison import Settings
 
-    quick, few = Settings.quick, {"n_permutations": 19, "n_pairs": 2, "n_folds": 2}
+    quick, few = Settings.quick, {"n_permutations": 20, "n_pairs": 2, "n_folds": 2}
     monkeypatch.setattr(Settings, "quick", lambda **more: quick(**few | more))
 
 

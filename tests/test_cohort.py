@@ -128,6 +128,13 @@ def test_the_summary_says_what_there_is():
         ({"site": ["X", "X", np.nan, "Y"]}, "subject 'c' has no site"),
         ({"pair": ["p", "p", "q"]}, "pair has shape .3,., but there are 4 subjects"),
         ({"pair": ["p", "p", None, "q"]}, "subject 'c' has no pair"),
+        ({"person": ["p", "q", "r"]}, "person has shape .3,., but there are 4 subjects"),
+        ({"block": ["p", "p", "", "q"]}, "subject 'c' has no block"),
+        ({"person": ["p", "p", "q", "r"]}, "'p' has rows in the groups 'CTR', 'SCZ'.*--pair"),
+        (
+            {"person": ["p", "q", "q", "p"], "block": ["f", "f", "g", "f"]},
+            "'q' has rows in the blocks 'f', 'g' .1 such persons.*same block",
+        ),
         ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
         ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),
         (
@@ -234,3 +241,36 @@ def test_subsets_keep_each_subject_together(rows):
         assert part.ids[k] == make().ids[row]
         assert part.values[k].tolist() == make().values[row].tolist()
         assert part.group[k] == make().group[row]
+
+
+def test_persons_and_blocks_stay_with_their_rows():
+    labels = {"person": ["p", "q", "q", "p"], "block": ["f", "g", "g", "f"]}
+    cohort = make(**labels)
+    for name, own in labels.items():
+        assert getattr(make(), name) is None
+        assert getattr(cohort.subset([3, 1]), name).tolist() == [own[3], own[1]]
+        assert getattr(pickle.loads(pickle.dumps(cohort)), name).tolist() == own  # noqa: S301
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(cohort, name)[0] = "r"
+    assert repr(cohort) == "Cohort(4 rows of 2 persons x 3 regions; CTR 2, SCZ 2)"
+    assert "4 rows of 2 persons, 3 regions" in cohort.summary()
+    assert "blocks: 2, the largest of 2 rows" in cohort.summary()
+
+
+@pytest.mark.parametrize(
+    ("labels", "units"),
+    [
+        ({}, None),
+        ({"pair": "ppqq"}, "ppqq"),
+        ({"person": "pqqr"}, "pqqr"),
+        ({"person": "pqqr", "block": "fgghhf"[:4]}, "fggh"),
+        ({"pair": "ppqq", "person": "abcd"}, "aacc"),
+        ({"pair": "ppqq", "person": "pqqp"}, "pppp"),
+        ({"block": "ffgg", "pair": "pqqr"}, "ffff"),
+    ],
+)
+def test_units_join_what_any_label_joins(labels, units):
+    cohort = make(**{name: list(own) for name, own in labels.items()})
+    assert cohort.units is None if units is None else cohort.units.tolist() == list(units)
+    who = labels.get("person", labels.get("pair"))
+    assert cohort.persons is None if who is None else cohort.persons.tolist() == list(who)

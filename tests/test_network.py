@@ -44,7 +44,7 @@ def test_the_guard_lets_this_machine_alone(tmp_path):
 
 
 FEW = [
-    *("--quick", "--permutations", "19", "--half-samples", "2", "--folds", "2"),
+    *("--quick", "--permutations", "20", "--half-samples", "2", "--folds", "2"),
     *("--refinements", "--model", "--workers", "1"),
 ]
 ATLAS = ["--atlas", "atlas.nii", "--labels", "atlas.csv"]
@@ -64,7 +64,7 @@ from importlib import import_module
 from sgbn.cli import main
 from sgbn.comparison import Settings
 
-FEW = {"n_permutations": 19, "n_pairs": 2, "n_folds": 2}
+FEW = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2}
 quick = Settings.quick
 figures = import_module("sgbn.report.figures")
 

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sgbn.atlases import Atlas, Region
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.exceptions import InputError, did_you_mean, listed
 from sgbn.validation import LARGEST, is_number
 
 Array = NDArray[np.float64]
 
 SITE, PAIR = "site", "pair"  # what a table of a cohort calls these columns
+PERSON, BLOCK = "person", "block"
 UNKNOWN_LOBE = "unknown"
 MANY_LEVELS = 24  # of a column, that a summary lists
 
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Subjects x regions, with groups, covariates, sites and pairs. It cannot be changed.
+    """Subjects x regions, with groups, covariates, sites, pairs and persons. It cannot be changed.
 
     Made by `read_table`, `read_freesurfer` or `simulate_cohort`, or from arrays.
 
@@ -37,6 +41,10 @@ class Cohort:
         Of each subject; never missing where they are given.
     pair : ndarray of str, or None
         Person behind each row, where rows are visits and a person has one in every group.
+    person : ndarray of str, or None
+        Person behind each row, where several rows of a person are in one group.
+    block : ndarray of str, or None
+        Family, or another label of rows that are not independent; it may span groups.
     covariates : mapping of name to array
         Numbers (NaN where missing) or text ("" where missing), one value a subject.
     atlas : Atlas or None
@@ -53,6 +61,8 @@ class Cohort:
     covariates: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     site: NDArray[np.str_] | None = None
     pair: NDArray[np.str_] | None = None
+    person: NDArray[np.str_] | None = None
+    block: NDArray[np.str_] | None = None
     atlas: Atlas | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,11 +95,36 @@ class Cohort:
             "group": _labels(self.group, "group", ids),
             "site": _labels(self.site, "site", ids),
             "pair": _labels(self.pair, "pair", ids),
+            "person": _labels(self.person, "person", ids),
+            "block": _labels(self.block, "block", ids),
             "covariates": MappingProxyType(covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
         for name, value in frozen.items():
             object.__setattr__(self, name, value)
+        self._check_persons()
+
+    def _check_persons(self) -> None:
+        """Refuse a person in two groups, unless visits are paired, or in two blocks."""
+        if self.person is None:
+            return
+        outer = {"blocks": self.block, "groups": self.group if self.pair is None else None}
+        remedies = {
+            "blocks": "Give all rows of a person the same block, or correct the columns",
+            "groups": "Visits of a person in several groups need pair= (--pair) in place of "
+            "person= (--subject), or correct the columns",
+        }
+        _, first, person = np.unique(self.person, return_index=True, return_inverse=True)
+        for what, labels in outer.items():
+            if labels is None:
+                continue
+            astray = np.unique(self.person[labels != labels[first][person]])
+            if len(astray):
+                own = np.unique(labels[self.person == astray[0]]).tolist()
+                raise InputError(
+                    f"the person {str(astray[0])!r} has rows in the {what} {listed(own)} "
+                    f"({len(astray)} such persons). {remedies[what]}."
+                )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # numpy forgets on the way that an array is read-only, and a mapping proxy cannot travel
@@ -103,7 +138,7 @@ class Cohort:
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {count}" for name, count in self.sizes.items())
         return (
-            f"{type(self).__name__}({len(self)} subjects x {len(self.regions)} regions"
+            f"{type(self).__name__}({self._size()} x {len(self.regions)} regions"
             f"{'; ' + groups if groups else ''})"
         )
 
@@ -128,6 +163,21 @@ class Cohort:
     def lobes(self) -> tuple[str, ...]:
         """Lobe of each region."""
         return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
+
+    @property
+    def persons(self) -> NDArray[np.str_] | None:
+        """Who is behind each row: `person`, else `pair`; None where each row is another."""
+        return self.pair if self.person is None else self.person
+
+    @property
+    def units(self) -> NDArray[np.str_] | None:
+        """Labels whose rows must never be parted, by halves or folds; None where all may be.
+
+        The block if it is given, else the person, else the pair. Of several, rows that share any of
+        them have one label.
+        """
+        given = [one for one in (self.block, self.person, self.pair) if one is not None]
+        return reduce(_merged, given) if given else None
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -178,12 +228,14 @@ class Cohort:
             group=None if self.group is None else self.group[chosen],
             site=None if self.site is None else self.site[chosen],
             pair=None if self.pair is None else self.pair[chosen],
+            person=None if self.person is None else self.person[chosen],
+            block=None if self.block is None else self.block[chosen],
             covariates={name: column[chosen] for name, column in self.covariates.items()},
         )
 
     def summary(self) -> str:
         """Say what the cohort holds, in a few lines."""
-        lines = [f"{len(self)} subjects, {len(self.regions)} regions"]
+        lines = [f"{self._size()}, {len(self.regions)} regions"]
         if self.atlas is not None:
             unknown = self.places.count(None)
             lines[0] += f" ({self.atlas.title}{f', {unknown} unknown there' if unknown else ''})"
@@ -193,6 +245,10 @@ class Cohort:
             lines.append(f"sites: {self._describe(self.site)}")
         if self.pair is not None:
             lines.append(f"pairs: {self._describe_pairs(self.pair)}")
+        if self.block is not None:
+            lines.append(
+                f"blocks: {len(np.unique(self.block))}, the largest of {_most(self.block)} rows"
+            )
         for name, column in self.covariates.items():
             lines.append(f"covariate {name}: {self._describe(column)}")
         missing = np.isnan(self.values)
@@ -202,6 +258,12 @@ class Cohort:
                 f"{missing.any(axis=1).sum()} subjects and {missing.any(axis=0).sum()} regions"
             )
         return "\n".join(lines)
+
+    def _size(self) -> str:
+        """How many subjects there are, or rows of how many persons."""
+        if self.person is None:
+            return f"{len(self)} subjects"
+        return f"{len(self)} rows of {len(np.unique(self.person))} persons"
 
     def _describe(self, column: NDArray[Any]) -> str:
         """Values of a covariate in each group."""
@@ -320,6 +382,17 @@ def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArra
     return read_only(array)
 
 
+def _merged(first: NDArray[np.str_], second: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Labels that join what either of two labels joins."""
+    names, one = np.unique(first, return_inverse=True)
+    other = len(names) + np.unique(second, return_inverse=True)[1]
+    n = int(other.max(initial=0)) + 1
+    links = coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
+    part = connected_components(links, directed=False)[1][one]
+    _, rows, part = np.unique(part, return_index=True, return_inverse=True)
+    return read_only(first[rows][part])
+
+
 def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
     array = _cells(column)
     if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
@@ -359,6 +432,11 @@ def _cells(column: ArrayLike) -> NDArray[Any]:
 
 def _is_missing(cell: object) -> bool:
     return cell is None or cell != cell
+
+
+def _most(labels: NDArray[Any]) -> int:
+    """Rows of the label that most rows have."""
+    return max((count for _, count in _counted(labels)), default=0)
 
 
 def _counted(labels: NDArray[Any]) -> list[tuple[Any, int]]:

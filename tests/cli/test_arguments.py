@@ -78,7 +78,7 @@ LONG = {
     "demo": ["demo"],
     "compare": ["compare", "table.csv", "--out", "x"],
     "extract": ["extract", "a.nii", "--atlas", "b.nii", "--out", "x"],
-    **{name: ["reproduce", name] for name in ("exp1", "exp2", "exp3", "exp4", "calibration")},
+    **{name: ["reproduce", name] for name in ("exp1", "exp2", "exp3", "exp4")},
 }
 
 

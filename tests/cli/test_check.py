@@ -150,6 +150,20 @@ def test_a_covariate_that_a_group_lacks_is_said(check, table):
     assert "stop: the covariate 'updrs' is missing in all subjects of a group" in out
 
 
+def test_persons_and_families_are_said(check, table):
+    table["who"] = [f"{one}{k // 2}" for k, one in enumerate(table["group"])]
+    table["family"] = [f"f{k // 4}" for k in range(60)]
+    code, out, _ = check(table, *OPTIONS, "--subject", "who", "--block", "family")
+    assert code == 0
+    assert "60 rows of 30 persons" in out
+    assert "blocks: 15, the largest of 4 rows" in out
+    table["who"] = [f"p{k % 30:02}" for k in range(60)]
+    code, _, err = check(table, *OPTIONS, "--subject", "who", "--exclude", "family")
+    assert code == 1
+    assert "has rows in the groups" in err
+    assert "--pair" in err
+
+
 def test_pairs_and_lobes_are_said(check, table):
     table["person"] = [f"p{k % 30:02}" for k in range(60)]  # 30 controls, then 30 patients
     table.loc[0, "person"] = "alone"

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn import InputError, simulate_cohort
 from sgbn.cli import main
-from sgbn.cli.compare import print_summary
+from sgbn.cli.compare import print_summary, split_edge
 from sgbn.comparison.summary import Statement
 
 AGE = ["--covariates", "age"]
 FEW = [
-    *("--quick", "--permutations", "19", "--half-samples", "2", "--folds", "2"),
+    *("--quick", "--permutations", "20", "--half-samples", "2", "--folds", "2"),
     *("--refinements", "--workers", "1"),
 ]
 NONE = ["--permutations", "0", "--half-samples", "0", "--repeats", "0", "--refinements"]
@@ -130,6 +130,25 @@ def test_paired_visits_of_the_same_persons(table, tmp_path, capsys):
     assert (out / "tables" / "differences.csv").exists()
 
 
+@pytest.mark.usefixtures("no_figures")
+def test_several_rows_of_persons_and_families(table, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    frame["who"] = [f"{dx}{k // 2}" for k, dx in enumerate(frame["dx"])]
+    frame["family"] = [f"f{k // 4}" for k in range(80)]
+    frame.to_csv(table, index=False)
+    out = tmp_path / "persons"
+    options = ["--group", "dx", "--subject", "who", "--block", "family", *AGE, *FEW]
+    assert main(["compare", str(table), *options, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert f"80 rows of {frame['who'].nunique()} persons" in printed
+    assert "blocks: 20, the largest of 4 rows" in printed
+    assert "20 families" in (out / "summary.txt").read_text()
+    config = (out / "config.toml").read_text()
+    assert 'subject = "who"' in config
+    assert 'block = "family"' in config
+    assert (out / "tables" / "differences.csv").exists()
+
+
 def test_a_table_that_cannot_be_compared_writes_nothing(table, tmp_path, capsys):
     options = ["--group", "dx", "--groups", "CTR", "--covariates", "age"]
     assert main(["compare", str(table), *options, "--out", str(tmp_path / "r")]) == 1
@@ -140,6 +159,58 @@ def test_a_table_that_cannot_be_compared_writes_nothing(table, tmp_path, capsys)
 def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsys):
     assert main(["compare", str(table), "--group", "dx", "--out", str(table), *AGE]) == 1
     assert "it is a file. Give another folder (--out)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--level", "2"], "level is 2.0: give a number between 0 and 1"),
+        (["--level", "0"], "level is 0.0"),
+        (["--level", "0.001", "--quick"], "n_permutations is 199: no false discovery rate can reach"),
+        (["--permutations", "0", "--edges", "a:b"], "--edges are tested by permutations"),
+    ],
+)
+def test_settings_are_checked_before_the_table_is_read(tmp_path, capsys, options, message):
+    command = ["compare", "nowhere.csv", "--group", "dx", "--out", str(tmp_path), *options]
+    assert main(command) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "edge"),
+    [
+        ("a:b", ("a", "b")),
+        ("a:c:d", ("a", "c:d")),
+        ("c:d:a", ("c:d", "a")),
+        ("c:d:e:f", ("c:d", "e:f")),
+    ],
+)
+def test_an_edge_is_split_where_both_parts_are_regions(text, edge):
+    assert split_edge(text, ["a", "b", "c:d", "e:f"]) == edge
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ab", "'ab' has no colon: give SOURCE:TARGET"),
+        ("a:bb", "no region is called 'bb'. Did you mean 'bbb'"),
+        ("x:bbb", "no region is called 'x'"),
+        ("a:b:c", "can be read as 'a' to 'b:c' or 'a:b' to 'c'"),
+    ],
+)
+def test_an_edge_that_cannot_be_split_names_what_is_not_known(text, message):
+    with pytest.raises(InputError, match=message):
+        split_edge(text, ["a", "bbb", "a:b", "b:c", "c"])
+
+
+def test_names_are_checked_as_soon_as_the_table_is_read(table, tmp_path, capsys):
+    out = tmp_path / "r"
+    command = ["compare", str(table), "--group", "dx", *AGE, "--out", str(out)]
+    assert main([*command, "--among", "limbisch"]) == 1
+    assert "no region or lobe is called 'limbisch' (among)" in capsys.readouterr().err
+    assert main([*command, "--edges", "a:b"]) == 1
+    assert "--edges 'a:b': no region is called 'a'" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
@@ -159,6 +230,33 @@ def test_several_remarks_are_printed_as_a_list(monkeypatch, capsys):
 
 
 @pytest.mark.usefixtures("no_figures")
+def test_edges_and_lobes_named_beforehand_are_tested_and_repeated_by_the_config(
+    table, tmp_path, capsys
+):
+    frame = pd.read_csv(table)
+    first, second = frame.columns[3:5]
+    frame = frame.rename(columns={first: f"a:{first}"})
+    frame.to_csv(table, index=False)
+    none = ["--half-samples", "0", "--repeats", "0", "--refinements", "--no-models"]
+    few = ["--quick", "--permutations", "20", *none, "--workers", "1", "--regions", "all"]
+    named = ["--edges", f"a:{first}:{second}", "--among", f"a:{first}", second]
+    options = ["--group", "dx", *AGE, *few, *named]
+    assert main(["compare", str(table), *options, "--out", str(tmp_path / "one")]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"Named beforehand, a:{first} to {second}: " in printed
+    assert "Among the 2 regions named beforehand" in printed
+    found = pd.read_csv(tmp_path / "one" / "tables" / "named.csv")
+    assert found[["source", "target"]].to_numpy().tolist() == [[f"a:{first}", second]]
+    config = ["--config", str(tmp_path / "one" / "config.toml"), "--workers", "1"]
+    assert main(["compare", *config, "--out", str(tmp_path / "two")]) == 0
+    for name in ("named.csv", "differences.csv"):
+        one, two = (tmp_path / run / "tables" / name for run in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    one, two = ((tmp_path / run / "config.toml").read_text() for run in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.usefixtures("no_figures")
 def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     frame = pd.read_csv(table)
     regions = list(frame.columns[3:])
@@ -167,13 +265,15 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     assert main([*command, "--out", str(tmp_path / "trim")]) == 0
     printed = capsys.readouterr().out
-    assert "lie far from their group: 'sub-005' (CTR)" in " ".join(printed.split())
+    assert "1 of 40 CTR lie far from their group: 'sub-005' (CTR). Networks do" in " ".join(
+        printed.split()
+    )
     config = (tmp_path / "trim" / "config.toml").read_text()
     assert 'outliers = "trim"' in config
     assert 'transform = "none"' in config
     report = (tmp_path / "trim" / "report.html").read_text()
-    assert "far out, not in the network" in report
-    assert "were left out of its network: 1 in CTR" in report
+    assert "far out, left out" in report
+    assert "were left out of networks: 0 of 40 AD/../MCI and 1 of 40 CTR" in report
     options = ["--outliers", "keep", "--transform", "normal-scores"]
     assert main([*command, *options, "--out", str(tmp_path / "keep")]) == 0
     assert "lie far from their group" not in capsys.readouterr().out
@@ -183,3 +283,35 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     options = ["--learner", "ORSGBN", "--outliers", "trim"]
     assert main([*command, *options, "--out", str(tmp_path / "or")]) == 1
     assert "outliers='trim' is for SGBN, not for ORSGBN" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys):
+    few = [*NONE, "--permutations", "20", "--learner", "SGBN", "--no-models", "--no-deviations"]
+    out, again = tmp_path / "out", tmp_path / "again"
+    frame = pd.read_csv(table)
+    frame["scanner"] = np.tile(["NYU", "KKI"], 40)
+    frame.to_csv(table, index=False)
+    options = ["--group", "dx", *AGE, "--site", "scanner", "--replicate", "scanner=NYU", *few]
+    assert main(["compare", str(table), *options, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "Do the differences come back in other subjects?" in printed
+    assert (out / "tables" / "replication.csv").exists()
+    assert 'replicate = "scanner=NYU"' in (out / "config.toml").read_text()
+    assert main(["compare", "--config", str(out / "config.toml"), "--out", str(again)]) == 0
+    one, two = (folder / "tables" / "replication.csv" for folder in (out, again))
+    assert one.read_bytes() == two.read_bytes()
+    wrong = [
+        "--group",
+        "dx",
+        *AGE,
+        "--exclude",
+        "scanner",
+        "--replicate",
+        "scanner=NYU",
+        *few,
+        "--out",
+        str(tmp_path / "no"),
+    ]
+    assert main(["compare", str(table), *wrong]) == 1
+    assert "a column that is named as site or covariate" in capsys.readouterr().err

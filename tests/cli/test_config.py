@@ -50,6 +50,8 @@ def test_paths_are_relative_to_the_folder_of_the_config(tmp_path):
             "peers": st.booleans(),
             "refinements": st.lists(st.sampled_from(["KL-SGBN", "MM-SGBN"]), unique=True),
             "freesurfer": st.booleans(),
+            "edges": st.lists(TEXT, min_size=1, max_size=3, unique=True),
+            "among": st.lists(TEXT, min_size=1, max_size=3, unique=True),
         }
     )
 )

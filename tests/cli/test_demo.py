@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -24,6 +25,8 @@ def test_the_demo_compares_with_the_truth(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "How much of the truth was found" in printed
     assert "recall" in printed
+    for how in ("both ways", "as the arrow is written"):
+        assert re.search(rf"Of \d+ edges found to differ {how} \d+ do in truth", printed)
     assert (out / "report.html").stat().st_size > 5_000_000
     differences = pd.read_csv(out / "tables" / "differences.csv")
     assert {"true_control", "true_patient", "true_change"} <= set(differences)

@@ -1,10 +1,8 @@
-from dataclasses import replace
-
 import pytest
 
 from sgbn import simulate_cohort, write_table
 from sgbn.cli import main
-from sgbn.experiments import calibration, exp3, exp3_canary
+from sgbn.experiments import exp3, exp3_canary
 
 
 def test_exp1_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
@@ -143,24 +141,5 @@ def test_exp4_runs_on_a_table_prints_and_resumes(tmp_path, capsys):
     assert main(command) == 0
     assert capsys.readouterr().out == first
     assert (out / "exp4.md").read_text() in first
-    assert main([*command, "--seed", "1"]) == 1
-    assert "seed: 0 there, 1 now" in capsys.readouterr().err
-
-
-def test_calibration_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
-    def small(seed, regions):
-        setting = calibration.Setting((20, 20), regions=8, seed=seed)
-        return {"null": setting, "changed": replace(setting, changed=2)}
-
-    monkeypatch.setattr(calibration, "settings", small)
-    monkeypatch.setattr(calibration, "COST", (5, 30, 19))
-    out = tmp_path / "calibration"
-    command = ["reproduce", "calibration", "--cohorts", "2", "--out", str(out)]
-    assert main(command) == 0
-    first = capsys.readouterr().out
-    assert "| equal noise | 20/20 | 2 | " in first
-    assert main(command) == 0
-    assert capsys.readouterr().out == first
-    assert (out / "calibration.md").read_text() in first
     assert main([*command, "--seed", "1"]) == 1
     assert "seed: 0 there, 1 now" in capsys.readouterr().err

@@ -141,6 +141,15 @@ def test_pairs_by_the_column_of_ids_or_by_another(read, table):
         read(visits, *named, "--id", "code")
 
 
+def test_persons_and_families_have_columns(read, table):
+    labels = [f"{dx}{k // 4}" for k, dx in enumerate(table["dx"])]
+    several = table.assign(who=labels, family=["f", "g"] * 5)
+    named = ("--id", "code", "--group", "dx", "--covariates", "age")
+    cohort = read(several, *named, "--subject", "who", "--block", "family")
+    assert cohort.person.tolist() == labels
+    assert cohort.block.tolist() == ["f", "g"] * 5
+
+
 def test_lobes_choose_regions_and_the_others_are_kept_in_mind(read, table):
     table["Lingual_L"], table["Cuneus_R"] = range(10), range(5, 15)
     named = ("--id", "code", "--covariates", "age")

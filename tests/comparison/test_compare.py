@@ -21,7 +21,7 @@ from sgbn.runs import ClusterWarning
 NETWORKS = Settings.networks_only()
 FEW_CHAINS = SGBNEnsemble(n_chains=4, n_pairs=0)
 FEW = Settings(
-    n_permutations=19, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
+    n_permutations=20, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
 )
 
 
@@ -185,7 +185,7 @@ def test_all_steps_are_done_and_timed(whole, cohort):
     ]
     assert whole.model.classes_.tolist() == ["control", "patient"]
     assert set(whole.confidence) == {"control", "patient"}
-    assert whole.differences.n_permutations == 19
+    assert whole.differences.n_permutations == 20
     assert list(whole.refinements) == ["CL-SGBN"]
     assert whole.deviations.regions.shape == cohort.values.shape
     assert set(whole.truth) == set()  # twelve regions of forty: a part is no network
@@ -253,15 +253,24 @@ def test_warnings_are_kept_and_given_once(cohort):
 
 
 def test_warnings_of_other_processes_are_kept(cohort):
-    copied = cohort.values.copy()
-    copied[:, 5] = copied[:, 2]
-    twins = with_values(cohort, copied)
+    summed = cohort.values.copy()
+    summed[:, 5] = summed[:, 2] + summed[:, 3]
+    total = with_values(cohort, summed)
     with pytest.warns(DataWarning, match="."):
-        one = compare(twins, learner=ORSGBN(0.1), n_jobs=1)
+        one = compare(total, learner=ORSGBN(0.1), n_jobs=1)
     with pytest.warns(DataWarning, match="."):
-        two = compare(twins, learner=ORSGBN(0.1), n_jobs=2)
+        two = compare(total, learner=ORSGBN(0.1), n_jobs=2)
     assert one.warnings
     assert one.warnings == two.warnings
+
+
+def test_copies_of_a_region_are_refused_by_name(cohort):
+    copied = cohort.values.copy()
+    copied[:, 5] = copied[:, 2]
+    with pytest.raises(
+        InputError, match=f"copies.*'{cohort.regions[2]}' and '{cohort.regions[5]}'"
+    ):
+        compare(with_values(cohort, copied))
 
 
 def test_a_folder_of_other_settings_or_data_is_refused_before_any_work(cohort, tmp_path):
@@ -380,6 +389,60 @@ def test_networks_and_halves_do_without_subjects_far_out_and_other_steps_do_not(
     assert (found.settings.outliers, found.settings.transform) == ("trim", "none")
 
 
+TESTS = Settings.networks_only(n_permutations=20)
+
+
+@pytest.mark.parametrize("learner", [SGBN(1.0), ORSGBN(0.1)])
+def test_tests_do_without_the_subjects_that_lie_far_out_or_keep_them(cohort, learner):
+    far = with_far_subjects(cohort)
+    found = compare_fully(far, TESTS, learner=learner)
+    assert found.differences.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
+    kept = compare_fully(far, replace(TESTS, outliers="keep"), learner=learner)
+    assert kept.differences.left_out == {"control": (), "patient": ()}
+    assert found.differences.global_statistic != kept.differences.global_statistic
+
+
+def test_tests_leave_out_whom_the_networks_leave_out(cohort, monkeypatch):
+    """Not by a search of their own: there is one list of subjects."""
+    monkeypatch.setattr(
+        "sgbn.inference.difference_input._far_rows", lambda _: pytest.fail("looked again")
+    )
+    far = with_far_subjects(cohort, rows=(2, 5, 90))
+    found = compare_fully(far, TESTS, learner=SGBN(1.0))
+    assert found.differences.left_out == found.left_out
+    assert [len(ids) for ids in found.left_out.values()] == [2, 1]
+
+
+def test_tests_of_paired_visits_leave_out_the_whole_person(cohort):
+    far = with_far_subjects(cohort, rows=(2,))
+    paired = replace(far, pair=np.tile([f"p{k}" for k in range(80)], 2))
+    found = compare_fully(paired, TESTS, learner=SGBN(1.0))
+    assert found.left_out == {"control": (far.ids[2],), "patient": ()}
+    assert found.differences.left_out == {"control": (far.ids[2],), "patient": (far.ids[82],)}
+
+
+def test_edges_and_regions_that_were_named_are_tested(cohort):
+    named = (cohort.regions[3], cohort.regions[1])
+    settings = replace(TESTS, edges=(named,), among=cohort.regions[:4])
+    found = compare_fully(cohort, settings, learner=SGBN(1.0)).differences
+    assert [(row["source"], row["target"]) for row in found.named] == [named]
+    assert found.among.regions == cohort.regions[:4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edges": [("nowhere", "no")]}, "no region is called 'nowhere'"),
+        ({"among": ["frontale"]}, r"no region or lobe is called 'frontale' \(among\)"),
+    ],
+)
+def test_names_that_are_not_there_are_refused_before_anything_is_computed(cohort, options, message):
+    with pytest.raises(InputError, match=message):
+        compare_fully(
+            cohort, replace(TESTS, **options), on_step=lambda _: pytest.fail("a step began")
+        )
+
+
 def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     far = with_far_subjects(cohort)
     assert not any(compare(far, learner=SGBN(outliers="keep")).left_out.values())
@@ -389,8 +452,11 @@ def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     assert all(trimmed.left_out.values())
     other = compare(far, learner=ORSGBN(0.1))
     assert other.left_out == {"control": (), "patient": ()}
-    assert any("They are kept" in one.action for one in other.review.findings)
+    assert any("left out of tests" in one.action for one in other.review.findings)
     assert other.settings.outliers is None
+    kept = compare_fully(far, Settings.networks_only(outliers="keep"), learner=ORSGBN(0.1))
+    assert any("They are kept" in one.action for one in kept.review.findings)
+    assert kept.settings.outliers == "keep"
     with pytest.raises(InputError, match="outliers='trim' is for SGBN, not for ORSGBN"):
         compare_fully(far, Settings.networks_only(outliers="trim"), learner=ORSGBN(0.1))
 

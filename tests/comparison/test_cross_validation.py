@@ -3,9 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedGroupKFold
 
 from sgbn import (
     Cohort,
+    InputError,
     SGBNClassifier,
     SGBNClassifierCV,
     cohort_table,
@@ -80,6 +82,34 @@ def test_rows_of_one_person_are_never_on_both_sides():
     found = cross_validate(paired, Settings(n_folds=4, n_repeats=1, peers=False))
     for k in range(20):
         assert len(set(found.folds[0][person == k])) == 1
+
+
+def test_families_are_whole_in_all_folds_and_inside_of_training_parts(monkeypatch):
+    drawn = simulate_cohort(24, regions=5)
+    person = np.array([f"{one}{k // 2}" for k, one in enumerate(drawn.group)])
+    family = np.array([f"f{k // 4}" for k in range(48)])
+    cohort = replace(drawn, person=person, block=family)
+    split, inner = StratifiedGroupKFold.split, []
+
+    def watched(self, X, y=None, groups=None):
+        for train, test in split(self, X, y, groups):
+            inner.append(not set(np.asarray(groups)[train]) & set(np.asarray(groups)[test]))
+            yield train, test
+
+    monkeypatch.setattr(StratifiedGroupKFold, "split", watched)
+    found = cross_validate(cohort, Settings(n_folds=3, n_repeats=1), n_jobs=1)
+    for name in set(family):
+        assert len(set(found.folds[0][family == name])) == 1
+    assert all(inner)
+    assert len(inner) > 3 + 3 * 3 * 3  # SGBNClassifierCV has three repeats in each training part
+    assert set(PEERS) < set(found.probabilities)
+
+
+def test_a_group_of_one_family_cannot_be_cross_validated():
+    drawn = simulate_cohort(24, regions=5)
+    cohort = replace(drawn, block=np.asarray(drawn.group))
+    with pytest.raises(InputError, match="all rows of a group are of one person or family"):
+        cross_validate(cohort, FEW)
 
 
 def test_parts_of_the_explanation_are_of_the_subject(found, cohort):

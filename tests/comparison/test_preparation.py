@@ -51,9 +51,11 @@ def test_the_digest_tells_any_two_tables_apart():
         Cohort(one.values, one.regions, one.ids, group=one.group[::-1]),
         cohort(site=np.tile(["A", "B"], 30)),
         cohort(pair=np.tile(np.arange(30), 2)),
+        cohort(person=np.arange(60) // 2),
+        cohort(block=np.arange(60) // 2),
         cohort(covariates={"age": np.arange(60.0)}),
     ]
-    assert len({digest(one), *map(digest, others)}) == 7
+    assert len({digest(one), *map(digest, others)}) == 9
     assert digest(cohort()) == digest(one)
 
 

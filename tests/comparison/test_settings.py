@@ -12,6 +12,12 @@ from sgbn.comparison import Settings
         ({"n_pairs": 2.5}, "n_pairs is 2.5"),
         ({"select": 0}, "select is 0"),
         ({"level": 1}, "level is 1"),
+        ({"level": 0}, "level is 0"),
+        ({"level": 0.001, "n_permutations": 999}, "can reach level=0.001 with fewer than 1000"),
+        ({"level": 0.5, "n_permutations": 18}, "fewer than 19"),
+        ({"edges": ["a:b"]}, r"edges holds 'a:b': give pairs \(source, target\)"),
+        ({"edges": "ab"}, "edges holds 'ab'"),
+        ({"edges": [("a", "b")], "n_permutations": 0}, "nothing would be tested"),
         ({"outliers": "drop"}, r"outliers is 'drop'; give one of \('trim', 'keep'\)"),
         ({"transform": "ranks"}, "transform is 'ranks'; give one of"),
         ({"refinements": ("KL",)}, "'KL', which is none. Did you mean|There are"),
@@ -20,6 +26,18 @@ from sgbn.comparison import Settings
 def test_what_makes_no_sense_is_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         Settings(**options)
+
+
+def test_just_enough_permutations_and_none_are_taken():
+    assert Settings(level=0.001, n_permutations=1000).n_permutations == 1000
+    assert Settings(level=0.05, n_permutations=20).n_permutations == 20
+    assert Settings(level=0.001, n_permutations=0).n_permutations == 0
+
+
+def test_what_was_named_beforehand_is_kept_as_names():
+    found = Settings(edges=[["a", "b"]], among="frontal")
+    assert found.edges == (("a", "b"),)
+    assert found.among == ("frontal",)
 
 
 def test_quick_does_less_and_what_is_asked_for_goes_before():
@@ -43,3 +61,13 @@ def test_the_reference_is_the_first_group_unless_named():
     assert Settings(reference="b").with_reference(("a", "b")).reference == "b"
     with pytest.raises(InputError, match="no group is called 'c'"):
         Settings(reference="c").with_reference(("a", "b"))
+
+
+def test_a_replication_is_a_step_that_needs_permutations():
+    assert "replication" not in Settings().steps
+    steps = Settings(replicate="half").steps
+    assert steps.index("replication") == steps.index("differences") + 1
+    with pytest.raises(InputError, match=r"replicate is 'site'.*COLUMN=VALUE"):
+        Settings(replicate="site")
+    with pytest.raises(InputError, match=r"n_permutations is 0.*leave replicate out"):
+        Settings(replicate="half", n_permutations=0)

@@ -34,7 +34,7 @@ SOME = Agreement(20.0, 0.5, 2.5, 0.8)
 def test_each_group_has_its_count():
     said = support_words(comparison_of({"a": 2, "b": 0, "c": 1}, [SOME] * 3))
     assert said.startswith("The direction of 2 of 3 edges in a, 0 of 3 in b and 1 of 3 in c is sup")
-    assert "at least 80 % of the networks of half samples join the pair, and at least 90 %" in said
+    assert "at least 80% of the networks of half samples join the pair, and at least 90%" in said
 
 
 def test_directions_of_shadows_are_said_and_not_counted():
@@ -47,7 +47,7 @@ def test_directions_of_shadows_are_said_and_not_counted():
 def test_the_threshold_is_that_of_the_ensemble():
     found = comparison_of({"a": 1}, [SOME], min_direction=0.975)
     assert min_shares(found) == (0.8, 0.975)
-    assert "at least 97.5 % of these have" in support_words(found)
+    assert "at least 97.5% of these have" in support_words(found)
 
 
 def test_a_group_without_half_samples_is_not_counted():
@@ -67,8 +67,8 @@ def test_agreement_leaves_out_what_there_is_none_of():
     none = Agreement(0.0, NAN, 0.0, NAN)
     no_arrow = Agreement(4.0, 0.25, 0.0, NAN)
     said = agreement_words(comparison_of({"a": 0, "b": 0, "c": 0}, [SOME, none, no_arrow]))
-    assert "has 50 % of the edges of half of a (20 on average) and 80 % of the directions " in said
+    assert "has 50% of the edges of half of a (20 on average) and 80% of the directions " in said
     assert "that this half is sure of (2.5); " in said
     assert "half of b" not in said
-    assert "25 % of the edges of half of c (4 on average). " in said
+    assert "25% of the edges of half of c (4 on average). " in said
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""

@@ -6,6 +6,7 @@ import pytest
 
 from sgbn import simulate_cohort
 from sgbn.comparison import Settings, compare, tables
+from sgbn.inference.difference_tables import Among
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,30 @@ def test_differences_say_which_are_true(comparison):
     np.testing.assert_array_equal(table["true_change"], true)
 
 
+def test_differences_have_both_ways_and_no_property_of_a_graph(comparison):
+    table = tables.differences(comparison)
+    assert {"q_both", "p_fwer_both", "p_both", "standard_error", "from_pool"} <= set(table)
+    assert "graph_direction" not in table
+
+
+def test_what_was_named_and_pairs_of_groups_are_tables(comparison):
+    for name in ("named", "among", "pairwise"):
+        assert getattr(tables, name)(comparison).empty
+    edges = comparison.differences.edges
+    among = Among(("a", "b"), 0.2, 0.1, edges[["source", "target", "p_fwer", "q"]][::-1])
+    more = replace(
+        comparison.differences,
+        named=edges[:2],
+        among=among,
+        pairwise={("x", "y"): edges[:3], ("x", "z"): edges[:1]},
+    )
+    found = replace(comparison, differences=more)
+    assert tables.named(found)["source"].tolist() == edges["source"][:2].tolist()
+    assert tables.among(found)["p_fwer"].is_monotonic_increasing
+    pairs = tables.pairwise(found)[["group", "other"]].to_numpy().tolist()
+    assert pairs == [["x", "y"]] * 3 + [["x", "z"]]
+
+
 def test_a_difference_is_an_arrow_where_any_group_supports_it(comparison):
     sure = comparison.learners["control"].coef_ != 0
     learners = {
@@ -125,6 +150,8 @@ def test_hubs_and_lobes_have_the_surest_first(comparison):
 
 def test_steps_that_were_left_out_give_empty_tables():
     bare = compare(simulate_cohort(30, regions=6), Settings.networks_only())
+    for name in ("named", "among", "pairwise"):
+        assert getattr(tables, name)(bare).empty
     for name in ("models", "differences", "hubs", "lobes", "components", "accuracy", "refinements"):
         assert getattr(tables, name)(bare).empty
     assert tables.subjects(bare).columns.tolist() == ["subject", "group"]

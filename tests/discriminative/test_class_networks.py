@@ -1,8 +1,10 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.covariance import EmpiricalCovariance
 
-from sgbn import ORSGBN, SGBN, DataWarning, InputError
+from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNEnsemble
 from sgbn.discriminative.class_networks import (
     Scale,
     blended_rows,
@@ -116,3 +118,21 @@ def test_a_column_that_does_not_vary_in_a_class_is_named():
     X[:30, 1] = 2.0
     with pytest.warns(DataWarning, match="class 'a': 'y' does not vary"):
         warn_about_classes(X, np.repeat(["a", "b"], 30), 0.0, ["x", "y", "z"])
+
+
+@pytest.mark.parametrize("learner", [SGBN(), ORSGBN(0.1), SGBNEnsemble(n_chains=4, n_pairs=2)])
+def test_warnings_of_the_learner_name_the_columns(two_classes, learner):
+    X, y = two_classes
+    X[:, 4] = 2 * X[:, 3]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learn_networks(learner, X, y, list("abcde"))
+    messages = [str(one.message) for one in caught]
+    assert any("columns 'd' and 'e' are copies" in text for text in messages)
+    assert not any("'x" in text for text in messages)
+
+
+def test_prior_knowledge_is_about_the_columns(two_classes):
+    X, y = two_classes
+    found = learn_networks(SGBN(forbidden=[("a", "b"), ("b", "a")]), X, y, list("abcde"))
+    assert all(network.coef[0, 1] == network.coef[1, 0] == 0 for network in found.values())

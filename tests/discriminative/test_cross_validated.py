@@ -235,3 +235,15 @@ def test_a_region_that_is_constant_in_a_fold_is_named(cohort):
 def test_grids_that_mean_nothing_are_refused(cohort, parameters, message):
     with pytest.raises(InputError, match=message):
         SGBNClassifierCV(**parameters).fit(cohort.values, cohort.group)
+
+
+@pytest.mark.parametrize("kind", [SGBNClassifier, partial(SGBNClassifierCV, **SMALL)])
+def test_copies_of_rows_do_not_sharpen_if_they_are_known(kind):
+    cohort = simulate_cohort(25, regions=8)
+    twice = np.repeat(np.arange(50), 2)
+    X, y = cohort.values[twice], np.asarray(cohort.group)[twice]
+    known, fooled = kind().fit(X, y, groups=twice), kind().fit(X, y)
+    assert known.temperature_ < fooled.temperature_
+    assert "_units" not in vars(known)
+    with pytest.raises(InputError, match=r"groups has shape \(3,\): give one label"):
+        kind().fit(X, y, groups=[1, 2, 3])

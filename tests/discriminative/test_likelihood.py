@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -12,6 +14,7 @@ from sgbn.discriminative.likelihood import (
     FEWEST_A_FOLD,
     best_temperature,
     count_folds,
+    folds_of_units,
     posterior_scores,
 )
 
@@ -246,3 +249,23 @@ def test_a_ratio_is_of_two_classes():
     np.testing.assert_allclose(fitted.explain(X, against="c").ratio, -plain)
     with pytest.raises(InputError, match="both 'b'"):
         fitted.explain(X, of="b", against="b")
+
+
+@given(st.integers(0, 2**31), st.integers(2, 5))
+def test_units_are_on_one_side_of_every_fold(seed, n_folds):
+    rng = np.random.default_rng(seed)
+    units = rng.permutation(np.arange(60) // 3)
+    codes = rng.integers(0, 2, 20)[units]
+    tested = np.zeros(60, int)
+    for train, test in folds_of_units(codes, units, n_folds, 2, 0):
+        assert not set(units[train]) & set(units[test])
+        tested[test] += 1
+    assert (tested == 2).all()
+
+
+def test_folds_are_counted_in_units():
+    codes = np.repeat([0, 1], 10)
+    assert count_folds(codes) == 5
+    assert count_folds(codes, np.arange(20) // 2) == 5
+    assert count_folds(codes, np.where(codes == 0, np.arange(20), 20 + np.arange(20) // 2)) == 5
+    assert count_folds(codes, np.arange(20) // 4) == 0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import DataWarning
-from sgbn.ensemble.parts import Sample, learn_parts, learn_task, without_nuisance
+from sgbn.ensemble.parts import Sample, deal, learn_parts, learn_task, without_nuisance
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import read_knowledge
 
@@ -45,3 +45,14 @@ def test_a_column_that_is_constant_in_a_half_is_named():
     with pytest.warns(DataWarning, match="'x3' is constant in 3 of 6 halves"):
         _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0)
     assert np.isfinite(confidence.arrow_).all()
+
+
+def test_families_are_dealt_whole_and_persons_count_once():
+    persons, families = np.arange(40) // 2, np.arange(40) // 4
+    sample = Sample(np.zeros((40, 2)), ["a", "b"], np.empty((40, 0)), None, persons, families)
+    part = deal(sample, 0, 0, 0, 2)
+    for family in range(10):
+        assert len(set(part[families == family])) == 1
+    assert sample.n_units == 10
+    assert sample.repeats(np.arange(6)) == 3
+    assert sample.take(np.arange(6)).blocks.tolist() == [0, 0, 0, 0, 1, 1]

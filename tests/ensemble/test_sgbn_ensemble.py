@@ -232,3 +232,15 @@ def test_settings_that_mean_nothing_are_refused(X, settings):
 
 def test_clone_keeps_the_settings(fitted):
     assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_few_blocks_have_no_confidence_and_keep_persons_whole(X):
+    families = np.arange(len(X)) // 4
+    with pytest.warns(DataWarning, match="there are 8 blocks: halves of fewer than 10"):
+        assert SGBNEnsemble(**FEW).fit(X, blocks=families % 8).confidence_ is None
+    with pytest.raises(InputError, match="all 600 rows are of one block"):
+        SGBNEnsemble(**FEW).fit(X, blocks=np.zeros(len(X)))
+    astray = np.arange(len(X)) % 2
+    persons = np.where(np.arange(len(X)) < 2, 1, 10 + np.arange(len(X)))
+    with pytest.raises(InputError, match="'1' are in several blocks"):
+        SGBNEnsemble(**FEW).fit(X, persons=persons, blocks=astray)

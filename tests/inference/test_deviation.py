@@ -194,3 +194,18 @@ def test_more_folds_than_rows_leave_out_one_row_at_a_time(simulate):
     X, _ = simulate(3, 14, 0)
     one, many = (NormativeDeviation(SGBN(n_kicks=0), n_folds=n).fit(X) for n in (14, 1000))
     np.testing.assert_array_equal(many.reference_.regions, one.reference_.regions)
+
+
+def test_persons_are_scored_by_networks_of_others():
+    rng = np.random.default_rng(0)
+    own = rng.standard_normal((30, 4))
+    X = np.repeat(own, 2, axis=0)  # each person twice, the same
+    persons = np.repeat(np.arange(30), 2)
+    known = NormativeDeviation(n_folds=30).fit(X, persons=persons)
+    once = NormativeDeviation(n_folds=30).fit(own)
+    fooled = NormativeDeviation(n_folds=60).fit(X)
+    assert fooled.inflation_ < known.inflation_
+    assert known.reference_.distance.shape == once.reference_.distance.repeat(2).shape
+    np.testing.assert_array_equal(known.reference_.distance[::2], known.reference_.distance[1::2])
+    with pytest.raises(InputError, match="all 60 reference rows are of one"):
+        NormativeDeviation().fit(X, persons=np.zeros(60))

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from sgbn import SGBN, InputError
-from sgbn.inference.difference_fit import fingerprint, problem_of, statistics
+from sgbn.inference.difference_fit import (
+    fingerprint,
+    lobe_numbers,
+    problem_of,
+    surest_parents,
+)
 from sgbn.inference.difference_input import read_group_data
-from sgbn.inference.joint import POOLED_GAMMA, GroupWeights, group_weights
+from sgbn.inference.edge_statistics import group_columns
+from sgbn.inference.joint import POOLED_GAMMA, group_weights
 from sgbn.runs.calls import packed
 
 ROWS = 30
@@ -30,20 +36,24 @@ def test_pooled_parents_are_those_of_the_rows_at_hand(group_data):
     rows[:, problem.shared.order[-1]] += 2 * rows[:, problem.shared.order[0]]
     fit = problem.fit(rows)
     S = rows.T @ rows / len(rows)
-    expected = problem.shared.parents_of(S, len(rows), POOLED_GAMMA)
-    np.testing.assert_array_equal(fit.pooled, expected)
+    expected = problem.shared.parents_of(S, len(rows), POOLED_GAMMA, problem.most_parents)
     np.testing.assert_array_equal(fit.parents, expected)
-    assert (fit.pooled != problem.shared.pooled).any()
+    assert fit.in_pool.all()
+    assert (expected != problem.shared.pooled).any()
 
 
 def test_weights_are_those_of_the_rows_of_each_group_on_all_parents(group_data):
     problem = make_problem(group_data)
     fit = problem.fit(problem.residuals)
-    lost = problem.nuisance.rank / len(problem.residuals)
-    expected = group_weights(problem.residuals, group_data.codes, fit.parents, lost)
-    for own, other in zip(fit.weights, expected, strict=True):
-        for mine, theirs in zip(own, other, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
+    expected = group_weights(problem.residuals, group_data.codes, fit.parents)
+    own = fit.weights.matrices(fit.edges, len(group_data.regions))
+    for mine, theirs in zip(own, expected, strict=True):
+        np.testing.assert_allclose(mine.weights, theirs.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_groups_that_do_not_add_parents_test_no_edge_of_their_own(group_data):
+    alone = make_problem(group_data, separate=False)
+    assert alone.fit(alone.residuals).in_pool.all()
 
 
 def test_a_worker_gets_the_table_once():
@@ -51,24 +61,9 @@ def test_a_worker_gets_the_table_once():
     data = read_group_data(X, np.arange(4000) % 2, None, None, None)
     problem = make_problem(data)
     assert problem.data.values.size == 0
-    groups, means = 4000 * 8, problem.nuisance.basis.nbytes
+    groups, means = 4000 * 8 * 3, problem.nuisance.basis.nbytes  # of rows, and rows of groups
     assert len(packed(problem)) < X.nbytes + groups + means + 10_000
     assert np.array_equal(data.values, X)  # what was given is as it was
-
-
-def test_q_of_two_groups_is_the_square_of_t():
-    rng = np.random.default_rng(0)
-    parents = np.triu(np.ones((4, 4), bool), 1)
-    a, b = (
-        GroupWeights(parents * rng.normal(size=(4, 4)), parents * rng.random((4, 4)), np.ones(4))
-        for _ in range(2)
-    )
-    t = statistics([a, b], parents)[parents]
-    (beta, v), (gamma, w) = ((own.weights[parents], own.variances[parents]) for own in (a, b))
-    mean = (beta / v + gamma / w) / (1 / v + 1 / w)
-    np.testing.assert_allclose((beta - mean) ** 2 / v + (gamma - mean) ** 2 / w, t**2)
-    three = statistics([a, b, a], parents)[parents]
-    assert (three >= np.abs(t) - 1e-12).all()
 
 
 @pytest.mark.filterwarnings("ignore::sgbn.DataWarning")  # so few residuals are collinear
@@ -78,17 +73,50 @@ def test_used_up_degrees_of_freedom_are_refused(two_groups):
     data = read_group_data(X, y, covariates, None, None)
     with pytest.raises(InputError, match=r"covariates and sites take 11\.5"):
         make_problem(data)
-    problem = make_problem(replace(data, covariates=dict(list(covariates.items())[:19])))
-    crowded = replace(problem, shared=AllBefore())
-    with pytest.raises(InputError, match="the parents of a region up to 5"):
-        crowded.fit(problem.residuals)
 
 
-class AllBefore:
-    """Parents are all regions that come before."""
+def test_a_region_has_at_most_a_fifth_as_many_parents_as_the_smallest_group_has_rows(two_groups):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(62, 40))
+    X[:, 20:] += X[:, :20] @ rng.normal(size=(20, 20))
+    data = read_group_data(X, np.repeat([0, 1], [32, 30]), None, None, None)
+    problem = make_problem(data)
+    assert problem.most_parents == 5  # a fifth of 29, once a mean is taken out
+    for rows in (problem.residuals, rng.permutation(problem.residuals)):
+        assert problem.fit(rows).parents.sum(axis=0).max() <= 5
+    few = make_problem(data, SGBN(n_kicks=0, max_parents=2))
+    pooled, _ = few.choose(group_columns(few.residuals, few.units))
+    assert pooled.sum(axis=0).max() <= 2
 
-    def parents_of(self, S, n, gamma):
-        return np.triu(np.ones_like(S, bool), 1)
+
+def test_rows_of_a_person_count_once_for_the_parents():
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    codes, persons = np.repeat([0, 1], 60), np.arange(120) // 4
+    data = read_group_data(X, codes, None, None, None, None, persons)
+    assert make_problem(data).most_parents == 2  # of 15 persons, less a quarter of one for means
+
+
+def test_parents_of_the_pool_stay_first():
+    parents = np.zeros((5, 5), bool)
+    parents[:4, 4] = True
+    pooled = np.zeros_like(parents)
+    pooled[0, 4] = True
+    S = np.eye(5)
+    S[4, :4] = S[:4, 4] = [0.0, 0.1, 0.5, 0.3]
+    kept = surest_parents(parents, pooled, [S, np.eye(5)], 2)
+    assert np.flatnonzero(kept[:, 4]).tolist() == [0, 2]
+
+
+def test_copies_of_regions_are_refused_by_name(two_groups):
+    X, y = two_groups()
+    X = X.assign(copy=3 * X["r1"] + 2)
+    with pytest.raises(InputError, match="'r1 and copy' are copies of each other"):
+        make_problem(read_group_data(X, y, None, None, None))
+
+
+def test_regions_without_a_lobe_are_in_none():
+    lobes = ("b", "unknown", "a", "b")
+    assert lobe_numbers(lobes).tolist() == [1, -1, 0, 1]
 
 
 @pytest.mark.parametrize(

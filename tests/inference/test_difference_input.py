@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sgbn import DataWarning, InputError, simulate_cohort
+from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import edge_differences
 
 
@@ -17,6 +20,19 @@ from sgbn.inference.differences import edge_differences
         (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "by pairs"),
         (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "once in every group"),
         (lambda X, y: (X, y), {"pairs": np.arange(60)}, r"pairs has shape \(60,\)"),
+        (lambda X, y: (X, y), {"persons": np.arange(60)}, r"persons has shape \(60,\)"),
+        (lambda X, y: (X, y), {"persons": np.arange(120) % 60}, "several groups.*pairs="),
+        (
+            lambda X, y: (X, y),
+            {"persons": np.arange(120) // 2, "blocks": np.arange(120) % 2},
+            "several blocks",
+        ),
+        (lambda X, y: (X, y), {"persons": np.arange(120) // 10}, "has 6 persons"),
+        (
+            lambda X, y: (X, y),
+            {"blocks": np.where(np.arange(120) < 60, 0, np.arange(120) // 2)},
+            "nothing can be exchanged",
+        ),
         (lambda X, y: (X, y[1:]), {}, r"groups has shape \(119,\)"),
         (lambda X, y: (X, y), {"sites": ["a", None] * 60}, "sites is missing in row 1"),
         (lambda X, y: (X, y), {"sites": [0] * 60 + [1] * 60}, "no site has subjects of two groups"),
@@ -69,3 +85,23 @@ def test_the_reference_comes_first(data):
     np.testing.assert_allclose(turned.edges["statistic"], -plain.edges["statistic"])
     np.testing.assert_allclose(turned.edges["weight_NC"], plain.edges["weight_NC"])
     np.testing.assert_allclose(turned.edges["difference"], -plain.edges["difference"])
+
+
+def test_persons_whose_rows_cannot_move_are_counted(data):
+    X, y = data
+    persons = np.where(np.arange(120) < 20, np.arange(120) // 2, np.arange(120))
+    persons = np.where(np.arange(120) > 79, 200 + np.arange(120) // 4, persons)
+    with pytest.warns(DataWarning, match="60 of 120 rows cannot change groups"):
+        edge_differences(X, y, persons=persons, n_permutations=19)
+
+
+def test_a_cohort_brings_its_persons_and_families():
+    drawn = simulate_cohort(30, regions=4)
+    person = [f"{one}{k // 2}" for k, one in enumerate(drawn.group)]
+    labels = {"person": np.array(person), "block": np.array([f"f{k // 4}" for k in range(60)])}
+    cohort = replace(drawn, **labels)
+    data = read_group_data(cohort, None, None, None, None)
+    for codes, own in ((data.persons, labels["person"]), (data.families, labels["block"])):
+        np.testing.assert_array_equal(np.unique(own)[codes], own)
+    plain, with_persons = (edge_differences(one, n_permutations=39) for one in (drawn, cohort))
+    assert not np.array_equal(plain.null["lowest"], with_persons.null["lowest"])

@@ -1,11 +1,13 @@
 import numpy as np
 
 from sgbn.inference.difference_tables import (
-    count_reaching,
-    discovery_rates,
-    own_class_p,
+    global_p,
+    rank_edges,
+    rank_ways,
+    shares_in,
     signed_statistic,
 )
+from sgbn.inference.permutation_p import class_shares
 
 
 def test_the_statistic_speaks_for_the_alternative():
@@ -15,28 +17,45 @@ def test_the_statistic_speaks_for_the_alternative():
     assert signed_statistic(t, "less").tolist() == [2, -1]
 
 
-def test_discovery_rates_are_as_stated():
-    signed = np.array([5.0, 1.0, 3.0, 3.0])
-    null = np.array([0.5, 1.5, 2.0, 3.5, 4.0, 0.1])
-    above = np.array([(null >= value).sum() for value in signed])
-    expected = []
-    for value in signed:
-        rates = [
-            ((null >= low).sum() + 1) / (2 + 1) / (signed >= low).sum()
-            for low in signed[signed <= value]
-        ]
-        expected.append(min([*rates, 1.0]))
-    np.testing.assert_allclose(discovery_rates(signed, above, 2), expected)
+def runs(seed=0, n_permutations=40):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 5, n_permutations)
+    total = int(counts.sum())
+
+    def draw(k):
+        found = {"tests": rng.normal(size=k), "ways": rng.normal(size=(k, 3))}
+        found = {name: np.abs(values) for name, values in found.items()}
+        return found | {"in_pool": rng.random(k) < 0.5}
+
+    return draw(3), draw(total) | {"counts": counts}
 
 
-def test_p_compares_edges_that_were_chosen_alike():
-    null = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    in_pool = np.array([True, True, True, False, False, False])
-    p = own_class_p(np.array([2.5, 2.5, 4.0]), np.array([True, False, False]), null, in_pool)
-    np.testing.assert_allclose(p, [1 / 4, 4 / 4, 3 / 4])
-    alone = own_class_p(np.array([9.0]), np.array([False]), null, np.ones(6, bool))
-    assert alone == 1  # nothing to compare with
+def test_shares_compare_edges_that_were_chosen_alike():
+    own, null = runs()
+    found = rank_edges(own, null)
+    for k, (t, pool) in enumerate(zip(own["tests"], own["in_pool"], strict=True)):
+        alike = np.sort(null["tests"][null["in_pool"] == pool])
+        np.testing.assert_allclose(found.shares[k], class_shares(np.array([t]), alike)[0])
 
 
-def test_ties_up_to_round_off_reach():
-    assert count_reaching(np.array([1 + 1e-13, 2.5]), np.array([1.0, 2.0])).tolist() == [2, 0]
+def test_each_way_is_ranked_among_its_own():
+    own, null = runs(1)
+    found = rank_ways(own, null)
+    alone = [
+        rank_edges(own | {"tests": own["ways"][:, way]}, null | {"tests": null["ways"][:, way]})
+        for way in range(3)
+    ]
+    np.testing.assert_allclose(found.shares.reshape(-1, 3).T, [one.shares for one in alone])
+    np.testing.assert_allclose(found.lowest, np.min([one.lowest for one in alone], axis=0))
+
+
+def test_the_global_p_both_ways_counts_the_smallest_way():
+    own = {"ways": np.array([[9.0, 0.1, 2.0], [0.1, 9.0, 2.0]])}
+    totals = np.column_stack([np.arange(9.0), np.zeros(9), np.zeros(9)])
+    assert global_p(own, {"totals_ways": totals}) == 0.9  # one permuted sum is below 0.02
+    assert global_p(own, {"totals_ways": np.zeros((9, 3))}) == 0.1
+
+
+def test_shares_count_ties():
+    shares = shares_in(np.array([[1.0, 2.0, 2.0, 3.0]]).T)
+    assert shares.ravel().tolist() == [1, 0.75, 0.75, 0.25]

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn import DataWarning, InputError, StudyError, simulate_cohort
+from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import edge_differences
 
 B = 99
@@ -48,7 +49,12 @@ def test_without_a_difference_little_is_found(two_groups, setting):
         "edges": [own.edges["p_fwer"].min() for own in tests],
         "global": [own.global_p for own in tests],
         "hubs": [own.hubs["p_fwer"].min() for own in tests],
-        "lobes": [own.lobes["p_fwer"].min() for own in tests],
+        "both": [own.edges["p_fwer_both"].min() for own in tests],
+        "global, both": [own.global_p_both for own in tests],
+        "pairs of groups": [
+            min([table["p_fwer"].min() for table in own.pairwise.values()], default=1.0)
+            for own in tests
+        ],
     }
     found = {name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}
     assert max(found.values()) <= 0.2, found  # 99.9 % of binomial draws at 5 %
@@ -58,29 +64,29 @@ def test_every_p_has_its_error(found):
     def error(p):
         return np.sqrt(p * (1 - p) / (B + 1))
 
-    np.testing.assert_allclose(found.edges["p_error"], error(found.edges["p"]))
-    for table in (found.edges, found.hubs, found.lobes):
+    edges = found.edges
+    assert (edges["p_error"] <= error(edges["p"]) + 1e-12).all()  # it pools over edges,
+    assert (edges["p_error"] >= error(edges["p"]) / 5).all()  # of which there are about ten
+    for table in (edges, found.hubs):
         np.testing.assert_allclose(table["error"], error(table["p_fwer"]))
     assert found.global_error == pytest.approx(error(found.global_p))
     assert all(own == pytest.approx(error(p)) for _, p, own in found.components)
 
 
-def test_differences_per_standard_deviation_and_what_arrows_rest_on(found):
+def test_differences_are_per_standard_deviation(found):
     edges = found.edges
     np.testing.assert_allclose(
         edges["statistic"], edges["difference_std"] / edges["standard_error"], rtol=1e-10
     )
     np.testing.assert_array_equal(np.sign(edges["difference"]), np.sign(edges["difference_std"]))
-    assert set(edges["graph_direction"]) <= {"compelled", "reversible"}
 
 
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.29, 0.5])
 def test_the_threshold_is_that_of_p_fwer(found, level):
-    above = np.abs(found.edges["statistic"]) > found.threshold(level)
-    np.testing.assert_array_equal(above, found.edges["p_fwer"] <= level + 1e-12)
-    share = (1 + (found.null["highest"] > found.threshold(level)).sum()) / (B + 1)
-    assert share == pytest.approx(level)
-    assert len(found.null["totals"]) == B
+    pool = found.edges[found.edges["from_pool"]]
+    above = np.abs(pool["statistic"]) > found.threshold(level)
+    np.testing.assert_array_equal(above, pool["p_fwer"] <= level + 1e-12)
+    assert len(found.null["totals"]) == len(found.null["lowest"]) == B
 
 
 def test_detectable_differences_grow_with_power_and_noise(found):
@@ -92,16 +98,16 @@ def test_detectable_differences_grow_with_power_and_noise(found):
 
 
 def test_what_cannot_be_asked_of_the_tests_is_said(found):
-    with pytest.raises(InputError, match=r"\['q', 'p_fwer', 'p'\]. Did you mean 'p_fwer'"):
+    with pytest.raises(InputError, match="Did you mean 'p_fwer'"):
         found.significant(by="fwer")
     with pytest.raises(InputError, match="level is 5"):
         found.significant(5)
     with pytest.raises(InputError, match="needs 999 permutations"):
         found.threshold(0.001)
-    for by in ("q", "p_fwer"):
-        with pytest.warns(DataWarning, match="it needs 999 or more"):
-            found.significant(0.001, by)
-        assert len(found.significant(0.01, by))
+    with pytest.warns(DataWarning, match="it needs 999 or more"):
+        found.significant(0.001, "p_fwer")
+    assert len(found.significant(0.01, "p_fwer"))
+    assert len(found.significant(0.05, "q_both")) <= len(found.significant(0.05, "q"))
     assert len(found.significant(0.9, "p")) >= len(found.significant(0.05, "p")) > 0
 
 
@@ -203,3 +209,204 @@ def test_a_cohort_brings_groups_sites_and_covariates():
     np.testing.assert_array_equal(found.edges, plain.edges)
     assert set(found.lobes["source"]) == set(cohort.lobes)
     assert len(found.hubs) == 16
+
+
+def noisier_groups(seed, n=80, m=12):
+    """A chain; in one group the noise of every second region is twice as large."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], n)
+    noise = rng.normal(size=(2 * n, m)) * np.where(np.arange(m) % 2 * y[:, None], 2.0, 1.0)
+    X = noise.copy()
+    for j in range(1, m):
+        X[:, j] += 0.8 * X[:, j - 1]
+    return X, y
+
+
+def test_a_change_of_variance_alone_does_not_hold_both_ways():
+    tests = [edge_differences(*noisier_groups(k), n_permutations=39) for k in range(15)]
+    one_way = sum(own.edges["p_fwer"].min() <= 0.05 for own in tests)
+    both = sum(own.edges["p_fwer_both"].min() <= 0.05 for own in tests)
+    assert both <= 3 < one_way  # 99.5 % of binomial draws at 5 % are at most 3
+    assert sum(own.global_p_both <= 0.05 for own in tests) <= 3
+
+
+def test_a_change_of_scale_alone_does_not_hold_both_ways(two_groups):
+    finds = []
+    for seed in range(15):
+        X, y = two_groups(change=0, seed=seed)
+        X = X * np.where((np.arange(6) % 2) * (y == "MCI")[:, None], 2.0, 1.0)
+        tests = edge_differences(X, y, n_permutations=39)
+        finds.append((tests.edges["p_fwer"].min(), tests.edges["p_fwer_both"].min()))
+    one_way, both = (np.array(finds) <= 0.05).sum(axis=0)
+    assert both <= 3 < one_way
+
+
+def test_a_relation_that_turns_round_holds_both_ways(two_groups):
+    found = edge_differences(*two_groups(change=-1.4), n_permutations=B)
+    best = found.edges[0]
+    assert {best["source"], best["target"]} == {"r2", "r3"}
+    assert best["q_both"] <= 0.05 >= best["p_fwer_both"]
+    assert found.global_p_both <= 0.05
+
+
+def test_rows_far_out_are_left_out_and_named(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[[3, 70]] *= 50
+    found = edge_differences(X, y, n_permutations=19)
+    assert found.left_out == {"MCI": (70,), "NC": (3,)}
+    without = edge_differences(X.drop(index=[3, 70]), np.delete(y, [3, 70]), n_permutations=19)
+    np.testing.assert_allclose(found.edges["statistic"], without.edges["statistic"], rtol=1e-9)
+    kept = edge_differences(X, y, n_permutations=19, outliers="keep")
+    assert kept.left_out == {"MCI": (), "NC": ()}
+    far = np.zeros(len(y), bool)
+    far[[3, 70]] = True
+    chosen = edge_differences(X, y, n_permutations=19, outliers=far)
+    np.testing.assert_array_equal(chosen.edges, found.edges)
+    with pytest.raises(InputError, match="outliers='all'"):
+        edge_differences(X, y, outliers="all")
+    with pytest.raises(InputError, match="True or False for each of 120 rows"):
+        edge_differences(X, y, outliers=far[:5])
+
+
+def test_a_person_is_left_out_with_all_visits(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[3] *= 50
+    found = edge_differences(X, y, pairs=np.tile(np.arange(60), 2), n_permutations=19)
+    assert found.left_out == {"MCI": (63,), "NC": (3,)}
+
+
+def test_edges_named_beforehand_have_p_of_their_own(data):
+    X, y = data
+    found = edge_differences(X, y, edges=[("r2", "r3"), ("r0", "r5")], n_permutations=B)
+    assert found.named["source"].tolist() == ["r2", "r0"]
+    assert found.named["p"][0] == 1 / (B + 1)
+    assert found.named["p_fwer"][0] <= 2 / (B + 1)  # each edge is the surest in one permutation
+    assert found.named["p"][1] > 0.05
+    assert (found.named["p_fwer"] >= found.named["p"] - 1e-12).all()
+    assert (found.named["p_both"] >= found.named["p"]).all()
+    plain = edge_differences(X, y, n_permutations=B)
+    np.testing.assert_array_equal(found.edges, plain.edges)
+    assert plain.named is None
+    with pytest.raises(InputError, match="no region is called 'r9'"):
+        edge_differences(X, y, edges=[("r9", "r1")])
+    with pytest.raises(InputError, match="from a region to itself"):
+        edge_differences(X, y, edges=[("r1", "r1")])
+    with pytest.raises(InputError, match="give pairs"):
+        edge_differences(X, y, edges=["r1"])
+
+
+def test_noise_in_proportion_to_the_parent_is_no_difference():
+    def drawn(seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 5))
+        X[:, 1] = 0.5 * X[:, 0] + np.abs(X[:, 0]) * rng.normal(size=100)
+        return X, np.repeat([0, 1], 50)
+
+    p = [
+        edge_differences(
+            *drawn(k), edges=[("x0", "x1")], n_permutations=19, outliers="keep", random_state=k
+        ).named["p"][0]
+        for k in range(60)
+    ]
+    assert np.mean(np.array(p) <= 0.05) <= 0.17  # 99.9 % of binomial draws at 5 %
+
+
+def test_regions_named_beforehand_are_tested_together(data):
+    X, y = data
+    found = edge_differences(X, y, among=["r2", "r3", "r4"], n_permutations=B)
+    assert found.among.regions == ("r2", "r3", "r4")
+    assert found.among.p == 1 / (B + 1)
+    ends = {frozenset(edge) for edge in found.among.edges[["source", "target"]].tolist()}
+    assert frozenset(("r2", "r3")) in ends
+    assert set().union(*ends) <= {"r2", "r3", "r4"}
+    elsewhere = edge_differences(X, y, among=["r0", "r1", "r5"], n_permutations=B)
+    assert elsewhere.among.p > 0.05
+    with pytest.raises(InputError, match="no region or lobe is called 'r9'"):
+        edge_differences(X, y, among=["r9"])
+    with pytest.raises(InputError, match="names one region"):
+        edge_differences(X, y, among=["r1"])
+
+
+def test_pairs_of_groups_are_told_apart(two_groups):
+    X, y = two_groups()
+    other, _ = two_groups(seed=5)
+    X3 = np.vstack([X, other[y == "NC"]])
+    groups = np.r_[np.where(y == "NC", "a", "b"), np.full(60, "c")]
+    found = edge_differences(X3, groups, n_permutations=B)
+    assert set(found.pairwise) == {("a", "b"), ("a", "c"), ("b", "c")}
+
+    def p_of(pair):
+        table = found.pairwise[pair]
+        changed = [{e["source"], e["target"]} == {"x2", "x3"} for e in table]
+        return table["p_fwer"][changed][0]
+
+    assert p_of(("a", "b")) <= 0.05 >= p_of(("b", "c"))
+    assert p_of(("a", "c")) > 0.05
+    omnibus = {(e["source"], e["target"]): e["p_fwer"] for e in found.edges}
+    for table in found.pairwise.values():
+        for edge in table:
+            assert edge["p_fwer"] >= omnibus[edge["source"], edge["target"]] - 1e-12
+
+
+def test_permutations_of_two_groups_leave_the_others_in_place():
+    data = read_group_data(
+        np.random.default_rng(0).normal(size=(60, 3)), np.repeat([0, 1, 2], 20), None, None, None
+    )
+    rows = data.exchange((0, 2)).draw(np.random.default_rng(0))
+    np.testing.assert_array_equal(rows[20:40], np.arange(20, 40))
+    assert (rows[:20] >= 40).any()
+    assert sorted(rows) == list(range(60))
+
+
+def test_a_table_without_an_atlas_has_no_lobes(found):
+    assert len(found.lobes) == 0
+
+
+def test_pairs_of_many_groups_are_not_tested():
+    rng = np.random.default_rng(0)
+    with pytest.warns(DataWarning, match="6 groups are compared all together only"):
+        found = edge_differences(rng.normal(size=(72, 3)), np.arange(72) % 6, n_permutations=19)
+    assert found.pairwise == {}
+
+
+def test_labels_in_another_order_than_the_table_are_refused(data):
+    X, y = data
+    labels = pd.Series(y, index=X.index)
+    with pytest.raises(InputError, match=r"index of groups has the rows .* in another order"):
+        edge_differences(X, labels[::-1])
+    found = edge_differences(X, labels, n_permutations=19)
+    assert len(found.edges)
+
+
+def test_a_pair_that_is_named_twice_is_refused(data):
+    with pytest.raises(InputError, match="Name each pair once"):
+        edge_differences(*data, edges=[("r1", "r2"), ("r2", "r1")])
+
+
+def test_named_edges_have_few_parents_beside_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 30)) + rng.normal(size=(24, 4)) @ rng.normal(size=(4, 30))
+    found = edge_differences(X, np.arange(24) % 2, edges=[("x0", "x1")], n_permutations=19)
+    assert np.isfinite(found.named["standard_error"]).all()
+
+
+def test_groups_that_share_no_site_are_not_compared():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], [20, 20, 40])
+    sites = np.repeat([1, 2, 1, 2], 20)
+    X = rng.normal(size=(80, 4))
+    X[:, 1:] += X[:, :1]
+    with pytest.warns(DataWarning, match="'a and b' have no rows that could be exchanged"):
+        found = edge_differences(X, groups, sites=sites, n_permutations=19)
+    assert (found.pairwise["a", "b"]["p"] == 1).all()
+    assert (found.pairwise["a", "c"]["p"] < 1).any()
+
+
+def test_a_person_is_left_out_with_all_rows(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[3] *= 50
+    found = edge_differences(X, y, persons=np.arange(120) // 2, n_permutations=19)
+    assert found.left_out == {"MCI": (), "NC": (2, 3)}

@@ -5,9 +5,7 @@ from sgbn import InputError
 from sgbn.inference.nuisance import (
     check_pairs,
     design_of,
-    log_exchanges,
     nuisance_of,
-    permuted,
     residuals_of_training,
 )
 
@@ -86,34 +84,6 @@ def test_numbers_that_come_as_objects_are_numbers(design):
     np.testing.assert_array_equal(plain.residuals(Y), objects.residuals(Y))
 
 
-def test_exchanges_are_counted():
-    codes = np.array([0, 0, 0, 1, 1, 1])
-    assert np.exp(log_exchanges(codes)) == pytest.approx(20)
-    assert np.exp(log_exchanges(codes, np.array([0, 0, 1, 0, 1, 1]))) == pytest.approx(9)
-    assert log_exchanges(codes, codes) == pytest.approx(0)
-    assert np.exp(log_exchanges(codes, None, np.array([0, 1, 2, 2, 0, 1]))) == pytest.approx(8)
-
-
-def test_rows_stay_in_their_block():
-    blocks = np.array([0, 1, 0, 2, 1, 0, 2, 2])
-    rng = np.random.default_rng(0)
-    drawn = [permuted(rng, blocks, None, 8) for _ in range(50)]
-    for rows in drawn:
-        np.testing.assert_array_equal(blocks[rows], blocks)
-        assert sorted(rows) == list(range(8))
-    assert len({tuple(rows) for rows in drawn}) > 20
-
-
-def test_partners_are_swapped_or_not():
-    codes = np.array([0, 0, 0, 1, 1, 1])
-    pairs = check_pairs(["x", "y", "z", "z", "x", "y"], codes)
-    rng = np.random.default_rng(0)
-    drawn = {tuple(permuted(rng, None, pairs, 6)) for _ in range(100)}
-    assert len(drawn) == 8
-    for rows in drawn:
-        np.testing.assert_array_equal(pairs[list(rows)], pairs)
-
-
 @pytest.mark.parametrize(
     ("ids", "codes", "message"),
     [
@@ -124,17 +94,6 @@ def test_partners_are_swapped_or_not():
 def test_half_pairs_are_refused(ids, codes, message):
     with pytest.raises(InputError, match=message):
         check_pairs(list(ids), np.array(codes))
-
-
-def test_rows_of_a_person_are_exchanged_among_three_groups():
-    codes = np.array([0, 0, 1, 1, 2, 2])
-    persons = check_pairs(["x", "y", "y", "x", "x", "y"], codes)
-    rng = np.random.default_rng(0)
-    drawn = {tuple(permuted(rng, None, persons, 6)) for _ in range(500)}
-    assert len(drawn) == 36
-    for rows in drawn:
-        np.testing.assert_array_equal(persons[list(rows)], persons)
-    assert log_exchanges(codes, None, persons) == pytest.approx(np.log(36))
 
 
 def test_effects_of_training_rows_are_taken_out_of_all_rows(design):

@@ -3,9 +3,9 @@ import pytest
 
 from sgbn import SGBN, GaussianNetwork, InputError
 from sgbn.inference import JointSGBN
-from sgbn.inference.power import power, wilson
+from sgbn.inference.power import effective_trials, power, wilson
 
-QUICK = {"n_simulations": 24, "n_permutations": 19}
+QUICK = {"n_simulations": 24, "n_permutations": 59}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,37 @@ def test_the_interval_is_that_of_a_share(found):
     assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
 
 
+def test_several_edges_are_more_trials_the_less_they_are_found_together():
+    rng = np.random.default_rng(0)
+    together = np.repeat([0.0, 1.0], [12, 28])
+    assert effective_trials(together, 5) == pytest.approx(40)
+    apart = rng.binomial(5, 0.7, 4000) / 5
+    assert effective_trials(apart, 5) == pytest.approx(20_000, rel=0.1)
+    assert effective_trials(np.zeros(40), 5) == effective_trials(np.ones(40), 5) == 40
+    assert effective_trials(np.full(40, 0.5), 2) == 40
+    half = (rng.binomial(1, 0.5, 4000) + rng.binomial(1, 0.5, 4000)) / 2
+    chance = np.repeat(rng.binomial(1, 0.5, 2000), 2)
+    mixed = np.concatenate([half, chance])
+    assert 1.1 * len(mixed) < effective_trials(mixed, 2) < 1.9 * len(mixed)
+
+
+def test_the_interval_covers_the_power_of_several_edges():
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(400):
+        chance = rng.beta(3, 2, 60)  # of a simulation: its edges are alike
+        shares = rng.binomial(8, chance) / 8
+        low, high = wilson(shares.mean(), effective_trials(shares, 8))
+        inside.append(low <= 0.6 <= high)
+    assert 0.91 <= np.mean(inside) <= 0.98
+
+
+@pytest.mark.parametrize("by", ["q_both", "p_fwer_both"])
+def test_differences_that_hold_both_ways_are_rarer(chain, found, by):
+    both = power(0.8, 40, chain, by=by, **QUICK)
+    assert both.power <= found.power + 0.1
+
+
 def test_results_do_not_depend_on_processes_and_go_on_in_a_folder(chain, found, tmp_path):
     few = QUICK | {"n_simulations": 6}
     power(0.8, 40, chain, folder=tmp_path, **few)
@@ -78,7 +109,7 @@ def test_a_number_of_regions_stands_for_random_networks():
         ({"by": "fdr"}, "by is 'fdr'"),
         ({"level": 0.0}, "level is 0"),
         ({"level": 0.001, "n_permutations": 39, "by": "p_fwer"}, "level 0.001. Give 999 or more"),
-        ({"level": 0.001, "n_permutations": 998}, "Give 999 or more"),
+        ({"level": 0.001, "n_permutations": 999}, "Give 1000 or more"),
         ({"n_permutations": 5}, "n_permutations is 5"),
         ({"edges": [("r0", "r2")]}, "no edge 'r0' -> 'r2'"),
         ({"edges": [("r0", "r9")]}, "no region is called 'r9'"),
@@ -102,4 +133,4 @@ def test_what_makes_no_sense_is_refused(chain, options, message):
 
 
 def test_as_many_permutations_as_the_level_needs_are_enough(chain):
-    assert power(0.8, 40, chain, level=0.01, n_simulations=2, n_permutations=99).n_per_group == 40
+    assert power(0.8, 40, chain, level=0.01, n_simulations=2, n_permutations=100).n_per_group == 40

@@ -6,7 +6,7 @@ from sgbn.inference import power_search as search
 from sgbn.inference.power import Power, power, wilson
 from sgbn.inference.power_search import sample_size
 
-QUICK = {"n_simulations": 24, "n_permutations": 19}
+QUICK = {"n_simulations": 24, "n_permutations": 39}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def known(monkeypatch):
 
     def take(curve):
         def of(effect, n, *, n_simulations, **_):
-            return Power(n, curve(n), *wilson(curve(n), n_simulations), 1.0, 1.0)
+            return Power(n, curve(n), *wilson(curve(n), n_simulations), 1.0, 1.0, n_simulations)
 
         monkeypatch.setattr(search, "power_with", of)
 
@@ -85,7 +85,7 @@ def test_the_sample_size_has_the_power_that_is_wanted(chain, monkeypatch):
 def test_what_cannot_be_reached_is_said(chain, monkeypatch):
     monkeypatch.setattr(search, "LARGEST", 40)
     with pytest.raises(InputError, match="not reached with 40 subjects"):
-        sample_size(0.0, 0.8, chain, n_simulations=20, n_permutations=19)
+        sample_size(0.0, 0.8, chain, n_simulations=20, n_permutations=20)
     with pytest.raises(InputError, match="cannot tell a power of"):
         sample_size(1.0, 0.9, chain, n_simulations=20)
 
@@ -97,7 +97,7 @@ def test_a_sample_size_takes_the_options_of_power(chain, monkeypatch):
     needed = sample_size(1.2, 0.6, chain, edges=iter(edges), **options)
     for one in needed.tried:
         assert one == power(1.2, one.n_per_group, chain, edges=edges, **options)
-    with pytest.raises(InputError, match="Give 999 or more"):
+    with pytest.raises(InputError, match="Give 1000 or more"):
         sample_size(1.0, 0.5, chain, level=0.001, **QUICK)
     with pytest.raises(TypeError, match="n_subjects"):
         sample_size(1.0, 0.5, chain, n_subjects=30, **QUICK)

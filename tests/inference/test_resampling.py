@@ -2,7 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import SGBN, Cohort, CycleError, DataWarning, GaussianNetwork, InputError, fit_weights
+from sgbn import (
+    SGBN,
+    Cohort,
+    CycleError,
+    DataWarning,
+    GaussianNetwork,
+    InputError,
+    fit_weights,
+    simulate_cohort,
+)
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
 from sgbn.inference.rows import read_rows
@@ -134,3 +143,18 @@ def test_warnings_have_the_names_of_the_columns(simulate):
     table["copy"] = table["insula"]
     with pytest.warns(DataWarning, match="the parents of 'amygdala' are collinear"):
         weight_intervals(table, [[0, 0, 1], [0, 0, 1], [0, 0, 0]], n_resamples=5)
+
+
+def test_persons_are_resampled_whole_and_their_copies_add_nothing():
+    units = np.array([0, 1, 1, 2, 0])
+    counts = resamples(3, 50, [0], units)
+    np.testing.assert_array_equal(counts, resamples(3, 50, [0])[:, units])
+    drawn = simulate_cohort(40, regions=3).subset(groups=["control"])
+    twice = np.repeat(np.arange(40), 2)
+    several = Cohort(
+        drawn.values[twice], drawn.regions, range(80), person=[f"p{k:02}" for k in twice]
+    )
+    graph = np.triu(np.ones((3, 3)), 1)
+    one, two = (weight_intervals(cohort, graph) for cohort in (drawn, several))
+    np.testing.assert_allclose(one["low"], two["low"])
+    np.testing.assert_allclose(one["high"], two["high"])

@@ -4,7 +4,6 @@ import pytest
 from sgbn import Cohort, InputError, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.quality import review
-from sgbn.quality.independence import COUNTER, SESSION, stems_of
 
 
 def cohort_of(values, ids, **more):
@@ -59,11 +58,6 @@ def test_names_of_subjects_are_no_sessions(name):
     assert stops(cohort_of(rng.standard_normal((60, 12)), ids)) == []
 
 
-def test_stems_are_what_is_left_of_names():
-    assert stems_of(["a_ses-1", "a_ses-2", "b_ses-1"], SESSION) == {"a": [0, 1]}
-    assert stems_of(["01_1", "01_2", "02_1", "03"], COUNTER) == {"01": [0, 1]}
-
-
 def test_pairs_that_are_named_are_no_find():
     values = visits(np.random.default_rng(0))
     ids = [f"s{k // 2:02}_ses-{k % 2}" for k in range(60)]
@@ -109,3 +103,55 @@ def test_who_says_that_rows_are_subjects_is_warned_and_goes_on():
     (said,) = [one for one in found.review.findings if "30 persons" in one.what]
     assert said.level == "warning"
     assert "You said that each row is another subject" in said.action
+
+
+def test_rows_far_out_make_no_copies_of_the_others():
+    drawn = simulate_cohort(60, regions=8)
+    values = drawn.values.copy()
+    values[[5, 50, 100]] *= 20
+    assert stops(Cohort(values, drawn.regions, drawn.ids, group=drawn.group)) == []
+
+
+def test_copies_are_found_in_regions_that_are_mostly_zero():
+    values = np.random.default_rng(0).standard_normal((60, 12))
+    values[:50, 3] = 0.0
+    values[41] = values[7]
+    (what,) = stops(cohort_of(values, [f"x{k:02}" for k in range(60)]))
+    assert what == "1 pair of rows are copies of each other or nearly so: x07 and x41"
+
+
+def test_many_copies_of_one_row_are_named_once_each():
+    values = np.random.default_rng(0).standard_normal((1100, 12))
+    values[:1000] = values[0]
+    values[1050] = values[1060]
+    ids = [f"x{k:04}." for k in range(1100)]
+    what = stops(cohort_of(values, ids))[0]
+    assert what.startswith("2 groups of rows are copies")
+    assert what.endswith("x0998. and x0999.; x1050. and x1060.")
+    assert all(what.count(name) == 1 for name in [*ids[:1000], ids[1050], ids[1060]])
+    assert len(what) < 20_000
+
+
+def test_one_person_is_no_persons():
+    ids = [*(f"s{k}" for k in range(58)), "p_ses-1", "p_ses-2"]
+    (what,) = stops(cohort_of(np.random.default_rng(0).standard_normal((60, 12)), ids))
+    assert what.startswith("2 rows seem to be sessions of 1 person, such as")
+
+
+@pytest.mark.parametrize("m", [4, 12])
+@pytest.mark.parametrize("name", ["site{}_run{}", "batch{}_day{}"])
+def test_many_independent_rows_of_one_stem_are_not_stopped_by_name(name, m):
+    ids = [name.format(k // 30, k % 30) for k in range(120)]
+    found = review(cohort_of(np.random.default_rng(0).standard_normal((120, m)), ids))
+    assert not found.stops
+    said = [one.what for one in found.findings if "sessions of 4 persons" in one.what]
+    assert len(said) == (m == 4)  # too few regions to tell: a warning
+
+
+def test_many_rows_of_one_stem_that_are_alike_are_stopped():
+    rng = np.random.default_rng(0)
+    own = np.repeat(rng.standard_normal((6, 12)), 20, axis=0)
+    values = rng.permutation(own + 0.7 * rng.standard_normal((120, 12)), axis=1)
+    ids = [f"p{k // 20}_run{k % 20}" for k in range(120)]
+    (what,) = stops(cohort_of(values, ids))
+    assert "120 rows seem to be sessions of 6 persons" in what

@@ -8,16 +8,42 @@ from sgbn.quality.values import robust_z
 N = 60
 
 
-def test_copies_of_regions_and_totals_are_said(make, only):
+def test_copies_of_regions_stop_and_each_pair_is_named(make, only):
     def copy(values):
         values[:, 1] = 2 * values[:, 0] + 1
+        values[:, 4] = 3 - values[:, 2] * (1 + 1e-9)
 
-    assert "'lh_insula' and 'rh_insula' are copies" in only(make(copy)).what
+    finding = only(make(copy))
+    assert finding.level == "stop"
+    assert "'lh_insula' and 'rh_insula'; 'lh_cuneus' and 'lh_lingual'" in finding.what
+    assert "Exclude one of each pair" in finding.action
 
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_copies_within_a_group_stop(make, shift):
+    def copy(values):
+        values[:, 1] = np.where(np.arange(N) % 2, values[:, 0] + shift, values[:, 1])
+
+    assert "'lh_insula' and 'rh_insula'" in review(make(copy)).stops[0].what
+
+
+def test_a_correlation_near_one_is_no_copy(make):
+    def nearly(values):
+        values[:, 1] = values[:, 0] + 1e-3 * (values[:, 1] - values[:, 1].mean())
+
+    assert not review(make(nearly)).stops
+
+
+def test_totals_are_said_with_what_they_are_sums_of(make, only):
     def total(values):
-        values[:, 4] = values[:, :4].sum(axis=1)
+        values[:, 4] = values[:, :3].sum(axis=1) + (np.arange(N) % 2)
 
-    assert "is a linear combination of other regions" in only(make(total)).what
+    finding = only(make(total))
+    assert finding.level == "warning"
+    assert "is a linear combination of" in finding.what
+    for name in ("lh_insula", "rh_insula", "lh_cuneus", "lh_lingual"):
+        assert f"'{name}'" in finding.what
+    assert "rh_cuneus" not in finding.what
 
 
 def test_outlying_cells_and_subjects_are_said_and_kept(make):

@@ -10,8 +10,7 @@ from scipy import stats
 from sgbn import ORSGBN, CovariateRegressor, fit_weights
 from sgbn.comparison.intervals import estimate
 from sgbn.inference.deviation import NormativeDeviation
-from sgbn.inference.difference_fit import statistics
-from sgbn.inference.joint import group_weights
+from sgbn.inference.edge_statistics import Units, group_columns, one_way
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.inference.power import wilson
 from sgbn.inference.resampling import resampled_weights, resamples
@@ -113,17 +112,22 @@ def test_statistics_of_a_difference_of_weights(network_data, n_groups):
     from statsmodels.stats.meta_analysis import combine_effects
 
     rows, codes, graph = group_rows(network_data, n_groups)
-    found = statistics(group_weights(rows, codes, graph), graph)
-    for j in range(8):
+    targets, sources = np.nonzero(graph.T)
+    edges = np.column_stack([sources, targets])
+    units = Units.of(codes, None, 0)
+    found = one_way(group_columns(rows, units), edges, units).statistic(range(n_groups))
+    for (i, j), statistic in zip(edges.tolist(), found, strict=True):
         parents = np.flatnonzero(graph[:, j])
-        peers = [ols(rows[codes == c], j, parents) for c in range(n_groups)]
-        for k, i in enumerate(parents, start=1):
-            effects = np.array([peer.params[k] for peer in peers])
-            variances = np.array([peer.bse[k] ** 2 for peer in peers])
-            Q = combine_effects(effects, variances).q
-            close(found[i, j] ** 2, Q, 1e-10)
-            if n_groups == 2:
-                close(found[i, j], np.diff(effects)[0] / np.sqrt(variances.sum()), 1e-10)
+        peers = [
+            sm.OLS(own[:, j], own[:, parents]).fit(cov_type="HC3")
+            for own in (rows[codes == c] for c in range(n_groups))
+        ]
+        k = parents.tolist().index(i)
+        effects = np.array([peer.params[k] for peer in peers])
+        variances = np.array([peer.bse[k] ** 2 for peer in peers])
+        close(statistic**2, combine_effects(effects, variances).q, 1e-10)
+        if n_groups == 2:
+            close(statistic, np.diff(effects)[0] / np.sqrt(variances.sum()), 1e-10)
 
 
 def test_nuisance_effects_taken_out_are_residuals_of_a_regression(network_data):

@@ -96,8 +96,10 @@ def nothing_differs(compared):
     """The same comparison, in which no test is significant."""
     found = compared.differences
     edges = found.edges.copy()
-    edges["q"] = edges["p_fwer"] = 1.0
-    return replace(compared, differences=replace(found, edges=edges, global_p=0.7, components=[]))
+    for name in ("q", "p_fwer", "q_both", "p_fwer_both"):
+        edges[name] = 1.0
+    none = replace(found, edges=edges, global_p=0.7, global_p_both=0.8, components=[])
+    return replace(compared, differences=none)
 
 
 class Blank:

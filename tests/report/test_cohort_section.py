@@ -1,6 +1,11 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 
 from sgbn.report.cohort_section import cohort_section, described, findings_table, groups_table
+
+EACH = {"control": ("s0",), "patient": ("s1",)}
 
 
 def rows_of(table):
@@ -29,6 +34,15 @@ def test_groups_stand_beside_each_other_the_reference_first(compared):
     assert {"age", "sex"} <= set(rows)
 
 
+def test_persons_and_families_are_counted(compared):
+    person = np.array([f"{one}{k // 2}" for k, one in enumerate(compared.cohort.group)])
+    cohort = replace(compared.cohort, person=person, block=person)
+    rows = rows_of(groups_table(replace(compared, review=replace(compared.review, cohort=cohort))))
+    counts = [str(len({p for p in person if p.startswith(one)})) for one in compared.groups]
+    assert rows["rows"] == ["60", "60"]
+    assert rows["persons"] == rows["families (blocks)"] == counts
+
+
 def test_every_finding_is_there_with_its_action(compared):
     shown = [[cell.text for cell in row.cells] for row in findings_table(compared).rows]
     assert shown == [list(finding) for finding in compared.review.findings]
@@ -39,3 +53,16 @@ def test_missing_cells_are_counted(compared):
     values = compared.cohort.values
     text = cohort_section(compared)["missing"]
     assert text.startswith(f"{np.isnan(values).sum()} of {values.size} cells")
+
+
+def test_who_was_left_out_is_named_and_other_visits_apart(compared):
+    far = {group: np.zeros(60, bool) for group in compared.groups}
+    far["patient"][0] = True
+    learners = {group: SimpleNamespace(outliers_=own) for group, own in far.items()}
+    first = compared.cohort.ids[60]
+    for visits, apart in (({"control": (), "patient": (first,)}, False), (EACH, True)):
+        found = replace(compared.differences, left_out=visits)
+        rows = rows_of(groups_table(replace(compared, learners=learners, differences=found)))
+        assert rows["far out, left out"] == ["none", first]
+        assert ("left out of the tests, with all visits" in rows) == apart
+    assert rows["left out of the tests, with all visits"] == ["s0", "s1"]

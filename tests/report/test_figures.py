@@ -137,7 +137,7 @@ def test_each_group_of_three_has_its_changes_from_the_reference(three_groups):
 def test_a_picture_of_three_groups_says_whose_q_it_shows(three_groups):
     title = plans(three_groups)["differences_b_matrix"].keywords["title"]
     assert "Change from a to b" in title
-    assert "any difference (q of all groups" in title
+    assert "any difference, both ways (q of all groups" in title
 
 
 def test_hippocampi_are_found_by_name():
@@ -149,8 +149,8 @@ def test_hippocampi_are_found_by_name():
 def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
     found = three_groups.differences
     edges = found.edges.copy()
-    edges["q"] = 1.0
-    edges["q"][0] = 0.01
+    edges["q"], edges["q_both"] = 0.01, 1.0  # one way only is not enough
+    edges["q_both"][0] = 0.01
     regions = ("Hippocampus_L", *three_groups.cohort.regions[1:])
     cohort = replace(three_groups.cohort, regions=regions)
     for end in ("source", "target"):
@@ -171,7 +171,7 @@ def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
 
 def test_all_regions_of_significant_edges_stand_out(compared):
     edges = compared.differences.edges.copy()
-    edges["q"] = 0.01
+    edges["q_both"] = 0.01
     found = replace(compared, differences=replace(compared.differences, edges=edges))
     highlight = plans(found)["differences_matrix"].keywords["highlight"]
     assert sorted(highlight) == sorted({*edges["source"], *edges["target"]})

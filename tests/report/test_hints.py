@@ -1,4 +1,4 @@
-from sgbn.report import sections
+from sgbn.report import hints, sections
 from sgbn.report.cohort_section import findings_table, groups_table
 from sgbn.report.hints import HINTS
 from sgbn.report.models_section import models_table
@@ -23,12 +23,15 @@ def test_family_wise_p_is_said_as_what_it_is():
     assert "difference" not in HINTS  # it means another thing in each table
 
 
-def test_p_and_the_arrow_of_tested_edges_say_what_they_are_of(compared):
+def test_numbers_of_tested_edges_say_what_they_are_of(compared):
     table = sections.differences_section(compared)["table"]
-    assert [field.source for field in table.fields][-2:] == ["p", "graph_direction"]
+    assert [field.source for field in table.fields][-2:] == ["p", "p_both"]
     said = dict(table.hints)
-    assert "can be larger than the family-wise p" in said["p"]
-    assert "can differ from the groups' networks" in said["in the tested graph"]
-    edges = dict(sections.edges_table(compared).hints)
-    assert "can differ" not in edges["in this graph"]
-    assert "no verdict" in edges["in this graph"]
+    assert "corrected for nothing" in said["p"]
+    for title in ("q, both ways", "p, family-wise, both ways"):
+        assert "change of variance alone does not make it small" in said[title]
+    assert "may be a change of variance" in said["differs"]
+    assert "in this graph" not in said
+    assert "no verdict" in dict(sections.edges_table(compared).hints)["in this graph"]
+    own = [value for name, value in vars(hints).items() if name.isupper() and name != "HINTS"]
+    assert not any(value.endswith(".") for value in own)

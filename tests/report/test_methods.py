@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sgbn.inference.difference_tables import Among
 from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
 from sgbn.structure import ORSGBN, SGBN
 from sgbn.structure.network_search import default_gamma
@@ -27,8 +28,11 @@ def test_it_says_what_was_done(compared):
     text = describe_methods(compared).text
     for said in ("ComBat", "age and sex", "2 sites", "39 permutations", "8 half samples"):
         assert said in text
-    for cited in ("Zhou", "Chen", "Shah", "Freedman", "Westfall", "Storey", "Nadeau", "Fortin"):
+    for cited in ("Zhou", "Chen", "Shah", "Freedman", "Westfall", "Nadeau", "Fortin"):
         assert cited in text
+    for cited in ("MacKinnon JG, White H (1985)", "Benjamini Y, Hochberg Y (1995)"):
+        assert cited in text
+    assert "tested in both directions and by its partial correlation" in text
     assert "sgbn 0" in text
 
 
@@ -54,7 +58,36 @@ def test_without_sites_covariates_and_gaps_nothing_of_the_kind_is_said(three_gro
     text = describe_methods(three_groups).text
     for said in ("ComBat", "regressed", "Missing", "Johnson"):
         assert said not in text
-    assert "weighted sum of squared deviations of the 3 groups" in text
+    assert "Wald statistic of its weights in the 3 groups, with HC3 variances" in text
+    assert "closed tests" in text
+    assert "Marcus R, Peritz E, Gabriel KR (1976)" in text
+
+
+def test_permutations_are_called_exact_only_where_they_are(compared, three_groups):
+    assert "They are exact" in describe_methods(three_groups).text
+    assert "exact" not in describe_methods(compared).text  # covariates are held fixed by regression
+
+
+def test_closed_tests_and_what_was_named_are_said_only_where_they_were_done(compared):
+    text = describe_methods(compared).text
+    for said in ("closed tests", "Marcus", "before the data were seen"):
+        assert said not in text
+    found = compared.differences
+    among = Among(compared.cohort.regions[:2], 0.1, 0.1, found.edges[:1])
+    more = replace(compared, differences=replace(found, named=found.edges[:1], among=among))
+    text = describe_methods(more).text
+    assert f"({found.edges['source'][0]} to {found.edges['target'][0]}) were tested by" in text
+    assert f"All edges among {' and '.join(compared.cohort.regions[:2])}, which we declare" in text
+
+
+def test_who_was_left_out_is_said_with_counts(compared):
+    text = describe_methods(compared).text
+    counts = [f"{len(compared.left_out[group])} of 60 {group}" for group in compared.groups]
+    assert f"were left out of networks and tests of differences: {' and '.join(counts)}." in text
+    untested = describe_methods(replace(compared, differences=None)).text
+    assert f"were left out of networks: {' and '.join(counts)}." in untested
+    kept = replace(compared, settings=replace(compared.settings, outliers="keep"))
+    assert "robust standard deviations" not in describe_methods(kept).text
 
 
 def test_components_are_cited_only_where_there_are_any(compared):
@@ -70,6 +103,24 @@ def test_pairs_are_said(compared):
     assert "persons without exactly one visit in each group" in text
     assert "within sites and persons" in text
     assert "visits of a person in one fold" in text
+
+
+def test_persons_and_families_are_said(compared):
+    person = np.array([f"{one}{k // 2}" for k, one in enumerate(compared.cohort.group)])
+    cohort = replace(compared.cohort, person=person)
+    several = replace(compared, review=replace(compared.review, cohort=cohort))
+    text = describe_methods(several).text
+    assert f"120 rows of {len(set(person))} persons" in text
+    assert "Rows of one person were exchanged, halved and cross-validated together." in text
+    assert "within sites (all rows of a person" in text
+    assert "the rows of a person in one fold" in text
+    assert "Winkler" in describe_methods(several).bibtex
+    cohort = replace(cohort, block=person)
+    families = replace(compared, review=replace(compared.review, cohort=cohort))
+    text = describe_methods(families).text
+    assert "Rows of one person and of one family were exchanged" in text
+    assert "families of one group as a whole and members of other families among themselves" in text
+    assert "the rows of a family in one fold" in text
 
 
 def test_bibtex_has_all_references_and_the_program(compared):
@@ -118,13 +169,13 @@ def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):
 
 def test_what_supported_means_is_said_and_compelled_is_not(compared):
     text = describe_methods(compared).text
-    assert "called supported if at least 80 % of these networks join its two regions" in text
-    assert "at least 90 % of those that do have this direction" in text
+    assert "called supported if at least 80% of these networks join its two regions" in text
+    assert "at least 90% of those that do have this direction" in text
     assert "taken out of each half by itself. Sites were balanced" in text
     assert not any(word in text for word in ("compelled", "decide", "reversible"))
     stricter = compared.learners[compared.reference].__class__(min_direction=0.95)
     learners = dict.fromkeys(compared.groups, stricter)
-    assert "at least 95 %" in describe_methods(replace(compared, learners=learners)).text
+    assert "at least 95%" in describe_methods(replace(compared, learners=learners)).text
 
 
 def test_one_site_is_no_site(compared):

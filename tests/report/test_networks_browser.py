@@ -234,8 +234,12 @@ def test_region_by_name_and_by_part_of_it(page, data):
 
 def test_differences_all_and_significant(page, data):
     found = data["differences"]
-    significant = (column(found, "q") <= data["level"]).sum()
+    both = column(found, "q_both") <= data["level"]
+    significant = both.sum()
     assert 0 < significant < len(found["q"])
+    page.select_option("#networks-what", index=4)
+    one_way = ((column(found, "q") <= data["level"]) & ~both).sum()
+    assert_shown(page, one_way, one_way)
     page.select_option("#networks-what", index=2)
     assert_shown(page, significant, significant)
     page.select_option("#networks-what", index=3)
@@ -409,6 +413,6 @@ def test_no_significant_difference_is_said(opened, blind_browser, data):
     page = opened(blind_browser, data | {"level": 0.0})
     page.select_option("#networks-what", index=2)
     settle(page)
-    assert "No difference is significant" in page.inner_text("#networks-count")
+    assert "No difference holds both ways" in page.inner_text("#networks-count")
     assert page.evaluate(CELLS) == []
     assert page.problems == []

@@ -150,9 +150,10 @@ def test_the_truth_of_a_simulation_is_shown(page, three_groups, quick):
 
 def test_nothing_found_is_a_full_report(nothing_differs, quick):
     page = check(quick(nothing_differs))
-    assert "No difference survives correction" in page.words
-    assert "would have been found family-wise with 80% probability" in page.words
-    assert "no proof that the groups are alike" in page.words
+    count = len(nothing_differs.differences.edges)
+    assert f"None of {count} tested pairs differs whichever way the arrow is read" in page.words
+    assert "would have been found family-wise, one way, with 80% probability" in page.words
+    assert "no proof of equality" in page.words
     assert "How sure is a difference?" in page.words
 
 
@@ -241,7 +242,7 @@ def test_no_tested_edge_is_a_report_too(compared, quick):
         if not name.startswith("network"):  # those are drawn as ever
             picture(draw())
     page = check(quick(untested))
-    assert "none of 0 tested edges" in page.words
+    assert "None of 0 tested pairs" in page.words
 
 
 def test_a_network_of_another_learner(three_groups, quick):

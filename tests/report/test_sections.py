@@ -6,6 +6,7 @@ import pytest
 
 from sgbn.comparison import tables
 from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.difference_words import overall_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.difference_summaries import Component
 from sgbn.report import hints, sections
@@ -17,31 +18,38 @@ def column(table, source):
     return [row.cells[k] for row in table.rows]
 
 
-def with_q(comparison, q):
+def with_q(comparison, q, q_both=None):
     found = comparison.differences
     edges = found.edges.copy()
-    edges["q"], edges["p_fwer"] = q, np.minimum(1.0, 10 * np.asarray(q))
+    edges["q"], edges["q_both"] = q, q if q_both is None else q_both
+    edges["p_fwer_both"] = np.minimum(1.0, 10 * edges["q_both"])
     return replace(comparison, differences=replace(found, edges=edges))
 
 
 def test_significant_edges_come_first_and_say_so(compared):
     count = len(compared.differences.edges)
-    q = np.linspace(0.5, 0.001, count)  # the surest last
-    table = sections.differences_section(with_q(compared, q))["table"]
+    q = np.r_[0.5, np.linspace(0.04, 0.001, count - 1)]  # the surest last
+    both = np.r_[0.5, 0.5, np.linspace(0.04, 0.001, count - 2)]
+    section = sections.differences_section(with_q(compared, q, both))
+    table = section["table"]
     said = [cell.text for cell in column(table, "found")]
-    order = [sections.FAMILY_WISE, sections.DISCOVERED, sections.NOT_FOUND]
+    order = [sections.FAMILY_WISE, sections.BOTH_WAYS, sections.ONE_WAY, sections.NOT_FOUND]
     places = [order.index(text) for text in said]
     assert places == sorted(places)
-    assert set(places) == {0, 1, 2}
-    marked = [row.mark == "found" for row in table.rows]
-    assert marked == [text != sections.NOT_FOUND for text in said]
-    assert sum(marked) == (q <= 0.05).sum()
+    assert set(places) == {0, 1, 2, 3}
+    marks = [row.mark for row in table.rows]
+    assert marks == [{"one way only": "one-way", "no": ""}.get(text, "found") for text in said]
+    assert marks.count("found") == section["significant"] == (both <= 0.05).sum()
+    assert marks.count("one-way") == section["one_way"] == 1
 
 
 def test_counts_of_the_text_are_those_of_the_table(compared):
     section = sections.differences_section(with_q(compared, 0.04))
-    assert section["significant"] == section["tested"] == len(section["table"].rows)
-    assert section["family_wise"] == 0
+    count = len(section["table"].rows)
+    assert section["significant"] == count
+    assert f"{count} of {count} tested pairs differ" in section["lines"][0]
+    assert "(0 also family-wise)" in section["lines"][0]
+    assert section["overall"] == overall_words(compared)
 
 
 def test_the_table_of_differences_has_all_that_is_asked_for(compared):
@@ -53,7 +61,10 @@ def test_the_table_of_differences_has_all_that_is_asked_for(compared):
         "p_fwer",
         "q",
         "error",
-        "graph_direction",
+        "q_both",
+        "p_fwer_both",
+        "p_both",
+        "standard_error",
         "supported",
         "true_change",
         "difference_std",
@@ -71,16 +82,6 @@ def test_without_truth_there_is_no_column_of_it(three_groups):
     table = sections.differences_section(three_groups)["table"]
     assert not any("true" in field.source for field in table.fields)
     assert {f"weight_{g}" for g in "abc"} <= {field.source for field in table.fields}
-
-
-def test_the_detectable_effect_is_the_median(compared):
-    effect = np.median(compared.differences.detectable(0.8, 0.05))
-    assert f"a change of {effect:.2f} standard deviations" in sections.detectable(compared)
-
-
-def test_too_few_permutations_for_a_threshold_say_so(compared):
-    strict = replace(compared, settings=replace(compared.settings, level=0.001))
-    assert "permutations" in sections.detectable(strict)
 
 
 def test_nothing_tested_is_no_section(compared):

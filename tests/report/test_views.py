@@ -78,6 +78,7 @@ def test_changes_are_those_of_the_table(comparison):
     assert len(found["changes"]) == 1
     np.testing.assert_allclose(found["changes"][0], table["difference_std"], atol=1e-4)
     np.testing.assert_allclose(found["q"], table["q"], atol=1e-4)
+    np.testing.assert_allclose(found["q_both"], table["q_both"], atol=1e-4)
     np.testing.assert_allclose(found["p_fwer"], table["p_fwer"], atol=1e-4)
     for group, shares in zip(comparison.groups, found["adjacent"], strict=True):
         np.testing.assert_allclose(shares, table[f"adjacent_{group}"], atol=1e-4)

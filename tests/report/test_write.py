@@ -22,7 +22,7 @@ def written(tmp_path_factory):
     group = np.repeat(["=1+1", "<b>ill</b>"], 30)
     cohort = Cohort(values, NASTY, range(60), group=group)
     settings = Settings(
-        n_permutations=19, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
+        n_permutations=20, n_pairs=2, n_folds=2, n_repeats=1, refinements=("CL-SGBN",), peers=False
     )
     folder = tmp_path_factory.mktemp("written")
     return folder, write_comparison(
@@ -39,7 +39,7 @@ def test_everything_is_listed_and_there(written):
     assert all(path.stat().st_size for path in paths)
     about = json.loads((folder / "about.json").read_text())
     assert {folder / name for name in about["files"]} == {*paths} - {folder / "about.json"}
-    assert about["settings"]["n_permutations"] == 19
+    assert about["settings"]["n_permutations"] == 20
 
 
 def test_the_model_predicts_as_the_one_that_was_fitted(written):

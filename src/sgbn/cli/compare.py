@@ -6,6 +6,8 @@ import argparse
 import shlex
 import sys
 import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from sgbn.cli.check import print_cohort
 from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
 from sgbn.cli.tables import OPTIONS, add_table_options, read_cohort
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
@@ -37,6 +39,8 @@ SETTINGS = {
     "reference": "reference",
     "select": "select",
     "permutations": "n_permutations",
+    "replicate": "replicate",
+    "among": "among",
     "half_samples": "n_pairs",
     "folds": "n_folds",
     "repeats": "n_repeats",
@@ -117,14 +121,35 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--outliers",
         choices=("trim", "keep"),
-        help="leave subjects that lie far from the others of their group out of networks and half "
-        "samples, by name, or keep them (trim)",
+        help="leave subjects that lie far from the others of their group out of networks, half "
+        "samples and tests of differences, by name, or keep them (trim)",
     )
     what.add_argument(
         "--transform",
         choices=("none", "normal-scores"),
         help="learn graphs from the values or from their ranks, for curved relations; `sgbn check` "
         "says where it helps (none)",
+    )
+    what.add_argument(
+        "--replicate",
+        metavar="HOW",
+        help="half, or COLUMN=VALUE such as site=NYU: hold back a random half, or these subjects, "
+        "and test in them the differences that the others show (no)",
+    )
+    what.add_argument(
+        "--edges",
+        nargs="+",
+        action="extend",
+        metavar="SOURCE:TARGET",
+        help="edges that you named before you saw the data: each is tested by itself as well",
+    )
+    what.add_argument(
+        "--among",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="regions or lobes that you named beforehand: all edges between them are tested "
+        "together as well",
     )
     what.add_argument(
         "--select",
@@ -193,11 +218,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, compare, write, print."""
     if not arguments.tables:
         raise InputError("no table is named. Give one, or a --config that names it.")
+    settings = read_settings(arguments)
     cohort = read_cohort(arguments)
     print_cohort(cohort)
     print()
+    settings = with_names(settings, arguments.edges, cohort)
     make_folder(arguments.out)
-    settings = read_settings(arguments)
     learner = read_learner(arguments, settings, cohort)
     options = {name: getattr(arguments, name) for name in ("tables", *TABLE_OPTIONS)}
     options |= chosen_options(arguments, settings)
@@ -216,13 +242,44 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
     }
     if (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
         given = {"outliers": "trim", "transform": "none"} | given
-    return Settings.quick(**given) if arguments.quick else Settings(**given)
+    settings = Settings.quick(**given) if arguments.quick else Settings(**given)
+    if arguments.edges and not settings.n_permutations:
+        raise InputError("--edges are tested by permutations: give some (--permutations 999).")
+    return settings
+
+
+def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
+    """Read the edges of ``--edges``, and check all names that were given beforehand."""
+    named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
+    settings = replace(settings, edges=named)
+    settings.check_names(cohort)
+    return settings
+
+
+def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
+    """Source and target of SOURCE:TARGET; names of regions may have colons themselves."""
+    words = text.split(":")
+    pairs = [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
+    known = [pair for pair in pairs if set(pair) <= set(regions)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
+        raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
+    if not pairs:
+        raise InputError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
+    half_known = [pair for pair in pairs if set(pair) & set(regions)]
+    unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
+    raise InputError(
+        f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
+    )
 
 
 def chosen_options(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
     """Every setting under the name of its option, so that later defaults change nothing."""
     chosen = {option: getattr(settings, setting) for option, setting in SETTINGS.items()}
-    return chosen | {name: getattr(arguments, name) for name in ("learner", "gamma", "alpha")}
+    chosen |= {name: getattr(arguments, name) for name in ("learner", "gamma", "alpha", "edges")}
+    return chosen | {"among": settings.among or None}
 
 
 def read_learner(

@@ -84,8 +84,9 @@ def _print_recovery(cohort: SimulatedCohort, comparison: Comparison) -> None:
     if "differences" in comparison.skipped:
         print(f"  The differences were not tested: {comparison.skipped['differences']}")
         return
-    significant = table[table["q"] <= comparison.settings.level]
-    print(
-        f"  Of {len(significant)} edges found to differ {significant['true_change'].sum()} do in "
-        f"truth. {table['true_change'].sum()} of {len(table)} tested edges do."
-    )
+    for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
+        own = table[table[by] <= comparison.settings.level]
+        print(
+            f"  Of {len(own)} edges found to differ {how} {own['true_change'].sum()} do in truth."
+        )
+    print(f"  {table['true_change'].sum()} of {len(table)} tested edges do.")

@@ -73,32 +73,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_common(exp2, "exp2", run_exp2)
     _add_exp3(experiments)
     _add_exp4(experiments)
-    _add_calibration(experiments)
-
-
-def _add_calibration(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    calibration = experiments.add_parser(
-        "calibration",
-        help="do the tests of group differences hold their levels, and what do they find?",
-        description="The tests of group differences on simulated groups: error rates of edges, "
-        "hubs, lobes and components without a difference, errors and recall with changed edges, "
-        "other methods beside them, and cost; intervals of effects; the bound of stability "
-        "selection.",
-        epilog=examples(
-            {
-                "sgbn reproduce calibration --workers 2 --out calibration": "hours",
-                "sgbn reproduce calibration --cohorts 20 --out small": "minutes, and rough",
-            }
-        ),
-    )
-    calibration.add_argument(
-        "--cohorts",
-        type=at_least(2),
-        default=500,
-        help="cohorts a setting without a difference (500); a fifth of it with changed edges, two "
-        "fifths for intervals and the bound",
-    )
-    _add_common(calibration, "calibration", run_calibration)
 
 
 def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -272,14 +246,6 @@ def run_exp4(arguments: argparse.Namespace) -> None:
     _show(arguments.out / "exp4.md", text, exp4_figure.draw(arguments.out))
 
 
-def run_calibration(arguments: argparse.Namespace) -> None:
-    """Run the calibration of the tests of group differences, and print its tables."""
-    from sgbn.experiments import calibration, calibration_report
-
-    _run(arguments, calibration.run, arguments.out, arguments.cohorts, arguments.seed)
-    _show(arguments.out / "calibration.md", calibration_report.report(arguments.out), [])
-
-
 def _run(arguments: argparse.Namespace, run: Callable[..., Any], *given: Any) -> None:
     """Run an experiment where the options say."""
     with workers(arguments) as n_jobs:
@@ -299,8 +265,11 @@ def _check_columns(arguments: argparse.Namespace) -> None:
         )
     if arguments.tables and arguments.group is None:
         raise InputError("--table needs --group: say which column has the two groups.")
-    if arguments.pair is not None:
-        raise InputError("--pair: the experiments take rows for different persons. Leave it out.")
+    for name in ("pair", "subject", "block"):
+        if getattr(arguments, name) is not None:
+            raise InputError(
+                f"--{name}: the experiments take rows for different persons. Leave it out."
+            )
 
 
 def _show(path: Path, text: str, figures: Sequence[Path]) -> None:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
 OPTIONS = (
-    *("group", "id", "covariates", "site", "pair", "regions", "lobes", "exclude", "measure"),
-    *("groups", "participants", "missing", "atlas", "delimiter", "decimal"),
+    *("group", "id", "covariates", "site", "pair", "subject", "block", "regions", "lobes"),
+    *("exclude", "measure", "groups", "participants", "missing", "atlas", "delimiter", "decimal"),
 )
 SEVERAL = ("covariates", "regions", "exclude", "measure", "groups", "missing", "lobes")
 
@@ -58,6 +58,18 @@ def _add_columns(columns: argparse._ArgumentGroup) -> None:
         metavar="COLUMN",
         help="column of the person behind each row, where each has a visit in every group; may be "
         "that of --id",
+    )
+    columns.add_argument(
+        "--subject",
+        metavar="COLUMN",
+        help="column of the person behind each row, where a person has several rows in one group, "
+        "such as sessions: they are exchanged, halved and cross-validated together",
+    )
+    columns.add_argument(
+        "--block",
+        metavar="COLUMN",
+        help="column of the family of each row, or of another label of rows that are not "
+        "independent; it may span groups",
     )
     columns.add_argument(
         "--regions",

@@ -33,6 +33,7 @@ from sgbn.comparison.preparation import (
     prepare,
     prepared_cohort,
 )
+from sgbn.comparison.replicated import prepare_part
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
@@ -47,9 +48,12 @@ from sgbn.inference import (
     EdgeConfidence,
     ModelComparison,
     NormativeDeviation,
+    Replication,
     compare_models,
     edge_differences,
     edges_beside_factors,
+    replicate_differences,
+    replication_rows,
 )
 from sgbn.inference.confidence import sample_confidence
 from sgbn.quality import review
@@ -72,6 +76,7 @@ STEPS = {
     "models": "Is a network the right picture?",
     "confidence": "Confidence of edges, from half samples",
     "differences": "Tests of differences, by permutations",
+    "replication": "Do the differences come back in other subjects?",
     "refinements": "Discriminative refinement",
     "deviations": "Deviation of each subject",
     "accuracy": "Telling the groups apart, cross-validated",
@@ -149,9 +154,10 @@ def compare(
     reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
     prepares each training part by itself.
 
-    Networks and half samples leave out subjects that lie far from the others of their group, unless
-    ``settings.outliers`` says otherwise; `Comparison.left_out` names them. Tests of differences,
-    refinements and classifiers have all subjects, and the values as they are.
+    Networks, half samples and tests of differences leave out subjects that lie far from the others
+    of their group, unless ``settings.outliers`` says otherwise; `Comparison.left_out` and
+    `Differences.left_out` name them. Refinements and classifiers have all subjects. Only networks
+    and half samples have transformed values.
 
     Parameters
     ----------
@@ -193,12 +199,15 @@ def compare(
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     settings = settings.with_reference(usable.groups)
+    settings.check_names(usable)
+    if settings.replicate is not None:
+        replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours
     learner = _robust(default_ensemble(settings) if learner is None else learner, settings)
-    settings = replace(settings, **_robust_parameters(learner))
+    settings = _as_learned(settings, learner)
     with _recorded() as messages:
         regions = prepare(reviewed)
         reviewed = review_regions(
-            reviewed, regions, settings.outliers or "keep", settings.transform or "none"
+            reviewed, regions, settings.outliers or "tests", settings.transform or "none"
         )
         job = _Job(
             usable,
@@ -219,7 +228,8 @@ def compare(
             found,
             searcher=job.searcher,
             confidence=_confidence(job, networks),
-            differences=_differences(job),
+            differences=_differences(job, networks),
+            replication=_replication(job),
             refinements=_refinements(job),
             deviations=_deviations(job),
             accuracy=_accuracy(job),
@@ -297,7 +307,7 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
     return found
 
 
-def _differences(job: _Job) -> Differences | None:
+def _differences(job: _Job, networks: Mapping[str, NetworkEstimator]) -> Differences | None:
     if "differences" not in job.settings.steps:
         return None
     with job.step("differences"):
@@ -305,11 +315,49 @@ def _differences(job: _Job) -> Differences | None:
             prepared_cohort(job.cohort, job.regions),
             reference=job.settings.reference,
             learner=job.searcher if isinstance(job.searcher, SGBN) else None,
+            outliers=_outliers(job, networks),
+            edges=job.settings.edges,
+            among=job.settings.among,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
             **job.how("differences"),
         )
     return None
+
+
+def _replication(job: _Job) -> Replication | None:
+    """Test again what one part of the subjects shows; each part is prepared by itself."""
+    if "replication" not in job.settings.steps:
+        return None
+    with job.step("replication"):
+        return replicate_differences(
+            job.cohort,
+            job.settings.replicate or "",
+            prepare=prepare_part,
+            reference=job.settings.reference,
+            learner=job.searcher if isinstance(job.searcher, SGBN) else None,
+            outliers="keep" if job.settings.outliers == "keep" else "trim",
+            level=job.settings.level,
+            n_permutations=job.settings.n_permutations,
+            random_state=job.settings.seed,
+            **job.how("replication"),
+        )
+    return None
+
+
+def _outliers(job: _Job, networks: Mapping[str, NetworkEstimator]) -> str | NDArray[np.bool_]:
+    """Say which subjects the tests leave out: those that the networks do without.
+
+    Of learners that do not look for them, the tests find them by themselves.
+    """
+    if job.settings.outliers == "keep":
+        return "keep"
+    if not all(hasattr(learner, "outliers_") for learner in networks.values()):
+        return "trim"
+    labels, far = np.asarray(job.cohort.group), np.zeros(len(job.cohort), bool)
+    for group, learner in networks.items():
+        far[labels == group] = learner.outliers_
+    return far
 
 
 def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
@@ -340,7 +388,8 @@ def _deviations(job: _Job) -> Deviations | None:
         norm = NormativeDeviation(
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.n_jobs
         )
-        norm.fit(job.rows(reference))
+        units = job.cohort.units
+        norm.fit(job.rows(reference), persons=None if units is None else units[own])
         return _merged(norm.reference_, norm.deviations(job.regions[~own]), own)
     return None
 
@@ -380,8 +429,11 @@ def _robust(learner: NetworkEstimator, settings: Settings) -> NetworkEstimator:
         for setting, parameter in ROBUST.items()
         if getattr(settings, setting) is not None
     }
+    known = learner.get_params()
+    if "outliers" not in known and asked.get("outliers") == "keep":
+        del asked["outliers"]  # its networks keep all subjects in any case, and so do the tests
     for parameter, value in asked.items():
-        if parameter not in learner.get_params():
+        if parameter not in known:
             raise InputError(
                 f"{parameter}={value!r} is for SGBN, not for {type(learner).__name__}. Leave it "
                 "out."
@@ -389,9 +441,13 @@ def _robust(learner: NetworkEstimator, settings: Settings) -> NetworkEstimator:
     return clone(learner).set_params(**asked)
 
 
-def _robust_parameters(learner: NetworkEstimator) -> dict[str, Any]:
-    """Return the settings of its input that a learner has; None where it knows of none."""
-    return {setting: getattr(learner, parameter, None) for setting, parameter in ROBUST.items()}
+def _as_learned(settings: Settings, learner: NetworkEstimator) -> Settings:
+    """Return the settings with what the learner has of its input, if it knows of it."""
+    own = {
+        setting: getattr(learner, parameter, getattr(settings, setting))
+        for setting, parameter in ROBUST.items()
+    }
+    return replace(settings, **own)
 
 
 def _plain(learner: Learner) -> Learner:

@@ -1,7 +1,8 @@
 """Repeated cross-validation of networks beside peers.
 
 All methods are fitted in the same training parts, on the same subjects, by the same Pipeline
-(`make_analysis`); the rows of a person who was seen twice are never on both sides.
+(`make_analysis`); the rows of a person or of a family are never on both sides, in the folds inside
+a training part neither.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, Array, Codes, Labels
@@ -134,7 +136,7 @@ def _fitted_file(cohort: Cohort, settings: Settings) -> dict[str, Any]:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as place:
         warnings.simplefilter("ignore")
         try:
-            analysis.fit(cohort_table(cohort), np.asarray(cohort.group))
+            _fit(analysis, cohort, cohort_table(cohort), np.full(len(cohort), True))
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
         content = save(analysis, Path(place) / "model").read_bytes()
@@ -142,14 +144,18 @@ def _fitted_file(cohort: Cohort, settings: Settings) -> dict[str, Any]:
 
 
 def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:
-    """Fold of each subject; the rows of one person are in one fold."""
-    labels = np.asarray(cohort.group)
-    smallest = min(cohort.sizes.values())
-    n_folds = min(settings.n_folds, smallest)
-    splitter = StratifiedKFold if cohort.pair is None else StratifiedGroupKFold
+    """Fold of each subject; the rows of one person and of one family are in one fold."""
+    labels, units = np.asarray(cohort.group), cohort.units
+    n_folds = min(settings.n_folds, _smallest(cohort))
+    if n_folds < 2:
+        raise InputError(
+            "all rows of a group are of one person or family, so that none can be left out. Add "
+            "others, or leave out --block (block=)."
+        )
+    splitter = StratifiedKFold if units is None else StratifiedGroupKFold
     split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
     folds = np.empty(len(labels), np.intp)
-    for fold, (_, test) in enumerate(split.split(labels, labels, cohort.pair)):
+    for fold, (_, test) in enumerate(split.split(labels, labels, units)):
         folds[test] = fold
     return folds
 
@@ -168,21 +174,42 @@ def _methods(
         found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(learner, random_state=seed))
         n_folds = _inner_folds(cohort, settings)
         for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
-            found[name] = partial(_peer, analysis, name, seed, n_folds)
+            found[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
     if cohort.covariates or cohort.site is not None:
         found[COVARIATES_ALONE] = covariates_alone
     return found
 
 
+def _smallest(cohort: Cohort) -> int:
+    """Subjects of the smallest group; persons or families, where these are not to be parted."""
+    if cohort.units is None:
+        return min(cohort.sizes.values())
+    group = np.asarray(cohort.group)
+    return min(len(np.unique(cohort.units[group == name])) for name in cohort.groups)
+
+
 def _inner_folds(cohort: Cohort, settings: Settings) -> int:
     """Folds that the smallest group allows in each training part."""
-    smallest = min(cohort.sizes.values())
+    smallest = _smallest(cohort)
     largest_test = -(-smallest // min(settings.n_folds, smallest))
     return min(FOLDS, smallest - largest_test)
 
 
-def _peer(analysis: Callable[..., Pipeline], name: str, seed: int, n_folds: int) -> Pipeline:
-    return analysis(classifier=peers(seed, n_folds)[name])
+def _peer(
+    analysis: Callable[..., Pipeline], name: str, seed: int, n_folds: int, whole: bool
+) -> Pipeline:
+    return analysis(classifier=peers(seed, n_folds, whole=whole)[name])
+
+
+def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: NDArray[np.bool_]) -> None:
+    """Fit to some rows of a cohort; a classifier with inner folds is told who is not parted."""
+    name, last = analysis.steps[-1]
+    more = {}
+    if cohort.units is not None and (
+        isinstance(last, GridSearchCV) or has_fit_parameter(last, "groups")
+    ):
+        more[f"{name}__groups"] = cohort.units[rows]
+    analysis.fit(table[rows], np.asarray(cohort.group)[rows], **more)
 
 
 def _task(
@@ -194,7 +221,7 @@ def _task(
     explained: bool,
 ) -> dict[str, Any]:
     """Probabilities of the test rows; with a number as method, of networks of that sparsity."""
-    table, labels = cohort_table(cohort), np.asarray(cohort.group)
+    table = cohort_table(cohort)
     if method == COVARIATES_ALONE:
         table = table[[name for name in table if name not in cohort.regions]]
     if isinstance(method, str):
@@ -205,7 +232,7 @@ def _task(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one of many training parts
         try:
-            analysis.fit(table[~test], labels[~test])
+            _fit(analysis, cohort, table, ~test)
         except ValueError as error:
             raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
         result = {"probabilities": analysis.predict_proba(table[test])}

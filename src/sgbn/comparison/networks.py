@@ -76,18 +76,19 @@ def learn_ensemble(
     """Learn the network of one group.
 
     Effects of its covariates and sites are taken out of each part of its subjects again, sites are
-    balanced between halves, and the visits of a person stay together.
+    balanced between halves, and the rows of a person and of a family stay together.
     """
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(ensemble).set_params(n_jobs=n_jobs)
     sample = group_sample(cohort, regions, group)
-    if len(sample.values) < FEWEST_ROWS:
+    if sample.n_units < FEWEST_ROWS:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(
         regions[np.asarray(cohort.group) == group],
         nuisance=sample.nuisance,
         strata=sample.strata,
         persons=sample.persons,
+        blocks=sample.blocks,
         folder=folder,
         progress=progress,
     )
@@ -98,12 +99,12 @@ def learn_ensemble(
 def group_sample(cohort: Cohort, regions: pd.DataFrame, group: str) -> Sample:
     """Return the prepared rows of a group, with what is taken out of each half of them again."""
     own = np.asarray(cohort.group) == group
-    strata, persons = (
-        None if one is None else np.asarray(one)[own] for one in (cohort.site, cohort.pair)
-    )
+    blocks = None if cohort.block is None else cohort.units
+    labels = (cohort.site, cohort.persons, blocks)
+    parted = (None if one is None else np.asarray(one)[own] for one in labels)
     nuisance = nuisance_columns(prepared_cohort(cohort, regions), group)
     names = [str(name) for name in regions.columns]
-    return Sample(regions[own].to_numpy(float), names, nuisance, strata, persons)
+    return Sample(regions[own].to_numpy(float), names, nuisance, *parted)
 
 
 def review_regions(

@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -70,9 +70,14 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
         return np.column_stack(columns)
 
 
-def peers(seed: int, n_folds: int = FOLDS) -> dict[str, Any]:
-    """Peers by name, for standardised regions; `seed` is that of folds and trees."""
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, Any]:
+    """Peers by name, for standardised regions; `seed` is that of folds and trees.
+
+    Those that are tuned are fitted with ``groups=`` if `whole`: rows of a person or family are then
+    in one fold.
+    """
+    splitter = StratifiedGroupKFold if whole else StratifiedKFold
+    folds = splitter(n_folds, shuffle=True, random_state=seed)
 
     def tuned(
         estimator: Any, grid: dict[str, Any], scoring: str = "balanced_accuracy", cv: Any = folds
@@ -104,7 +109,7 @@ def peers(seed: int, n_folds: int = FOLDS) -> dict[str, Any]:
         "graphical-lasso QDA": tuned(
             GaussianBayes(GraphicalLasso(tol=GLASSO_TOL)),
             {"covariance__alpha": GLASSO_PENALTIES},
-            cv=StratifiedKFold(GLASSO_FOLDS, shuffle=True, random_state=seed),
+            cv=splitter(GLASSO_FOLDS, shuffle=True, random_state=seed),
         ),
     }
 

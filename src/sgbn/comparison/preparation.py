@@ -27,7 +27,17 @@ def prepare(reviewed: Review) -> pd.DataFrame:
     InputError
         If the groups cannot be compared.
     """
-    usable = reviewed.require()
+    return prepared_regions(reviewed.require())
+
+
+def prepared_regions(usable: Cohort) -> pd.DataFrame:
+    """Impute, harmonise sites and regress covariates out, within the groups.
+
+    Raises
+    ------
+    InputError
+        If nothing is left of a region.
+    """
     table = cohort_table(usable)
     regions = make_preparation(usable).fit_transform(table, usable.group)
     for group in usable.groups:
@@ -70,8 +80,8 @@ def _filled(column: NDArray[Any]) -> NDArray[Any]:
 def content(cohort: Cohort) -> bytes:
     """Everything of a cohort that results depend on."""
     columns = [("group", cohort.group), ("site", cohort.site), *cohort.covariates.items()]
-    if cohort.pair is not None:
-        columns.append(("pair", cohort.pair))
+    labels = {"pair": cohort.pair, "person": cohort.person, "block": cohort.block}
+    columns += [(name, one) for name, one in labels.items() if one is not None]
     beside = [(name, None if one is None else one.tolist()) for name, one in columns]
     return cohort.values.tobytes() + json.dumps([cohort.regions, beside]).encode()
 

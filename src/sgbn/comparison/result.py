@@ -15,7 +15,7 @@ from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
 from sgbn.ensemble import supported_of
-from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison
+from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
 
@@ -47,7 +47,10 @@ class Comparison:
     confidence : mapping of group to EdgeConfidence
         What half samples agree on; without the groups that were too small.
     differences : Differences or None
-        Tests of the differences between the groups.
+        Tests of the differences between the groups, without the subjects that lie far out: its own
+        `left_out` names them.
+    replication : Replication or None
+        Differences that one part of the subjects shows, tested in the others.
     refinements : mapping of name to structured ndarray
         How KL-, MM- and CL-SGBN move the weights to tell the groups apart, see `edge_changes`.
     accuracy : Accuracy or None
@@ -73,6 +76,7 @@ class Comparison:
     beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
     differences: Differences | None = None
+    replication: Replication | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     accuracy: Accuracy | None = None
     model: Pipeline | None = None
@@ -84,7 +88,11 @@ class Comparison:
 
     @property
     def left_out(self) -> dict[str, tuple[str, ...]]:
-        """Subjects of each group that lie far out, and that its network does without."""
+        """Subjects of each group that lie far out: its network and the tests do without them.
+
+        Tests of paired visits leave out the other visits of these persons too, and tests beside
+        networks of a learner that knows of no outliers look for them; see `Differences.left_out`.
+        """
         group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
         return {
             name: tuple(ids[group == name][learner.outliers_].tolist())

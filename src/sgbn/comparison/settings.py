@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean
+from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, read_among, read_edges
+from sgbn.inference.permutation_p import permutations_needed
+from sgbn.inference.replication import HALF
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
@@ -23,7 +28,16 @@ class Settings:
         Regions that a classifier may use, chosen anew in the training part of every fold. Networks
         and tests have all regions in any case: a choice by the labels would make them invalid.
     n_permutations : int
-        Of the tests of differences between the groups.
+        Of the tests of differences between the groups; enough for a p as small as `level`.
+    edges : tuple of (source, target)
+        Edges that were named before the data were seen: each is tested by itself, beside the tests
+        of all edges.
+    among : tuple of str
+        Regions or lobes that were named beforehand: all edges between them are tested together.
+    replicate : str, optional
+        Whether differences are tested in one part of the subjects, and what is found in the rest:
+        "half" holds back a random half of each group at each site, "COLUMN=VALUE" the subjects of a
+        site or with a value of a covariate, such as "site=NYU". See `replicate_differences`.
     n_pairs : int
         Splits of each group into two half samples, for the confidence of edges. Without any, no
         direction is supported.
@@ -43,9 +57,11 @@ class Settings:
     level : float
         Of tests (false discovery rate) and, as ``1 - level``, of intervals.
     outliers : {"trim", "keep"}, optional
-        Whether networks and half samples leave out subjects that lie far from the others of their
-        group, once sites and covariates are taken out. By default as the learner has it; `SGBN`
-        leaves them out. Tests, refinements and classifiers have all subjects.
+        Whether networks, half samples and tests of differences leave out subjects that lie far from
+        the others of their group, once sites and covariates are taken out. By default as the
+        learner has it; `SGBN` leaves them out. The networks of a learner that knows of no outliers
+        have all subjects, and only the tests leave some out. Tests of paired visits leave out all
+        visits of such a person. Refinements and classifiers have all subjects.
     transform : {"none", "normal-scores"}, optional
         What the graphs of networks and half samples are learned from; weights are in the units of
         the data in any case. By default as the learner has it; `SGBN` takes the values as they
@@ -60,6 +76,9 @@ class Settings:
     reference: str | None = None
     select: int | None = None
     n_permutations: int = 999
+    edges: tuple[tuple[str, str], ...] = ()
+    among: tuple[str, ...] = ()
+    replicate: str | None = None
     n_pairs: int = 50
     n_folds: int = 5
     n_repeats: int = 5
@@ -76,6 +95,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "refinements", tuple(self.refinements))
+        object.__setattr__(self, "edges", _pairs(self.edges))
+        among = [self.among] if isinstance(self.among, str) else self.among
+        object.__setattr__(self, "among", tuple(str(name) for name in among))
         for name in ("n_permutations", "n_pairs", "n_repeats", "seed"):
             _check_count(name, getattr(self, name), 0)
         _check_count("n_folds", self.n_folds, 2)
@@ -83,13 +105,34 @@ class Settings:
             _check_count("select", self.select, 1)
         if not 0 < self.level < 1:
             raise InputError(f"level is {self.level!r}: give a number between 0 and 1.")
+        _check_permutations(self.n_permutations, self.level)
+        if not self.n_permutations and (self.edges or self.among):
+            raise InputError(
+                "edges or among are named, and n_permutations is 0: nothing would be tested. Give "
+                "999 permutations, or name none."
+            )
         for name, choices in (("outliers", OUTLIERS), ("transform", TRANSFORMS)):
             if getattr(self, name) not in (None, *choices):
                 raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
+        self._check_replicate()
         for name in self.refinements:
             if name not in REFINEMENTS:
                 near = did_you_mean(name, REFINEMENTS)
                 raise InputError(f"refinements has {name!r}, which is none. {near}")
+
+    def _check_replicate(self) -> None:
+        how = self.replicate
+        if how is None:
+            return
+        if how != HALF and not (isinstance(how, str) and "=" in how):
+            raise InputError(
+                f"replicate is {how!r}: give 'half', or COLUMN=VALUE such as 'site=NYU'."
+            )
+        if not self.n_permutations:
+            raise InputError(
+                "replicate tests differences by permutations, and n_permutations is 0. Give 999, "
+                "or leave replicate out."
+            )
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -99,6 +142,7 @@ class Settings:
             "models": self.models,
             "confidence": self.n_pairs,
             "differences": self.n_permutations,
+            "replication": self.replicate,
             "refinements": self.refinements,
             "deviations": self.deviations,
             "accuracy": self.n_repeats,
@@ -143,6 +187,31 @@ class Settings:
             near = did_you_mean(reference, groups)
             raise InputError(f"no group is called {reference!r} (the reference). {near}")
         return replace(self, reference=reference)
+
+    def check_names(self, cohort: Cohort) -> None:
+        """Raise InputError unless the regions and lobes that were named beforehand are there."""
+        read_edges(self.edges, cohort)
+        read_among(self.among, cohort)
+
+
+def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    """Edges as pairs of names."""
+    found = []
+    for edge in (edges,) if isinstance(edges, str) else edges:
+        if isinstance(edge, str) or len(edge) != 2:
+            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+        found.append((str(edge[0]), str(edge[1])))
+    return tuple(found)
+
+
+def _check_permutations(n_permutations: int, level: float) -> None:
+    """Refuse permutations that are too few for any find at the level; 0 is no test."""
+    needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
+    if 0 < n_permutations < needed:
+        raise InputError(
+            f"n_permutations is {n_permutations}: no false discovery rate can reach "
+            f"level={level:g} with fewer than {needed}. Give {needed} or more, or 0 for no tests."
+        )
 
 
 def _check_count(name: str, value: object, smallest: int) -> None:

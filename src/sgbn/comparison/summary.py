@@ -9,14 +9,12 @@ import numpy as np
 
 from sgbn.comparison import tables
 from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.difference_words import edge_lines, overall_words
+from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.replicated import replication_words
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.support import agreement_words, support_words
-from sgbn.exceptions import listed
-from sgbn.inference import Differences
-
-NAMED = 5  # edges that the summary names
-POWER = 0.8
 
 
 class Statement(NamedTuple):
@@ -35,8 +33,9 @@ def summarise(comparison: Comparison) -> list[Statement]:
     """Answer what a reader asks first."""
     answers = {
         "What was compared?": _data(comparison),
-        "Do the networks differ?": _overall(comparison),
+        "Do the networks differ?": overall_words(comparison),
         "Which edges differ, and how sure is that?": _edges(comparison),
+        "Do the differences come back in other subjects?": replication_words(comparison),
         "Is a network the right picture?": _models(comparison),
         "Can the arrows be trusted?": _arrows(comparison),
         "Can the groups be told apart?": _accuracy(comparison),
@@ -45,17 +44,16 @@ def summarise(comparison: Comparison) -> list[Statement]:
     return [Statement(question, answer) for question, answer in answers.items() if answer]
 
 
-def p_text(p: float) -> str:
-    """P as one writes it in a sentence."""
-    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1g}"
-
-
 def _data(comparison: Comparison) -> str:
     cohort = comparison.cohort
     sizes = ", ".join(f"{group} ({cohort.sizes[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
         who = f"{len(cohort)} visits of {len(np.unique(cohort.pair))} persons"
+    elif cohort.person is not None:
+        who = f"{len(cohort)} rows of {len(np.unique(cohort.person))} persons"
+    if cohort.block is not None:
+        who += f" from {len(np.unique(cohort.block))} families (blocks)"
     parts = [f"{who} in {len(comparison.groups)} groups: {sizes}"]
     parts.append(f"{len(cohort.regions)} regions")
     sites = _n_sites(comparison)
@@ -63,9 +61,10 @@ def _data(comparison: Comparison) -> str:
         parts.append(f"{sites} sites, harmonised")
     if cohort.covariates:
         parts.append(f"without the effects of {', '.join(cohort.covariates)}")
+    far = left_out_words(comparison)
     return (
         f"{'; '.join(parts)}. The reference is {comparison.reference}.{_filled_in(comparison)}"
-        f"{_left_out(comparison)}"
+        f"{' ' * bool(far)}{far}"
     )
 
 
@@ -82,79 +81,15 @@ def _filled_in(comparison: Comparison) -> str:
     )
 
 
-def _left_out(comparison: Comparison) -> str:
-    """Name the subjects that the networks do without."""
-    named = [f"{listed(ids)} ({group})" for group, ids in comparison.left_out.items() if ids]
-    if not named:
-        return ""
-    return f" Left out of the networks, because they lie far from their group: {'; '.join(named)}."
-
-
 def _n_sites(comparison: Comparison) -> int:
     site = comparison.cohort.site
     return 0 if site is None else len(np.unique(site))
 
 
-def _overall(comparison: Comparison) -> str:
-    found, level = comparison.differences, comparison.settings.level
-    if found is None:
-        return ""
-    p = p_text(found.global_p)
-    singles = bool((found.edges["q"] <= level).any())
-    if found.global_p <= level:
-        where = "" if singles else ", though no single edge survives correction"
-        return f"Yes: a test of all edges together finds a difference ({p}){where}."
-    if singles:
-        return (
-            f"Not by the test of all edges together ({p}), but single edges do: see next. A change "
-            "of a few edges can be lost among all."
-        )
-    return f"A test of all edges together finds no difference ({p}). That is no proof of equality."
-
-
 def _edges(comparison: Comparison) -> str:
-    found, level = comparison.differences, comparison.settings.level
-    if found is None:
+    if comparison.differences is None:
         return f"Not tested: {comparison.skipped.get('differences', 'not asked for')}"
-    table = tables.differences(comparison)
-    significant = table[table["q"] <= level]
-    if significant.empty:
-        said = f"None of {len(table)} tested edges survives correction at {level:.0%}."
-        return f"{said} {_detectable(found, level)}".rstrip()
-    named = significant.head(NAMED).to_dict("records")
-    names = [_edge_text(row, comparison) for row in named]
-    more = len(significant) - len(names)
-    surest = (table["p_fwer"] <= level).sum()
-    return (
-        f"{len(significant)} of {len(table)} tested edges, at a false discovery rate of {level:.0%}"
-        f" ({surest} also family-wise): {'; '.join(names)}{f'; and {more} more' if more else ''}."
-        " Weights are per standard deviation."
-    )
-
-
-def _edge_text(row: Mapping[Any, Any], comparison: Comparison) -> str:
-    """Name an edge, by an arrow if one is supported, with its weight per SD in each group."""
-    weights = ", ".join(
-        f"{group} {_signed(row[f'weight_std_{group}'])}" for group in comparison.groups
-    )
-    sign = "→" if row["supported"] else "–"
-    return f"{row['source']} {sign} {row['target']} ({weights}; q = {row['q']:.2g})"
-
-
-def _signed(weight: float) -> str:
-    """Two places of a number, with a minus sign that is one, and none before zero."""
-    return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")
-
-
-def _detectable(found: Differences, level: float) -> str:
-    if not len(found.edges) or level * (found.n_permutations + 1) < 1:
-        return ""
-    effect = np.median(found.detectable(POWER, level))
-    return (
-        f"With these subjects a change of {effect:.2f} standard deviations (of the target, per one "
-        f"of the source) would have been found family-wise with {POWER:.0%} probability at half of "
-        "the edges; smaller ones may be there."
-    )
+    return "\n".join(edge_lines(comparison))
 
 
 def _models(comparison: Comparison) -> str:
@@ -177,8 +112,7 @@ def _models(comparison: Comparison) -> str:
 def _arrows(comparison: Comparison) -> str:
     parts = [
         support_words(comparison),
-        "Only these are drawn as arrows, the other edges as lines. A difference at an edge whose "
-        "direction is wrong can come from a change of variance alone.",
+        "Only these are drawn as arrows, the other edges as lines.",
         agreement_words(comparison),
     ]
     return " ".join(filter(None, parts))

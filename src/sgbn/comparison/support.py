@@ -34,7 +34,7 @@ def support_words(comparison: Comparison) -> str:
     ]
     parts = [f"{found} of {edges} in {group}" for group, found, edges in counts]
     parts[0] = parts[0].replace(" in ", " edges in ", 1)
-    adjacency, direction = (f"{100 * share:.3g} %" for share in min_shares(comparison))
+    adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
     said = (
         f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "
         f"half samples join the pair, and at least {direction} of these have this direction."
@@ -100,4 +100,4 @@ def joined(names: Sequence[str]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{share:.0%}"

@@ -47,8 +47,7 @@ def differences(comparison: Comparison) -> pd.DataFrame:
 
     ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all groups,
     as `difference_std` is. `supported` is whether the network of any group has this edge with a
-    direction that is supported, and `graph_direction` what the arrow rests on in the graph that was
-    tested.
+    direction that is supported. The other columns are those of `Differences.edges`.
     """
     found = comparison.differences
     if found is None:
@@ -69,6 +68,35 @@ def differences(comparison: Comparison) -> pd.DataFrame:
             table[f"{TRUE}{group}"] = weights
         table["true_change"] = np.ptp(true, axis=0) > PRESENT
     return table
+
+
+def named(comparison: Comparison) -> pd.DataFrame:
+    """List the edges that were named beforehand, as `Differences.named` has them."""
+    found = comparison.differences
+    if found is None or found.named is None:
+        return pd.DataFrame()
+    return pd.DataFrame.from_records(found.named)
+
+
+def among(comparison: Comparison) -> pd.DataFrame:
+    """List the edges between regions that were named beforehand, the surest first."""
+    found = comparison.differences
+    if found is None or found.among is None:
+        return pd.DataFrame()
+    table = pd.DataFrame.from_records(found.among.edges)
+    return table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
+
+
+def pairwise(comparison: Comparison) -> pd.DataFrame:
+    """List the closed tests of each pair of more than two groups, `group` and `other`."""
+    found = comparison.differences
+    parts = []
+    for (group, other), edges in ({} if found is None else found.pairwise).items():
+        table = pd.DataFrame.from_records(edges)
+        table.insert(0, "group", group)
+        table.insert(1, "other", other)
+        parts.append(table)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def models(comparison: Comparison) -> pd.DataFrame:
@@ -198,10 +226,14 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     """Find what turns a weight in the units of the data into one per standard deviation.
 
     It is in the table wherever the last group differs from the first. Elsewhere it comes from the
-    spread within the groups, which is nearly the same.
+    spread within the groups, of the subjects that were tested, which is nearly the same.
     """
-    own = comparison.regions.groupby(np.asarray(comparison.cohort.group)).transform("mean")
-    sd = (comparison.regions - own).std()
+    found, cohort = comparison.differences, comparison.cohort
+    gone = {one for ids in (found.left_out.values() if found else ()) for one in ids}
+    kept = np.array([one not in gone for one in cohort.ids])
+    regions = comparison.regions[kept]
+    own = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
+    sd = (regions - own).std()
     spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
     change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
     known = np.isfinite(change) & (change != 0)

@@ -136,7 +136,9 @@ def _learn(
     learner: Any, values: Array, labels: NDArray[Any], label: Any, names: list[str], pool: float
 ) -> GaussianNetwork:
     if pool == 0:
-        found = learner.fit(values[labels == label]).network_
+        rows = np.ascontiguousarray(values[labels == label])
+        named = isinstance(learner, NetworkEstimator)  # its messages then name the columns
+        found = (learner._fit_rows(rows, names) if named else learner.fit(rows)).network_
         return GaussianNetwork(found.coef, found.intercept, found.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")

@@ -34,6 +34,7 @@ from sgbn.discriminative.likelihood import (
     SGBNClassifier,
     best_temperature,
     count_folds,
+    folds_of_units,
     posterior_scores,
 )
 from sgbn.exceptions import InputError
@@ -209,17 +210,20 @@ class SGBNClassifierCV(SGBNClassifier):
 
     def _folds(self, values: Array, codes: Codes, names: list[str]) -> list[Fold]:
         """Folds of all repeats, the first one first; none if a class has too few rows."""
-        n_folds = count_folds(codes)
+        n_folds = count_folds(codes, self._units)
         if not n_folds:
             return []
         splitter = RepeatedStratifiedKFold(
             n_splits=n_folds, n_repeats=REPEATS, random_state=self.random_state
         )
+        folds = splitter.split(values, codes)
+        if self._units is not None:
+            folds = folds_of_units(codes, self._units, n_folds, REPEATS, self.random_state)
         classes = self.classes_.tolist()
         try:
             return [
                 Fold(ClassMoments.of(values[train], codes[train], classes, names), train, test)
-                for train, test in splitter.split(values, codes)
+                for train, test in folds
             ]
         except InputError as error:  # such as a region that is constant in a fold
             raise InputError(f"in a fold of the training rows: {error}") from error

@@ -10,7 +10,7 @@ and one number, fitted on rows that the networks have not seen, puts that right.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import (
@@ -37,6 +38,7 @@ from sgbn.structure.base import NetworkLearner
 from sgbn.validation import Label, check_classification, check_data, column_names, is_number
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float
 
@@ -99,6 +101,8 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _units: NDArray[np.intp] | None = None  # of the rows, while they are fitted
+
     def __init__(
         self,
         learner: NetworkLearner | None = None,
@@ -116,22 +120,27 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         self.temperature = temperature
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn one network a class.
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Learn one network per class.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), optional
+            As in scikit-learn's splitters: labels such as persons or families, whose rows are
+            never on both sides of an inner fold.
         """
         values, labels, self.classes_ = check_classification(self, X, y)
         self._check_parameters()
         names = column_names(self, X)
         self.priors_ = self._class_priors(labels)
+        self._units = _units(groups, len(values))
         with one_blas_thread():  # more would wait for each other over such small matrices
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks
             self.temperature_ = self._fit_temperature(values, labels, names)
+        del self._units
         self._warn_about_temperature(labels)
         return self
 
@@ -219,12 +228,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     ) -> Array | None:
         """Log-likelihoods of rows under networks that have not seen them; None if too few."""
         codes = np.searchsorted(self.classes_, labels)
-        n_folds = count_folds(codes)
+        n_folds = count_folds(codes, self._units)
         if not n_folds:
             return None
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+        folds = splitter.split(values, codes)
+        if self._units is not None:
+            folds = folds_of_units(codes, self._units, n_folds, 1, self.random_state)
         unseen = np.empty((len(values), len(self.classes_)))
-        for train, test in folds.split(values, codes):
+        for train, test in folds:
             networks = self._fold_networks(values[train], labels[train], names)
             unseen[test] = log_likelihoods(networks, values[test])
         return unseen
@@ -283,10 +295,37 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"temperature={self.temperature!r}: give 'cv' or a positive number.")
 
 
-def count_folds(codes: NDArray[np.intp]) -> int:
-    """Folds in which every class keeps enough rows to train on; 0 if there are none."""
+def count_folds(codes: Codes, units: Codes | None = None) -> int:
+    """Folds in which every class keeps enough rows, or units, to train on; 0 if there are none."""
+    if units is not None:
+        codes = np.unique(np.column_stack([codes, units]), axis=0)[:, 0]
     smallest = int(np.bincount(codes).min())
     return min(FOLDS, smallest) if smallest > FEWEST_A_FOLD else 0
+
+
+def folds_of_units(
+    codes: Codes, units: Codes, n_folds: int, n_repeats: int, seed: int
+) -> Iterator[tuple[Codes, Codes]]:
+    """Give training and test rows, with all rows of a unit on one side."""
+    rng = check_random_state(seed)
+    for _ in range(n_repeats):
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
+        for train, test in splitter.split(codes, codes, units):
+            if len(test):  # few and large units may leave a fold without any
+                yield train, test
+
+
+def _units(groups: ArrayLike | None, n: int) -> Codes | None:
+    """Give the number of the unit of each row, None if there are none."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise InputError(
+            f"groups has shape {labels.shape}: give one label, such as the person, for each of "
+            f"{n} rows."
+        )
+    return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
 
 
 def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:

@@ -44,7 +44,10 @@ class Sample(NamedTuple):
     values : (n, m)
     names : of the columns.
     nuisance : (n, p) columns whose effects are taken out of every part of the rows.
-    strata, persons : (n,) or None; see `deal_rows`.
+    strata : (n,) or None; see `deal_rows`.
+    persons : (n,) or None; the rows of a person count as one subject.
+    blocks : (n,) or None
+        Labels whose rows are never parted, such as families; persons if there are none.
     """
 
     values: Array
@@ -52,6 +55,18 @@ class Sample(NamedTuple):
     nuisance: Array
     strata: NDArray[Any] | None = None
     persons: NDArray[Any] | None = None
+    blocks: NDArray[Any] | None = None
+
+    @property
+    def units(self) -> NDArray[Any] | None:
+        """Labels whose rows are never parted."""
+        return self.persons if self.blocks is None else self.blocks
+
+    @property
+    def n_units(self) -> int:
+        """How many persons or blocks there are; rows, if neither is given."""
+        units = self.units
+        return len(self.values) if units is None else len(np.unique(units.astype(str)))
 
     def repeats(self, rows: NDArray[np.intp]) -> int:
         """How many of the rows are further ones of a person: together they count as one subject."""
@@ -61,10 +76,9 @@ class Sample(NamedTuple):
 
     def take(self, rows: NDArray[Any]) -> Sample:
         """Return some of the rows."""
-        strata, persons = (
-            None if one is None else one[rows] for one in (self.strata, self.persons)
-        )
-        return Sample(self.values[rows], self.names, self.nuisance[rows], strata, persons)
+        labels = (self.strata, self.persons, self.blocks)
+        own = (None if one is None else one[rows] for one in labels)
+        return Sample(self.values[rows], self.names, self.nuisance[rows], *own)
 
 
 def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
@@ -177,7 +191,7 @@ def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidenc
 def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> NDArray[np.intp]:
     """Part of each row in one of many deals; see `deal_rows`."""
     rng = np.random.default_rng([seed, stream, number])
-    return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.persons)
+    return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.units)
 
 
 def _learn_part(

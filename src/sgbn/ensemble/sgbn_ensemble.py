@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
 from sgbn.ensemble.parts import N_TENTHS, Sample, learn_parts, without_nuisance
 from sgbn.ensemble.weights import weight_limits
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
 from sgbn.posterior.consensus import consensus
 from sgbn.posterior.sampling import check_required
@@ -174,6 +174,7 @@ class SGBNEnsemble(NetworkEstimator):
         nuisance: ArrayLike | None = None,
         strata: ArrayLike | None = None,
         persons: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
         folder: str | Path | None = None,
         progress: bool = False,
     ) -> Self:
@@ -191,6 +192,8 @@ class SGBNEnsemble(NetworkEstimator):
             Labels, such as sites, that all parts have in nearly equal numbers.
         persons : array-like of shape (n_samples,), optional
             Whose each row is: the rows of a person are never parted, and count as one subject.
+        blocks : array-like of shape (n_samples,), optional
+            Labels such as families, whose rows are never parted either; each person is in one.
         folder : path, optional
             Where finished parts are kept, so that a second start does only what is missing.
         progress : bool
@@ -202,8 +205,9 @@ class SGBNEnsemble(NetworkEstimator):
         """
         values = check_data(self, X)
         n = len(values)
-        groups = (_labels(one, n) for one in (strata, persons))
+        groups = (_labels(one, n) for one in (strata, persons, blocks))
         sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
+        _check_nested(sample)
         return self.fit_sample(sample, row_labels(X), folder=folder, progress=progress)
 
     def fit_sample(
@@ -225,6 +229,11 @@ class SGBNEnsemble(NetworkEstimator):
         warn_about_moments(moments, sample.names)
         return self._learn(sample, moments, folder, progress)
 
+    def _fit_rows(
+        self, values: Array, names: list[str], labels: Sequence[Any] | None = None
+    ) -> Self:
+        return self.fit_sample(Sample(values, names, _design(None, len(values))), labels)
+
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Refuse moments: halves need rows."""
         raise InputError(
@@ -233,7 +242,7 @@ class SGBNEnsemble(NetworkEstimator):
         )
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        return self._learn(Sample(values, names, _design(None, len(values)), None, None), moments)
+        return self._learn(Sample(values, names, _design(None, len(values))), moments)
 
     def _check_parameters(self) -> None:
         self._searcher()._check_parameters()
@@ -286,15 +295,16 @@ class SGBNEnsemble(NetworkEstimator):
     def _pairs_for(self, sample: Sample, lost: int) -> int:
         """Return the number of splits: none, with a warning, of too few rows for two halves."""
         n = len(sample.values)
-        persons = n if sample.persons is None else len(np.unique(sample.persons.astype(str)))
-        if persons < 2:
+        units = sample.n_units
+        what = "person" if sample.blocks is None else "block"
+        if units < 2:
             raise InputError(
-                f"persons says that all {n} rows are of one person. Give rows of several persons, "
-                "or leave persons out."
+                f"{what}s says that all {n} rows are of one {what}. Give rows of several {what}s, "
+                f"or leave {what}s out."
             )
-        if not self.n_pairs or min(persons, n - 2 * lost) >= FEWEST_ROWS:
+        if not self.n_pairs or min(units, n - 2 * lost) >= FEWEST_ROWS:
             return int(self.n_pairs)
-        there = f"there are {n} rows" if persons == n else f"there are {persons} persons"
+        there = f"there are {n} rows" if units == n else f"there are {units} {what}s"
         if lost:
             there += f", and nuisance columns take {lost} of each half"
         warn(
@@ -343,6 +353,20 @@ def _check_freedom(n: int, lost: int) -> None:
         )
 
 
+def _check_nested(sample: Sample) -> None:
+    """Refuse a person who is in two blocks: halves could not keep both whole."""
+    if sample.persons is None or sample.blocks is None:
+        return
+    both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
+    persons, counts = np.unique(both[:, 0], return_counts=True)
+    astray = persons[counts > 1].tolist()
+    if astray:
+        raise InputError(
+            f"the rows of {listed(astray)} are in several blocks. Give all rows of a person the "
+            "same block."
+        )
+
+
 def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
     """Consensus in canonical order, so that ties do not depend on the order of the columns."""
     here = np.ix_(moments.columns, moments.columns)
@@ -384,7 +408,7 @@ def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
     found = np.asarray(labels)
     if found.shape != (n,):
         raise InputError(
-            f"strata or persons has shape {found.shape}: give one label for each of the {n} rows "
-            "of X."
+            f"strata, persons or blocks has shape {found.shape}: give one label for each of the "
+            f"{n} rows of X."
         )
     return found

@@ -32,7 +32,8 @@ from sgbn.experiments import exp3
 from sgbn.experiments.data import most_different
 from sgbn.experiments.exp4_counts import Layout, counts, hippocampi, present
 from sgbn.inference import edge_differences
-from sgbn.inference.nuisance import Nuisance, nuisance_of, permuted
+from sgbn.inference.exchange import exchange_of
+from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.quality import review
 from sgbn.runs import Arrays, read_result, run_study
 from sgbn.structure import HSGBN, ORSGBN
@@ -273,10 +274,10 @@ def _permute(sample: Sample, settings: Settings, block: int) -> dict[str, Any]:
     """Return changes of the counts after rows were exchanged between the groups."""
     rng = np.random.default_rng([settings.seed, block])
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
+    exchange = exchange_of(codes, sample.sites)
     found: dict[str, list[Array]] = {method: [] for method in PERMUTED}
     for _ in range(min(BLOCK, settings.permutations - block * BLOCK)):
-        rows = permuted(rng, sample.sites, None, len(codes))
-        X = nuisance.residuals(residuals[rows])
+        X = nuisance.residuals(residuals[exchange.draw(rng)])
         for method, changes in found.items():
             first, second = _learn(method, X, codes, settings.alpha)
             changes.append(counts(second, sample.layout) - counts(first, sample.layout))

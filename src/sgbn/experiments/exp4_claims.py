@@ -20,7 +20,7 @@ from sgbn.experiments.exp4_counts import (
     hippocampi,
     nested,
 )
-from sgbn.inference.difference_summaries import reached
+from sgbn.inference.permutation_p import reached
 from sgbn.runs import Arrays
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ By question:
 - Which edges of a network are sure? `edge_confidence`, with `selection_bound` for how many of the
   frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
-  `edge_differences`.
+  `edge_differences`. Do they come back in other subjects? `replicate_differences`.
 - What are the networks of the groups? `JointSGBN` learns them over one order.
 - What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
   `possible_graphs` for what the data leave open about directions.
@@ -28,6 +28,7 @@ from sgbn.inference.model_comparison import ModelComparison, compare_models
 from sgbn.inference.possible_parents import possible_graphs
 from sgbn.inference.power import Power, power
 from sgbn.inference.power_search import SampleSize, sample_size
+from sgbn.inference.replication import Replication, replicate_differences, replication_rows
 from sgbn.inference.resampling import weight_intervals
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "ModelComparison",
     "NormativeDeviation",
     "Power",
+    "Replication",
     "SampleSize",
     "compare_models",
     "edge_confidence",
@@ -50,6 +52,8 @@ __all__ = [
     "lesion",
     "possible_graphs",
     "power",
+    "replicate_differences",
+    "replication_rows",
     "sample_size",
     "selection_bound",
     "total_effects",

@@ -28,6 +28,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
@@ -142,7 +143,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: ArrayLike, y: Any = None, *, persons: ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Learn the network of the reference group, and score its subjects cross-fitted.
 
         Parameters
@@ -150,12 +151,14 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows of the reference group.
         y : ignored
+        persons : array-like of shape (n_samples,), optional
+            Persons or families: none is scored by a network that has seen another row of it.
         """
         refuse_cohort(X, "the rows of the reference group, such as cohort.of_group('control')")
         values = check_data(self, X)
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
-        folds = self._folds(values, names)
+        folds = self._folds(values, names, persons)
         learned = clone(learner).fit(X)
         self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
@@ -205,7 +208,9 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             (1 + as_far) / (n + 1),
         )
 
-    def _folds(self, values: Array, names: list[str]) -> list[tuple[Rows, Rows]]:
+    def _folds(
+        self, values: Array, names: list[str], persons: ArrayLike | None
+    ) -> list[tuple[Rows, Rows]]:
         """Rows to learn from and rows to score, checked."""
         n_folds = check_count(self.n_folds, "n_folds", 2)
         if len(values) < FEW_SAMPLES:
@@ -213,11 +218,30 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"the reference group has {len(values)} rows: fewer than {FEW_SAMPLES} are no "
                 "norm. Add subjects."
             )
-        splitter = KFold(min(n_folds, len(values)), shuffle=True, random_state=self.random_state)
-        folds = list(splitter.split(values))
+        if persons is None:
+            n_folds = min(n_folds, len(values))
+            splitter = KFold(n_folds, shuffle=True, random_state=self.random_state)
+            folds = list(splitter.split(values))
+        else:
+            folds = self._whole_persons(np.asarray(persons), len(values), n_folds)
         for train, _ in folds:
             check_varies(values[train], names, "reference rows of a fold")
         return folds
+
+    def _whole_persons(
+        self, persons: NDArray[Any], n: int, n_folds: int
+    ) -> list[tuple[Rows, Rows]]:
+        """Rows to learn from and rows to score, that share no person."""
+        count = len(np.unique(persons.astype(str)))
+        if count < 2:
+            raise InputError(
+                f"persons says that all {n} reference rows are of one. Give rows of several, or "
+                "leave persons out."
+            )
+        n_folds = min(n_folds, count)
+        rng = np.random.default_rng(self.random_state)
+        fold = deal_rows(rng, n, n_folds, persons=persons)
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 @dataclass(frozen=True)

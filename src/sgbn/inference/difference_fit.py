@@ -12,34 +12,65 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.exceptions import InputError, listed, shown
 from sgbn.inference.difference_input import GroupData
-from sgbn.inference.joint import (
-    GROUP_GAMMA,
-    POOLED_GAMMA,
-    Graph,
-    GroupWeights,
-    SharedOrder,
-    covariances,
-    weights_on,
+from sgbn.inference.edge_statistics import (
+    Edges,
+    Estimates,
+    GroupColumns,
+    Units,
+    Ways,
+    all_ways,
+    group_columns,
+    one_way,
+    parents_of_both,
 )
+from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, Graph, SharedOrder
 from sgbn.inference.nuisance import Nuisance, nuisance_of
-from sgbn.moments import constant_columns
+from sgbn.inference.rows import check_groups_vary
 from sgbn.structure import SGBN
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 DIGITS = 8  # of residuals in standard deviations, that other machines compute alike
+ROWS_PER_PARENT = 5  # of the smallest group: with fewer, leverages near 1 decide the statistics
+COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy of another
 
 
 class Fit(NamedTuple):
-    """Edges, those of them that the pooled rows choose, weights a group, statistic an edge."""
+    """What one table, permuted or not, shows.
+
+    Attributes
+    ----------
+    parents : ndarray of bool of shape (m, m)
+    edges : ndarray of int of shape (k, 2)
+        Source and target, sorted by target.
+    in_pool : ndarray of bool of shape (k,)
+        Edges that the pooled rows choose; the others were chosen by a group only.
+    weights : Estimates
+        Given the other parents of the target.
+    ways : Ways
+        Of the source on the target, the other way round, and the partial correlation, all given the
+        parents of either.
+    named : Ways or None
+        The same of the edges that were named beforehand.
+    """
 
     parents: Graph
-    pooled: Graph
-    weights: list[GroupWeights]
-    statistic: Array
+    edges: Edges
+    in_pool: NDArray[np.bool_]
+    weights: Estimates
+    ways: Ways
+    named: Ways | None
+
+
+class NamedEdges(NamedTuple):
+    """Edges that were named before the data were seen, and what each is tested beside."""
+
+    edges: Edges
+    given: Graph
 
 
 @dataclass(frozen=True)
@@ -53,7 +84,12 @@ class Problem:
     residuals : ndarray of shape (n, m)
         Without nuisance effects, in standard deviations `sd`.
     lobes : ndarray of int of shape (m,)
-        Number of the lobe of each region.
+        Number of the lobe of each region, -1 where it is unknown.
+    most_parents : int
+        A fifth of the subjects of the smallest group, less what nuisance effects take of them.
+    named : NamedEdges or None
+    among : ndarray of bool of shape (m, m), or None
+        Edges between regions that were named beforehand.
     """
 
     data: GroupData
@@ -61,70 +97,153 @@ class Problem:
     sd: Array
     nuisance: Nuisance
     shared: SharedOrder
+    units: Units
     lobes: Codes
     separate: bool
     alternative: str
+    most_parents: int
+    named: NamedEdges | None = None
+    among: Graph | None = None
 
     def fit(self, residuals: Array) -> Fit:
-        """Choose parents, with the labels as they are, and compare the groups' weights."""
-        codes = self.data.codes
-        n = len(codes)
-        groups = covariances(residuals, codes)
-        pooled = self.shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA)
+        """Choose parents, with the labels as they are, and estimate the groups' weights."""
+        groups = group_columns(residuals, self.units)
+        pooled, parents = self.choose(groups)
+        targets, sources = np.nonzero(parents.T)
+        edges = np.column_stack([sources, targets]).astype(np.int64)
+        named = None
+        if self.named is not None:
+            named = all_ways(groups, self.named.edges, self.named.given, self.units)
+        return Fit(
+            parents,
+            edges,
+            pooled[sources, targets],
+            one_way(groups, edges, self.units),
+            all_ways(groups, edges, parents_of_both(parents, edges), self.units),
+            named,
+        )
+
+    def choose(self, groups: Sequence[GroupColumns]) -> tuple[Graph, Graph]:
+        """Parents by the pooled rows, and with those that each group adds."""
+        n, most = len(self.residuals), self.most_parents
+        products = [own.products for own in groups]
+        S = np.sum(products, axis=0) / n
+        pooled = self.shared.parents_of(S, n, POOLED_GAMMA, most)
         parents = pooled.copy()
-        for S, size in groups if self.separate else ():
-            parents |= self.shared.parents_of(S, size, GROUP_GAMMA)
-        check_freedom(self.data, self.nuisance.rank, parents)
-        weights = weights_on(groups, parents, self.nuisance.rank / n)
-        return Fit(parents, pooled, weights, statistics(weights, parents))
+        for own in groups if self.separate else ():
+            size = own.columns.shape[1]
+            parents |= self.shared.parents_of(own.products / size, size, GROUP_GAMMA, most)
+        return pooled, surest_parents(parents, pooled, products, most)
 
 
-def problem_of(data: GroupData, learner: SGBN, separate: bool, alternative: str) -> Problem:
+def surest_parents(parents: Graph, pooled: Graph, products: Sequence[Array], most: int) -> Graph:
+    """Keep at most so many parents of each region.
+
+    Those that the pooled rows chose come first, then those with the largest correlation with the
+    region in any group.
+    """
+    kept = parents.copy()
+    for j in np.flatnonzero(parents.sum(axis=0) > most):
+        sizes = [np.square(S[:, j]) / (np.diag(S) * S[j, j]) for S in products]
+        rank = np.where(parents[:, j], np.max(sizes, axis=0) + 2 * pooled[:, j], -1.0)
+        kept[np.argsort(-rank, kind="stable")[most:], j] = False
+    return kept
+
+
+def problem_of(
+    data: GroupData,
+    learner: SGBN,
+    separate: bool,
+    alternative: str,
+    edges: Sequence[tuple[int, int]] = (),
+    among: Graph | None = None,
+) -> Problem:
     """Take nuisance effects out, and learn the order."""
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
-    check_freedom(data, nuisance.rank)
-    for c, group in enumerate(data.groups):
-        constant = constant_columns(data.values[data.codes == c])
-        if constant.any():
-            names = [data.regions[k] for k in np.flatnonzero(constant)]
-            raise InputError(
-                f"{listed(names)} has the same value in all subjects of the group {group!r}, so "
-                "that it has no weights there. Leave it out."
-            )
+    most = most_parents_of(data, nuisance.rank)
+    check_groups_vary(data.values, data.codes, data.groups, data.regions)
     residuals = nuisance.residuals(data.values)
     sd = residuals.std(axis=0)
     residuals /= sd
+    _refuse_copies(residuals, data.regions)
     shared = SharedOrder(residuals, learner, data.regions)
-    lobes = np.unique(data.lobes, return_inverse=True)[1]
-    rest = replace(data, values=data.values[:0])
-    return Problem(rest, residuals, sd, nuisance, shared, lobes, separate, alternative)
+    return Problem(
+        replace(data, values=data.values[:0], ids=()),
+        residuals,
+        sd,
+        nuisance,
+        shared,
+        Units.of(data.codes, data.units, nuisance.rank),
+        lobe_numbers(data.lobes),
+        separate,
+        alternative,
+        most,
+        _named(edges, shared, residuals, most),
+        among,
+    )
 
 
-def statistics(weights: Sequence[GroupWeights], parents: Graph) -> Array:
-    """T of two groups (the second less the first), or the root of Q of more; 0 without an edge."""
-    B = np.array([own.weights for own in weights])
-    V = np.array([own.variances for own in weights])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if len(B) == 2:
-            found = (B[1] - B[0]) / np.sqrt(V.sum(axis=0))
-        else:
-            mean = (B / V).sum(axis=0) / (1 / V).sum(axis=0)
-            found = np.sqrt((np.square(B - mean) / V).sum(axis=0))
-    statistic: Array = np.where(parents & np.isfinite(found), found, 0.0)
-    return statistic
+def lobe_numbers(lobes: Sequence[str]) -> Codes:
+    """Place of each region's lobe among the sorted names; -1 where it is unknown."""
+    names = known_lobes(lobes)
+    return np.array([names.index(lobe) if lobe in names else -1 for lobe in lobes], np.intp)
 
 
-def check_freedom(data: GroupData, rank: int, parents: Graph | None = None) -> None:
-    """Refuse a group whose subjects are used up by nuisance effects and parents."""
-    sizes = np.bincount(data.codes)
+def known_lobes(lobes: Sequence[str]) -> list[str]:
+    """Sorted names of the lobes, without that of regions whose lobe is unknown."""
+    return sorted(set(lobes) - {UNKNOWN_LOBE})
+
+
+def _named(
+    edges: Sequence[tuple[int, int]], shared: SharedOrder, residuals: Array, most: int
+) -> NamedEdges | None:
+    """Edges named beforehand, each beside the parents that the pooled rows choose for its ends.
+
+    These were chosen without the labels, and stay the same in all permutations: p is that of the
+    edge's own permutations. Both ends together have at most as many as one region may have.
+    """
+    if not len(edges):
+        return None
+    n, pairs = len(residuals), np.array(edges, np.int64)
+    pooled = shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA, max(1, most // 2))
+    return NamedEdges(pairs, parents_of_both(pooled, pairs))
+
+
+def most_parents_of(data: GroupData, rank: int) -> int:
+    """Most parents of a region, by the smallest group; refuse one that is used up.
+
+    Rows of one person or family count as one.
+
+    Raises
+    ------
+    InputError
+        If nuisance effects leave fewer rows of a group than one parent needs.
+    """
+    units = np.arange(len(data.codes)) if data.units is None else data.units
+    sizes = np.bincount(np.unique(np.column_stack([data.codes, units]), axis=0)[:, 0])
     smallest = int(sizes.argmin())
-    share = rank / len(data.codes) * sizes[smallest]
-    most = 0 if parents is None else int(parents.sum(axis=0).max())
-    if sizes[smallest] - share - most < 1:
+    lost = rank / len(data.codes) * sizes[smallest]
+    most = int((sizes[smallest] - lost) / ROWS_PER_PARENT)
+    if most < 1:
         raise InputError(
             f"group {shown(data.groups[smallest])} has {sizes[smallest]} subjects, of which means, "
-            f"covariates and sites take {share:.1f} and the parents of a region up to {most}: "
-            "nothing is left to tell noise by. Add subjects, or leave out covariates or regions."
+            f"covariates and sites take {lost:.1f}: fewer than {ROWS_PER_PARENT} are left, too few "
+            "for a single weight. Add subjects, or leave out covariates or sites."
+        )
+    return most
+
+
+def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
+    """Refuse regions that are copies of others once nuisance effects are taken out."""
+    R = np.abs(residuals.T @ residuals) / len(residuals)
+    i, j = np.nonzero(np.triu(R > 1 - COPY, 1))
+    if len(i):
+        pairs = [
+            f"{regions[a]} and {regions[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
+        ]
+        raise InputError(
+            f"{listed(pairs)} are copies of each other, so that no weight between them is known. "
+            "Leave one of each pair out."
         )
 
 
@@ -132,8 +251,10 @@ def fingerprint(problem: Problem, learner: SGBN) -> str:
     """Hash that tells one table and learner from another, so that a folder is not mixed up."""
     data = problem.data
     digest = hashlib.sha256((np.round(problem.residuals, DIGITS) + 0.0).tobytes())  # no -0.0
-    for codes in (data.codes, data.sites, data.pairs):
+    for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
+    for chosen in (None if problem.named is None else problem.named.edges, problem.among):
+        digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from sgbn.inference.joint import Graph, GroupWeights
+from sgbn.inference.joint import GroupWeights
+from sgbn.inference.permutation_p import ROUND_OFF, reached
 
 Array = NDArray[np.float64]
+Edges = NDArray[np.int64]
 
 PRESENT_T = 2.0  # of a weight over its standard error, for an edge to count as present in a group
 ONE_EDGE = 1.0  # least spread of a number of edges: a rare single one is no large change
-ROUND_OFF = 1e-9  # share of a statistic: the same rows in another order differ by less
 
 
 class Component(NamedTuple):
@@ -50,28 +51,41 @@ class Component(NamedTuple):
 
 
 def components_of(
-    statistic: Array, tested: Graph, threshold: float, signs: Sequence[int] = (1, -1)
+    statistic: Array, edges: Edges, threshold: float, signs: Sequence[int] = (1, -1)
 ) -> list[Component]:
     """Find connected sets of edges beyond a threshold, positive and negative ones apart.
 
     A network-based statistic (Zalesky et al., 2010) for directed edges: two edges are connected
     where they share a region. The strongest set comes first. A sign of 0 is that of a statistic
     that has none.
+
+    Parameters
+    ----------
+    statistic : ndarray of shape (k,)
+    edges : ndarray of int of shape (k, 2)
     """
     found = []
     for sign in signs:
-        excess = np.where(tested, (sign or 1) * statistic - threshold, 0.0)
-        sources, targets = np.nonzero(excess > 0)
-        if not len(sources):
+        excess = (sign or 1) * statistic - threshold
+        beyond = excess > 0
+        if not beyond.any():
             continue
-        ones = np.ones(len(sources))
-        graph = coo_array((ones, (sources, targets)), shape=statistic.shape)
-        _, labels = connected_components(graph, directed=False)
-        for label in np.unique(labels[sources]):
-            own = labels[sources] == label
-            pairs = np.column_stack([sources[own], targets[own]])
-            found.append(Component(sign, pairs, float(excess[tuple(pairs.T)].sum())))
+        pairs, own_excess = edges[beyond], excess[beyond]
+        labels = _components(pairs)
+        for label in np.unique(labels):
+            own = labels == label
+            found.append(Component(sign, pairs[own], float(own_excess[own].sum())))
     return sorted(found, key=lambda component: -component.strength)
+
+
+def _components(edges: Edges) -> NDArray[Any]:
+    """Component of each edge."""
+    if len(edges) == 1:  # as in most permutations
+        return np.zeros(1, np.intp)
+    m = int(edges.max()) + 1
+    graph = coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(m, m))
+    labels: NDArray[Any] = connected_components(graph, directed=False)[1]
+    return labels[edges[:, 0]]
 
 
 def strengths(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> dict[str, Array]:
@@ -82,12 +96,16 @@ def strengths(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> dict[
     counts as present in a group where its weight is twice the largest standard error of any group:
     one yardstick for all, but counts, like sums of sizes, still depend on noise.
     """
-    yardstick = PRESENT_T * np.sqrt(np.max([own.variances for own in weights], axis=0))
-    sizes = [np.abs(own.weights) for own in weights]
-    sums = [_sums(size, lobes) for size in sizes]
-    counts = [_sums((size > 0) & (size >= yardstick), lobes)["strength"] for size in sizes]
+    sums = [_sums(np.abs(own.weights), lobes) for own in weights]
     changes = {name: _change([own[name] for own in sums]) for name in sums[0]}
-    return changes | {"number": _change(counts)}
+    return changes | {"number": _change_of_numbers(weights, lobes)}
+
+
+def _change_of_numbers(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> Array:
+    """Change of the number of edges from lobe to lobe, see `strengths`."""
+    yardstick = PRESENT_T * np.sqrt(np.max([own.variances for own in weights], axis=0))
+    sizes = (np.abs(own.weights) for own in weights)
+    return _change([_lobe_sums((size > 0) & (size >= yardstick), lobes) for size in sizes])
 
 
 def strength_statistics(
@@ -107,7 +125,7 @@ def strength_statistics(
             _studentised(sign * (b - mean), there * v, lobes) for b, v in zip(B, V, strict=True)
         ]
         found = {name: np.linalg.norm([own[name] for own in parts], axis=0) for name in parts[0]}
-    return found | {"number": strengths(weights, lobes)["number"]}
+    return found | {"number": _change_of_numbers(weights, lobes)}
 
 
 def corrected(
@@ -149,29 +167,17 @@ def corrected(
     return z[0], p
 
 
-def reached(value: float, null: Array) -> float:
-    """Share of the null statistics, and the value itself, that reach the value."""
-    return float((1 + (null >= nearly(value)).sum()) / (1 + len(null)))
-
-
-def nearly(value: Any) -> Any:
-    """Value less its round-off, for comparisons that must not depend on it."""
-    return value - ROUND_OFF * np.abs(value)
-
-
-def monte_carlo_error(p: Any, n_permutations: int) -> Any:
-    """Give the standard error of p from that many permutations."""
-    return np.sqrt(p * (1 - p) / (n_permutations + 1))
-
-
 def _sums(edges: NDArray[Any], lobes: NDArray[np.intp]) -> dict[str, Array]:
     """Add up the edges into and out of each region, and from lobe to lobe."""
+    ends = {"in": edges.sum(axis=0), "out": edges.sum(axis=1)}
+    return ends | {"strength": _lobe_sums(edges, lobes)}
+
+
+def _lobe_sums(edges: NDArray[Any], lobes: NDArray[np.intp]) -> Array:
+    """Add up the edges from lobe to lobe; regions with -1 are in none."""
     member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
-    return {
-        "in": edges.sum(axis=0),
-        "out": edges.sum(axis=1),
-        "strength": (member.T @ edges @ member).ravel(),
-    }
+    total: Array = (member.T @ edges @ member).ravel()
+    return total
 
 
 def _studentised(change: Array, variance: Array, lobes: NDArray[np.intp]) -> dict[str, Array]:

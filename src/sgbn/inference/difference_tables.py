@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.graph import edge_kinds
-from sgbn.inference.difference_fit import Fit, Problem
-from sgbn.inference.difference_summaries import (
-    corrected,
+from sgbn.inference.closed_tests import MOST_GROUPS, Members, closed_p, sets_of_groups
+from sgbn.inference.difference_fit import Fit, Problem, known_lobes
+from sgbn.inference.difference_summaries import corrected, strength_statistics, strengths
+from sgbn.inference.edge_statistics import Estimates, Ways
+from sgbn.inference.permutation_p import (
+    Permuted,
+    Ranked,
+    count_reaching,
+    discovery_rates,
     monte_carlo_error,
-    nearly,
+    ranked,
     reached,
-    strength_statistics,
-    strengths,
+    shares_reaching,
 )
 from sgbn.runs import Arrays
 
 Array = NDArray[np.float64]
+
+N_WAYS = len(Ways._fields)
+
+
+class Among(NamedTuple):
+    """One test of all edges between regions that were named beforehand.
+
+    Attributes
+    ----------
+    regions : tuple of str
+    p, error : float
+        Of the sum of the squares of their statistics, from its own permutations.
+    edges : structured ndarray
+        source, target, p_fwer and q over these edges only.
+    """
+
+    regions: tuple[str, ...]
+    p: float
+    error: float
+    edges: NDArray[Any]
 
 
 def signed_statistic(statistic: Array, alternative: str) -> Array:
@@ -30,79 +55,215 @@ def signed_statistic(statistic: Array, alternative: str) -> Array:
     return statistic if alternative == "greater" else -statistic
 
 
-def edge_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any]:
-    """One row an edge, the most different first."""
-    data, sd = problem.data, problem.sd
-    sources, targets = np.nonzero(fit.parents)
-    signed = signed_statistic(fit.statistic, problem.alternative)[sources, targets]
-    in_units = sd[targets] / sd[sources]
-    own = [group.weights[sources, targets] * in_units for group in fit.weights]
-    first, *_, last = (group.variances[sources, targets] for group in fit.weights)
-    p = own_class_p(signed, fit.pooled[sources, targets], null["tests"], null["in_pool"])
-    fwer = np.array([reached(value, null["highest"]) for value in signed])
-    count = len(null["highest"])
+def edge_table(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> tuple[NDArray[Any], Array]:
+    """One row per edge, the surest first; and the smallest share of every permutation."""
+    last = len(problem.data.groups) - 1
+    one_way, ways = rank_edges(own, null), rank_ways(own, null)
+    fwer = one_way.family_wise
     table = {
-        "source": np.array(data.regions, dtype=object)[sources],
-        "target": np.array(data.regions, dtype=object)[targets],
-        **{f"weight_{name}": w for name, w in zip(data.groups, own, strict=True)},
-        "difference": own[-1] - own[0],
-        "difference_std": (own[-1] - own[0]) / in_units,
-        "standard_error": np.sqrt(first + last),
-        "statistic": fit.statistic[sources, targets],
-        "p": p,
-        "p_error": monte_carlo_error(p, count),
+        **_weights(problem, fit.edges, fit.weights, (0, last)),
+        "statistic": fit.weights.statistic(range(last + 1)),
+        "p": one_way.p,
+        "p_error": one_way.error,
         "p_fwer": fwer,
-        "q": discovery_rates(signed, count_reaching(signed, null["tests"]), count),
-        "error": monte_carlo_error(fwer, count),
-        "graph_direction": edge_kinds(fit.parents).astype(object),
+        "q": discovery_rates(one_way.p),
+        "error": monte_carlo_error(fwer, len(null["counts"])),
+        "p_both": _largest(ways.p),
+        "p_fwer_both": _largest(ways.family_wise),
+        "q_both": discovery_rates(_largest(ways.p)),
+        "from_pool": fit.in_pool,
     }
-    return _records(table)[np.lexsort((targets, sources, -signed))]
+    order = np.lexsort((fit.edges[:, 1], fit.edges[:, 0], -own["tests"], one_way.shares))
+    return _records(table)[order], one_way.lowest
 
 
-def own_class_p(
-    signed: Array, in_pool: NDArray[np.bool_], null: Array, null_in_pool: NDArray[np.bool_]
-) -> Array:
-    """P of each edge by itself, among null edges that were chosen as it was.
+def rank_edges(own: Arrays, null: Arrays) -> Ranked:
+    """Rank the statistics of edges among those that were chosen as they were.
 
     An edge that a group chose and the pooled rows did not is there because the groups look
     different: it must be compared with such edges only.
     """
-    p = np.empty(len(signed))
-    for chosen in (False, True):
-        own, tests = in_pool == chosen, null[null_in_pool == chosen]
-        p[own] = (1 + count_reaching(signed[own], tests)) / (1 + len(tests))
-    return p
+    pools = own["in_pool"].astype(np.intp), null["in_pool"].astype(np.intp)
+    return ranked(Permuted(own["tests"], pools[0], null["tests"], pools[1], null["counts"]))
 
 
-def count_reaching(signed: Array, null: Array) -> NDArray[np.intp]:
-    """How many null statistics reach each statistic."""
-    return len(null) - np.searchsorted(np.sort(null), nearly(signed))
+def rank_ways(own: Arrays, null: Arrays) -> Ranked:
+    """Rank all pairs in all three ways, each among its own kind; the ways of a pair together."""
+    classes, null_classes = (
+        (one["in_pool"][:, None] + 2 * np.arange(N_WAYS)).ravel() for one in (own, null)
+    )
+    return ranked(
+        Permuted(
+            own["ways"].ravel(),
+            classes,
+            null["ways"].ravel(),
+            null_classes,
+            N_WAYS * null["counts"],
+        )
+    )
 
 
-def discovery_rates(signed: Array, above: NDArray[np.intp], n_permutations: int) -> Array:
-    """Estimate the false discovery rate of all edges with at least each statistic.
+def _largest(ways: Array) -> Array:
+    """Largest of the three ways of each pair."""
+    largest: Array = ways.reshape(-1, N_WAYS).max(axis=1)
+    return largest
 
-    `above` counts null statistics of all permutations that reach it. One more than counted makes
-    the estimate of a statistic that no permutation reached other than zero.
+
+def global_p(own: Arrays, null: Arrays) -> float:
+    """P of the sum over pairs of the smallest square of their three ways.
+
+    If of each pair one way is unchanged, this sum is at most that of these ways, which has about
+    the distribution of a permuted sum over one way: the largest p counts.
     """
-    expected = (above + 1) / (n_permutations + 1)
-    order = np.argsort(-signed, kind="stable")
-    found = np.searchsorted(np.sort(-signed), -signed, side="right")
-    rates = np.minimum(expected / np.maximum(found, 1), 1.0)
-    lowest = np.minimum.accumulate(rates[order][::-1])[::-1]
-    q = np.empty_like(rates)
-    q[order] = lowest
-    return q
+    smallest = float(np.square(own["ways"]).min(axis=1, initial=np.inf).sum())
+    return max(reached(smallest, totals) for totals in null["totals_ways"].T)
+
+
+def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None:
+    """Edges that were named beforehand, in the order in which they were named."""
+    if problem.named is None or fit.named is None:
+        return None
+    last = len(problem.data.groups) - 1
+    statistics, permuted = fit.named.statistics(range(last + 1)), null["named"]
+    every = np.concatenate([signed_statistic(statistics, problem.alternative)[None], permuted])
+    flat = every.reshape(len(every), -1)
+    p, family_wise = (
+        own.reshape(statistics.shape) for own in (shares_in(flat)[0], _own_family_wise(flat))
+    )
+    table = {
+        **_weights(problem, problem.named.edges, fit.named.forward, (0, last)),
+        "statistic": statistics[:, 0],
+        "p": p[:, 0],
+        "p_error": monte_carlo_error(p[:, 0], len(permuted)),
+        "p_fwer": _own_family_wise(every[:, :, 0]),
+        "p_both": p.max(axis=1),
+        "p_fwer_both": family_wise.max(axis=1),
+    }
+    return _records(table)
+
+
+def _own_family_wise(every: Array) -> Array:
+    """Min-P over statistics, the data's first, each compared with its own permutations only."""
+    shares = shares_in(every)
+    return shares_reaching(-shares[0], -shares[1:].min(axis=1))
+
+
+def shares_in(every: Array) -> Array:
+    """Share of each column's values that reach each of them."""
+    columns = [count_reaching(column, np.sort(column)) for column in every.T]
+    found: Array = np.column_stack(columns) / len(every)
+    return found
+
+
+def among_of(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> Among | None:
+    """Test of the edges between regions that were named beforehand, together and one by one."""
+    if problem.among is None:
+        return None
+    parts = [
+        {name: one[name][one["inside"]] for name in ("tests", "in_pool")} for one in (own, null)
+    ]
+    run = np.repeat(np.arange(len(null["counts"])), null["counts"])[null["inside"]]
+    counts = np.bincount(run, minlength=len(null["counts"]))
+    found = rank_edges(parts[0], parts[1] | {"counts": counts})
+    p = reached(float(own["totals_inside"]), null["totals_inside"])
+    names = np.array(problem.data.regions, dtype=object)
+    i, j = fit.edges[own["inside"]].T
+    table = {
+        "source": names[i],
+        "target": names[j],
+        "p_fwer": found.family_wise,
+        "q": discovery_rates(found.p),
+    }
+    chosen = tuple(names[problem.among.any(axis=0)].tolist())
+    return Among(chosen, p, float(monte_carlo_error(p, len(counts))), _records(table))
+
+
+def pairwise_tables(
+    problem: Problem, fit: Fit, nulls: Mapping[Members, Arrays]
+) -> dict[tuple[str, str], NDArray[Any]]:
+    """Test each pair of more than two groups in closed tests; see `closed_tests`."""
+    names = problem.data.groups
+    if len(names) == 2 or len(names) > MOST_GROUPS:
+        return {}
+    by_set = _p_of_sets(problem, fit, nulls)
+    pairs = list(combinations(range(len(names)), 2))
+    closed_of = {
+        pair: {name: closed_p(pair, p_of) for name, p_of in by_set.items()} for pair in pairs
+    }
+    rates_of = {
+        q: discovery_rates(np.concatenate([closed_of[pair][p] for pair in pairs]))
+        for q, p in (("q", "p"), ("q_both", "p_both"))
+    }
+    tables = {}
+    for k, pair in enumerate(pairs):
+        part = slice(k * len(fit.edges), (k + 1) * len(fit.edges))
+        closed = closed_of[pair]
+        rates = {name: rate[part] for name, rate in rates_of.items()}
+        statistic = fit.weights.statistic(pair)
+        table = _weights(problem, fit.edges, fit.weights, pair) | {"statistic": statistic}
+        order = np.lexsort((-np.abs(statistic), closed["p"]))
+        tables[names[pair[0]], names[pair[1]]] = _records(table | closed | rates)[order]
+    return tables
+
+
+def _p_of_sets(
+    problem: Problem, fit: Fit, nulls: Mapping[Members, Arrays]
+) -> dict[str, dict[Members, Array]]:
+    """P of each set of two or more groups, by the name of the p."""
+    by_set: dict[str, dict[Members, Array]] = {
+        name: {} for name in ("p", "p_fwer", "p_both", "p_fwer_both")
+    }
+    for members in sets_of_groups(len(problem.data.groups)):
+        null = nulls.get(members)
+        if null is None:  # these groups have no rows to exchange: nothing is known
+            for p_of in by_set.values():
+                p_of[members] = np.ones(len(fit.edges))
+            continue
+        own = observed_of(problem, fit, members)
+        one_way, ways = rank_edges(own, null), rank_ways(own, null)
+        by_set["p"][members], by_set["p_fwer"][members] = one_way.p, one_way.family_wise
+        by_set["p_both"][members] = _largest(ways.p)
+        by_set["p_fwer_both"][members] = _largest(ways.family_wise)
+    return by_set
+
+
+def observed_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
+    """Statistics of the data for some of the groups."""
+    found = {"tests": fit.weights.statistic(members), "ways": fit.ways.statistics(members)}
+    signed = {name: signed_statistic(one, problem.alternative) for name, one in found.items()}
+    return signed | {"in_pool": fit.in_pool}
+
+
+def _weights(
+    problem: Problem, edges: NDArray[np.int64], found: Estimates, pair: Members
+) -> dict[str, NDArray[Any]]:
+    """Names, weights of the groups in the units of the data, and the difference of two of them."""
+    data, sd = problem.data, problem.sd
+    names, (i, j), (first, last) = np.array(data.regions, dtype=object), edges.T, pair
+    in_units = sd[j] / sd[i]
+    change = found.weights[last] - found.weights[first]
+    return {
+        "source": names[i],
+        "target": names[j],
+        **{
+            f"weight_{name}": w * in_units
+            for name, w in zip(data.groups, found.weights, strict=True)
+        },
+        "difference": change * in_units,
+        "difference_std": change,
+        "standard_error": found.standard_error(first, last),
+    }
 
 
 def sum_tables(problem: Problem, fit: Fit, null: Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Hubs and lobes, with their corrected p."""
     data = problem.data
+    m, names = len(data.regions), np.array(known_lobes(data.lobes), dtype=object)
+    weights = fit.weights.matrices(fit.edges, m)
     differences, statistics = (
-        np.concatenate(list(sums(fit.weights, problem.lobes).values()))
+        np.concatenate(list(sums(weights, problem.lobes).values()))
         for sums in (strengths, strength_statistics)
     )
-    m, names = len(data.regions), np.array(sorted(set(data.lobes)), dtype=object)
     in_lobes = np.arange(len(statistics)) >= 2 * m
     counts = np.arange(len(statistics)) >= 2 * m + len(names) ** 2
     z, p = corrected(statistics, null, in_lobes.astype(np.intp), counts, len(data.groups) == 2)

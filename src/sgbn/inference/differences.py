@@ -1,53 +1,74 @@
 r"""Which edges differ between groups, and how sure that is.
 
 H0 of an edge i -> j, given the learned order and parents: its weight is the same in all groups.
-Means and noise variances may differ. The statistic is studentised with a variance a group,
+Means and noise variances may differ. The statistic is Wald's with HC3 variances, see
+`sgbn.inference.edge_statistics`. Its null distribution comes from whole rows of residuals,
+exchanged between the groups and centred in them again. The parents that the pooled rows and each
+group choose are chosen anew in every permutation. The order is kept: it has seen the labels only in
+so far as the means of the groups were taken out before. `sgbn.inference.permutation_p` has the
+rules by which statistics become p.
 
-.. math:: t_{ij} = \frac{\theta_{ij}^{(2)} - \theta_{ij}^{(1)}}{\sqrt{v^{(1)}_{ij} + v^{(2)}_{ij}}},
-          \qquad Q_{ij} = \sum_g \frac{(\theta^{(g)}_{ij} - \bar\theta_{ij})^2}{v^{(g)}_{ij}}
-
-with the weighted mean of the groups in Q, which is for more than two. The null distribution comes
-from whole rows of residuals, exchanged between the groups and centred in them again. The parents
-that the pooled rows and each group choose are chosen anew in every permutation. The order is kept:
-it has seen the labels only in so far as the means of the groups were taken out before.
+Where an arrow is learned the wrong way round, unequal noise alone makes its weights unequal. So
+every pair is tested both ways as well, i -> j and j -> i, each given the parents of either, and the
+larger p counts. A change of the scale of a region changes both weights: their partial correlation,
+which it does not change, is the third that must differ.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri, ndtr, ndtri
+from scipy.special import ndtri
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, warn
+from sgbn.exceptions import InputError, did_you_mean, shown, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.inference.closed_tests import MOST_GROUPS, Members
 from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
-from sgbn.inference.difference_input import Covariates, check_request, read_group_data
-from sgbn.inference.difference_summaries import (
-    Component,
-    components_of,
-    monte_carlo_error,
-    reached,
-    strength_statistics,
+from sgbn.inference.difference_input import (
+    Covariates,
+    check_request,
+    read_among,
+    read_edges,
+    read_group_data,
+    without_outliers,
 )
-from sgbn.inference.difference_tables import edge_table, signed_statistic, sum_tables
-from sgbn.inference.nuisance import permuted
+from sgbn.inference.difference_summaries import Component
+from sgbn.inference.difference_tables import (
+    Among,
+    among_of,
+    edge_table,
+    global_p,
+    named_table,
+    pairwise_tables,
+    sum_tables,
+)
+from sgbn.inference.joint import covariances, weights_on
+from sgbn.inference.permutation_p import (
+    monte_carlo_error,
+    permutations_needed,
+    reached,
+    statistic_at,
+)
+from sgbn.inference.permuted_statistics import (
+    changed_components,
+    permuted_statistics,
+    statistics_of,
+)
 from sgbn.inference.rows import check_share
 from sgbn.moments import one_blas_thread
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays
 from sgbn.structure import SGBN
 
 Array = NDArray[np.float64]
 
-A_TASK = 50  # permutations
-# An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually
-# tested one or none does, so that a chance set of several edges is rare.
-COMPONENT_T = 3.0
-CORRECTIONS = ("q", "p_fwer", "p")
+UNCORRECTED = ("p", "p_both")
+CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)
 
 
 @dataclass(frozen=True)
@@ -58,13 +79,14 @@ class Differences:
     ----------
     regions, groups : tuple of str
     edges : structured ndarray
-        One row an edge that was tested, the most different first: source, target,
+        One row per edge that was tested, the surest first: source, target,
         ``weight_GROUP`` of each group (of residuals, in the units of the data), difference (of the
         last group from the first), difference_std and standard_error (the same per standard
-        deviation of the residuals, and its standard error), statistic, p (of this edge alone),
-        p_error, p_fwer (max-T over all edges), q (false discovery rate), error (of p_fwer),
-        graph_direction (what the arrow rests on in the tested graph: "compelled" or "reversible",
-        see `sgbn.graph.edge_kinds`; no verdict on the direction).
+        deviation of the residuals, and its HC3 standard error), statistic, p (of this edge alone,
+        among edges that were chosen alike), p_error, p_fwer (family-wise, min-P over all edges), q
+        (false discovery rate, Benjamini-Hochberg), error (of p_fwer), p_both, p_fwer_both and
+        q_both (of a difference that holds both ways), from_pool (whether the pooled rows chose the
+        edge, or a group only).
     components : list of (Component, p, error)
         Connected sets of edges with a statistic beyond 3 (of more than two groups, a root of Q as
         rare as that), corrected over all sets.
@@ -76,15 +98,29 @@ class Differences:
         their common sign, which do not, over their standard error, see
         `sgbn.inference.difference_summaries`. Numbers of edges, in units of their spread over the
         permutations, depend on noise: groups of unequal noise differ in them without a change of
-        weights.
+        weights. Regions whose lobe is unknown are in no lobe.
     global_statistic, global_p, global_error : float
         Whether the networks differ at all; the statistic is the sum of the squares of all edges'.
+    global_p_both : float
+        The same by the smallest square of both directions and the partial correlation of each pair:
+        changes of variances alone are not to make it small, which is measured, not guaranteed.
     n_permutations : int
     networks : dict of group to GaussianNetwork
         Of the residuals.
     null : dict of str to ndarray
-        Over the permutations: `highest`, the largest statistic of an edge, and `totals`, the global
-        statistic.
+        Over the permutations: `lowest`, the smallest share of an edge in its class (see
+        `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, all statistics
+        of edges that the pooled rows chose, sorted.
+    named : structured ndarray or None
+        Edges that were named beforehand: as `edges`, with p from the edge's own permutations and
+        p_fwer over the named edges only.
+    among : Among or None
+        Regions that were named beforehand: one test of all edges between them.
+    pairwise : dict of (group, group) to structured ndarray
+        Of more than two groups: source, target, difference_std (of the second from the first),
+        standard_error, statistic, and closed p, p_fwer, q, p_both, p_fwer_both, q_both.
+    left_out : dict of group to tuple
+        Subjects that lie far from the others of their group, and were not tested.
 
     Notes
     -----
@@ -100,27 +136,36 @@ class Differences:
     global_statistic: float
     global_p: float
     global_error: float
+    global_p_both: float
     n_permutations: int
     networks: dict[str, GaussianNetwork]
     null: Arrays
+    named: NDArray[Any] | None = None
+    among: Among | None = None
+    pairwise: dict[tuple[str, str], NDArray[Any]] = field(default_factory=dict)
+    left_out: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        found = np.count_nonzero(self.edges["q"] <= 0.05)
+        found, both = (np.count_nonzero(self.edges[by] <= 0.05) for by in ("q", "q_both"))
         return (
             f"Differences({', '.join(self.groups)}: {found} of {len(self.edges)} edges with q <= "
-            f"0.05; global p = {self.global_p:.3g}; {self.n_permutations} permutations)"
+            f"0.05, {both} both ways; global p = {self.global_p:.3g}; "
+            f"{self.n_permutations} permutations)"
         )
 
     def threshold(self, level: float = 0.05) -> float:
-        """Statistic that an edge must exceed to be found family-wise."""
+        """Statistic beyond which an edge is found family-wise, if the pooled rows chose it."""
         check_share(level, "level")
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
         if not place:
             raise InputError(
-                f"level={level:g} needs {self._needed(level)} permutations or more, and there are "
-                f"{self.n_permutations}."
+                f"level={level:g} needs {permutations_needed(level)} permutations or more, and "
+                f"there are {self.n_permutations}."
             )
-        return float(np.sort(self.null["highest"])[-place])
+        if not len(self.null["pool"]):
+            return np.inf
+        too_large = float(np.sort(self.null["lowest"])[place - 1])
+        return statistic_at(too_large, self.null["pool"])
 
     def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
         r"""Difference of each edge (per standard deviation) that would be found with this power.
@@ -136,24 +181,21 @@ class Differences:
     def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
         """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer").
 
-        ``by="p"`` corrects for nothing: it is for an edge that was named beforehand.
+        "q_both" and "p_fwer_both" are for differences that hold both ways: a change of variance
+        alone does not make them. ``by="p"`` corrects for nothing.
         """
         check_share(level, "level")
         if by not in CORRECTIONS:
             hint = did_you_mean(by, CORRECTIONS)
             raise InputError(f"by={by!r}: give one of {list(CORRECTIONS)}. {hint}")
-        if by != "p" and level < (1 - 1e-12) / (self.n_permutations + 1):
+        needed = permutations_needed(level, by)
+        if by not in UNCORRECTED and self.n_permutations < needed:
             warn(
-                f"{by} of an edge by itself cannot reach {level:g} with {self.n_permutations} "
-                f"permutations: it needs {self._needed(level)} or more."
+                f"{by} cannot reach {level:g} with {self.n_permutations} permutations: it needs "
+                f"{needed} or more."
             )
         found: NDArray[Any] = self.edges[self.edges[by] <= level]
         return found
-
-    @staticmethod
-    def _needed(level: float) -> int:
-        """Permutations with which p can reach a level."""
-        return int(np.ceil((1 - 1e-12) / level)) - 1
 
 
 def edge_differences(
@@ -163,9 +205,14 @@ def edge_differences(
     covariates: Covariates | None = None,
     sites: ArrayLike | None = None,
     pairs: ArrayLike | None = None,
+    persons: ArrayLike | None = None,
+    blocks: ArrayLike | None = None,
     reference: str | None = None,
     learner: SGBN | None = None,
     separate_parents: bool = True,
+    outliers: str | ArrayLike = "trim",
+    edges: Sequence[tuple[str, str]] = (),
+    among: Sequence[str] = (),
     n_permutations: int = 999,
     alternative: str = "two-sided",
     random_state: int = 0,
@@ -178,8 +225,8 @@ def edge_differences(
     Parameters
     ----------
     X : Cohort, DataFrame or array-like of shape (n_subjects, n_regions)
-        Without missing cells. A cohort brings its groups, covariates, sites and pairs; what is
-        given beside it replaces them.
+        Without missing cells. A cohort brings its groups, covariates, sites, pairs, persons and
+        blocks; what is given beside it replaces them.
     groups : array-like of shape (n_subjects,)
     covariates : mapping of name to values, or DataFrame, optional
         Their linear effects are held fixed.
@@ -188,6 +235,13 @@ def edge_differences(
     pairs : array-like of shape (n_subjects,), optional
         Person of each row, where each is there once in every group: rows are exchanged within
         persons only.
+    persons : array-like of shape (n_subjects,), optional
+        Person of each row, where a person has several rows in one group: the rows of a person are
+        exchanged together, with those of a person who has as many.
+    blocks : array-like of shape (n_subjects,), optional
+        Family of each row, or another label of rows that are not independent. A family that lies in
+        one group is exchanged whole with another of as many persons and rows; in a family that
+        spans groups its members are exchanged among themselves (Winkler et al., 2015).
     reference : str, optional
         The group that others are compared with: it comes first. By default groups are sorted by
         name, and the first is it.
@@ -195,6 +249,15 @@ def edge_differences(
         Finds the order in the pooled residuals.
     separate_parents : bool
         Whether parents that only one group shows are tested as well, see `JointSGBN`.
+    outliers : {"trim", "keep"} or array-like of bool of shape (n_subjects,)
+        Whether subjects that lie far from the others of their group are left out, once, before
+        anything is permuted; or which ones. `Differences.left_out` names them.
+    edges : sequence of (source, target), optional
+        Edges that were named before the data were seen. Few tests, each with p from its own
+        permutations: see `Differences.named`.
+    among : sequence of str, optional
+        Regions or lobes that were named beforehand: all edges between them are tested together, and
+        corrected among themselves.
     n_permutations : int
     alternative : {"two-sided", "greater", "less"}
         "greater": the weight is greater in the last group than in the first. Two groups only. It
@@ -211,27 +274,44 @@ def edge_differences(
 
     Notes
     -----
-    `p_fwer` is the share of permutations (the data counted as one) whose largest statistic over all
-    their edges reaches that of the edge. `p` compares with the statistics of edges of all
-    permutations together, which studentising makes comparable; its smallest value is one over one
-    more than their number, below 1 / (B + 1) of a single edge's own B permutations. Edges that the
-    pooled rows choose, and those that only a group chooses, are compared with edges of the same
-    kind: the latter are there because the groups look different. `p_fwer` and `q` are over both
-    kinds together. `q` is the expected number of edges of a permutation that reach a statistic, one
-    more than counted over B + 1, over the number that do in the data, at its lowest over all
-    smaller statistics.
+    A region has at most a fifth as many parents as the smallest group has subjects, less what is
+    held fixed, in the data and in the permutations; a pair that is tested both ways has those of
+    both regions.
+
+    `p` compares with the statistics of edges of all permutations together, which studentising makes
+    comparable; edges that the pooled rows choose, and those that only a group chooses, are compared
+    with edges of the same kind: the latter are there because the groups look different. For an edge
+    that was named beforehand, give `edges`.
+
+    Where the groups have the same distribution but for their means, permutations without
+    covariates and sites are exact up to the means that are estimated and the rows that are left
+    out; with covariates and sites they are nearly so (Freedman and Lane 1983).
+
+    `p_both` is the largest p of i -> j, j -> i and their partial correlation, each among its own
+    permuted statistics; the null is that at least one of the three is unchanged. `p_fwer_both` is
+    corrected over all three of all pairs, and then the largest of a pair; `q_both` is Benjamini and
+    Hochberg's over `p_both` (over all three it would not hold: many directions that truly change
+    let others pass). A difference that holds one way only may be a change of variance. Their level
+    is measured by simulation (benchmarks/calibration.py), not guaranteed: under a wrong order the
+    parents of either may hold descendants.
+
+    More than two groups are compared pair by pair too, in closed tests, see
+    `sgbn.inference.closed_tests`; of more than five only all together.
 
     Components of more than two groups have no sign.
 
     An edge that differs *given the order and parents found* need not be one that differs in
-    nature: where the order is wrong, a change shows at neighbouring edges as well, and unequal
-    noise alone makes weights unequal, which hubs and lobes then show too.
+    nature: where the order is wrong, a change shows at neighbouring edges as well.
+
+    Whether rows are subjects is not looked at here: `sgbn.quality.review` does, as `compare` does.
     """
-    data = read_group_data(X, groups, covariates, sites, pairs, reference)
+    data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
+    data, left_out = without_outliers(data, outliers)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
     learner = SGBN() if learner is None else learner
+    chosen = read_edges(edges, data), read_among(among, data)
     with one_blas_thread():
-        problem = problem_of(data, learner, separate_parents, alternative)
+        problem = problem_of(data, learner, separate_parents, alternative, *chosen)
         fit = problem.fit(problem.residuals)
     settings = {
         "n_permutations": n_permutations,
@@ -241,94 +321,65 @@ def edge_differences(
         "separate_parents": separate_parents,
         "data": fingerprint(problem, learner),
     }
-    parts = run_study(
-        folder,
-        _permute,
-        _tasks(n_permutations, seed),
-        settings,
-        shared={"problem": problem},
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    return _summarised(problem, fit, list(parts.values()))
+    if len(data.groups) > MOST_GROUPS:
+        warn(
+            f"{len(data.groups)} groups are compared all together only: pairs are tested of up to "
+            f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
+        )
+    null = permuted_statistics(problem, n_permutations, seed, settings, n_jobs, folder, progress)
+    return _summarised(problem, fit, null, left_out)
 
 
-def _tasks(n_permutations: int, seed: int) -> dict[str, dict[str, Any]]:
-    return {
-        f"permutations-{k:05d}": {
-            "seed": (seed, k),
-            "count": min(A_TASK, n_permutations - k * A_TASK),
-        }
-        for k in range(-(-n_permutations // A_TASK))
-    }
-
-
-def _permute(problem: Problem, seed: tuple[int, int], count: int) -> Arrays:
-    """Statistics of some permutations: of all edges, and of the sums."""
-    rng = np.random.default_rng(seed)
-    data = problem.data
-    tests, in_pool, totals, components, sums = [], [], [], [], []
-    with one_blas_thread():
-        for _ in range(count):
-            rows = permuted(rng, data.sites, data.pairs, len(data.codes))
-            fit = problem.fit(problem.nuisance.residuals(problem.residuals[rows]))
-            tests.append(signed_statistic(fit.statistic, problem.alternative)[fit.parents])
-            in_pool.append(fit.pooled[fit.parents])
-            totals.append(np.square(fit.statistic).sum())
-            strongest = _components(fit)
-            components.append(strongest[0].strength if strongest else 0.0)
-            statistics = strength_statistics(fit.weights, problem.lobes)
-            sums.append(np.concatenate(list(statistics.values())))
-    return {
-        "tests": np.concatenate(tests),
-        "in_pool": np.concatenate(in_pool),
-        "highest": np.array([own.max(initial=-np.inf) for own in tests]),
-        "totals": np.array(totals),
-        "components": np.array(components),
-        "sums": np.array(sums),
-    }
-
-
-def _components(fit: Fit) -> list[Component]:
-    """Find sets of changed edges, beyond a statistic that is as rare for any number of groups."""
-    n_groups = len(fit.weights)
-    if n_groups == 2:
-        return components_of(fit.statistic, fit.parents, COMPONENT_T)
-    threshold = float(np.sqrt(chdtri(n_groups - 1, 2 * ndtr(-COMPONENT_T))))
-    return components_of(fit.statistic, fit.parents, threshold, signs=(0,))
-
-
-def _summarised(problem: Problem, fit: Fit, parts: list[Arrays]) -> Differences:
-    null = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    count = len(null["highest"])
-    total = float(np.square(fit.statistic).sum())
-    global_p = reached(total, null["totals"])
-    found = [(own, reached(own.strength, null["components"])) for own in _components(fit)]
+def _summarised(
+    problem: Problem, fit: Fit, nulls: dict[Members, Arrays], left_out: dict[str, tuple[Any, ...]]
+) -> Differences:
+    every, null = next(iter(nulls.items()))
+    own = statistics_of(problem, fit, every)
+    count = len(null["counts"])
+    p = reached(float(own["totals"]), null["totals"])
+    components = changed_components(fit, fit.weights.statistic(every))
+    of_components = [reached(one.strength, null["components"]) for one in components]
     hubs, lobes = sum_tables(problem, fit, null["sums"])
+    edges, lowest = edge_table(problem, fit, own, null)
+    pool = np.concatenate([own["tests"][own["in_pool"]], null["tests"][null["in_pool"]]])
     return Differences(
         regions=problem.data.regions,
         groups=problem.data.groups,
-        edges=edge_table(problem, fit, null),
-        components=[(own, p, float(monte_carlo_error(p, count))) for own, p in found],
+        edges=edges,
+        components=[
+            (one, p, float(monte_carlo_error(p, count)))
+            for one, p in zip(components, of_components, strict=True)
+        ],
         hubs=hubs,
         lobes=lobes,
-        global_statistic=total,
-        global_p=global_p,
-        global_error=float(monte_carlo_error(global_p, count)),
+        global_statistic=float(own["totals"]),
+        global_p=p,
+        global_error=float(monte_carlo_error(p, count)),
+        global_p_both=global_p(own, null),
         n_permutations=count,
         networks=_networks(problem, fit),
-        null={name: null[name] for name in ("highest", "totals")},
+        null={"lowest": lowest, "totals": null["totals"], "pool": np.sort(pool)},
+        named=named_table(problem, fit, null),
+        among=among_of(problem, fit, own, null),
+        pairwise=pairwise_tables(problem, fit, nulls),
+        left_out=left_out,
     )
 
 
 def _networks(problem: Problem, fit: Fit) -> dict[str, GaussianNetwork]:
     """Networks of the groups, in the units of the data."""
-    sd = problem.sd
-    return {
-        name: GaussianNetwork(
-            own.weights * sd / sd[:, None],
-            noise_variance=own.noise * sd**2,
-            names=problem.data.regions,
+    data, sd = problem.data, problem.sd
+    groups = covariances(problem.residuals, data.codes)
+    fitted = weights_on(groups, fit.parents, problem.nuisance.rank / len(data.codes))
+    networks = {}
+    for name, own in zip(data.groups, fitted, strict=True):
+        unknown = np.flatnonzero(np.isnan(own.noise))
+        if len(unknown):
+            raise InputError(
+                f"the parents of {data.regions[unknown[0]]!r} determine each other in the group "
+                f"{shown(name)}. Leave out regions that are sums or copies of others."
+            )
+        networks[name] = GaussianNetwork(
+            own.weights * sd / sd[:, None], noise_variance=own.noise * sd**2, names=data.regions
         )
-        for name, own in zip(problem.data.groups, fit.weights, strict=True)
-    }
+    return networks

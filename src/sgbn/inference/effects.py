@@ -180,7 +180,7 @@ def effect_difference(
         raise InputError(f"source and target are both {source!r}: give two regions.")
     graph_of = _graph_of_each(graphs, list(rows))
     for name in rows:
-        warn_about_few(len(rows[name].values), f"the group {name!r}")
+        warn_about_few(rows[name].n_units, f"the group {name!r}")
     draws = {
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
@@ -228,8 +228,8 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
 def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
     weights, support = fixed_weights(rows, graph)
     known = graph.cpdag_ if hasattr(graph, "cpdag_") else cpdag(support)
-    n = len(rows.values)
-    drawn = resampled_weights(rows.values, support, resamples(n, n_resamples, seed))
+    counts = resamples(rows.n_units, n_resamples, seed, rows.units)
+    drawn = resampled_weights(rows.values, support, counts)
     possible = []
     for other in possible_graphs(known, s):
         fitted, _ = fixed_weights(rows, other)
@@ -237,7 +237,7 @@ def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[i
     on_path = _on_a_path(support, s, t)
     sd = rows.values.std(axis=0)
     return _Draws(
-        n,
+        rows.n_units,
         int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.lost,
         float(sd[t] / sd[s]),
         float(path_effects(weights[None], support, s)[0, t]),

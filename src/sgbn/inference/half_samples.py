@@ -70,7 +70,7 @@ def learn_halves(
 def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
     """Arrows of the networks of one pair of halves, and which columns are constant in each."""
     rng = np.random.default_rng([random_state, pair])
-    part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.persons)
+    part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.units)
     seed = int(rng.integers(2**31))
     arrows, constant = [], []
     for which in range(2):
@@ -118,10 +118,12 @@ def check_rows(sample: Sample) -> None:
     """Refuse a sample whose halves are too small."""
     n, m = sample.values.shape
     _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
-    if n - 2 * lost < FEWEST_ROWS:
+    units = sample.n_units
+    if min(units, n - 2 * lost) < FEWEST_ROWS:
+        who = f"{n} rows" if units == n else f"{n} rows of {units} persons or families"
         effects = f", and sites and covariates take {lost} of each half" if lost else ""
         raise InputError(
-            f"there are {n} rows{effects}: halves of fewer than {FEW_SAMPLES} rows tell nothing "
+            f"there are {who}{effects}: halves of fewer than {FEW_SAMPLES} rows tell nothing "
             f"about edges. Give {FEWEST_ROWS} or more, or take a graph as given and ask for "
             "weight_intervals."
         )

@@ -56,7 +56,7 @@ LASSO_COLUMNS = 250  # beyond it one lasso takes seconds, and there are thirty
 
 def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Codes:
     """Fold of each row: sites are spread over the folds evenly, and persons are in one."""
-    return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.persons)
+    return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.units)
 
 
 def check_sample(sample: Sample) -> None:

@@ -25,7 +25,7 @@ from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
 from sgbn.solvers.regressions import regressions
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.network_search import SAMPLES_A_PARENT, ebic_prices
+from sgbn.structure.network_search import ebic_prices, most_parents
 from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
 Array = NDArray[np.float64]
@@ -67,21 +67,23 @@ class SharedOrder:
             )
         learned, moments = _learn(clone(learner), residuals, list(names))
         known = cast(Knowledge, learned._arrows.knowledge)  # an SGBN has it, if only empty
-        self.allowed, self.required = known.allowed.T, known.required.T
         self.order = known_order(learned.coef_ != 0, known.directions, _places(moments))
+        rank = np.argsort(self.order)
+        self.allowed = known.allowed.T & (rank[:, None] > rank)  # of those that come before
+        self.required = known.required.T
+        self.max_parents = learner.max_parents
         self.pooled = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
 
-    def parents_of(self, S: Array, n: int, gamma: float) -> Graph:
-        """Parents along the order by extended BIC, ``[i, j]`` for i -> j."""
+    def parents_of(self, S: Array, n: int, gamma: float, most: int = MOST_PARENTS) -> Graph:
+        """Parents along the order by extended BIC, ``[i, j]`` for i -> j, at most `most`."""
         m = len(S)
         sd = np.sqrt(np.diag(S))
-        most = max(1, min(n // SAMPLES_A_PARENT, MOST_PARENTS, m - 1))
         trees = make_trees(
             S / np.outer(sd, sd),
             np.full(m, float(n)),
             ebic_prices(n, m, gamma),
             False,
-            most,
+            min(most, most_parents(n, m, self.max_parents)),
             self.allowed,
             self.required,
         )

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from sgbn.exceptions import InputError, listed
 
@@ -97,43 +96,6 @@ def residuals_of_training(
     centred = centred[:, varies] / lengths[varies]
     slopes, _, rank, _ = np.linalg.lstsq(centred[train], left[train], rcond=DEPENDENT)
     return left - centred @ slopes, int(rank)
-
-
-def permuted(
-    rng: np.random.Generator,
-    blocks: NDArray[np.intp] | None,
-    pairs: NDArray[np.intp] | None,
-    n: int,
-) -> NDArray[np.intp]:
-    """Draw an exchange of rows: any, within blocks, or of the rows of a person.
-
-    `blocks` and `pairs` number the block and the person of each row.
-    """
-    places = np.arange(n)
-    if pairs is not None:
-        order = np.argsort(pairs, kind="stable").reshape(pairs.max() + 1, -1)
-        places[order] = rng.permuted(order, axis=1)
-        return places
-    if blocks is None:
-        return rng.permutation(n)
-    for block in range(int(blocks.max()) + 1):
-        own = np.flatnonzero(blocks == block)
-        places[own] = rng.permutation(own)
-    return places
-
-
-def log_exchanges(
-    codes: NDArray[np.intp],
-    blocks: NDArray[np.intp] | None = None,
-    pairs: NDArray[np.intp] | None = None,
-) -> float:
-    """Logarithm of the number of ways to deal the rows to the groups, see `permuted`."""
-    if pairs is not None:
-        return float(gammaln(codes.max() + 2) * (pairs.max() + 1))
-    blocks = np.zeros_like(codes) if blocks is None else blocks
-    counts = np.zeros((blocks.max() + 1, codes.max() + 1))
-    np.add.at(counts, (blocks, codes), 1)
-    return float((gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)).sum())
 
 
 def check_pairs(ids: Sequence[Any], codes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -22,7 +22,8 @@ from sgbn.exceptions import DataWarning, InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph.random import random_dag
 from sgbn.inference.difference_input import FEWEST, FEWEST_PERMUTATIONS
-from sgbn.inference.differences import edge_differences
+from sgbn.inference.differences import CORRECTIONS, edge_differences
+from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share, network_of, region_index
 from sgbn.moments import one_blas_thread
 from sgbn.runs import run_study
@@ -35,7 +36,6 @@ Edge = tuple[str, str]
 DEGREE = 3.0  # neighbours of a region in a random network
 WEIGHTS = (0.5, 1.0)  # their sizes in a random network, over standard normal noise
 INTERVAL = 0.95
-CORRECTIONS = ("q", "p_fwer", "p")
 
 
 class Power(NamedTuple):
@@ -50,6 +50,9 @@ class Power(NamedTuple):
         Share of simulations in which any edge at all is found.
     overall : float
         Share of simulations in which the global test finds a difference.
+    trials : float
+        Independent trials that the interval is that of: the simulations, or more where several
+        edges change and are not found or missed together.
     """
 
     n_per_group: int
@@ -58,6 +61,7 @@ class Power(NamedTuple):
     high: float
     any_edge: float
     overall: float
+    trials: float
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,11 @@ class Design:
 
     def _check_permutations(self) -> None:
         count = check_count(self.n_permutations, "n_permutations", FEWEST_PERMUTATIONS)
-        if 1 / (count + 1) > self.level:
-            needed = int(np.ceil(1 / self.level)) - 1
+        needed = permutations_needed(self.level, self.by)
+        if count < needed:
             raise InputError(
-                f"n_permutations is {count}: no family-wise p, nor that of the global test, is "
-                f"below 1 / {count + 1}, so that nothing is found at the level {self.level:g}. "
-                f"Give {needed} or more."
+                f"n_permutations is {count}: with so few, nothing is found by {self.by} or by the "
+                f"global test at the level {self.level:g}. Give {needed} or more."
             )
 
     def _check_regions(self, m: int) -> None:
@@ -168,13 +171,13 @@ def power(
         How many edges change where `edges` does not say which. The false discovery rate finds
         each of many more easily than one alone.
     level : float
-    by : {"q", "p_fwer", "p"}
-        What is compared with the level: the false discovery rate, the family-wise p, or the p of
-        the edge alone, for an edge that was named before the data were seen.
+    by : {"q", "p_fwer", "q_both", "p_fwer_both", "p", "p_both"}
+        What is compared with the level: the false discovery rate, the family-wise p, both for
+        differences that hold both ways, or the p of the edge alone.
     n_simulations : int
         The Monte-Carlo error of the power is at most ``0.5 / sqrt(n_simulations)``.
     n_permutations : int
-        At least ``1 / level - 1``: with fewer no family-wise p is as low as the level.
+        At least ``1 / level`` (one fewer family-wise): with fewer, nothing reaches the level.
     random_state : int
     n_jobs : int, optional
         Processes. Results do not depend on it. To start them takes seconds, so that a few quick
@@ -234,14 +237,30 @@ def _power(
     shared = {"design": design, "n": n}
     ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
     results = run_study(folder, _simulate, tasks, described, shared=shared, **ways)
-    found, any_edge, overall = (
+    shares = np.array([result["found"] for result in results.values()])
+    any_edge, overall = (
         float(np.mean([result[name] for result in results.values()]))
-        for name in ("found", "any_edge", "overall")
+        for name in ("any_edge", "overall")
     )
-    return Power(n, found, *wilson(found, len(tasks)), any_edge, overall)
+    found, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
+    return Power(n, found, *wilson(found, trials), any_edge, overall, trials)
 
 
-def wilson(share: float, n: int, level: float = INTERVAL) -> tuple[float, float]:
+def effective_trials(shares: Array, n_edges: int) -> float:
+    """Independent trials whose mean varies as much as that of the shares of found edges.
+
+    Each simulation has a share over the same number of edges. Edges of one simulation are found or
+    missed partly together, so that the trials are at least the simulations (all together) and at
+    most all their edges (none together). Shares that are all the same do not tell: they are taken
+    to be as many trials as simulations.
+    """
+    n, mean, variance = len(shares), shares.mean(), shares.var()
+    if np.ptp(shares) == 0:
+        return float(n)
+    return float(np.clip(n * mean * (1 - mean) / variance, n, n * n_edges))
+
+
+def wilson(share: float, n: float, level: float = INTERVAL) -> tuple[float, float]:
     """Wilson's interval of a share of n trials."""
     z2 = float(ndtri((1 + level) / 2)) ** 2
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)

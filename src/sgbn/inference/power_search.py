@@ -105,7 +105,7 @@ def sample_size(
     while size is not None:
         own = None if folder is None else Path(folder) / f"n{size:05d}"
         tried[size] = power_with(effect, size, folder=own, **settings)
-        brackets = _brackets(tried, power, n_simulations)
+        brackets = _brackets(tried, power)
         size = _next_size(brackets, tried)
     (_, needed), (_, low), (_, high) = brackets
     if needed is None or low is None:
@@ -126,7 +126,7 @@ def _check_wanted(power: float, n_simulations: int) -> None:
         )
 
 
-def _brackets(tried: dict[int, Power], wanted: float, n_simulations: int) -> list[Bracket]:
+def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
     """Find the largest size that is too small and the smallest that is enough.
 
     By the power, and by the upper and the lower end of its interval. A curve that rises with the
@@ -134,7 +134,9 @@ def _brackets(tried: dict[int, Power], wanted: float, n_simulations: int) -> lis
     """
     sizes = sorted(tried)
     curve = isotonic_regression([tried[size].power for size in sizes])
-    ends = np.array([wilson(share, n_simulations) for share in curve])
+    ends = np.array(
+        [wilson(share, tried[size].trials) for share, size in zip(curve, sizes, strict=True)]
+    )
     found: list[Bracket] = []
     for values in (curve, ends[:, 1], ends[:, 0]):
         first = int((values < wanted - ROUND_OFF).sum())

@@ -62,7 +62,8 @@ def weight_intervals(
     ----------
     X : array-like of shape (n, m), DataFrame or Cohort
         What sites and covariates of a Cohort do to its regions is taken out before, within the
-        group; rows of arrays and tables are taken as they are.
+        group, and its persons and families are resampled whole; rows of arrays and tables are
+        taken as they are.
     graph : array-like of shape (m, m), GaussianNetwork or fitted learner
         A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
     group : str, optional
@@ -91,13 +92,13 @@ def weight_intervals(
     rows = read_rows(X, group)
     check_share(level, "level")
     weights, support = fixed_weights(rows, graph)
-    warn_about_few(len(rows.values), "the sample")
-    counts = resamples(len(rows.values), n_resamples, [random_state])
+    warn_about_few(rows.n_units, "the sample")
+    counts = resamples(rows.n_units, n_resamples, [random_state], rows.units)
     drawn = resampled_weights(rows.values, support, counts)
     i, j = np.nonzero(support)
     n_parents = support.sum(axis=0)
     bounds = [
-        interval(drawn[:, e], len(rows.values), n_parents[target] + 1 + rows.lost, level)
+        interval(drawn[:, e], rows.n_units, n_parents[target] + 1 + rows.lost, level)
         for e, target in enumerate(j)
     ]
     names = np.asarray(rows.names)
@@ -152,11 +153,17 @@ def _check_names(graph: Any, names: list[str]) -> None:
         )
 
 
-def resamples(n: int, n_resamples: int, seed: Sequence[int]) -> Array:
-    """How often each resample has each row, shape (n_resamples, n)."""
+def resamples(
+    n: int, n_resamples: int, seed: Sequence[int], units: NDArray[np.intp] | None = None
+) -> Array:
+    """How often each resample has each row, shape (n_resamples, number of rows).
+
+    Drawn are n rows, or n units: `units` numbers the unit of each row.
+    """
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     rng = np.random.default_rng([check_count(number, "random_state", 0) for number in seed])
-    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
+    return counts if units is None else counts[:, units]
 
 
 def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:

@@ -31,11 +31,18 @@ class Rows(NamedTuple):
     """Finite values of a sample, one row a subject, and the names of the columns.
 
     `lost` counts the degrees of freedom that sites and covariates took, beside that of the mean.
+    `units` numbers the person or family of each row, where these are resampled whole.
     """
 
     values: Array
     names: list[str]
     lost: int = 0
+    units: NDArray[np.intp] | None = None
+
+    @property
+    def n_units(self) -> int:
+        """How many persons or families there are; rows, if neither is known."""
+        return len(self.values) if self.units is None else int(self.units.max()) + 1
 
 
 def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
@@ -61,15 +68,16 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     """Rows as they were measured, with what is to be taken out of each part of them.
 
     Of a cohort the sites and covariates are that; sites are balanced between parts, and the rows of
-    a person stay together. See `read_rows`.
+    a person and of a family stay together. See `read_rows`.
     """
     if not isinstance(X, Cohort):
-        values, names, _ = read_rows(X, group)
+        values, names = read_rows(X, group)[:2]
         return Sample(values, names, np.empty((len(values), 0)))
     chosen = one_group(X, group)
     values, _ = check_values(chosen.values)
     design = design_of(len(values), chosen.covariates, chosen.site)
-    return Sample(values, list(chosen.regions), design, chosen.site, chosen.pair)
+    blocks = None if chosen.block is None else chosen.units
+    return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
 
 
 def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:
@@ -205,7 +213,8 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
 def _rows_of_cohort(cohort: Cohort, group: str | None) -> Rows:
     chosen = one_group(cohort, group)
     values, _ = check_values(chosen.values)
-    return _without_nuisance(Rows(values, list(chosen.regions)), chosen)
+    units = None if chosen.units is None else np.unique(chosen.units, return_inverse=True)[1]
+    return _without_nuisance(Rows(values, list(chosen.regions), units=units), chosen)
 
 
 def _without_nuisance(rows: Rows, cohort: Cohort) -> Rows:

@@ -1,41 +1,57 @@
 """Review of the rows: whether each of them is another subject.
 
 Sessions of a person, copies of rows and time points look like subjects, and every test that counts
-them as such finds differences that are none.
+them as such finds differences that are none. Rows of persons that are known (`Cohort.person`,
+`Cohort.pair`) or of families (`Cohort.block`) may be alike; between them the same is looked for.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
 from sgbn.quality.findings import Array, Finding, filled, parts
-
-# What names of sessions and runs end with, after the name of the person.
-SESSION = re.compile(
-    r"[-_. ]*(?:(?:ses|session|run|visit|wave|scan|time|timepoint|tp|t|v)[-_. ]*\d{1,3}"
-    r"|baseline|followup|follow[-_ ]up|retest|test|pre|post)$",
-    re.IGNORECASE,
+from sgbn.quality.row_names import (
+    Rows,
+    Stems,
+    counter_stems,
+    long_stems,
+    numbered_rows,
+    session_stems,
+    spelling_stems,
 )
-COUNTER = re.compile(r"[-_. ]\d{1,2}$|(?<=\d)[a-d]$", re.IGNORECASE)
-MOST_SESSIONS = 10  # of a person: a counter that goes on is a number of subjects
-SAME_PERSON = 0.2  # by how much rows of one stem must be more alike than others
+
+MOST_SESSIONS = 10  # of a person: a counter that goes on may be a number of subjects
+SAME_PERSON = 0.3  # correlation by which rows of one stem must be more alike than others
+SURE = 4  # standard errors by which it must be beyond chance
 NEAR_COPY = 0.05  # standard deviations by which two rows may differ in any region
+EXACT_COPY = 1e-6  # the same, where independent rows may come that near by chance
+SEARCHED = 8  # regions: trees of more are slow
 FEWEST_REGIONS = 5  # two rows of fewer regions are alike by chance
-FAR = 20  # rows apart: points in time are no longer alike, subjects of one site still are
-NEIGHBOURS = 0.2  # correlation of a row with the next, beyond that with the one so far apart
-ENOUGH_ROWS = 3 * FAR  # for the mean correlation of neighbours to say anything
+FAR = 10  # rows apart: points in time and sessions are less alike, subjects of one site as much
+CLOSER = 0.75  # ratio of distances to the next row and to one so far away; 1 if independent
+NEAREST = 0.25  # quantile of the distances: few rows stand where a site or a person ends
+ENOUGH_ROWS = 60  # for neighbours and lookalikes to say anything
+LOOKALIKE = 0.1  # gap, beyond that of independent rows; at most 0.003 in ABIDE, COBRE and IXI
+SHARE = 0.1  # of the rows that must have such a gap; 0.01 have one by chance
+FAR_OUT = 3.0  # interquartile ranges beyond a quartile
+QUARTILES = 1.349  # standard deviations between those of a Gaussian
+ASKED = 1000  # rows whose likes are looked for
+AT_A_TIME = 100  # of them: each is compared with all rows
 MANY_ROWS = 10_000
-SUBJECT = (
-    "Give one row per subject (the mean of its rows, or one of them); --pair or pair= names the "
-    "person, where each is there once in every group. If each row is another subject, say so: "
-    "--rows-are-subjects, Settings(rows_are_subjects=True)"
+REMEDY = (
+    "If a person has several rows, name the column that says who it is: --subject COLUMN "
+    "(subject=) where they are in one group, --pair COLUMN (pair=) where each person is there once "
+    "in every group; --block COLUMN (block=) for families. Or give one row per subject (the mean "
+    "of its rows, or one of them). If each row is another subject, say so: --rows-are-subjects, "
+    "Settings(rows_are_subjects=True)"
 )
 OVERRULED = "You said that each row is another subject: nothing is done about it"
 
@@ -45,11 +61,15 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
 
     Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
     """
-    stops = [*_near_copies(cohort)]
-    if cohort.pair is None:
-        stops += [*_sessions(cohort)] or [*_neighbours(cohort)]
-    for found in stops:
-        yield found._replace(level="warning", action=OVERRULED) if overruled else found
+    copies = [*_near_copies(cohort)]
+    checks = CHECKS if copies else (*CHECKS, _lookalikes)  # copies look alike
+    found = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
+    hint = _hint(cohort)
+    for one in found:
+        if one.level == "stop" and overruled:
+            yield one._replace(level="warning", action=OVERRULED)
+        else:
+            yield one._replace(action=f"{one.action}{hint if one.level == 'stop' else ''}")
     if len(cohort) > MANY_ROWS:
         yield Finding(
             "warning",
@@ -58,35 +78,66 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
         )
 
 
-def stems_of(ids: Sequence[str], pattern: re.Pattern[str]) -> dict[str, list[int]]:
-    """Rows of each stem that several ids share, once what the pattern matches is cut off."""
-    rows: dict[str, list[int]] = defaultdict(list)
-    for row, name in enumerate(ids):
-        stem = pattern.sub("", name)
-        if stem and stem != name:
-            rows[stem].append(row)
-    return {stem: own for stem, own in rows.items() if len(own) > 1}
+def _hint(cohort: Cohort) -> str:
+    """Name columns of the table that are called like persons, and repeat."""
+    columns = [*map(str, cohort.provenance.get("repeated", ()))]
+    return f". The table has {listed(columns)}, with fewer labels than rows" if columns else ""
+
+
+def _units(cohort: Cohort) -> Rows:
+    """Person or family of each row: itself, where nothing is known."""
+    if cohort.units is None:
+        return np.arange(len(cohort))
+    return np.unique(cohort.units, return_inverse=True)[1].astype(np.intp)
 
 
 def _sessions(cohort: Cohort) -> Iterator[Finding]:
-    """Names that say session, or counters of rows that are alike."""
-    shared = stems_of(cohort.ids, SESSION)
-    if not shared:
-        shared = stems_of(cohort.ids, COUNTER)
-        sizes = [len(own) for own in shared.values()]
-        if not sizes or max(sizes) > MOST_SESSIONS or not _are_alike(cohort, shared):
+    """Names that say session, or counters of rows that are alike.
+
+    A person has few sessions. Stems of more rows may be sites or batches: they must be alike.
+    """
+    long = long_stems(cohort.ids)
+    for stems, surely in (
+        (_short(session_stems(cohort.ids)), True),
+        (long, bool(_short(long))),
+        (_short(counter_stems(cohort.ids)), False),
+        (_short(spelling_stems(cohort.ids)), False),
+    ):
+        shared = _of_several(cohort, stems)
+        if shared and (surely or _are_alike(cohort, shared)):
+            n_rows = sum(len(own) for own in shared.values())
+            examples = [" and ".join(cohort.ids[k] for k in own[:2]) for own in shared.values()]
+            persons = "1 person" if len(shared) == 1 else f"{len(shared)} persons"
+            unsure = stems is long and not surely and len(cohort.regions) < FEWEST_REGIONS
+            yield Finding(
+                "warning" if unsure else "stop",
+                f"{n_rows} rows seem to be sessions of {persons}, such as "
+                f"{listed(examples)}: they are no independent subjects",
+                REMEDY,
+            )
             return
-    n_rows = sum(len(own) for own in shared.values())
-    examples = [" and ".join(cohort.ids[k] for k in own[:2]) for own in shared.values()]
-    yield Finding(
-        "stop",
-        f"{n_rows} rows seem to be sessions of {len(shared)} persons, such as "
-        f"{listed(examples)}: they are no independent subjects",
-        SUBJECT,
-    )
 
 
-def _are_alike(cohort: Cohort, shared: dict[str, list[int]]) -> bool:
+def _short(stems: Stems) -> Stems:
+    """Return the stems, none at all if one of them has more rows than a person has sessions."""
+    return stems if max(map(len, stems.values()), default=0) <= MOST_SESSIONS else {}
+
+
+def _of_several(cohort: Cohort, stems: Stems) -> Stems:
+    """Stems that are no known person or family, and no site."""
+    unit, site = _units(cohort), cohort.site
+    kept = {stem: own for stem, own in stems.items() if len(np.unique(unit[own])) > 1}
+    if site is None:
+        return kept
+    sizes = dict(zip(*(one.tolist() for one in np.unique(site, return_counts=True)), strict=True))
+    return {
+        stem: own
+        for stem, own in kept.items()
+        if len(np.unique(site[own])) > 1 or sizes[str(site[own[0]])] > len(own)
+    }
+
+
+def _are_alike(cohort: Cohort, shared: Stems) -> bool:
     """Whether rows of one stem are much more alike than rows of others."""
     if len(cohort.regions) < FEWEST_REGIONS:
         return True  # too few regions to tell: the names alone speak
@@ -94,39 +145,160 @@ def _are_alike(cohort: Cohort, shared: dict[str, list[int]]) -> bool:
     within = np.concatenate(
         [(Z[own] @ Z[own].T)[np.triu_indices(len(own), 1)] for own in shared.values()]
     )
-    firsts = Z[[own[0] for own in shared.values()]]
-    between = (firsts @ np.roll(firsts, 1, axis=0).T).diagonal()
-    return bool(within.mean() > between.mean() + SAME_PERSON)
+    apart = np.random.default_rng(0).permutation(len(Z))
+    between = np.einsum("ij,ij->i", Z[apart], Z[np.roll(apart, 1)])
+    reach = max(SAME_PERSON, SURE * between.std() / np.sqrt(len(within)))
+    return bool(within.mean() > between.mean() + reach)
 
 
 def _near_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Rows that are copies of others, but for rounding."""
+    """Rows that are copies of others, but for rounding; within a person they are a warning."""
     if len(cohort.regions) < FEWEST_REGIONS:
         return
-    near = KDTree(_in_sd(filled(cohort.values))).query_pairs(NEAR_COPY, p=np.inf)
-    pairs = [f"{cohort.ids[i]} and {cohort.ids[j]}" for i, j in sorted(near)]
-    if pairs:
-        yield Finding(
-            "stop",
-            f"{len(pairs)} pairs of rows are copies of each other or nearly so: "
-            f"{listed(pairs, len(pairs))}",
-            f"Leave one of each out. {SUBJECT}",
-        )
+    values, unit = _in_robust_sd(filled(cohort.values)), _units(cohort)
+    near = _near_pairs(values, NEAR_COPY)
+    if len(near) and len(_near_pairs(_surrogate(_drawn_in(values)), NEAR_COPY)):
+        near = _near_pairs(values, EXACT_COPY)
+    within = unit[near[:, 0]] == unit[near[:, 1]]
+    if not within.all():
+        action = f"Leave all but one of each out. {REMEDY}"
+        yield Finding("stop", _copies(cohort, near[~within]), action)
+    if within.any():
+        what = f"{_copies(cohort, near[within])}; the copies are of one person or family each"
+        yield Finding("warning", what, "See whether a row was entered twice, and leave one out")
+
+
+def _near_pairs(values: Array, tolerance: float) -> Rows:
+    """Rows that differ by no more than that in any region, found by a few of them first."""
+    few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED)).astype(int)
+    pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
+    first, second = pairs.T
+    near = np.ones(len(pairs), bool)
+    for column in values.T:  # one at a time: there may be very many pairs
+        near &= np.abs(column[first] - column[second]) <= tolerance
+    found: Rows = pairs[near]
+    return found
+
+
+def _copies(cohort: Cohort, pairs: Rows) -> str:
+    groups = _linked(pairs, len(cohort))
+    named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
+    kind = "pair" if max(map(len, groups)) == 2 else "group"
+    count = f"{len(groups)} {kind}{'s' * (len(groups) > 1)} of rows"
+    return f"{count} are copies of each other or nearly so: {'; '.join(named)}"
+
+
+def _linked(pairs: Rows, n: int) -> list[list[int]]:
+    """Rows that pairs link, each in one group."""
+    links = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    label = connected_components(links, directed=False)[1]
+    groups: dict[int, list[int]] = {}
+    for row in np.unique(pairs).tolist():
+        groups.setdefault(int(label[row]), []).append(row)
+    return [*groups.values()]
 
 
 def _neighbours(cohort: Cohort) -> Iterator[Finding]:
     """Rows that resemble the next one, as sessions and points in time do."""
-    if len(cohort) < ENOUGH_ROWS or len(cohort.regions) < FEWEST_REGIONS:
-        return
-    Z = _profiles(cohort)
-    near, far = (np.einsum("ij,ij->i", Z[:-lag], Z[lag:]).mean() for lag in (1, FAR))
-    if near - far > NEIGHBOURS:
+    found = _resemblance(cohort, [np.arange(len(cohort))])
+    if found:
         yield Finding(
             "stop",
-            f"each row resembles the next one (mean correlation {near:.2f}; {far:.2f} with the "
-            f"{FAR}th after it), as sessions or points in time of one person do",
-            SUBJECT,
+            f"each row resembles the next one ({found}), as sessions or points in time of one "
+            "person do",
+            REMEDY,
         )
+
+
+def _numbered(cohort: Cohort) -> Iterator[Finding]:
+    """Rows that resemble the one whose name has the next number, wherever it stands."""
+    series = numbered_rows(cohort.ids, MOST_SESSIONS)
+    found = _resemblance(cohort, series)
+    if found:
+        first, second = (cohort.ids[row] for row in series[0][:2])
+        yield Finding(
+            "stop",
+            f"rows with consecutive numbers, such as {first} and {second}, resemble each other "
+            f"({found}), as points in time of one person do",
+            REMEDY,
+        )
+
+
+def _resemblance(cohort: Cohort, series: Sequence[Rows]) -> str:
+    """How much rows resemble the next of a series, in words; "" if no more than those beyond.
+
+    Rows of a site resemble the next one as much as others of the site. Those of a person and those
+    close in time resemble it more.
+    """
+    if len(cohort.regions) < FEWEST_REGIONS or not series:
+        return ""
+    unit, Z = _units(cohort), _profiles(cohort)
+    next_ones, far_ones = (
+        np.concatenate([np.column_stack([rows[:-lag], rows[lag:]]) for rows in series])
+        for lag in (1, FAR)
+    )
+    near, far = (
+        np.einsum("ij,ij->i", Z[i], Z[j])
+        for i, j in (own[unit[own[:, 0]] != unit[own[:, 1]]].T for own in (next_ones, far_ones))
+    )
+    if len(near) < ENOUGH_ROWS - 1 or len(far) < ENOUGH_ROWS - FAR:
+        return ""
+    error = np.sqrt(near.var() / len(near) + far.var() / len(far))
+    distances = [1 - np.quantile(own, 1 - NEAREST) for own in (near, far)]
+    if near.mean() - far.mean() < SURE * error or distances[0] > CLOSER * distances[1]:
+        return ""
+    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} with the {FAR}th after it"
+
+
+def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
+    """Rows with one other that is far more like them than most, whatever their names and order.
+
+    Rows of a site all resemble each other, and those of a person only each other: what counts is
+    the gap between the most similar row and the eleventh, beside that of independent Gaussian rows
+    with the same covariance.
+    """
+    if len(cohort) < ENOUGH_ROWS or len(cohort.regions) < FEWEST_REGIONS:
+        return
+    unit = _units(cohort)
+    asked = np.random.default_rng(0).permutation(len(cohort))[:ASKED]
+    gaps, likest = _gaps(_profiles(cohort), unit, asked)
+    by_chance, _ = _gaps(_unit_rows(_surrogate(_centred(cohort))), unit, asked)
+    share = float((gaps > np.quantile(by_chance, 0.99)).mean())
+    if gaps.mean() - by_chance.mean() > LOOKALIKE and share > SHARE:
+        largest = np.argsort(-gaps, kind="stable")
+        named = {tuple(sorted((int(asked[k]), int(likest[k])))) for k in largest[:6]}
+        examples = [f"{cohort.ids[i]} and {cohort.ids[j]}" for i, j in sorted(named)]
+        yield Finding(
+            "stop",
+            f"{share:.0%} of the rows resemble one other row far more than the rest, such as "
+            f"{listed(examples)}, as sessions or shuffled points in time of one person do",
+            REMEDY,
+        )
+
+
+def _gaps(Z: Array, unit: Rows, asked: Rows) -> tuple[Array, Rows]:
+    """Gap of each row that is asked, and the most similar row of another unit."""
+    gaps, likest = np.empty(len(asked)), np.empty(len(asked), np.intp)
+    for first in range(0, len(asked), AT_A_TIME):
+        here = slice(first, first + AT_A_TIME)
+        R = Z[asked[here]] @ Z.T
+        R[unit[asked[here]][:, None] == unit] = -1.0
+        likest[here] = R.argmax(axis=1)
+        top = np.partition(R, -MOST_SESSIONS - 1, axis=1)[:, -MOST_SESSIONS - 1 :]
+        gaps[here] = top.max(axis=1) - top.min(axis=1)
+    return gaps, likest
+
+
+CHECKS = (_sessions, _neighbours, _numbered)  # the first that finds something speaks
+
+
+def _surrogate(values: Array) -> Array:
+    """Draw as many independent Gaussian rows with the same covariance."""
+    centred = values - values.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    drawn = np.random.default_rng(0).standard_normal((len(values), len(sizes)))
+    found: Array = drawn @ (sizes[:, None] * axes) / np.sqrt(len(values))
+    return found
 
 
 def _in_sd(values: Array) -> Array:
@@ -135,13 +307,40 @@ def _in_sd(values: Array) -> Array:
     return found
 
 
+def _in_robust_sd(values: Array) -> Array:
+    """Values per standard deviation, by the quartiles: a few rows far out do not inflate it."""
+    low, high = np.quantile(values, [0.25, 0.75], axis=0)
+    spread = (high - low) / QUARTILES
+    return np.where(spread > 0, values / np.where(spread > 0, spread, 1.0), _in_sd(values))
+
+
+def _drawn_in(values: Array) -> Array:
+    """Values with cells far out at the border of what is not."""
+    low, high = np.quantile(values, [0.25, 0.75], axis=0)
+    reach = FAR_OUT * (high - low)
+    reach[reach == 0] = np.inf
+    return np.clip(values, low - reach, high + reach)
+
+
+def _centred(cohort: Cohort) -> Array:
+    """Rows less the means of their group and of their site, in standard deviations.
+
+    Cells far out are drawn in: a few of them would make up most of the covariance.
+    """
+    values = filled(cohort.values).copy()
+    sites = [] if cohort.site is None else [cohort.site == name for name in np.unique(cohort.site)]
+    for rows in (*parts(cohort), *sites):
+        values[rows] -= values[rows].mean(axis=0)
+    return _in_sd(_drawn_in(values))
+
+
 def _profiles(cohort: Cohort) -> Array:
     """Rows less the means of their group, then less their own mean, scaled to length one."""
-    values = filled(cohort.values).copy()
-    for rows in parts(cohort):
-        values[rows] -= values[rows].mean(axis=0)
-    values = _in_sd(values)
-    values -= values.mean(axis=1, keepdims=True)
+    return _unit_rows(_centred(cohort))
+
+
+def _unit_rows(values: NDArray[np.float64]) -> Array:
+    values = values - values.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     found: Array = values / np.where(lengths > 0, lengths, 1.0)
     return found

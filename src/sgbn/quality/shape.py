@@ -13,10 +13,18 @@ from sgbn.quality.findings import Finding, parts
 from sgbn.structure.robust import MOST_FAR, OUTLIER_SD, far_rows, score_gain
 
 TRIMMED = (
-    "They are left out of networks and half samples, and kept in all other steps "
-    "(outliers='keep', --outliers keep: in these too)"
+    "They are left out of networks, half samples and tests of differences, and kept in all other "
+    "steps (outliers='keep', --outliers keep: in these too)"
 )
-KEPT = "They are kept (outliers='trim', --outliers trim: left out of networks and half samples)"
+TESTED = (
+    "They are left out of tests of differences, and kept in all other steps (outliers='keep', "
+    "--outliers keep: in these too)"
+)
+KEPT = (
+    "They are kept (outliers='trim', --outliers trim: left out of networks, half samples and tests "
+    "of differences)"
+)
+ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
 TOO_MANY = "So many are no outliers, and are kept: compare them as a group of their own"
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
@@ -33,8 +41,9 @@ def review_prepared(
     ----------
     cohort : Cohort
         With prepared values; each group is looked at by itself.
-    outliers : {"trim", "keep"}
-        What is done about subjects that lie far out, for the words of the finding.
+    outliers : {"trim", "tests", "keep"}
+        What is done about subjects that lie far out, for the words of the finding: left out of
+        networks and tests of differences, of these tests only, or kept.
     transform : {"none", "normal-scores"}
         What graphs are learned from.
     """
@@ -46,7 +55,7 @@ def _far_out(cohort: Cohort, outliers: str) -> Iterator[Finding]:
         far = np.flatnonzero(rows)[far_rows(cohort.values[rows])]
         if not far.size:
             continue
-        action = TRIMMED if outliers == "trim" else KEPT
+        action = ACTIONS[outliers]
         if far.size > MOST_FAR * rows.sum():
             action = TOO_MANY
         yield Finding(

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
+from sgbn.exceptions import LISTED, listed
 from sgbn.moments import moments_of
-from sgbn.quality.findings import Finding, filled, first_true
-from sgbn.validation import combined_columns, copied_columns
+from sgbn.quality.findings import Array, Finding, filled, first_true, parts
+from sgbn.validation import combined_columns
 
 OUTLYING = 6.0  # robust standard deviations from the median: 1 normal cell in 500 million
 OUTLYING_SHARE = 0.1  # of a subject's regions: more look like a failed scan
+COPY = 1e-8  # 1 - |correlation| in a group, below which one region is a copy of another
+PART_OF_A_SUM = 1e-4  # weight per standard deviation in a sum: less is round-off
 FEWEST_FOR_SPREAD = 10  # subjects: the spread of fewer says nothing about outliers
 TO_SD = 1.4826, 1.2533  # median and mean absolute deviation to standard deviation, if normal
 
@@ -32,24 +34,55 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
 
 
 def check_copies(cohort: Cohort) -> Iterator[Finding]:
-    """Whether regions are copies or sums of others."""
+    """Whether regions are copies or sums of others, within the groups."""
     values = filled(cohort.values)
-    moments = moments_of(values, cohort.regions)
-    pairs = [(cohort.regions[i], cohort.regions[j]) for i, j in copied_columns(moments)]
-    combined = sorted(cohort.regions[k] for k in combined_columns(moments))
+    groups = [rows for rows in parts(cohort) if rows.sum() >= FEWEST_FOR_SPREAD]
+    pairs = sorted({pair for rows in groups for pair in _copies(values[rows])})
     if pairs:
+        names = [f"{cohort.regions[i]!r} and {cohort.regions[j]!r}" for i, j in pairs]
+        more = f"; and {len(names) - LISTED} more pairs" if len(names) > LISTED else ""
+        yield Finding(
+            "stop",
+            f"regions are copies of each other: {'; '.join(names[:LISTED])}{more}",
+            "Exclude one of each pair (--exclude): no weight between them is known",
+        )
+        return  # a copy is a combination too
+    centred = np.empty_like(values)
+    for rows in parts(cohort):
+        centred[rows] = values[rows] - values[rows].mean(axis=0)
+    combined = combined_columns(moments_of(centred, cohort.regions))
+    if combined:
+        what = [
+            f"{cohort.regions[k]!r} is a linear combination of "
+            f"{listed([cohort.regions[i] for i in _combined_of(centred, k, combined)])}"
+            for k in combined[:LISTED]
+        ]
+        more = f"; and {len(combined) - LISTED} more" if len(combined) > LISTED else ""
         yield Finding(
             "warning",
-            f"regions {pairs[0][0]!r} and {pairs[0][1]!r} are copies of each other "
-            f"({len(pairs)} such pairs)",
-            "Exclude one of them: their edges cannot be told apart",
+            "; ".join(what) + more,
+            "Exclude one of them (--exclude), such as a total: their edges mean little",
         )
-    if combined and not pairs:  # a copy is a combination too
-        yield Finding(
-            "warning",
-            f"{listed(combined)} is a linear combination of other regions",
-            "Exclude it if it is a total: its edges mean little",
-        )
+
+
+def _copies(values: Array) -> list[tuple[int, int]]:
+    """Pairs of columns that are the same up to shift and scale, round-off aside."""
+    centred = values - values.mean(axis=0)
+    sizes = np.linalg.norm(centred, axis=0)
+    unit = centred / np.where(sizes > 0, sizes, 1.0)
+    i, j = np.nonzero(np.triu(np.abs(unit.T @ unit) > 1 - COPY, 1))
+    return list(zip(i.tolist(), j.tolist(), strict=True))
+
+
+def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
+    """Columns that a column is a linear combination of, of those that are none themselves."""
+    others = np.setdiff1d(np.arange(centred.shape[1]), combined)
+    scale = centred.std(axis=0)
+    weights, *_ = np.linalg.lstsq(
+        centred[:, others] / scale[others], centred[:, column] / scale[column]
+    )
+    found: list[int] = others[np.abs(weights) > PART_OF_A_SUM].tolist()
+    return found
 
 
 def robust_z(values: ArrayLike) -> NDArray[np.float64]:

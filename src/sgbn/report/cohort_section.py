@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
+from sgbn.comparison.left_out_words import far_out
 from sgbn.report.cells import Field, Table, make_table, number_text
 from sgbn.report.origin import origin_words
 
@@ -40,12 +41,13 @@ def has_lobes(comparison: Comparison) -> bool:
 def groups_table(comparison: Comparison) -> Table:
     """One row a covariate, one column a group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
-    who = "subjects" if cohort.pair is None else "visits"
+    who = "subjects" if cohort.person is None else "rows"
+    who = who if cohort.pair is None else "visits"
     rows = [(who, [str(cohort.sizes[name]) for name in comparison.groups])]
-    if cohort.pair is not None:
-        person = np.asarray(cohort.pair)
-        counts = [len(np.unique(person[group == name])) for name in comparison.groups]
-        rows.append(("persons", [str(count) for count in counts]))
+    for what, labels in (("persons", cohort.persons), ("families (blocks)", cohort.block)):
+        if labels is not None:
+            counts = [len(np.unique(labels[group == name])) for name in comparison.groups]
+            rows.append((what, [str(count) for count in counts]))
     for name, column in cohort.covariates.items():
         rows.append((name, [described(column[group == one]) for one in comparison.groups]))
     if cohort.site is not None:
@@ -56,14 +58,25 @@ def groups_table(comparison: Comparison) -> Table:
     gaps = np.isnan(cohort.values)
     shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
     rows.append(("missing cells of regions", shares))
-    if any(comparison.left_out.values()):
-        named = [", ".join(comparison.left_out[one]) or "none" for one in comparison.groups]
-        rows.append(("far out, not in the network", named))
+    rows += _left_out_rows(comparison)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
     fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
     frame.columns = pd.Index([field.source for field in fields])
     return make_table("cohort", "The groups", frame, fields, searched=False)
+
+
+def _left_out_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
+    """Name those who lie far out, and persons whose other visit does."""
+    far, found = far_out(comparison), comparison.differences
+    lists = {"far out, left out": far}
+    if found is not None and found.left_out != far and any(found.left_out.values()):
+        lists["left out of the tests, with all visits"] = found.left_out
+    return [
+        (what, [", ".join(map(str, own[one])) or "none" for one in comparison.groups])
+        for what, own in lists.items()
+        if any(own.values())
+    ]
 
 
 def described(column: NDArray[Any]) -> str:

@@ -202,7 +202,9 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterat
         stem, weights = f"network_{safe[group]}", learner.coef_std_
         arrows = comparison.supported(group)
         more = {"limit": limit, "title": f"Network of {group}"}
-        named = more | {"title": f"{more['title']}{said}", "highlight": chosen}
+        outlined = "; outlined: direction supported" if arrows.any() else "; no direction supported"
+        title = f"{more['title']}{outlined}{said}"
+        named = more | {"title": title, "highlight": chosen, "marked": arrows}
         yield f"{stem}_matrix", partial(_matrix, weights, layout, PER_SD, **named)
         if layout.located:
             yield f"{stem}_brain", partial(_brain, weights, layout, arrows, **more)
@@ -216,9 +218,9 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Ite
     layout, level = layout_of(comparison), comparison.settings.level
     all_changes, significant, arrows = _changes(comparison)
     chosen = _ends_of_significant(comparison) if highlight is None else list(highlight)
-    q = f"q ≤ {level:g}"
+    q = f"differs both ways (q ≤ {level:g})"
     if len(comparison.groups) > 2:
-        q = f"any difference (q of all groups ≤ {level:g})"
+        q = f"any difference, both ways (q of all groups ≤ {level:g})"
     any_found = significant.any()
     for group, stem in difference_stems(comparison.groups).items():
         changes, title = all_changes[group], f"Change from {comparison.reference} to {group}"
@@ -233,9 +235,9 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Ite
 
 
 def _ends_of_significant(comparison: Comparison) -> list[str]:
-    """Regions of significant edges, those of the surest first."""
+    """Regions of edges that differ both ways, those of the surest first."""
     table = tables.differences(comparison)
-    surest = table[table["q"] <= comparison.settings.level]
+    surest = table[table["q_both"] <= comparison.settings.level]
     return list(dict.fromkeys(surest[["source", "target"]].to_numpy().ravel().tolist()))
 
 
@@ -243,19 +245,18 @@ def _permutations(comparison: Comparison) -> Figure:
     found = comparison.differences
     figure = _figure(6.0, 3.6)
     if found is not None:
-        highest = float(np.abs(found.edges["statistic"]).max(initial=0.0))
         viz.plot_permutations(
             figure.add_subplot(),
-            found.null["highest"],
-            {"most different edge": highest},
+            found.null["totals"],
+            {"the data": found.global_statistic},
             level=comparison.settings.level,
-            label="largest statistic of all edges",
+            label="sum of the squared statistics of all edges",
         )
     return figure
 
 
 def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
-    """Find changes per standard deviation in each group, the significant, and the arrows."""
+    """Find changes per SD in each group, those that hold both ways, and the arrows."""
     table = tables.differences(comparison)
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
@@ -265,7 +266,7 @@ def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
         changes[group] = np.zeros(shape)
         changes[group][where] = own
     significant, arrows = np.zeros(shape, bool), np.zeros(shape, bool)
-    significant[where] = table["q"] <= comparison.settings.level
+    significant[where] = table["q_both"] <= comparison.settings.level
     arrows[where] = table["supported"]
     return changes, significant, arrows
 

@@ -2,27 +2,41 @@
 
 HINTS = {
     "found": (
-        "Whether the edge differs between the groups at the level of this report: “family-wise” "
-        "if the p corrected for all tested edges is at most that, “by q” if q is"
+        "Whether the pair differs between the groups at the level of this report: “both ways” if "
+        "it does whichever way the arrow is read (q, both ways), “family-wise” if that p is small "
+        "enough too, “one way only” if it does only as the arrow is written: that may be a change "
+        "of variance. Search for these words to see one kind"
     ),
     "difference_std": (
         "Weight in the last group less that in the reference, per standard deviation of both "
         "regions: comparable between edges"
     ),
     "statistic": (
-        "Change over its standard error; of more than two groups, how far apart all of them are"
+        "Change over its standard error (HC3, which allows for unequal noise); of more than two "
+        "groups, how far apart all of them are"
     ),
     "p": (
-        "Of this edge alone: only for an edge that was named beforehand. An edge that only one "
-        "group chose is there because the groups look different, and is compared with such edges "
-        "of the permutations only: its p can be larger than the family-wise p, which is over all "
-        "edges"
+        "Of this edge alone, corrected for nothing: share of all edges of all permutations that "
+        "look as different, among edges that were chosen alike. For an edge that was named "
+        "beforehand give --edges instead"
+    ),
+    "p_both": (
+        "Largest p of the two directions and the partial correlation, each given the parents of "
+        "either region. Small only if the pair differs whichever way the arrow is read"
     ),
     "p_fwer": (
-        "Share of the permutations, the data counted as one, in which the largest statistic of all "
-        "that this table tests reaches the one here"
+        "Share of the permutations, the data counted as one, in which the surest of all that this "
+        "table tests is as sure as the one here"
+    ),
+    "p_fwer_both": (
+        "As the family-wise p, over both directions and the partial correlation of all pairs; the "
+        "largest of the three. A change of variance alone does not make it small"
     ),
     "q": "Share of false findings to expect among this edge and all that are surer",
+    "q_both": (
+        "The same for differences that hold both ways. A change of variance alone does not make it "
+        "small"
+    ),
     "error": "Of the family-wise p, from the number of permutations",
     "supported": (
         "Whether enough networks of half samples join the two, and enough of these have this "
@@ -71,14 +85,15 @@ HINTS = {
 }
 
 # Columns whose meaning is another in each table
-DIRECTION_OF_TESTED = (
-    f"{HINTS['graph_direction']}. The graph is the one that was tested, with the order of all "
-    "subjects together and the parents of all groups, and can differ from the groups' networks"
-)
 SUPPORTED_IN_A_GROUP = (
     "Whether the network of one of the groups has this edge with a direction that its half samples "
     "support. Only such an edge is drawn as an arrow"
 )
+ERROR_OF_CHANGE = "Of the change per SD (HC3: noise may differ between subjects and groups)"
+P_OF_NAMED = "Of this edge alone, from its own permutations: it needs no correction for others"
+FAMILY_OF_NAMED = "Corrected for all edges that were named beforehand, and for no others"
+FAMILY_OF_AMONG = "Corrected for the edges of this table, and for no others"
+CHANGE_OF_OTHER = "Weight in the other group less that in the group, per standard deviation"
 CHANGE = "Weight in the last group less that in the reference, in the units of the data"
 CHANGE_FROM_REFERENCE = (
     "Weight in that group less that in the reference, per standard deviation of both regions; p "

@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sgbn.cohort import Cohort
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
+from sgbn.comparison.left_out_words import far_out, left_out_counts, visits_words
 from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import joined, min_shares
 from sgbn.ensemble import SGBNEnsemble
-from sgbn.inference.differences import COMPONENT_T
+from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
@@ -103,7 +105,10 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
     text += f" of {cohort.atlas.title}" if cohort.atlas is not None else ""
     if cohort.pair is not None:
         text += f", which are paired visits of {len(np.unique(cohort.pair))} persons"
+    elif cohort.person is not None:
+        text += f", which are {len(cohort)} rows of {len(np.unique(cohort.person))} persons"
     steps = [f"{text}; {comparison.reference} is the reference.", _left_out(comparison)]
+    steps += _together(cohort)
     n_sites, missing = _n_sites(comparison), np.isnan(cohort.values).mean()
     if missing:
         level = "of the region at the same site" if n_sites > 1 else "of the region"
@@ -123,6 +128,16 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
             "out."
         )
     return " ".join(steps)
+
+
+def _together(cohort: Cohort) -> list[str]:
+    """Say which rows were never parted, if any."""
+    given = {"person": cohort.person, "family": cohort.block}
+    labels = [name for name, one in given.items() if one is not None]
+    if not labels:
+        return []
+    which = f"Rows of one {' and of one '.join(labels)}"
+    return [f"{which} were exchanged, halved and cross-validated together."]
 
 
 def _n_sites(comparison: Comparison) -> int:
@@ -170,12 +185,14 @@ def _models(comparison: Comparison, cite: Citations) -> str:
 def _input_of_networks(comparison: Comparison) -> str:
     """Say which subjects networks were learned without, and whether from ranks."""
     settings, text = comparison.settings, ""
-    if settings.outliers == "trim":
-        counts = [f"{len(ids)} in {group}" for group, ids in comparison.left_out.items() if ids]
+    steps = ["networks"] * (settings.outliers == "trim")
+    steps += ["tests of differences"] * (comparison.differences is not None)
+    if settings.outliers != "keep" and steps:
         text += (
-            f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of a "
-            "group (Mahalanobis distance with medians and clipped correlations) were left out of "
-            f"its network: {joined(counts) or 'none'}."
+            f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of "
+            "their group (Mahalanobis distance with medians and clipped correlations) were left "
+            f"out of {joined(steps)}: {left_out_counts(comparison, far_out(comparison))}."
+            f"{' ' * bool(visits_words(comparison))}{visits_words(comparison)}"
         )
     if settings.transform == "normal-scores":
         text += (
@@ -192,7 +209,7 @@ def _confidence(comparison: Comparison, cite: Citations) -> str:
     if not comparison.confidence:
         return ""
     learner, halves = _learner(comparison), next(iter(comparison.confidence.values())).n_halves
-    joins, points = (f"{100 * share:.3g} %" for share in min_shares(comparison))
+    joins, points = (f"{100 * share:.3g}%" for share in min_shares(comparison))
     supported = (
         f"The direction of an edge is called supported if at least {joins} of these networks join "
         f"its two regions, and at least {points} of those that do have this direction; only such "
@@ -232,20 +249,27 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
     held = ["group means", *cohort.covariates, *sites]
     within = [*sites, *(["persons"] * (cohort.pair is not None))]
     exchanged = f", within {joined(within)}" if within else ""
-    statistic = "studentised difference"
+    exchanged += _exchanged_whole(cohort, cite)
+    statistic = "difference of its weight over its standard error"
     if len(found.groups) > 2:
-        statistic = f"weighted sum of squared deviations of the {len(found.groups)} groups"
+        statistic = f"Wald statistic of its weights in the {len(found.groups)} groups"
     text = (
         "Differences of the edges were tested given an order of the regions that SGBN "
         f"{cite('chen2008')} with gamma = {_gamma_of_tests(comparison):.3g} learned from the "
-        "pooled residuals; parents were those of the pooled and of each group's data, "
-        f"chosen anew in every permutation. Each edge was tested by the {statistic} of its weight, "
-        "with a variance a group, and compared with "
-        f"{found.n_permutations} permutations of whole rows of residuals{exchanged}, with "
-        f"{joined(held)} held fixed {cite('freedman1983')}. We report p corrected family-wise over "
-        f"all edges by the largest statistic {cite('westfall1993')}, and the false discovery rate "
-        f"(q) estimated from the same permutations {cite('storey2003')}; differences with "
-        f"q ≤ {level:g} are called significant."
+        "pooled residuals; parents were those of the pooled and of each group's data, at most a "
+        "fifth as many as the smallest group has rows, chosen anew in every permutation. Each edge "
+        f"was tested by the {statistic}, with HC3 variances {cite('mackinnon1985')}, and compared "
+        f"with {found.n_permutations} permutations of whole rows of residuals{exchanged}, with "
+        f"{joined(held)} held fixed {cite('freedman1983')}.{_exactness(comparison)} Edges that the "
+        "pooled data chose, and those that only a group chose, were compared with their own kind. "
+        "We report p corrected family-wise over all edges by the smallest p of each permutation "
+        f"{cite('westfall1993')}, and the false discovery rate q {cite('benjamini1995')}. Each "
+        "pair was tested in both directions and by its partial correlation, each given the parents "
+        "of either region, and the largest p counts; differences that hold both ways in this sense "
+        f"with q ≤ {level:g} are called "
+        "significant. Those with a small q one way only are reported apart: a change of variance "
+        "can cause them."
+        f"{_further_tests(comparison, cite)}"
     )
     if len(tables.components(comparison)):
         text += (
@@ -253,6 +277,56 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
             f"their strength {cite('zalesky2010')}."
         )
     return text
+
+
+def _exactness(comparison: Comparison) -> str:
+    """Say that permutations are exact, where nothing but the groups' means is held fixed."""
+    if comparison.cohort.covariates or _n_sites(comparison) > 1:
+        return ""
+    return (
+        " They are exact, up to the estimated means, where the groups have the same distribution "
+        "but for these."
+    )
+
+
+def _further_tests(comparison: Comparison, cite: Citations) -> str:
+    """Say what was tested beside all edges."""
+    found, text = comparison.differences, ""
+    if found is not None and found.pairwise:
+        text += f" Pairs of groups were compared in closed tests {cite('marcus1976')}."
+    if found is not None and found.named is not None:
+        edges = joined([f"{row['source']} to {row['target']}" for row in found.named])
+        text += (
+            f" Edges that we declare to have named before the data were seen ({edges}) were "
+            "tested by their own permutations, corrected family-wise among themselves."
+        )
+    if found is not None and found.among is not None:
+        names = joined(comparison.settings.among or found.among.regions)
+        text += (
+            f" All edges among {names}, which we declare to have named before the data were seen, "
+            "were tested together by the sum of their squared statistics, and one by one, "
+            "corrected among themselves."
+        )
+    if comparison.replication is not None:
+        text += (
+            " Differences were also sought in a part of the subjects and tested in those held back "
+            f"({comparison.settings.replicate}), each part prepared by itself; an edge counts as "
+            "confirmed if its difference has the same sign and its p, corrected by Holm's method, "
+            f"is at most {comparison.settings.level:g}."
+        )
+    if comparison.settings.rows_are_subjects:
+        text += " Each row was taken for another subject, whatever the checks of the rows said."
+    return text
+
+
+def _exchanged_whole(cohort: Cohort, cite: Citations) -> str:
+    """Say which rows changed places together."""
+    if cohort.pair is not None or (cohort.person is None and cohort.block is None):
+        return ""
+    units = ["all rows of a person"] * (cohort.person is not None)
+    if cohort.block is not None:
+        units += ["families of one group as a whole", "members of other families among themselves"]
+    return f" ({joined(units)} {cite('winkler2015')})"
 
 
 def _gamma_of_tests(comparison: Comparison) -> float:
@@ -280,7 +354,11 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
     n_folds, repeats = int(found.folds.max()) + 1, len(found.folds)
     own = (OURS, REFINED, COVARIATES_ALONE)
     others = [name for name in found.probabilities if name not in own]
-    apart = ", the visits of a person in one fold" if comparison.cohort.pair is not None else ""
+    apart = ""
+    if comparison.cohort.units is not None:
+        whose = "a family" if comparison.cohort.block is not None else "a person"
+        rows = "visits" if comparison.cohort.pair is not None else "rows"
+        apart = f", the {rows} of {whose} in one fold"
     times = "once" if repeats == 1 else f"{repeats} times"
     text = (
         f"How well the groups can be told apart was estimated by {n_folds}-fold stratified "

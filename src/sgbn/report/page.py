@@ -22,6 +22,7 @@ from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
 from sgbn.report.references import REFERENCES, software
+from sgbn.report.replication_section import replication_section
 from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
 
@@ -124,6 +125,7 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "support": support_words(comparison),
         "cohort": cohort_section(comparison),
         "differences": sections.differences_section(comparison),
+        "replication": replication_section(comparison),
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
         "accuracy": sections.accuracy_section(comparison),
@@ -178,10 +180,11 @@ def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """Text alternative and caption of each figure."""
     return _words_of_changes(comparison) | {
         "permutations": (
-            "Histogram of the largest statistic of all edges over the permutations, with that of "
-            "the data and the threshold.",
-            "What chance gives: the largest statistic of all edges in each permutation. An edge "
-            "whose statistic is beyond the dashed line is significant family-wise.",
+            "Histogram of the sum of the squared statistics of all edges over the permutations, "
+            "with that of the data and the threshold.",
+            "What chance gives: the sum of the squared statistics of all edges in each "
+            "permutation. Beyond the dashed line the networks differ, by the test of all edges "
+            "together.",
         ),
         "accuracy": (
             "Balanced accuracy of each classifier with its interval. The table has its numbers.",
@@ -201,16 +204,17 @@ def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
 
 def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """Text alternative and caption of the matrices of changes."""
-    which = "Significant ones"
+    which = "Those that hold both ways"
     if len(comparison.groups) > 2:
-        which = "Edges with any difference (q of all groups)"
+        which = "Edges with any difference that holds both ways (q of all groups)"
     words = {}
     for group, stem in difference_stems(comparison.groups).items():
         change = f"from {comparison.reference} to {group}"
         words[f"{stem}_matrix"] = (
             f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
             f"Changes {change}, per standard deviation: from the region of the row to that of the "
-            f"column. {which} are outlined, and their regions emphasised.",
+            f"column. {which} are outlined, and their regions emphasised; those that hold one way "
+            "only are not.",
         )
     return words
 

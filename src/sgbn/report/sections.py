@@ -11,17 +11,20 @@ import pandas as pd
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.compare import STEPS
+from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.summary import of_groups
-from sgbn.exceptions import InputError
 from sgbn.report import hints
-from sgbn.report.cells import Field, Table, cell, interval_text, make_table
+from sgbn.report.cells import Field, Table, interval_text, make_table
 from sgbn.report.cohort_section import has_lobes
+from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
 from sgbn.report.views import changes_per_sd
 
-POWER = 0.8
-FAMILY_WISE, DISCOVERED, NOT_FOUND = "yes, family-wise", "yes, by q", "no"
+FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = (
+    *("both ways, family-wise", "both ways"),
+    *("one way only", "no"),
+)
 
 
 def differences_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -32,14 +35,14 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     table = tables.differences(comparison)
     return {
         "table": differences_table(comparison, table),
-        "tested": len(table),
-        "significant": int((table["q"] <= level).sum()),
-        "family_wise": int((table["p_fwer"] <= level).sum()),
-        "supported": int(((table["q"] <= level) & table["supported"]).sum()),
-        "global_p": cell(found.global_p, "p").text,
+        "overall": overall_words(comparison),
+        "lines": edge_lines(comparison),
+        "significant": int((table["q_both"] <= level).sum()),
+        "one_way": int(((table["q"] <= level) & (table["q_both"] > level)).sum()),
+        "supported": int(((table["q_both"] <= level) & table["supported"]).sum()),
+        **further_tests(comparison),
         "permutations": found.n_permutations,
         "smallest": f"{1 / (found.n_permutations + 1):.2g}",
-        "detectable": detectable(comparison),
         "components": components_table(comparison),
         "hubs": hubs_table(comparison),
         "lobes": lobes_table(comparison) if has_lobes(comparison) else None,
@@ -51,9 +54,14 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
 def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
     """List tested edges, the significant first."""
     level = comparison.settings.level
-    found = np.where(table["q"] <= level, DISCOVERED, NOT_FOUND)
-    table = table.assign(found=np.where(table["p_fwer"] <= level, FAMILY_WISE, found))
-    order = [FAMILY_WISE, DISCOVERED, NOT_FOUND]
+    both = table["q_both"] <= level
+    found = np.select(
+        [both & (table["p_fwer_both"] <= level), both, table["q"] <= level],
+        [FAMILY_WISE, BOTH_WAYS, ONE_WAY],
+        NOT_FOUND,
+    )
+    table = table.assign(found=found)
+    order = [FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND]
     table = table.iloc[np.argsort(table["found"].map(order.index), kind="stable")].copy()
     groups = comparison.groups
     table, changes = _with_changes(comparison, table)
@@ -61,11 +69,14 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         Field("found", "differs"),
         *(Field("source", "from"), Field("target", "to")),
         *(Field(name, title, "number", hint) for name, (title, hint) in changes.items()),
+        Field("q_both", "q, both ways", "p"),
         Field("q", "q", "p"),
+        Field("p_fwer_both", "p, family-wise, both ways", "p"),
         Field("p_fwer", "p, family-wise", "p"),
         Field("supported", "direction supported", hint=hints.SUPPORTED_IN_A_GROUP),
         *(_weight_std(group) for group in groups),
         *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
+        Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("statistic", "statistic", "number"),
         Field("error", "Monte-Carlo error", "number"),
         *(_confidence(group) for group in groups),
@@ -73,7 +84,7 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         Field("true_change", "truly differs"),
         *_lobe_fields(comparison),
         Field("p", "p", "p"),
-        Field("graph_direction", "in the tested graph", hint=hints.DIRECTION_OF_TESTED),
+        Field("p_both", "p, both ways", "p"),
     ]
     table = _in_words(table, "true_change", "supported")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
@@ -98,26 +109,6 @@ def _with_changes(
         f"change_{group}": (f"change per SD, {group}", hints.CHANGE_FROM_REFERENCE)
         for group in changes
     }
-
-
-def detectable(comparison: Comparison) -> str:
-    """Say which change would have been found."""
-    found, level = comparison.differences, comparison.settings.level
-    if found is None:
-        return ""
-    try:
-        effects = found.detectable(POWER, level)
-    except InputError as error:
-        return str(error)
-    if not len(effects):
-        return ""
-    low, middle, high = np.quantile(effects, (0.1, 0.5, 0.9))
-    return (
-        f"With these subjects, a change of {middle:.2f} standard deviations (of the target, per "
-        f"one of the source) would have been found family-wise with {POWER:.0%} probability at "
-        f"half of the edges; it takes {low:.2f} at the easiest tenth of them and {high:.2f} at the "
-        "hardest. Smaller changes may be there, unseen."
-    )
 
 
 def components_table(comparison: Comparison) -> Table:
@@ -358,7 +349,7 @@ def _confidence(group: str) -> Field:
 
 
 def _found_mark(row: Mapping[str, Any]) -> str:
-    return "" if row["found"] == NOT_FOUND else "found"
+    return {NOT_FOUND: "", ONE_WAY: "one-way"}.get(row["found"], "found")
 
 
 def _by_p(comparison: Comparison) -> Any:

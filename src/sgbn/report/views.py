@@ -43,9 +43,9 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         groups (the reference first), level, lobes (name, colour and symbol), has_lobes (whether
         any is known), kinds (of edges: an `arrow` has a direction that is supported, the others are
         lines), nodes, networks (one per group: source, target, weight, kind, adjacent, this_way),
-        differences (None if not tested: source, target, kind, q, p_fwer, `weights` of each group
-        and its `changes` from the reference, per standard deviation, and `adjacent` of each group)
-        and mesh (None without the extra "brain" or where no region has a place).
+        differences (None if not tested: source, target, kind, q, q_both, p_fwer, `weights` of each
+        group and its `changes` from the reference, per standard deviation, and `adjacent` of each
+        group) and mesh (None without the extra "brain" or where no region has a place).
     """
     cohort = comparison.cohort
     edges, tested = tables.edges(comparison), tables.differences(comparison)
@@ -110,6 +110,7 @@ def _differences(
             for group in comparison.groups
         ],
         "q": numbers(table["q"]),
+        "q_both": numbers(table["q_both"]),
         "p_fwer": numbers(table["p_fwer"]),
     }
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.comparison import Comparison, tables
+from sgbn.comparison.replicated import replication
 from sgbn.comparison.summary import summarise
 from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
@@ -30,6 +31,10 @@ TABLES = {
     "edges": tables.edges,
     "models": tables.models,
     "differences": tables.differences,
+    "replication": replication,
+    "named": tables.named,
+    "among": tables.among,
+    "pairwise": tables.pairwise,
     "hubs": tables.hubs,
     "lobes": tables.lobes,
     "components": tables.components,

@@ -246,12 +246,15 @@ def _kick(trees: Trees, S: Room, moves: NDArray[np.float64]) -> None:
         _shift(S.order, S.rank, place, first + int(where * (last + 1 - first)))
 
 
-def _all_parents(trees: Trees, S: Room) -> NDArray[np.bool_]:
+@jit
+def _all_parents(T, S):  # type: ignore[no-untyped-def]
+    """Parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
     m = S.order.size
     parents = np.zeros((m, m), np.bool_)
     for v in range(m):
-        k = read_parents(trees.node, trees.required, v, S.node[v], S.parents[0])
-        parents[v, S.parents[0, :k]] = True
+        k = read_parents(T.node, T.required, v, S.node[v], S.parents[0])
+        for a in range(k):
+            parents[v, S.parents[0, a]] = True
     return parents
 
 

@@ -104,11 +104,11 @@ def make_trees(
     m = len(R)
     most_required = int(required.sum(axis=1).max())
     width = min(max(max_parents, most_required), m - 1, MOST_PARENTS) + 1
-    others = _listed(candidates & ~required & ~np.eye(m, dtype=bool))
+    others = _listed(np.ascontiguousarray(candidates & ~required & ~np.eye(m, dtype=bool)))
     trees = Trees(
         R=np.ascontiguousarray(R),
         candidates=others,
-        required=_listed(required),
+        required=_listed(np.ascontiguousarray(required)),
         weight=weight,
         price=price,
         limits=np.array([is_equal, min(max_parents, width - 1)], dtype=float),
@@ -124,14 +124,18 @@ def make_trees(
     return _planted(trees)
 
 
-def _listed(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+@jit
+def _listed(mask):  # type: ignore[no-untyped-def]
     """For each row the number of places that are set, and then these places."""
-    counts = mask.sum(axis=1)
-    listed = np.zeros((len(mask), counts.max() + 1), np.int64)
-    listed[:, 0] = counts
-    rows, columns = np.nonzero(mask)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    listed[rows, np.arange(len(rows)) - first[rows] + 1] = columns
+    most = 0
+    for v in range(mask.shape[0]):
+        most = max(most, mask[v].sum())
+    listed = np.zeros((mask.shape[0], most + 1), np.int64)
+    for v in range(mask.shape[0]):
+        for c in range(mask.shape[1]):
+            if mask[v, c]:
+                listed[v, 0] += 1
+                listed[v, listed[v, 0]] = c
     return listed
 
 

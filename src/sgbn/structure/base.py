@@ -112,9 +112,14 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self
         """
         values = check_data(self, X)
+        return self._fit_rows(values, column_names(self, X), row_labels(X))
+
+    def _fit_rows(
+        self, values: Array, names: list[str], labels: Sequence[Any] | None = None
+    ) -> Self:
+        """Learn from rows that were checked before; messages have `names`, and `labels` of rows."""
         self._check_parameters()
-        names = column_names(self, X)
-        values = self._clean(values, names, row_labels(X))
+        values = self._clean(values, names, labels)
         moments = self._moments(values, names)
         warn_about_moments(moments, names)
         return self._fit_moments(moments, values, names)

@@ -161,3 +161,46 @@ def test_participants_have_one_row_for_all_visits_of_a_person():
         assert cohort.covariates["sex"].tolist() == ["M", "F", "M", "F"]
         assert cohort.pair.tolist() == persons * 2
         assert cohort.ids[0] == "01 (pre)"
+
+
+def sessions(**columns):
+    """Three persons of two families, the first with two rows."""
+    base = {
+        "subject_id": ["p", "p", "q", "r"],
+        "family": ["x", "x", "y", "x"],
+        "dx": ["A", "A", "B", "B"],
+        "lh_insula": range(4),
+        "rh_insula": range(1, 5),
+    }
+    return from_frame(pd.DataFrame(base | columns), "t")
+
+
+def test_rows_of_a_person_are_numbered_where_they_have_no_ids():
+    options = Options.of(group="dx", subject="subject_id", block="family", regions="all")
+    cohort = assemble(sessions(), options)
+    assert cohort.ids == ("row 0", "row 1", "row 2", "row 3")
+    assert cohort.person.tolist() == ["p", "p", "q", "r"]
+    assert cohort.block.tolist() == ["x", "x", "y", "x"]
+    assert cohort.regions == ("lh_insula", "rh_insula")
+    cohort = assemble(sessions(id=list("abcd")), options)
+    assert cohort.ids == ("a", "b", "c", "d")
+
+
+def test_ids_that_repeat_lead_to_the_column_of_persons():
+    with pytest.raises(InputError, match=r"'p' is in row 0 .*\(subject=, --subject\)"):
+        assemble(sessions(), Options.of(group="dx", regions="all", exclude="family"))
+
+
+@pytest.mark.parametrize(("role", "column"), [("subject", "subject_id"), ("block", "family")])
+def test_a_blank_person_or_block_is_an_error(role, column):
+    made = sessions(id=list("abcd"), **{column: ["p", "p", None, "r"]})
+    with pytest.raises(InputError, match=rf"row 2 .*'{column}': the {role} is missing.*Fill"):
+        assemble(made, Options.of(group="dx", id="id", **{role: column}))
+
+
+def test_participants_are_joined_by_person_where_rows_have_no_ids():
+    people = pd.DataFrame({"participant_id": ["sub-q", "sub-p", "sub-r"], "sex": ["F", "M", "F"]})
+    options = Options.of(group="dx", subject="subject_id", covariates="sex", exclude="family")
+    cohort = assemble(sessions(), options, people)
+    assert cohort.covariates["sex"].tolist() == ["M", "M", "F", "F"]
+    assert cohort.ids[0] == "row 0"

@@ -562,6 +562,18 @@ def test_pairs_are_written_and_read_back_but_are_no_column_of_x(tmp_path, clean)
         write_table(named, tmp_path / "t.csv")
 
 
+def test_persons_and_blocks_are_written_and_read_back(tmp_path, clean):
+    group = np.asarray(clean.group)
+    labels = {"person": [f"{one}{k // 4}" for k, one in enumerate(group)], "block": ["f"] * N}
+    several = Cohort(**{**fields(clean), **labels})
+    write_table(several, tmp_path / "t.csv")
+    again = read_table(tmp_path / "t.csv", **ROLES, subject="person", block="block")
+    same(again, clean)
+    assert again.person.tolist() == labels["person"]
+    assert again.block.tolist() == labels["block"]
+    pd.testing.assert_frame_equal(cohort_table(several), cohort_table(clean))
+
+
 def test_visits_of_one_id_survive_a_file(tmp_path):
     visits = make().assign(subject_id=[f"s{k // 2}" for k in range(N)])
     cohort = read_table(visits, **ROLES, id="subject_id", pair="subject_id")

@@ -103,7 +103,10 @@ def test_ids_are_whole_and_distinct(cells):
 
 
 def test_every_role_is_offered_to_an_unnamed_number():
-    with pytest.raises(InputError, match=r"--id, --group, --site, --pair, --covariates.*--exclude"):
+    with pytest.raises(
+        InputError,
+        match=r"--id, --group, --site, --pair, --subject, --block, --covariates.*--exclude",
+    ):
         choose_regions(table(age=[20, 30, 40]), ["id"], Options.of())
 
 

@@ -69,6 +69,8 @@ OPTIONS = st.fixed_dictionaries(
         "group": st.sampled_from(["group", "a", "b"]),
         "id": st.sampled_from(["a", "b"]),
         "pair": st.sampled_from(["a", "b", "group"]),
+        "subject": st.sampled_from(["a", "b"]),
+        "block": st.sampled_from(["a", "b"]),
         "regions": st.sampled_from(["all", "*", ["a", "b"]]),
         "decimal": st.just(","),
         "delimiter": st.sampled_from([",", ";", " ", "\t", "|"]),

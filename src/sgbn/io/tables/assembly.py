@@ -18,14 +18,29 @@ from sgbn.io.tables.cells import (
     region_values,
     text_labels,
 )
-from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
+from sgbn.io.tables.columns import (
+    choose_regions,
+    find_column,
+    id_column,
+    repeated_persons,
+    unknown_column,
+)
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 
 PAIRED = "Keep one row a person and group, or name the right column (id=, --id)."
-UNPAIRED = f"{ONE_ROW} Visits of one person, one a group, need the persons' column (pair=, --pair)."
+UNPAIRED = (
+    f"{ONE_ROW} Visits of one person, one in each group, need the persons' column (pair=, --pair); "
+    "so do several rows of a person in one group (subject=, --subject)."
+)
+BLANK = {
+    "site": "Fill it in",
+    "pair": "Fill in who it is, also of a person with one visit",
+    "subject": "Fill in who it is, also of a person with one row",
+    "block": "Fill it in, also of someone without relatives",
+}
 
 
 def read_as_text(options: Options, columns: list[str]) -> set[str]:
@@ -66,25 +81,34 @@ def assemble(
         options = replace(options, id=own)
     table = with_ids(table, own)
     if participants is not None:
-        table = _joined(table, options, participants)
+        by_person = own is None and options.subject in table.columns
+        keyed = with_ids(table, options.subject) if by_person else table
+        table = replace(_joined(keyed, options, participants), ids=table.ids)
     columns = _columns(table, options)
     table, group, left_out = _groups(table, columns, options)
-    pair = _persons(table, columns, options)
+    pair = list(table.ids) if _is_id(options) else _labels(table, columns, options, "pair")
     if pair is not None and group is not None:
         table = name_visits(table, group)
     check_ids(table, own, UNPAIRED if pair is None else PAIRED)
-    site = _sites(table, columns, options)
+    labels = {
+        "site": _labels(table, columns, options, "site"),
+        "pair": pair,
+        "person": _labels(table, columns, options, "subject"),
+        "block": _labels(table, columns, options, "block"),
+    }
     covariates = {
         name: covariate(table, columns[name], options.missing) for name in options.covariates
     }
     taken = [*columns.values(), *([own] if own is not None else [])]
     choice = choose_regions(table, taken, options, has_ids=own is not None)
+    repeated = [name for name in repeated_persons(table, taken) if name not in choice.regions]
     facts = {
         **table.facts,
         "ids": "row numbers" if own is None else own,
         "left_out": left_out,
         **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
+        **({"repeated": repeated} if repeated else {}),
     }
     return Cohort(
         region_values(table, choice.regions, options.missing),
@@ -92,10 +116,12 @@ def assemble(
         table.ids,
         group=None if group is None else np.array(group, dtype=str),
         covariates=covariates,
-        site=None if site is None else np.array(site, dtype=str),
-        pair=None if pair is None else np.array(pair, dtype=str),
         atlas=choice.atlas,
         provenance=facts,
+        **{
+            name: None if found is None else np.array(found, dtype=str)
+            for name, found in labels.items()
+        },
     )
 
 
@@ -191,33 +217,26 @@ def _check_groups(
             )
 
 
-def _sites(table: RawTable, columns: dict[str, str], options: Options) -> list[str] | None:
-    if options.site is None:
+def _is_id(options: Options) -> bool:
+    """Whether ids say who is behind each of paired visits."""
+    return options.pair is not None and options.pair == options.id
+
+
+def _labels(
+    table: RawTable, columns: dict[str, str], options: Options, role: str
+) -> list[str] | None:
+    """Labels of the column that has this role, none of them missing; None without a column."""
+    name = getattr(options, role)
+    if name is None:
         return None
-    column = columns[options.site]
+    column = columns[name]
     found = text_labels(table, column, options.missing)
-    check_label_sentinels(table, column, found, options.missing)
+    if role == "site":
+        check_label_sentinels(table, column, found, options.missing)
     blank = first_blank(found)
     if blank is not None:
         raise InputError(
-            f"{table.where(blank, column)}: the site is missing ({found.count('')} such rows). "
-            "Fill it in, or remove the row."
-        )
-    return found
-
-
-def _persons(table: RawTable, columns: dict[str, str], options: Options) -> list[str] | None:
-    """Who is behind each row; ids as they are, if they say it."""
-    if options.pair is None:
-        return None
-    if options.pair == options.id:
-        return list(table.ids)
-    column = columns[options.pair]
-    found = text_labels(table, column, options.missing)
-    blank = first_blank(found)
-    if blank is not None:
-        raise InputError(
-            f"{table.where(blank, column)}: the pair is missing ({found.count('')} such rows). "
-            "Fill in who it is, also of a person with one visit, or remove the row."
+            f"{table.where(blank, column)}: the {role} is missing ({found.count('')} such rows). "
+            f"{BLANK[role]}, or remove the row."
         )
     return found

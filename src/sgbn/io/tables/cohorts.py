@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.atlases import Atlas
-from sgbn.cohort import PAIR, SITE, Cohort
+from sgbn.cohort import BLOCK, PAIR, PERSON, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
 from sgbn.io.tables.cells import Markers
@@ -37,6 +37,8 @@ def read_table(
     covariates: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
+    subject: str | None = None,
+    block: str | None = None,
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -66,6 +68,13 @@ def read_table(
         Column of the person behind each row, where rows are visits and each person has one in
         every group; it may be the id column. Ids that repeat are then told apart by the group, as
         ``"s01 (AD)"``. `review` leaves out who is not there once in every group.
+    subject : str, optional
+        Column of the person behind each row, where several rows of a person are in one group, such
+        as sessions. Rows need ids of their own; without an id column they are numbered. The rows of
+        a person are exchanged, halved and cross-validated together.
+    block : str, optional
+        Column of the family of each row, or of another label of rows that are not independent. It
+        may span groups; families are never parted either.
     regions : str or list of str, optional
         Names or patterns (``"lh_*"``), or ``"all"``: every column of numbers that has no other
         role. If not given, the columns that match an atlas; any other column of numbers is then
@@ -109,6 +118,8 @@ def read_table(
         covariates=covariates,
         site=site,
         pair=pair,
+        subject=subject,
+        block=block,
         regions=regions,
         exclude=exclude,
         groups=groups,
@@ -127,11 +138,11 @@ def read_table(
 
 
 def cohort_table(cohort: Cohort) -> pd.DataFrame:
-    """Covariates, site (if any) and regions as columns, ids as index; never group and pair.
+    """Covariates, site (if any) and regions as columns, ids as index; never group or pair.
 
     This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
-    other column is a region; y is ``cohort.group``. Cross-validation keeps the visits of a person
-    together with ``groups=cohort.pair`` and scikit-learn's ``GroupKFold``.
+    other column is a region; y is ``cohort.group``. Cross-validation keeps the rows of a person or
+    family together with ``groups=cohort.units`` and scikit-learn's ``GroupKFold``.
     """
     columns: dict[str, Any] = dict(cohort.covariates)
     if cohort.site is not None:
@@ -161,7 +172,9 @@ def _check_free(cohort: Cohort, reserved: Collection[str]) -> None:
 
 
 def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
-    """Write subject_id, group, site, pair, covariates and regions; `read_table` reads them back.
+    """Write ids, group, site, pair, person, block, covariates and regions as columns.
+
+    `read_table` reads them back, with ``subject="person"`` for the person.
 
     Parameters
     ----------
@@ -196,7 +209,9 @@ def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
 def _whole(cohort: Cohort) -> pd.DataFrame:
     """All of a cohort as a table that can be read back."""
     first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
-    for name, cells in ((GROUP, cohort.group), (SITE, cohort.site), (PAIR, cohort.pair)):
+    labels = {GROUP: cohort.group, SITE: cohort.site, PAIR: cohort.pair}
+    labels |= {PERSON: cohort.person, BLOCK: cohort.block}
+    for name, cells in labels.items():
         if cells is not None:
             first[name] = cells.astype(object)
     _check_free(cohort, first)

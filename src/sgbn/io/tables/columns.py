@@ -31,6 +31,7 @@ ID_NAMES = (
     "names",
     "srcsubjectid",
 )
+PERSON_NAMES = (*ID_NAMES, "person", "personid", "patient", "patientid", "family", "familyid")
 FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)  # first cell of its tables
 INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
 ALL = "all"
@@ -51,6 +52,13 @@ def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
     if free and (free[0] == named[0]) and FREESURFER_ID.fullmatch(free[0]):
         return free[0]
     return ROW_NAMES if ROW_NAMES in {*columns} - {*taken} else None
+
+
+def repeated_persons(table: RawTable, taken: Iterable[str]) -> list[str]:
+    """Columns without a role that are called like persons or families, and repeat."""
+    free = [name for name in table.columns if name not in {*taken, ROW_NAMES}]
+    named = [name for name in free if _plain(name) in PERSON_NAMES]
+    return [name for name in named if 1 < table.frame[name].nunique() < len(table.frame)]
 
 
 def _plain(name: str) -> str:
@@ -179,8 +187,9 @@ def _by_atlas(
         raise InputError(
             f"{table.name}: these columns hold numbers, but are no known region and were not "
             f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
-            "site=, pair=, covariates=; --id, --group, --site, --pair, --covariates), leave it "
-            "out (exclude=, --exclude), or take all columns of numbers that have no other role as "
+            "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
+            "--subject, --block, --covariates), leave it out (exclude=, --exclude), or take all "
+            "columns of numbers that have no other role as "
             f"regions (regions='all', --regions all).{' ' + _is_id(ids) if ids else ''}"
             + _better_atlas(free, match, options)
         )

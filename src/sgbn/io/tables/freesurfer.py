@@ -30,6 +30,8 @@ def read_freesurfer(
     covariates: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
+    subject: str | None = None,
+    block: str | None = None,
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -47,10 +49,11 @@ def read_freesurfer(
         Left and right, thickness, area or volume, aseg; each with the same subjects. Transposed
         tables are known. Of an id that is a path (``subjects/sub-01``) the last part is taken.
     participants : path or DataFrame, optional
-        Table of the same subjects with group, covariates, site and pair, such as
+        Table of the same subjects with group, covariates, site, pair, subject and block, such as
         ``participants.tsv``.
         Where `id` is one of its columns, the tables need none of that name.
-    group, id, covariates, site, pair, regions, exclude, groups, atlas, measure : optional
+    group, id, covariates, site, pair, subject, block : optional
+    regions, exclude, groups, atlas, measure : optional
         As in `read_table`, but each visit needs an id of its own. Totals (``eTIV``,
         ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
@@ -69,6 +72,8 @@ def read_freesurfer(
         covariates=covariates,
         site=site,
         pair=pair,
+        subject=subject,
+        block=block,
         regions=regions,
         exclude=exclude,
         groups=groups,

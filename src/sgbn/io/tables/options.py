@@ -23,6 +23,8 @@ class Options:
     covariates: tuple[str, ...] = ()
     site: str | None = None
     pair: str | None = None
+    subject: str | None = None
+    block: str | None = None
     regions: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     groups: tuple[str, ...] | None = None
@@ -40,6 +42,8 @@ class Options:
         covariates: Names = (),
         site: str | None = None,
         pair: str | None = None,
+        subject: str | None = None,
+        block: str | None = None,
         regions: Names | None = None,
         exclude: Names = (),
         groups: Names | None = None,
@@ -57,6 +61,8 @@ class Options:
             covariates=_several(covariates, "covariates"),
             site=site,
             pair=pair,
+            subject=subject,
+            block=block,
             regions=None if regions is None else _several(regions, "regions"),
             exclude=_several(exclude, "exclude"),
             groups=None if groups is None else tuple(map(as_text, _several(groups, "groups"))),
@@ -73,6 +79,7 @@ class Options:
     def named(self) -> dict[str, str]:
         """Column -> what it was named for; of the id that is the pair too, "id"."""
         single = {"pair": self.pair, "id": self.id, "group": self.group, "site": self.site}
+        single |= {"subject": self.subject, "block": self.block}
         roles = {str(column): role for role, column in single.items() if column is not None}
         return {**dict.fromkeys(self.covariates, "covariate"), **roles}
 
@@ -89,6 +96,7 @@ class Options:
 
     def _check_distinct(self) -> None:
         roles = [("id", self.id), ("group", self.group), ("site", self.site)]
+        roles += [("subject", self.subject), ("block", self.block)]
         roles += [("covariate", name) for name in self.covariates]
         if self.pair is None or self.pair != self.id:  # an id may say who is behind each visit
             roles.insert(1, ("pair", self.pair))

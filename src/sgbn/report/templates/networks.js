@@ -55,9 +55,14 @@ function groupEdges(group) {
   };
 }
 
-function differenceEdges(other, onlySignificant) {
+function differenceEdges(other, which) {
   const found = data.differences;
-  const keep = (k) => !onlySignificant || (found.q[k] !== null && found.q[k] <= data.level);
+  const small = (q) => q !== null && q <= data.level;
+  const keep = {
+    all: () => true,
+    both: (k) => small(found.q_both[k]),
+    one: (k) => small(found.q[k]) && !small(found.q_both[k]),
+  }[which];
   let total = 0;
   for (let k = 0; k < found.source.length; k++) total += keep(k);
   return {
@@ -67,7 +72,8 @@ function differenceEdges(other, onlySignificant) {
       + "<br>change: " + signed(found.changes[other - 1][k])
       + data.groups.map((name, g) => "<br>weight in " + escaped(name) + ": " + signed(found.weights[g][k])
         + (found.adjacent[g] ? " (joined in " + percent(found.adjacent[g][k]) + " of half samples)" : "")).join("")
-      + "<br>false discovery rate q: " + found.q[k] + ", family-wise p: " + found.p_fwer[k]
+      + "<br>false discovery rate q: " + found.q[k] + ", both ways: " + found.q_both[k]
+      + "<br>family-wise p: " + found.p_fwer[k]
       + (data.groups.length > 2 ? "<br>(of any difference between the groups)" : "")
       + "<br>direction: " + escaped(data.kinds[found.kind[k]].name),
   };
@@ -103,11 +109,15 @@ const choices = data.groups.map((name, group) => ({
 }));
 if (data.differences) {
   const which = data.groups.length > 2 ? "any difference: q of all groups" : "q";
-  for (const [title, only] of [["Significant differences: ", true], ["Differences, all that were tested: ", false]]) {
+  const kinds = [
+    ["Differences that hold both ways: ", "both", "No difference holds both ways: there is no edge to show."],
+    ["Differences, all that were tested: ", "all", "No edge was tested."],
+    ["Differences one way only, maybe of variance: ", "one", "No difference holds one way only: there is no edge to show."],
+  ];
+  for (const [title, kind, none] of kinds) {
     data.groups.slice(1).forEach((name, k) => choices.push({
-      label: title + name + " \u2212 " + data.groups[0] + (only ? " (" + which + " \u2264 " + data.level + ")" : ""),
-      unit: "change per sd", edges: differenceEdges(k + 1, only),
-      none: only ? "No difference is significant: there is no edge to show." : "No edge was tested.",
+      label: title + name + " \u2212 " + data.groups[0] + (kind === "all" ? "" : " (" + which + " \u2264 " + data.level + ")"),
+      unit: "change per sd", edges: differenceEdges(k + 1, kind), none,
     }));
   }
 }

@@ -1,19 +1,17 @@
 import numpy as np
 import pytest
+from calibration_parts.bound import (
+    MEAN,
+    Selected,
+    bound_methods,
+    count,
+    joined_share,
+    score_bound,
+)
+from calibration_parts.cohorts import Setting
 
 from sgbn import GaussianNetwork
 from sgbn.ensemble import Agreement
-from sgbn.experiments import calibration_bound
-from sgbn.experiments.calibration_bound import (
-    MEAN,
-    THETAS,
-    THRESHOLDS,
-    Selected,
-    count,
-    joined_share,
-    select,
-)
-from sgbn.experiments.calibration_cohorts import Setting
 from sgbn.inference import EdgeConfidence
 
 
@@ -59,24 +57,11 @@ def test_probabilities_tell_strong_pairs_from_none():
 
 
 def test_the_bound_holds_on_average():
-    found = [select(Setting((60, 60), regions=8), cohort, 20, 40) for cohort in range(6)]
-    shape = (len(THETAS), len(THRESHOLDS))
-    assert all(one[field].shape == shape for one in found for field in Selected._fields)
-    means = {field: np.mean([one[field] for one in found], axis=0) for field in Selected._fields}
+    found = [score_bound(Setting((60, 60), regions=8), k, 0, 20, 40) for k in range(6)]
+    assert all(list(one["methods"]) == bound_methods() for one in found)
+    means = {name: np.mean([one[name] for one in found], axis=0) for name in Selected._fields}
     assert (means["low"] <= means["bound"]).all()
     assert (means["bound"] <= means["stated"] * 1.5).all()
     assert (means["low_false"] <= means["low"]).all()
     assert (means["all"] > means["low"]).all()
-
-
-def test_a_run_goes_on_and_does_not_depend_on_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(calibration_bound, "DRAWS", 10)
-    monkeypatch.setattr(calibration_bound, "N_PAIRS", 5)
-    one, two = tmp_path / "one", tmp_path / "two"
-    calibration_bound.run(one, 1, 0, 4, None, False)
-    calibration_bound.run(one, 2, 0, 4, None, False)
-    calibration_bound.run(two, 2, 0, 4, 2, False)
-    first, second = (calibration_bound.read(folder) for folder in (one, two))
-    assert first["low"].shape == (2, len(THETAS), len(THRESHOLDS))
-    for field in Selected._fields:
-        np.testing.assert_array_equal(first[field], second[field])
+    np.testing.assert_array_equal(found[0]["excess"], found[0]["low"] - found[0]["bound"])

@@ -7,32 +7,18 @@ A range has no sampling error: it is sure to contain the truth only where the ro
 of the population. So it is judged on such rows, and on drawn ones beside.
 """
 
-from __future__ import annotations
-
-import warnings
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sgbn.exceptions import DataWarning
-from sgbn.experiments.calibration_cohorts import Setting, draw, read_fields
-from sgbn.experiments.calibration_peers import EQUAL, Pair
-from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import reachable
-from sgbn.inference import Effect, effect_difference, total_effects, weight_intervals
-from sgbn.moments import one_blas_thread
-from sgbn.runs import Arrays, run_study
+from sgbn.inference import effect_difference, total_effects, weight_intervals
 
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from .cohorts import draw
+from .score import EQUAL, quiet
 
-STUDY = "intervals"  # its folder
 KINDS = ("weight of an edge", "total effect", "difference of total effects")
 EFFECTS = 3  # pairs of regions a cohort
-SUBJECTS = 100  # a group
 COVERAGE = 0.95
 GROUPS = ("first", "second")
 
@@ -55,34 +41,20 @@ class Counts(NamedTuple):
     contained_exactly: int = 0
 
 
-def setting_of(seed: int, regions: int) -> Setting:
-    """Two groups, a quarter as many changed edges as regions."""
-    return Setting((SUBJECTS, SUBJECTS), changed=regions // 4, regions=regions, seed=seed)
-
-
-def run(
-    folder: Path, cohorts: int, seed: int, regions: int, n_jobs: int | None, progress: bool
-) -> None:
-    """Run what `folder` does not hold yet, a task a cohort."""
-    setting = setting_of(seed, regions)
-    described = asdict(setting) | {"experiment": "calibration", "effects": EFFECTS}
-    tasks = {f"{k:04d}": {"setting": setting, "cohort": k} for k in range(cohorts)}
-    run_study(folder / STUDY, count_cohort, tasks, described, n_jobs=n_jobs, progress=progress)
-
-
-def count_cohort(setting: Setting, cohort: int) -> dict[str, Any]:
+def score_intervals(design, cohort, seed):
     """Count intervals and ranges of each kind on one cohort."""
-    rng = np.random.default_rng([setting.seed, cohort, 1])  # other numbers than those of the rows
-    with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore", DataWarning)
-        pair = draw(setting, cohort)
-        graph = pair.networks[0].coef != 0  # the second group's edges are among them
+    rng = np.random.default_rng([seed, cohort, 1])  # other numbers than those of the rows
+    pair = draw(design, cohort, seed)
+    graph = pair.networks[0].coef != 0  # the second group's edges are among them
+
+    def score():
         counts = [count_weights(pair, graph), *count_effects(pair, graph, rng)]
-    columns = zip(Counts._fields, np.array(counts).T, strict=True)
-    return {"kinds": KINDS, **dict(columns)}
+        return {kind: own._asdict() for kind, own in zip(KINDS, counts, strict=True)}
+
+    return quiet(score)
 
 
-def count_weights(pair: Pair, graph: Graph) -> Counts:
+def count_weights(pair, graph):
     """Count the weights of both groups that their intervals cover."""
     covered = 0
     for rows, network in zip(pair.rows, pair.networks, strict=True):
@@ -92,7 +64,7 @@ def count_weights(pair: Pair, graph: Graph) -> Counts:
     return Counts(2 * int(graph.sum()), covered)
 
 
-def count_effects(pair: Pair, graph: Graph, rng: np.random.Generator) -> tuple[Counts, Counts]:
+def count_effects(pair, graph, rng):
     """Count total effects in the groups, and their differences."""
     chosen = rng.permutation(np.argwhere(reachable(graph)))[:EFFECTS]
     truths = [total_effects(network) for network in pair.networks]
@@ -114,7 +86,7 @@ def count_effects(pair: Pair, graph: Graph, rng: np.random.Generator) -> tuple[C
     return _sum(own), _sum(differences)
 
 
-def judge(found: Effect, ideal: Effect, truth: float) -> Counts:
+def judge(found, ideal, truth):
     """Judge one effect; `ideal` is found in rows with the population's moments."""
     inside = found.low <= truth <= found.high
     if found.identified:
@@ -124,19 +96,13 @@ def judge(found: Effect, ideal: Effect, truth: float) -> Counts:
     return Counts(ranges=1, contained=inside, contained_exactly=exactly)
 
 
-def rows_with_moments(network: GaussianNetwork, n: int, rng: np.random.Generator) -> Array:
+def rows_with_moments(network, n, rng):
     """Rows whose mean and covariance are those of the network, to round-off; n above m."""
     Z = rng.standard_normal((n, network.m))
     Z -= Z.mean(axis=0)
     orthonormal = np.linalg.qr(Z)[0] * np.sqrt(n)
-    rows: Array = network.mean + orthonormal @ np.linalg.cholesky(network.covariance).T
-    return rows
+    return network.mean + orthonormal @ np.linalg.cholesky(network.covariance).T
 
 
-def _sum(counts: list[Counts]) -> Counts:
+def _sum(counts):
     return Counts(*(int(sum(column)) for column in zip(*counts, strict=True)))
-
-
-def read(folder: Path) -> Arrays:
-    """Fields of `Counts` of all cohorts, with axes cohort and kind."""
-    return read_fields(folder / STUDY, Counts._fields)

@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
-
-from sgbn import GaussianNetwork
-from sgbn.experiments import calibration_intervals
-from sgbn.experiments.calibration_cohorts import Setting, draw
-from sgbn.experiments.calibration_intervals import (
+from calibration_parts.cohorts import Setting, draw
+from calibration_parts.intervals import (
+    EFFECTS,
     KINDS,
     Counts,
-    count_cohort,
     count_effects,
     count_weights,
     judge,
     rows_with_moments,
+    score_intervals,
 )
+
+from sgbn import GaussianNetwork
 from sgbn.inference import Effect
 
 SETTING = Setting((60, 60), changed=2, regions=8)
@@ -57,28 +57,17 @@ def test_effects_of_both_groups_and_their_difference_are_counted():
     pair = drawn(1)
     graph = pair.networks[0].coef != 0
     own, differences = count_effects(pair, graph, np.random.default_rng(0))
-    assert own.intervals + own.ranges == 2 * calibration_intervals.EFFECTS
-    assert differences.intervals + differences.ranges == calibration_intervals.EFFECTS
+    assert own.intervals + own.ranges == 2 * EFFECTS
+    assert differences.intervals + differences.ranges == EFFECTS
 
 
 def test_ranges_contain_the_truth_where_the_moments_are_exact():
-    counts = [count_cohort(SETTING, cohort) for cohort in range(4)]
+    counts = [score_intervals(SETTING, cohort, 0) for cohort in range(4)]
     ranges, exactly = (sum(one[name] for one in counts) for name in ("ranges", "contained_exactly"))
-    assert list(counts[0]["kinds"]) == list(KINDS)
+    assert list(counts[0]["methods"]) == list(KINDS)
     assert ranges[1] > 0
     np.testing.assert_array_equal(ranges, exactly)
 
 
-def test_a_run_goes_on_and_does_not_depend_on_processes(tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
-    calibration_intervals.run(one, 1, 0, 8, None, False)
-    calibration_intervals.run(one, 3, 0, 8, None, False)
-    calibration_intervals.run(two, 3, 0, 8, 2, False)
-    first, second = (calibration_intervals.read(folder) for folder in (one, two))
-    assert first["intervals"].shape == (3, len(KINDS))
-    for field in Counts._fields:
-        np.testing.assert_array_equal(first[field], second[field])
-
-
 def drawn(cohort):
-    return draw(SETTING, cohort)
+    return draw(SETTING, cohort, 0)

@@ -1,0 +1,144 @@
+"""Whether statistics averaged over several orders find more than those of one order.
+
+python benchmarks/averaging.py --workers 2
+
+One order is that of all pooled rows. Several are those of random 85 % of them. A pair is tested if
+any order joins it, by the mean of its statistics in those that do. Its class: whether the pooled
+rows of any order chose it, and whether most orders join it.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import sys
+from dataclasses import replace
+
+import numpy as np
+from calibration_parts.cohorts import Setting, draw
+from calibration_parts.score import LEVEL, N_PERMUTATIONS, quiet, same_weights
+from output import RESULTS, write
+
+from sgbn.experiments.markdown import table
+from sgbn.inference.difference_fit import problem_of
+from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.joint import SharedOrder
+from sgbn.inference.permutation_p import Permuted, discovery_rates, ranked
+from sgbn.runs import parallel
+from sgbn.structure import SGBN
+
+SEED = 181  # other cohorts than those of calibration.py
+PART = 0.85  # of the rows, for one of several orders
+ORDERS = (1, 5)
+SETTINGS = {
+    f"{name}n = {n}": Setting((n, n), changed=10, removed=bool(name))
+    for name in ("", "edges removed, ")
+    for n in (60, 100)
+}
+
+
+def problems_of(pair, n_orders, rng):
+    """One problem per order, over the same rows."""
+    data = read_group_data(pair.values, pair.codes, None, None, None)
+    whole = problem_of(data, SGBN(n_kicks=0), True, "two-sided")
+    if n_orders == 1:
+        return [whole]
+    n = len(whole.residuals)
+    parts = [whole.residuals[rng.permutation(n)[: int(PART * n)]] for _ in range(n_orders)]
+    orders = [
+        SharedOrder(part - part.mean(axis=0), SGBN(n_kicks=0), data.regions) for part in parts
+    ]
+    return [replace(whole, shared=order) for order in orders]
+
+
+def averaged(problems, residuals):
+    """Pairs, their statistic and class, and the parents of each order."""
+    m = residuals.shape[1]
+    total, count, pooled = np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m), bool)
+    fits = [problem.fit(residuals) for problem in problems]
+    for fit in fits:
+        ends = tuple(np.sort(fit.edges, axis=1).T)
+        total[ends] += fit.weights.statistic((0, 1))
+        count[ends] += 1
+        pooled[ends] |= fit.in_pool
+    pairs = np.nonzero(count)
+    statistic = np.abs(total[pairs]) / count[pairs]
+    classes = pooled[pairs] + 2 * (count[pairs] > len(problems) / 2)
+    return pairs, statistic, classes.astype(np.intp), [fit.parents for fit in fits]
+
+
+def figures(pair, n_orders, seed):
+    """Recall and share of false finds by q."""
+    rng = np.random.default_rng(seed)
+    problems = problems_of(pair, n_orders, rng)
+    first = problems[0]
+    pairs, statistic, classes, graphs = averaged(problems, first.residuals)
+    exchange = first.data.exchange()
+    null = []
+    for _ in range(N_PERMUTATIONS):
+        rows = first.nuisance.residuals(first.residuals[exchange.draw(rng)])
+        null.append(averaged(problems, rows)[1:3])
+    values, kinds = (np.concatenate(parts) for parts in zip(*null, strict=True))
+    counts = np.array([len(own) for own, _ in null])
+    found = discovery_rates(ranked(Permuted(statistic, classes, values, kinds, counts)).p) <= LEVEL
+    same = np.all([same_weights(pair, graph) | ~graph for graph in graphs], axis=0)
+    equal, changed = (same & same.T)[pairs], (pair.changed | pair.changed.T)[pairs]
+    return {
+        "tested": len(found),
+        "recall": (found & changed).sum() / pair.changed.sum(),
+        "false": (found & equal).sum() / max(found.sum(), 1),
+        "beside": (found & ~changed).sum() / max(found.sum(), 1),
+    }
+
+
+def score(task):
+    """Figures of one cohort with one order and with several."""
+    setting, cohort = task
+    pair = draw(setting, cohort, SEED)
+    return quiet(lambda: {str(k): figures(pair, k, [SEED, cohort]) for k in ORDERS})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cohorts", type=int, default=40)
+    parser.add_argument("--workers", type=int, default=1)
+    arguments = parser.parse_args()
+    runs = []
+    for name, setting in SETTINGS.items():
+        tasks = [(setting, k) for k in range(arguments.cohorts)]
+        scores = parallel(score, tasks, arguments.workers)
+        for k, orders in enumerate(ORDERS):
+            values = {
+                figure: [float(one[figure][k]) for one in scores]
+                for figure in ("tested", "recall", "false", "beside")
+            }
+            runs.append({"setting": name, "orders": orders, **values})
+    rows = [
+        [run["setting"], run["orders"], *(shown(run[name]) for name in list(run)[2:])]
+        for run in runs
+    ]
+    head = ["groups", "orders", "pairs tested", "recall", "false", "beside the changed edges"]
+    lines = [
+        "# Statistics averaged over orders",
+        "",
+        f"{arguments.cohorts} cohorts each, {N_PERMUTATIONS} permutations, q at most {LEVEL:.0%}; "
+        "networks and changes as in [the calibration](calibration.md). Means and standard errors.",
+        "",
+        *table(head, rows),
+        "",
+        f"False: no order's weights differ in the population. Several orders: of {PART:.0%} of the "
+        "rows each.",
+    ]
+    results = {"seed": SEED, "runs": runs}
+    write(RESULTS, "averaging", results, lines, ["benchmarks/averaging.py", *sys.argv[1:]])
+
+
+def shown(values):
+    """Mean and its standard error."""
+    return f"{np.mean(values):.3g} +- {np.std(values, ddof=1) / np.sqrt(len(values)):.2g}"
+
+
+if __name__ == "__main__":
+    main()

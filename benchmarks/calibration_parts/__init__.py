@@ -1,0 +1,1 @@
+"""What benchmarks/calibration.py is made of: cohorts, scores, peers, real tables, report."""

@@ -1,0 +1,108 @@
+"""Whether the bound of stability selection holds.
+
+Of a known network the probability that half a sample joins a pair is measured on samples of that
+size. The pairs of low probability are then those that the bound is about: it must exceed the mean
+number of them that stability selection chooses in other samples.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.graph.equivalence import skeleton
+from sgbn.inference import edge_confidence, selection_bound
+from sgbn.structure import SGBN
+
+from .cohorts import draw
+from .score import quiet
+
+N_PAIRS = 50  # of halves a cohort
+DRAWS = 200  # samples that measure probabilities
+THRESHOLDS = (0.6, 0.75, 0.9)
+MEAN = "mean"  # of all pairs, the default of `EdgeConfidence.bound`
+THETAS = (MEAN, 0.1, 0.3)
+ROUND_OFF = 1e-9  # of a share of halves
+
+
+class Selected(NamedTuple):
+    """Pairs that stability selection chooses at one threshold, and the bound.
+
+    Attributes
+    ----------
+    low, low_false : float
+        Pairs of low probability; those of them that are not joined in truth.
+    all, all_false : float
+        Pairs of any probability.
+    bound, stated : float
+        The bound from what halves join of the pairs of low probability, and from all they join,
+        which is what a user has (`EdgeConfidence.bound`).
+    """
+
+    low: float
+    low_false: float
+    all: float
+    all_false: float
+    bound: float
+    stated: float
+
+
+def score_bound(design, cohort, seed, n_pairs=N_PAIRS, draws=DRAWS):
+    """Give `Selected` of each theta and threshold on one cohort."""
+    pair = draw(design, cohort, seed)
+    network, rows = pair.networks[0], pair.rows[0]
+    rng = np.random.default_rng([seed, cohort, 1])  # other numbers than the rows'
+
+    def score():
+        probability = joined_share(network, len(rows) // 2, draws, rng)
+        confidence = edge_confidence(rows, SGBN(n_kicks=0), n_pairs=n_pairs, random_state=cohort)
+        found = {}
+        for theta in THETAS:
+            for threshold in THRESHOLDS:
+                given = confidence, probability, skeleton(network.coef), theta, threshold
+                own = count(*given)
+                found[method_name(theta, threshold)] = own._asdict() | {
+                    "excess": own.low - own.bound
+                }
+        return found
+
+    return quiet(score)
+
+
+def method_name(theta, threshold):
+    """Name of the row of one theta and threshold."""
+    return f"theta = {theta}, threshold = {threshold}"
+
+
+def bound_methods():
+    """Names of all rows."""
+    return [method_name(theta, threshold) for theta in THETAS for threshold in THRESHOLDS]
+
+
+def joined_share(network, n, draws, rng):
+    """Share of samples of n rows whose networks join each pair."""
+    learner = SGBN(n_kicks=0)
+    found = [skeleton(learner.fit(network.sample(n, rng)).coef_) for _ in range(draws)]
+    return np.mean(found, axis=0)
+
+
+def count(
+    confidence,
+    probability,
+    joined,
+    theta,
+    threshold,
+):
+    """Count the pairs that are selected at one threshold; `joined` is the truth."""
+    pairs = np.triu(np.ones_like(joined), 1)
+    own = None if isinstance(theta, str) else theta
+    highest = float(probability[pairs].mean()) if own is None else own
+    low = pairs & (probability <= highest)
+    chosen = pairs & (confidence.adjacency_ >= threshold - ROUND_OFF)
+    return Selected(
+        int((chosen & low).sum()),
+        int((chosen & low & ~joined).sum()),
+        int(chosen.sum()),
+        int((chosen & ~joined).sum()),
+        selection_bound(threshold, highest, float(confidence.adjacency_[low].sum())),
+        confidence.bound(threshold, own),
+    )

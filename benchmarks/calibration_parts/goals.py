@@ -1,0 +1,109 @@
+"""What the calibration is to show, beside what it shows, with "no" where it does not."""
+
+from typing import NamedTuple
+
+from .bound import bound_methods
+from .designs import DEMO, NULLS, PAIRWISE, PLANTED, REPEATED
+from .real import DESIGNS
+from .score import BOTH_WAYS, NAMED, ONE_WAY
+
+MOST, POOLED, MOST_FALSE = 0.08, 0.055, 0.07
+UNEQUAL = (
+    "variance x 4 in half of the regions",
+    "30 v 150, t3 noise, variance x 4",
+    "ABIDE controls, scale x 2 in half of the regions",
+    "ABIDE controls, noise x 2 in half of the regions",
+)
+RECALL = {"n = 60": 0.30, "n = 100": 0.58, "n = 200": 0.84}
+RECALL |= {"t3 noise, n = 100": 0.45, "t3 noise, n = 200": 0.74}
+AIMS = {"n = 60": 0.10, "n = 100": 0.40, "n = 200": 0.70}  # both ways: reported, no goal
+WORDS = {
+    "any_family": "family-wise find",
+    "any_q": "find by q",
+    "global": "global find",
+    "low_p": "its own p <= 5 %",
+    "false_family": "false family-wise find",
+    "false_share": "false share",
+    "recall": "recall",
+    "hits": "hits",
+    "excess": "pairs of low probability less the bound",
+    "fits": "fits",
+    "seconds": "seconds",
+}
+
+
+class Goal(NamedTuple):
+    """Limit of a figure; the mean over all settings where there are several."""
+
+    study: str
+    settings: tuple[str, ...]
+    method: str
+    figure: str
+    limit: float
+    at_least: bool = False
+
+
+def way_of(setting):
+    """Judge tests both ways where noise or scales differ."""
+    return BOTH_WAYS if setting in UNEQUAL else ONE_WAY
+
+
+def level_goals(study, settings, figures):
+    """Each of these shares of cohorts is at most MOST."""
+    return [
+        Goal(study, (name,), way_of(name), figure, MOST) for name in settings for figure in figures
+    ]
+
+
+def power_goals():
+    """Recall, and false finds by the definition of the scores."""
+    goals = []
+    for name, least in RECALL.items():
+        goals.append(Goal("power", (name,), ONE_WAY, "recall", least, True))
+        goals.append(Goal("power", (name,), ONE_WAY, "false_share", MOST_FALSE))
+        goals.append(Goal("power", (name,), ONE_WAY, "false_family", MOST))
+    goals += [Goal("power", (name,), BOTH_WAYS, "recall", own, True) for name, own in AIMS.items()]
+    return [
+        *goals,
+        Goal("power", (DEMO,), ONE_WAY, "hits", 8.8, True),
+        Goal("power", (DEMO,), ONE_WAY, "false_share", MOST_FALSE),
+        Goal("power", (PLANTED,), ONE_WAY, "hits", 2.6, True),
+    ]
+
+
+ERRORS = ("any_family", "any_q", "global")
+GOALS = [
+    *level_goals("nulls", NULLS, ERRORS),
+    *(Goal("nulls", tuple(NULLS), "", figure, POOLED) for figure in ERRORS),
+    Goal("nulls", ("noise proportional to a parent",), NAMED, "low_p", MOST),
+    *power_goals(),
+    *level_goals("real", DESIGNS, ("any_family", "any_q")),
+    *level_goals("repeated", REPEATED, ERRORS),
+    *(Goal("pairwise", (name,), "equal groups", "any_family", MOST) for name in PAIRWISE),
+    *(Goal("bound", ("n = 100",), own, "excess", 0.0) for own in bound_methods()),
+    Goal("cost", ("68 regions, 370 subjects",), "tests", "fits", 60),
+    Goal("cost", ("173 regions, 124 subjects",), "tests", "seconds", 60),
+]
+
+
+def goal_row(goal, runs):
+    """Yield the row of a goal whose study was run; the method is each setting's own if none."""
+    wanted = {(name, goal.method or way_of(name)) for name in goal.settings}
+    found = [
+        row
+        for row in runs
+        if row["study"] == goal.study
+        and (row["setting"], row["method"]) in wanted
+        and goal.figure in row
+    ]
+    if not found:
+        return
+    mean = sum(row[goal.figure][0] for row in found) / len(found)
+    met = mean >= goal.limit if goal.at_least else mean <= goal.limit
+    where = goal.settings[0] if len(goal.settings) == 1 else f"pooled over {len(found)} settings"
+    limit = "at least" if goal.at_least else "at most"
+    aim = " (aim)" if goal.study == "power" and goal.method == BOTH_WAYS else ""
+    text = f"{WORDS[goal.figure]} {limit} {goal.limit:g}{aim}"
+    way = f", {goal.method}" if goal.method else ", each its way"
+    cohorts = sum(row[goal.figure][2] for row in found)
+    yield [goal.study, where + way, text, cohorts, f"{mean:.3f}", "yes" if met else "no"]

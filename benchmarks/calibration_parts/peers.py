@@ -1,0 +1,235 @@
+"""What else is done to find differences between groups: methods to compare the tests with.
+
+Correlations and partial correlations of two groups differ by Fisher's z,
+
+    ``z = (atanh r2 - atanh r1) / sqrt(1 / (n1 - k - 3) + 1 / (n2 - k - 3))``
+
+with k regions held fixed. The debiased precision is that of Jankova and van de Geer (2017): for a
+lasso of each region on all others with the matrix Theta that follows from it,
+
+    ``T = Theta + Theta' - Theta' S Theta``, of variance ``(Theta_ii Theta_jj + Theta_ij^2) / n``.
+
+DCI (package causaldag) and NBS (package bctpy) are run where their packages are installed.
+"""
+
+import contextlib
+import io
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
+from sklearn.linear_model import Lasso
+
+from sgbn.structure import SGBN
+
+from .cohorts import draw
+from .score import EQUAL, LEVEL, N_PERMUTATIONS, against_truth, quiet
+
+FISHER_LOSS = 3  # rows that Fisher's z of a correlation loses
+NBS_Z = 3.0  # pairs beyond it make components
+LASSO_MAX_ITER = 5000
+PENALTY = 0.5  # times sqrt(log m / n); best recall at n = 200 of 1, 0.5 and 0.25, on other seeds
+
+
+class Found(NamedTuple):
+    """Discoveries; `equal` marks pairs for which nothing is to be found, if that is defined."""
+
+    edges: np.ndarray
+    equal: np.ndarray | None = None
+
+
+def naive(pair):
+    """Pairs that one of two networks joins only, or both with opposite sign."""
+    signs = []
+    for rows in pair.rows:
+        coef = SGBN(n_kicks=0).fit(rows).coef_
+        signs.append(np.sign(coef + coef.T))
+    return Found(signs[0] != signs[1])
+
+
+def correlation(pair):
+    """Differences of correlations at a false discovery rate of 5 %."""
+    return Found(_discoveries(_z_of(*pair.rows)), _equal_correlations(pair))
+
+
+def partial_correlation(pair):
+    """Differences of partial correlations given all others; none where rows are too few."""
+    m = pair.values.shape[1]
+    sizes = [n - (m - 2) for n in _sizes(pair)]
+    if min(sizes) <= FISHER_LOSS:
+        return None
+    population = [_partial(network.covariance) for network in pair.networks]
+    equal = np.abs(population[0] - population[1]) < EQUAL
+    first, second = (_partial(np.cov(rows.T)) for rows in pair.rows)
+    return Found(_discoveries(_fisher(first, second, *sizes)), equal)
+
+
+def network_based_statistic(pair):
+    """Pairs of connected components whose number of pairs is rare among permutations."""
+    rng = np.random.default_rng(pair.seed)
+    first, second = (rows - rows.mean(axis=0) for rows in pair.rows)
+    pooled = np.vstack([first, second])
+    n = len(first)
+    largest = [
+        max(_components(_z_of(pooled[places[:n]], pooled[places[n:]]))[1], default=0)
+        for places in (rng.permutation(len(pooled)) for _ in range(N_PERMUTATIONS))
+    ]
+    z = _z_of(first, second)
+    labels, sizes = _components(z)
+    p = [(1 + np.sum(np.array(largest) >= size)) / (1 + N_PERMUTATIONS) for size in sizes]
+    kept = np.array([size > 0 and own <= LEVEL for size, own in zip(sizes, p, strict=True)])
+    return Found((np.abs(z) > NBS_Z) & kept[labels][:, None], _equal_correlations(pair))
+
+
+def nbs_of_bctpy(pair):
+    """NBS of bctpy; a subject's matrix has the products of its standardised regions."""
+    import bct
+
+    products = []
+    for rows in pair.rows:
+        z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+        products.append(np.einsum("ni,nj->ijn", z, z))
+    with contextlib.redirect_stdout(io.StringIO()):  # it reports every permutation
+        try:
+            p, labels, _ = bct.nbs.nbs_bct(
+                *products, thresh=NBS_Z, k=N_PERMUTATIONS, seed=pair.seed
+            )
+        except bct.BCTParamError:  # no pair is beyond the threshold
+            p, labels = np.ones(0), np.zeros(pair.changed.shape)
+    kept = 1 + np.flatnonzero(p <= LEVEL)
+    return Found(np.isin(labels, kept), _equal_correlations(pair))
+
+
+def difference_causal_inference(pair):
+    """DCI at its defaults: edges of the difference of two networks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from causaldag import dci
+
+        return Found(np.asarray(dci(*pair.rows)) != 0)
+
+
+def debiased_precision(pair):
+    """Differences of debiased precision matrices at a false discovery rate of 5 %."""
+    sd = pair.values.std(axis=0)
+    (first, v1), (second, v2) = (debiased(rows / sd) for rows in pair.rows)
+    P = [np.linalg.inv(network.covariance) for network in pair.networks]
+    return Found(_discoveries((second - first) / np.sqrt(v1 + v2)), np.abs(P[0] - P[1]) < EQUAL)
+
+
+def debiased(rows):
+    """Debiased precision matrix, and the variance of each entry."""
+    n, m = rows.shape
+    X, penalty = rows - rows.mean(axis=0), PENALTY * np.sqrt(np.log(m) / n)
+    Theta = np.eye(m)
+    for j in range(m):
+        others = np.arange(m) != j
+        lasso = Lasso(penalty * X[:, j].std(), fit_intercept=False, max_iter=LASSO_MAX_ITER)
+        lasso.fit(X[:, others], X[:, j])
+        tau2 = X[:, j] @ (X[:, j] - X[:, others] @ lasso.coef_) / n
+        Theta[others, j] = -lasso.coef_
+        Theta[:, j] /= tau2
+    S = X.T @ X / n
+    T = Theta + Theta.T - Theta.T @ S @ Theta
+    return T, (np.outer(np.diag(Theta), np.diag(Theta)) + Theta**2) / n
+
+
+PEERS = {
+    "difference of two networks": naive,
+    "correlations": correlation,
+    "partial correlations": partial_correlation,
+    "debiased precision": debiased_precision,
+    "NBS on correlations": network_based_statistic,
+    "NBS (bctpy)": nbs_of_bctpy,
+    "DCI (causaldag)": difference_causal_inference,
+}
+
+
+def score_peers(design, cohort, seed):
+    """Score all peers on one cohort; those that are not installed are left out."""
+    return quiet(lambda: peer_figures(draw(design, cohort, seed)))
+
+
+def peer_figures(pair):
+    """Figures of each peer that is installed and has subjects enough."""
+    scores = {}
+    for name, peer in PEERS.items():
+        try:
+            found = peer(pair)
+        except ModuleNotFoundError:
+            continue
+        if found is not None:
+            scores[name] = figures_of(pair, found)
+    return scores
+
+
+def figures_of(pair, found):
+    """Compare finds with the truth; false is what is equal in the population, if that is known."""
+    figures = against_truth(pair, found.edges)
+    figures.pop("right_way", None)  # most of them find pairs
+    if found.equal is not None:
+        either = np.triu(found.edges | found.edges.T, 1)
+        figures["false_share"] = (either & found.equal).sum() / max(either.sum(), 1)
+    return figures
+
+
+def _sizes(pair):
+    first, second = np.bincount(pair.codes).tolist()
+    return first, second
+
+
+def _fisher(first, second, n1, n2):
+    """Z of the difference of two matrices of correlations; 0 on the diagonal."""
+    off = ~np.eye(len(first), dtype=bool)
+    difference = np.arctanh(np.where(off, second, 0.0)) - np.arctanh(np.where(off, first, 0.0))
+    return difference / np.sqrt(1 / (n1 - FISHER_LOSS) + 1 / (n2 - FISHER_LOSS))
+
+
+def _z_of(first, second):
+    return _fisher(_correlation(first), _correlation(second), len(first), len(second))
+
+
+def _correlation(rows):
+    return np.corrcoef(rows.T)
+
+
+def _partial(S):
+    P = np.linalg.inv(S)
+    d = np.sqrt(np.diag(P))
+    return -P / np.outer(d, d)
+
+
+def _equal_correlations(pair):
+    R = []
+    for network in pair.networks:
+        sd = np.sqrt(np.diag(network.covariance))
+        R.append(network.covariance / np.outer(sd, sd))
+    return np.abs(R[0] - R[1]) < EQUAL
+
+
+def discoveries(z, tested):
+    """Edges found among those tested by the rule of Benjamini and Hochberg."""
+    i, j = np.nonzero(tested)
+    p = 2 * ndtr(-np.abs(z[i, j]))
+    ranked = np.sort(p)
+    passed = np.flatnonzero(ranked <= LEVEL * np.arange(1, len(p) + 1) / len(p))
+    found = np.zeros(z.shape, bool)
+    if len(passed):
+        found[i, j] = p <= ranked[passed[-1]]
+    return found
+
+
+def _discoveries(z):
+    """Pairs found, each tested once."""
+    return discoveries(z, np.triu(np.ones(z.shape, bool), 1))
+
+
+def _components(z):
+    """Component of each region, and the number of pairs in each component."""
+    i, j = np.nonzero(np.triu(np.abs(z) > NBS_Z, 1))
+    graph = coo_array((np.ones(len(i)), (i, j)), shape=z.shape)
+    n, labels = connected_components(graph, directed=False)
+    return labels, np.bincount(labels[i], minlength=n).tolist()

@@ -1,0 +1,197 @@
+"""Real tables without a difference, and with planted ones.
+
+Rows of ABIDE and IXI as users read them, with covariates and sites. Labels are shuffled within
+sites, or halves of one group are compared, as they are or after they were disturbed. Planted: in
+one half the child of an edge gets less of its parent.
+"""
+
+import warnings
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from sgbn.ensemble.splits import deal_rows
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.data import data_folder, read_neuro
+from sgbn.inference.nuisance import nuisance_of
+from sgbn.structure import SGBN
+
+from .cohorts import Pair
+from .peers import discoveries
+from .power import oracle_z
+from .score import against_truth, quiet, score_tests
+
+ABIDE, IXI, CONTROLS = "abide1_asd", "ixi_age", "CTR"
+SCALE = 2.0  # of half of the regions around their means, or of their noise
+MOTION_SHARE, MOTION_REGIONS, MOTION_SD = 0.02, 0.5, 4.0  # rows; regions that are this much thinner
+UNEQUAL = (30, 150)
+N_PLANTED = 8
+PLANTED = 0.4  # standard deviations of the child per standard deviation of the parent
+DESIGNS = {
+    "ABIDE, labels shuffled within sites": "shuffled",
+    "IXI, halves of one group": "halves",
+    "ABIDE controls, scale x 2 in half of the regions": "scale",
+    "ABIDE controls, noise x 2 in half of the regions": "noise",
+    "ABIDE controls, 2 % motion-like rows": "motion",
+    "ABIDE controls, 30 v 150": "unequal",
+}
+
+
+@cache
+def table(name):
+    """Read one of the real tables; subjects with missing covariates are left out."""
+    cohort = read_neuro(data_folder(), name)
+    numbers = [np.asarray(own) for own in cohort.covariates.values() if own.dtype.kind == "f"]
+    return cohort.subset(~np.isnan(numbers).any(axis=0))
+
+
+def residuals(cohort):
+    """Regions without the linear effects of covariates and sites."""
+    site = np.unique(cohort.site, return_inverse=True)[1]
+    one_group = np.zeros(len(site), int)
+    return nuisance_of(one_group, dict(cohort.covariates), site).residuals(cohort.values)
+
+
+def shuffled(rng):
+    """ABIDE with its labels shuffled within sites."""
+    cohort = table(ABIDE)
+    group = np.array(cohort.group)
+    for site in np.unique(cohort.site):
+        own = np.flatnonzero(cohort.site == site)
+        group[own] = group[rng.permutation(own)]
+    return cohort, (group == CONTROLS).astype(int)
+
+
+def halves(rng):
+    """Halves of one group of IXI, chosen at random."""
+    cohort = table(IXI)
+    cohort = cohort.subset(groups=[rng.choice(cohort.groups)])
+    return cohort, deal_rows(rng, len(cohort.ids), 2)
+
+
+def halves_of_controls(rng):
+    """Halves of the controls of ABIDE, balanced over sites."""
+    cohort = table(ABIDE).subset(groups=[CONTROLS])
+    return cohort, deal_rows(rng, len(cohort.ids), 2, cohort.site)
+
+
+def noise(rng):
+    """Halves of controls; half of the regions of the second have more noise.
+
+    Noise is what the network of all controls leaves of a region; all weights stay as they are.
+    """
+    cohort, codes = halves_of_controls(rng)
+    rest, sd = residuals(cohort), _control_sd()
+    coef = strong_edges()[0]
+    own = rest / sd @ (np.eye(len(coef)) - coef) * (half_of(len(coef), rng) * (SCALE - 1))
+    more = own @ np.linalg.inv(np.eye(len(coef)) - coef) * sd
+    return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
+
+
+def scale(rng):
+    """Halves of controls; half of the regions of the second vary more, whatever the cause."""
+    cohort, codes = halves_of_controls(rng)
+    more = residuals(cohort) * (half_of(len(cohort.regions), rng) * (SCALE - 1))
+    return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
+
+
+def half_of(m, rng):
+    """Mark half of the regions, chosen at random."""
+    return rng.permutation(m) < m // 2
+
+
+def motion(rng):
+    """Halves of controls; in 2 % of the rows of the second half of the regions are thinner."""
+    cohort, codes = halves_of_controls(rng)
+    own = rng.permutation(np.flatnonzero(codes == 1))
+    bad = own[: round(MOTION_SHARE * len(own))]
+    values, sd = cohort.values.copy(), residuals(cohort).std(axis=0)
+    values[bad] -= MOTION_SD * sd * (rng.random((len(bad), len(sd))) < MOTION_REGIONS)
+    return replace(cohort, values=values), codes
+
+
+def unequal(rng):
+    """30 against 150 of the controls."""
+    cohort = table(ABIDE).subset(groups=[CONTROLS])
+    rows = rng.permutation(len(cohort.ids))[: sum(UNEQUAL)]
+    return cohort.subset(rows), np.repeat([0, 1], UNEQUAL)
+
+
+DRAWS = {
+    "shuffled": shuffled,
+    "halves": halves,
+    "scale": scale,
+    "noise": noise,
+    "motion": motion,
+    "unequal": unequal,
+}
+
+
+def pair_of(cohort, codes, cohort_number, changed=None):
+    """Rows as the scores take them; their population is not known."""
+    m = len(cohort.regions)
+    changed = np.zeros((m, m), bool) if changed is None else changed
+    options = {"groups": codes}
+    return Pair(cohort.values, codes, (), changed, options, cohort_number, known=False)
+
+
+def score_real(design, cohort, seed):
+    """Score one shuffle or split."""
+    rows, codes = DRAWS[design](np.random.default_rng([seed, cohort]))
+    return quiet(lambda: score_tests(pair_of(rows, codes, cohort), rows))
+
+
+@cache
+def _control_sd():
+    return residuals(table(ABIDE).subset(groups=[CONTROLS])).std(axis=0)
+
+
+@cache
+def strong_edges():
+    """Give the standardised network of all controls, and the edges of it to change.
+
+    These are its strongest edges into regions that are parents of none, so that no other regression
+    changes; each region is the child of one of them at most.
+    """
+    rest = residuals(table(ABIDE).subset(groups=[CONTROLS]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        coef = SGBN(n_kicks=0).fit(rest / _control_sd()).coef_
+    return coef, chosen_edges(coef)
+
+
+def chosen_edges(coef):
+    """Mark the strongest edge into each region without children, N_PLANTED at most."""
+    leaves = np.flatnonzero(~(coef != 0).any(axis=1) & (coef != 0).any(axis=0))
+    edges = [(np.abs(coef[:, j]).argmax(), j) for j in leaves]
+    edges = sorted(edges, key=lambda edge: -abs(coef[edge]))[:N_PLANTED]
+    chosen = np.zeros(coef.shape, bool)
+    chosen[tuple(np.transpose(edges))] = True
+    return chosen
+
+
+def plant(values, rest, coef, chosen):
+    """Let each chosen child follow its parent less, by PLANTED per standard deviation."""
+    sd, planted = rest.std(axis=0), values.copy()
+    for i, j in np.argwhere(chosen):
+        planted[:, j] -= np.sign(coef[i, j]) * PLANTED * sd[j] / sd[i] * rest[:, i]
+    return planted
+
+
+def score_planted(design, cohort, seed):
+    """Score one split of the controls with changes in the second half, beside an oracle."""
+    del design
+    rows, codes = halves_of_controls(np.random.default_rng([seed, cohort]))
+    return quiet(lambda: planted_figures(rows, codes, cohort))
+
+
+def planted_figures(rows, codes, cohort):
+    """Figures of the tests, and of an oracle with the parents that all controls have."""
+    coef, chosen = strong_edges()
+    planted = plant(rows.values, residuals(rows), coef, chosen)
+    rows = replace(rows, values=np.where((codes == 1)[:, None], planted, rows.values))
+    pair = pair_of(rows, codes, cohort, chosen)
+    scores, rest = score_tests(pair, rows), residuals(rows)
+    z = oracle_z([rest[codes == c] for c in (0, 1)], coef != 0, robust=True)
+    return scores | {"oracle, HC3": against_truth(pair, discoveries(z, coef != 0))}

@@ -1,0 +1,207 @@
+"""What the tests of differences make of one cohort.
+
+A find is false when the weights of the population, given the parents tested, are equal in both
+groups. Both ways, each region of a pair is regressed on the other and on the parents of both: the
+pair has changed only if both weights, and the partial correlation of the two, differ.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.exceptions import DataWarning
+from sgbn.inference.differences import edge_differences
+from sgbn.moments import one_blas_thread
+from sgbn.solvers.regressions import regressions
+from sgbn.structure import SGBN
+
+from .cohorts import draw, in_lobes
+
+LEVEL = 0.05
+N_PERMUTATIONS = 199
+EQUAL = 1e-6  # weights and correlations of the population that differ by less are equal
+ONE_WAY, BOTH_WAYS, NAMED = "one way", "both ways", "named beforehand"
+SUFFIX = {ONE_WAY: "", BOTH_WAYS: "_both"}  # of the columns
+
+
+class Columns(NamedTuple):
+    """What is read of the tests: places of the edges, their p, and the global p."""
+
+    i: np.ndarray
+    j: np.ndarray
+    p: np.ndarray
+    p_fwer: np.ndarray
+    q: np.ndarray
+    in_pool: np.ndarray
+    global_p: float
+
+
+def read_columns(tests, way):
+    """Read the columns of one way of testing. Nothing else knows their names."""
+    edges, end = tests.edges, SUFFIX[way]
+    place = {name: k for k, name in enumerate(tests.regions)}
+    i, j = (np.array([place[name] for name in edges[at]], int) for at in ("source", "target"))
+    own = (edges[f"{name}{end}"] for name in ("p", "p_fwer", "q"))
+    return Columns(i, j, *own, edges["from_pool"], getattr(tests, f"global_p{end}"))
+
+
+def run_tests(values, pair, **options):
+    """Test one cohort as all studies do."""
+    return edge_differences(
+        values,
+        **pair.options,
+        learner=SGBN(n_kicks=0),
+        n_permutations=N_PERMUTATIONS,
+        random_state=pair.seed,
+        **options,
+    )
+
+
+def score_tests(pair, values=None):
+    """Figures of the tests by method: one way, both ways, named edges, sums of edges."""
+    tests = run_tests(in_lobes(pair.values) if values is None else values, pair)
+    found = {}
+    for way in SUFFIX:
+        columns = read_columns(tests, way)
+        parents = np.zeros(pair.changed.shape, bool)
+        parents[columns.i, columns.j] = True
+        same = EQUALS[way](pair, parents)[columns.i, columns.j] if pair.known else None
+        found[way] = way_figures(pair, columns, same)
+    found[ONE_WAY]["left_out"] = sum(map(len, tests.left_out.values()))
+    if "edges" in pair.options:
+        p = tests.named["p"]
+        found[NAMED] = {"low_p": np.mean(p <= LEVEL), "tested": len(p)}
+    sums = {"hubs": tests.hubs["p_fwer"], "lobes": tests.lobes["p_fwer"]}
+    sums["components"] = np.array([p for _, p, _ in tests.components])
+    return found | {name: {"any_family": np.any(p <= LEVEL)} for name, p in sums.items()}
+
+
+def way_figures(pair, columns, same):
+    """Figures of one way of testing; `same` marks edges without a change, if that is known."""
+    graph = np.zeros(pair.changed.shape, bool)
+    found, family = columns.q <= LEVEL, columns.p_fwer <= LEVEL
+    graph[columns.i[found], columns.j[found]] = True
+    low = columns.p <= LEVEL
+    figures = {
+        "tested": len(low),
+        "any_family": family.any(),
+        "global": columns.global_p <= LEVEL,
+        "low_p": share(low),
+        "low_p_pool": share(low[columns.in_pool]),
+        "low_p_group": share(low[~columns.in_pool]),
+        **against_truth(pair, graph),
+    }
+    if same is not None:
+        figures |= {
+            "unequal": np.sum(~same),
+            "false_family": np.any(family & same),
+            "false_share": np.sum(found & same) / max(found.sum(), 1),
+            "low_p": share(low[same]),
+        }
+    return figures
+
+
+def against_truth(pair, graph):
+    """Compare finds with the edges that were changed; pairs count once."""
+    either, changed = (np.triu(edges | edges.T, 1) for edges in (graph, pair.changed))
+    hits, found = int((either & changed).sum()), int(either.sum())
+    figures = {"any_q": found > 0, "found": found}
+    if changed.any():
+        figures |= {
+            "changed": int(changed.sum()),
+            "hits": hits,
+            "recall": hits / changed.sum(),
+            "beside": (found - hits) / max(found, 1),
+            "right_way": (graph & pair.changed).sum() / hits if hits else np.nan,
+        }
+    return figures
+
+
+def share(marked):
+    """Share of what is marked; NaN of nothing."""
+    return float(np.mean(marked)) if len(marked) else np.nan
+
+
+def same_weights(pair, parents):
+    """Whether the population's weights given these parents are equal in the outer groups."""
+    m, parents = len(parents), np.ascontiguousarray(parents)
+    first, last = (
+        regressions(np.ascontiguousarray(network.covariance), m + 1, m + 1.0, parents)[0]
+        for network in (pair.networks[0], pair.networks[-1])
+    )
+    return np.abs(first - last) < EQUAL
+
+
+def same_some_way(pair, parents):
+    """Whether a pair's weights in one direction, or its partial correlation, are equal.
+
+    All given the parents of both.
+    """
+    same = np.ones(parents.shape, bool)
+    covariances = [pair.networks[k].covariance for k in (0, -1)]
+    for i, j in np.argwhere(parents):
+        others = np.flatnonzero(parents[:, i] | parents[:, j])
+        nodes = [i, j, *(k for k in others if k not in (i, j))]
+        ways = []
+        for S in covariances:
+            K = np.linalg.inv(S[np.ix_(nodes, nodes)])
+            size = np.sqrt(K[0, 0] * K[1, 1])
+            ways.append(K[0, 1] / np.array([K[1, 1], K[0, 0], size]))
+        same[i, j] = (np.abs(ways[0] - ways[1]) < EQUAL).any()
+    return same
+
+
+EQUALS = {ONE_WAY: same_weights, BOTH_WAYS: same_some_way}
+
+
+def as_arrays(scores):
+    """Turn method -> figures into one array per figure, with NaN where a method has none."""
+    names = list(dict.fromkeys(name for figures in scores.values() for name in figures))
+    rows = [[float(own.get(name, np.nan)) for name in names] for own in scores.values()]
+    return {"methods": list(scores), **dict(zip(names, np.array(rows).T, strict=True))}
+
+
+def quiet(score):
+    """Run a score in one thread, without warnings about the data, and give arrays."""
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)
+        return as_arrays(score())
+
+
+def score_null(design, cohort, seed):
+    """Score one cohort without a difference."""
+    return quiet(lambda: score_tests(draw(design, cohort, seed)))
+
+
+def score_pairwise(design, cohort, seed):
+    """Score the closed pairwise tests of more than two groups; only the last one may differ."""
+    return quiet(lambda: pairwise_figures(draw(design, cohort, seed)))
+
+
+def pairwise_figures(pair):
+    """Figures of the tests of equal groups, and of those with the last group."""
+    tests = run_tests(pair.values, pair)
+    last = tests.groups[-1]
+    place = {name: k for k, name in enumerate(tests.regions)}
+    equal, other = [], []
+    for groups, rows in tests.pairwise.items():
+        (other if last in groups and pair.changed.any() else equal).append(rows)
+    hits = [
+        pair.changed[place[row["source"]], place[row["target"]]]
+        | pair.changed[place[row["target"]], place[row["source"]]]
+        for rows in other
+        for row in rows[rows["p_fwer"] <= LEVEL]
+    ]
+    found = {"equal groups": _any_find(equal), "global": {"global": tests.global_p <= LEVEL}}
+    if other:
+        recall = np.sum(hits) / (pair.changed.sum() * len(other))
+        found["with the group that differs"] = _any_find(other) | {"recall": recall}
+    return found
+
+
+def _any_find(tables):
+    return {
+        "any_family": any((rows["p_fwer"] <= LEVEL).any() for rows in tables),
+        "any_q": any((rows["q"] <= LEVEL).any() for rows in tables),
+    }

@@ -1,0 +1,214 @@
+"""What the tests of differences found, in words: said once, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.comparison import tables
+from sgbn.comparison.result import Comparison
+from sgbn.inference import Differences
+
+NAMED = 5  # edges that a sentence names
+POWER = 0.8
+
+
+def p_text(p: float) -> str:
+    """P as one writes it in a sentence."""
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1g}"
+
+
+def overall_words(comparison: Comparison) -> str:
+    """Say whether the networks differ at all; "" if it was not tested."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
+        return ""
+    p, p_both = p_text(found.global_p), p_text(found.global_p_both)
+    singles = _singles(found, level)
+    if found.global_p > level:
+        if singles == "both":
+            return (
+                f"Not by the test of all edges together ({p}), but single edges do: see next. A "
+                "change of a few edges can be lost among all."
+            )
+        return (
+            f"A test of all edges together finds no difference ({p}). That is no proof of equality."
+        )
+    if found.global_p_both > level:
+        said = (
+            f"Their weights do, by a test of all edges together ({p}), but changes of variance "
+            f"alone could explain it (p with these allowed for: {found.global_p_both:.3f})"
+        )
+        return f"{said}." if singles != "both" else f"{said}. Single edges do: see next."
+    where = {
+        "both": "",
+        "one": ". No single edge holds both ways",
+        "none": ", though no single edge survives correction",
+    }[singles]
+    return (
+        f"Yes: a test of all edges together finds a difference ({p}), also once changes of "
+        f"variance are allowed for ({p_both}){where}."
+    )
+
+
+def _singles(found: Differences, level: float) -> str:
+    """Whether single edges differ: "both" ways, "one" way only, or "none"."""
+    if (found.edges["q_both"] <= level).any():
+        return "both"
+    return "one" if (found.edges["q"] <= level).any() else "none"
+
+
+def edge_lines(comparison: Comparison) -> list[str]:
+    """Say which edges differ, line by line; none if they were not tested."""
+    if comparison.differences is None:
+        return []
+    return [
+        _headline(comparison),
+        *_one_way(comparison),
+        *_pairwise(comparison),
+        *_named(comparison),
+        *_among(comparison),
+    ]
+
+
+def _headline(comparison: Comparison) -> str:
+    """Differences that hold both ways; if there is none, what would have been found."""
+    level, table = comparison.settings.level, tables.differences(comparison)
+    both = table[table["q_both"] <= level].sort_values("q_both", kind="stable")
+    rate = f"at a false discovery rate of {level:.0%}"
+    if both.empty:
+        said = f"None of {len(table)} tested pairs differs whichever way the arrow is read, {rate}."
+        return f"{said} {detectable_words(comparison)}".rstrip()
+    surest = int((both["p_fwer_both"] <= level).sum())
+    return (
+        f"{len(both)} of {len(table)} tested pairs {_differ(len(both))} whichever way the arrow is "
+        f"read, {rate} ({surest} also family-wise): {_names(both, comparison, 'q_both')}. Weights "
+        "are per standard deviation."
+    )
+
+
+def _one_way(comparison: Comparison) -> Iterator[str]:
+    level, table = comparison.settings.level, tables.differences(comparison)
+    both = table["q_both"] <= level
+    one = table[(table["q"] <= level) & ~both]
+    if len(one):
+        more = " more" if both.any() else ""
+        yield (
+            f"{len(one)}{more} {_differ(len(one))} one way only; a change of variance can do this: "
+            f"{_names(one, comparison, 'q')}."
+        )
+
+
+def _pairwise(comparison: Comparison) -> Iterator[str]:
+    """One line per pair of groups with finds, of more than two groups."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None or len(found.groups) < 3:
+        return
+    if not found.pairwise:
+        yield f"Which of the {len(found.groups)} groups differ is tested for up to 5 groups only."
+        return
+    lines = []
+    for (first, second), edges in found.pairwise.items():
+        both = edges[edges["q_both"] <= level]
+        if len(both):
+            surest = int((both["p_fwer_both"] <= level).sum())
+            lines.append(
+                f"{first} and {second}: {len(both)} of {len(edges)} pairs of regions "
+                f"{_differ(len(both))} both ways in closed tests, at a false discovery rate of "
+                f"{level:.0%} ({surest} also family-wise): {_plain_names(both)}."
+            )
+    yield from lines or ["No two groups differ both ways at a single edge in closed tests."]
+
+
+def _named(comparison: Comparison) -> Iterator[str]:
+    """One line per edge that was named beforehand."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None or found.named is None:
+        return
+    for row in pd.DataFrame.from_records(found.named).to_dict("records"):
+        verdict = "no difference is found"
+        if row["p_fwer"] <= level:
+            both = "p_both" if len(found.named) == 1 else "p_fwer_both"
+            holds = row[both] <= level
+            verdict = "differs both ways" if holds else "differs this way only"
+        change = f"; change {signed(row['difference_std'])} per standard deviation"
+        if len(found.groups) > 2:
+            change = ""  # all groups are tested, and the table has the change of one
+        family = f", family-wise over {len(found.named)} named edges {p_text(row['p_fwer'])}"
+        yield (
+            f"Named beforehand, {row['source']} to {row['target']}: {verdict} ("
+            f"{p_text(row['p'])}{family if len(found.named) > 1 else ''}, both ways "
+            f"{p_text(row['p_both'])}{change})."
+        )
+
+
+def _among(comparison: Comparison) -> Iterator[str]:
+    """One line for the regions that were named beforehand."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None or found.among is None:
+        return
+    edges = found.among.edges
+    if not len(edges):
+        yield f"Among the {len(found.among.regions)} regions named beforehand no edge was tested."
+        return
+    own = edges[edges["q"] <= level]
+    names = f": {_plain_names(own)}" if len(own) else ""
+    any_found = len(own) or found.among.p <= level
+    doubt = " This test does not allow for changes of variance." if any_found else ""
+    yield (
+        f"Among the {len(found.among.regions)} regions named beforehand, all edges together have "
+        f"{p_text(found.among.p)}; {len(own)} of {len(edges)} {_differ(len(own))} at a false "
+        f"discovery rate of {level:.0%}{names}.{doubt}"
+    )
+
+
+def detectable_words(comparison: Comparison) -> str:
+    """Say which change would have been found."""
+    found, level = comparison.differences, comparison.settings.level
+    if found is None or not len(found.edges) or level * (found.n_permutations + 1) < 1 - 1e-9:
+        return ""
+    low, middle, high = np.quantile(found.detectable(POWER, level), (0.1, 0.5, 0.9))
+    return (
+        f"With these subjects, a change of {middle:.2f} standard deviations (of the target, per "
+        f"one of the source) would have been found family-wise, one way, with {POWER:.0%} "
+        f"probability at half of the edges; it takes {low:.2f} at the easiest tenth of them and "
+        f"{high:.2f} at the hardest. Smaller changes may be there, unseen."
+    )
+
+
+def signed(weight: float) -> str:
+    """Two places of a number, with a minus sign that is one, and none before zero."""
+    return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")
+
+
+def _differ(count: int) -> str:
+    return "differs" if count == 1 else "differ"
+
+
+def _names(table: pd.DataFrame, comparison: Comparison, by: str) -> str:
+    """Name the first edges of a table, with weights, and count the others."""
+    named = [_edge_text(row, comparison, by) for row in table.head(NAMED).to_dict("records")]
+    return _and_more(named, len(table))
+
+
+def _plain_names(edges: NDArray[Any]) -> str:
+    named = [f"{row['source']} – {row['target']}" for row in edges[:NAMED]]
+    return _and_more(named, len(edges))
+
+
+def _and_more(named: Sequence[str], count: int) -> str:
+    more = count - len(named)
+    return "; ".join(named) + (f"; and {more} more" if more else "")
+
+
+def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
+    """Name an edge, by an arrow if one is supported, with its weight per SD in each group."""
+    weights = ", ".join(
+        f"{group} {signed(row[f'weight_std_{group}'])}" for group in comparison.groups
+    )
+    sign = "→" if row["supported"] else "–"
+    return f"{row['source']} {sign} {row['target']} ({weights}; q = {row[by]:.2g})"

@@ -1,0 +1,59 @@
+r"""Which groups differ, once more than two are compared: closed tests.
+
+"Groups a and b are equal" is rejected only if every hypothesis that contains it is (Marcus, Peritz
+and Gabriel 1976). These are the partitions of the groups into sets of equal ones in which a and b
+are in one set. Of three groups they are that of the two and that of all. Where a partition has
+several sets of two or more groups, its p is the smallest of the sets times their number
+(Bonferroni). The p of a set comes from exchanging rows between its groups only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Members = tuple[int, ...]
+
+MOST_GROUPS = 5  # with six, 56 sets of groups would have to be permuted
+
+
+def sets_of_groups(n_groups: int) -> list[Members]:
+    """All sets of two or more groups, the largest first."""
+    sizes = range(n_groups, 1, -1)
+    return [members for size in sizes for members in combinations(range(n_groups), size)]
+
+
+def partitions(groups: Sequence[int]) -> Iterator[list[Members]]:
+    """Partitions of the groups, without sets of one group."""
+    if not groups:
+        yield []
+        return
+    first, rest = groups[0], groups[1:]
+    for size in range(len(rest) + 1):
+        for others in combinations(rest, size):
+            left = [group for group in rest if group not in others]
+            own = [(first, *others)] if others else []
+            for found in partitions(left):
+                yield own + found
+
+
+def closed_p(pair: Members, p_of: Mapping[Members, Array]) -> Array:
+    """P of the equality of two groups, edge by edge, closed over all sets of groups.
+
+    Parameters
+    ----------
+    pair : tuple of two int
+    p_of : mapping of groups to ndarray of shape (k,)
+        For every set of two or more groups.
+    """
+    groups = sorted({group for members in p_of for group in members})
+    found = np.zeros(len(p_of[pair]))
+    for sets in partitions(groups):
+        if any(set(pair) <= set(members) for members in sets):
+            smallest = np.min([p_of[members] for members in sets], axis=0)
+            found = np.maximum(found, np.minimum(len(sets) * smallest, 1.0))
+    return found

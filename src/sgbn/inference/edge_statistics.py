@@ -1,0 +1,193 @@
+r"""Statistics of edges from the influences of the rows: one rule for any design.
+
+With :math:`\psi^{(g)}_u` the influences of the rows of unit u (a row, a person or a family) on a
+weight of group g, added up, the covariances of the groups' weights and Wald's statistic are
+
+.. math:: C_{gh} = \frac{n}{n - r} \sum_u \psi^{(g)}_u \psi^{(h)}_u, \qquad
+          Q = (D \theta)^T (D C D^T)^{-1} D \theta
+
+with differences D from the first group, and the rank r of what is held fixed. Of two groups it is
+the square of :math:`t = (\theta^{(2)} - \theta^{(1)}) / \sqrt{C_{11} + C_{22} - 2 C_{12}}`. The
+influences are those of HC3, see `sgbn.solvers.influence`: noise may differ between groups, and
+depend on the parents. C has off-diagonal entries only where a unit has rows in several groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.inference.joint import Graph, GroupWeights
+from sgbn.solvers.influence import edge_influences, pair_influences
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Edges = NDArray[np.int64]
+
+
+class Estimates(NamedTuple):
+    """Weights of edges in the groups, and their covariances between groups.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (groups, k)
+    covariances : ndarray of shape (groups, groups, k)
+    """
+
+    weights: Array
+    covariances: Array
+
+    def statistic(self, members: Sequence[int]) -> Array:
+        """T of two groups (the second less the first), or the root of Q of more; 0 if unknown."""
+        own = list(members)
+        b, C = self.weights[own], self.covariances[np.ix_(own, own)]
+        if len(own) == 2:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = (b[1] - b[0]) / np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])
+        else:
+            found = _root_of_q(b, C)
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def standard_error(self, first: int, last: int) -> Array:
+        """Of the difference of two groups."""
+        C = self.covariances
+        error: Array = np.sqrt(C[first, first] + C[last, last] - 2 * C[first, last])
+        return error
+
+    def matrices(self, edges: Edges, m: int) -> list[GroupWeights]:
+        """Weights and variances of each group as matrices; noise variances are not known here."""
+        i, j = edges.T
+        found = []
+        for g, weights in enumerate(self.weights):
+            B, V = np.zeros((m, m)), np.zeros((m, m))
+            B[i, j], V[i, j] = weights, self.covariances[g, g]
+            found.append(GroupWeights(B, V, np.full(m, np.nan)))
+        return found
+
+
+class Ways(NamedTuple):
+    """Estimates of pairs, looked at in three ways; see `all_ways`."""
+
+    forward: Estimates
+    backward: Estimates
+    correlation: Estimates
+
+    def statistics(self, members: Sequence[int]) -> Array:
+        """Statistic of each pair in each way, of shape (k, 3)."""
+        return np.column_stack([own.statistic(members) for own in self])
+
+
+@dataclass(frozen=True)
+class Units:
+    """Rows of each group in order of their units.
+
+    Attributes
+    ----------
+    rows : tuple of ndarray of int
+        Rows of each group.
+    starts : tuple of ndarray of int, or None
+        Where the rows of each unit begin; None where each row is a unit of its own.
+    numbers : tuple of ndarray of int
+        Number of each of these units.
+    count : int
+        Units of all groups.
+    inflation : float
+        n / (n - r): what is held fixed has taken r degrees of freedom.
+    """
+
+    rows: tuple[Codes, ...]
+    starts: tuple[Codes, ...] | None
+    numbers: tuple[Codes, ...]
+    count: int
+    inflation: float
+
+    @classmethod
+    def of(cls, codes: Codes, labels: Codes | None, rank: int) -> Units:
+        """Units by the label of each row; without labels each row is one."""
+        n = len(codes)
+        own = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]
+        by_unit = np.argsort(own, kind="stable")
+        rows = tuple(by_unit[codes[by_unit] == c] for c in range(int(codes.max()) + 1))
+        parts = [np.unique(own[place], return_index=True) for place in rows]
+        starts = None if labels is None else tuple(first for _, first in parts)
+        numbers = tuple(found for found, _ in parts)
+        return cls(rows, starts, numbers, int(own.max()) + 1, n / (n - rank))
+
+    def covariances(self, influences: Sequence[Array]) -> Array:
+        """Covariances between groups from the influences (k, n_g) of the rows of each."""
+        n_groups, k = len(influences), len(influences[0])
+        C = np.zeros((n_groups, n_groups, k))
+        if self.starts is None:
+            for g, own in enumerate(influences):
+                C[g, g] = np.einsum("kn,kn->k", own, own)
+            return self.inflation * C
+        sums = np.zeros((n_groups, k, self.count))
+        for g, own in enumerate(influences):
+            sums[g][:, self.numbers[g]] = np.add.reduceat(own, self.starts[g], axis=1)
+        return self.inflation * np.einsum("gku,hku->ghk", sums, sums)
+
+
+class GroupColumns(NamedTuple):
+    """Residuals of one group, one row per region, and their products."""
+
+    columns: Array
+    products: Array
+
+
+def group_columns(residuals: Array, units: Units) -> list[GroupColumns]:
+    """Residuals of the groups, as `solvers.influence` takes them."""
+    columns = [np.ascontiguousarray(residuals[rows].T) for rows in units.rows]
+    return [GroupColumns(own, own @ own.T) for own in columns]
+
+
+def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estimates:
+    """Weights of edges given the other parents of their child; edges of a child are together."""
+    targets = edges[:, 1]
+    first = np.flatnonzero(np.diff(targets, prepend=-1))
+    starts = np.append(first, len(edges)).astype(np.int64)
+    found = [edge_influences(*own, edges, starts) for own in groups]
+    return _estimates(found, units)
+
+
+def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: Units) -> Ways:
+    """Weight of i in the regression of j, of j in that of i, and their partial correlation.
+
+    All three beside the same others; the correlation as Fisher's z.
+    """
+    found = [pair_influences(*own, edges, given) for own in groups]
+    forward, backward, correlation = (
+        _estimates([(weights[way], influences[way]) for weights, influences in found], units)
+        for way in range(3)
+    )
+    return Ways(forward, backward, correlation)
+
+
+def parents_of_both(parents: Graph, edges: Edges) -> Graph:
+    """For each pair i, j the parents of i or j, without i and j."""
+    i, j = edges.T
+    given: Graph = (parents[:, i] | parents[:, j]).T
+    places = np.arange(len(edges))
+    given[places, i] = given[places, j] = False
+    return np.ascontiguousarray(given)
+
+
+def _estimates(found: Sequence[tuple[Array, Array]], units: Units) -> Estimates:
+    weights = np.array([own for own, _ in found])
+    return Estimates(weights, units.covariances([influences for _, influences in found]))
+
+
+def _root_of_q(b: Array, C: Array) -> Array:
+    """Root of Wald's statistic of the equality of several weights; NaN where it is not known."""
+    d = (b[1:] - b[0]).T  # (k, groups - 1)
+    C = np.moveaxis(C, -1, 0)
+    V = C[:, 1:, 1:] - C[:, 1:, :1] - C[:, :1, 1:] + C[:, :1, :1]
+    usable = np.isfinite(V).all(axis=(1, 2)) & np.isfinite(d).all(axis=1)
+    usable[usable] &= np.linalg.cond(V[usable]) < 1e12
+    found = np.full(len(d), np.nan)
+    solved = np.linalg.solve(V[usable], d[usable][..., None])[..., 0]
+    found[usable] = np.sqrt(np.einsum("ki,ki->k", d[usable], solved))
+    return found

@@ -1,0 +1,141 @@
+"""Which rows a permutation test may exchange, and how.
+
+Units are exchanged whole: all rows of one person, or single rows where no persons are given. A unit
+takes only places of units with as many rows at the same sites, and its rows keep their order at
+each site. Where
+blocks such as families are given, they are exchangeability blocks (Winkler et al., 2015): a block
+that lies in one group is exchanged whole with other such blocks of the same pattern of units; in a
+block that spans groups, units are exchanged among themselves and never with those of other blocks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+Codes = NDArray[np.intp]
+Unit = tuple[Any, Codes]  # what it may be exchanged for, and its rows
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A plan of exchanges, made once and drawn from many times.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    sets : tuple of ndarray of shape (k, s)
+        In each, k units of s rows, any of which may take the place of any other.
+    stacks : tuple of ndarray of shape (f, k, s)
+        The same for f sets of equal shape at a time, such as persons with paired visits.
+    """
+
+    n: int
+    sets: tuple[Codes, ...]
+    stacks: tuple[Codes, ...] = ()
+
+    def draw(self, rng: np.random.Generator) -> Codes:
+        """Row that comes to each place, all exchanges being equally likely."""
+        rows = np.arange(self.n)
+        for units in self.sets:
+            rows[units] = units[rng.permutation(len(units))]
+        for stack in self.stacks:
+            order = np.broadcast_to(np.arange(stack.shape[1]), stack.shape[:2])
+            order = rng.permuted(order, axis=1)
+            rows[stack] = np.take_along_axis(stack, order[:, :, None], axis=1)
+        return rows
+
+    def log_exchanges(self, codes: Codes) -> float:
+        """Logarithm of the number of ways to deal the units to the groups."""
+        counts = self._counts(codes)
+        ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
+        return float(ways.sum())
+
+    def cannot_move(self, codes: Codes) -> int:
+        """Count the rows that no exchange takes to another group."""
+        sizes = [units.size for units in self.sets]
+        sizes += [stack[0].size for stack in self.stacks for _ in stack]
+        moves = (self._counts(codes) > 0).sum(axis=1) > 1
+        return int(self.n - np.array(sizes, int)[moves].sum())
+
+    def _counts(self, codes: Codes) -> NDArray[np.intp]:
+        """Units of each set in each group."""
+        members = [codes[units[:, 0]] for units in self.sets]
+        members += [own for stack in self.stacks for own in codes[stack[:, :, 0]]]
+        n_groups = int(codes.max()) + 1
+        counts = [np.bincount(own, minlength=n_groups) for own in members]
+        return np.array(counts, np.intp).reshape(-1, n_groups)
+
+
+def exchange_of(
+    codes: Codes,
+    sites: Codes | None = None,
+    pairs: Codes | None = None,
+    persons: Codes | None = None,
+    families: Codes | None = None,
+) -> Exchange:
+    """Plan the exchanges that a design allows.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        Group of each row.
+    sites : ndarray of int of shape (n,), optional
+        Rows are exchanged within a site.
+    pairs : ndarray of int of shape (n,), optional
+        Person of each row, once in every group: rows are exchanged within persons, whatever else
+        is given.
+    persons : ndarray of int of shape (n,), optional
+        Person of each row, all of whose rows are in one group.
+    families : ndarray of int of shape (n,), optional
+        Block of each row; a person is in one block.
+    """
+    n = len(codes)
+    if pairs is not None:
+        order = np.argsort(pairs, kind="stable").reshape(pairs.max() + 1, -1)
+        return Exchange(n, (), (order[:, :, None],))
+    sites = np.zeros(n, np.intp) if sites is None else sites
+    persons = np.arange(n) if persons is None else persons
+    by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in _rows_of(persons))
+    units = [(tuple(sites[rows].tolist()), rows) for rows in by_site]
+    if families is None:
+        return Exchange(n, tuple(_alike(units)))
+    whole: list[Unit] = []
+    stacks = defaultdict(list)
+    for own in _units_of(units, families):
+        rows = np.concatenate([rows for _, rows in own])
+        if (codes[rows] == codes[rows[0]]).all():
+            whole.append((tuple(pattern for pattern, _ in own), rows))
+            continue
+        for units_alike in _alike(own):
+            stacks[units_alike.shape].append(units_alike)
+    return Exchange(n, tuple(_alike(whole)), tuple(np.array(own) for own in stacks.values()))
+
+
+def _rows_of(labels: Codes) -> list[Codes]:
+    """Rows of each label, in their order."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def _units_of(units: Iterable[Unit], families: Codes) -> Iterable[list[Unit]]:
+    """Units of each family, sorted by their patterns."""
+    found: Mapping[int, list[Unit]] = defaultdict(list)
+    for pattern, rows in units:
+        found[int(families[rows[0]])].append((pattern, rows))
+    return [sorted(own, key=lambda unit: unit[0]) for own in found.values()]
+
+
+def _alike(units: Iterable[Unit]) -> list[Codes]:
+    """Rows of units of one pattern, for each pattern that two or more have."""
+    found: dict[Any, list[Codes]] = defaultdict(list)
+    for pattern, rows in units:
+        found[pattern].append(rows)
+    return [np.array(found[pattern]) for pattern in sorted(found) if len(found[pattern]) > 1]

@@ -1,0 +1,214 @@
+r"""From permuted statistics to p: within classes, family-wise, and as false discovery rates.
+
+Edges that the pooled rows choose and edges that only a group chooses are classes with null
+distributions of their own. A statistic t first gets the share u of the permuted statistics of its
+class that reach it, itself counted as one more. A class of fewer than 20 is joined with its
+partner, the other class of the same kind of statistic. Beyond the 50 largest of a class, of which
+small classes have too few to be told apart, u falls exponentially,
+
+.. math:: u(t) = u(t_{50}) \, e^{-(t - t_{50}) / \bar e}, \qquad
+          \bar e = \text{mean of } t - t_{50} \text{ over the 50 largest.}
+
+The data's own statistics have no part in it: many true changes would hide each other. Then, with
+all classes on one scale,
+
+- p of an edge is the share of all permuted edges, itself counted as one more, with a u as small;
+- its family-wise p is the share of permutations, the data among them, whose smallest u is as small
+  (min-P; Westfall and Young 1993); the null is that no edge differs;
+- q is that of Benjamini and Hochberg (1995) over the p of all edges; the null of each edge is that
+  it does not differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+ROUND_OFF = 1e-9  # share of a statistic: the same rows in another order differ by less
+TAIL = 50  # largest statistics of a class that its exponential tail is fitted to
+FEWEST_IN_TAIL = 5  # with fewer, the mean excess says nothing
+FEWEST_IN_CLASS = 20  # permuted statistics; a smaller class is joined with its partner
+
+
+class Permuted(NamedTuple):
+    """Statistics of the data, and of the permutations one after the other.
+
+    Attributes
+    ----------
+    observed, classes : ndarray of shape (k,)
+        The larger the more they speak against the null, and the number of the class of each.
+        Classes 2 k and 2 k + 1 are partners.
+    null, null_classes : ndarray of shape (all statistics of all permutations,)
+    counts : ndarray of shape (permutations,)
+        How many of them belong to each permutation.
+    """
+
+    observed: Array
+    classes: Codes
+    null: Array
+    null_classes: Codes
+    counts: Codes
+
+
+class Ranked(NamedTuple):
+    """Shares of the data's statistics in their class, their p, and what permutations have.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (k,)
+        u of the data's statistics.
+    p, error : ndarray of shape (k,)
+    lowest : ndarray of shape (permutations,)
+        Smallest u of every permutation.
+    """
+
+    shares: Array
+    p: Array
+    error: Array
+    lowest: Array
+
+    @property
+    def family_wise(self) -> Array:
+        """Share of permutations, the data among them, with a u as small as each."""
+        return shares_reaching(-self.shares, -self.lowest)
+
+
+def ranked(permuted: Permuted) -> Ranked:
+    """P of all statistics, on one scale for all classes."""
+    own, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
+    classes, null_classes = _without_small_classes(permuted)
+    for number in np.unique(np.concatenate([classes, null_classes])):
+        mine, theirs = classes == number, null_classes == number
+        ascending = np.sort(permuted.null[theirs])
+        own[mine] = class_shares(permuted.observed[mine], ascending)
+        null[theirs] = class_shares(permuted.null[theirs], ascending, own=0)
+    p = shares_reaching(-own, -null)
+    return Ranked(
+        own, p, _pooled_error(-own, p, -null, permuted.counts), lowest_of(null, permuted.counts)
+    )
+
+
+def _without_small_classes(permuted: Permuted) -> tuple[Codes, Codes]:
+    """Classes of the data and of the permutations; a small one is joined with its partner.
+
+    In a class that hardly any permutation has, no statistic could be rare, however large.
+    """
+    numbers = np.unique(np.concatenate([permuted.classes, permuted.null_classes]))
+    sizes = {number: np.count_nonzero(permuted.null_classes == number) for number in numbers}
+    small = [number for number, size in sizes.items() if size < FEWEST_IN_CLASS]
+    joined = [
+        number ^ 1 if number in small else number
+        for number in range(int(numbers.max(initial=-1)) + 1)
+    ]
+    to = np.array([*joined, 0], np.intp)
+    return to[permuted.classes], to[permuted.null_classes]
+
+
+def class_shares(values: Array, ascending: Array, own: int = 1) -> Array:
+    """Share of the permuted statistics of a class, sorted, that reach each value; see the module.
+
+    `own` is 1 for a value that is not one of them, and counts as one more.
+    """
+    shares: Array = (own + count_reaching(values, ascending)) / max(own + len(ascending), 1)
+    start, at_start, excess = _tail(ascending)
+    beyond = values > start
+    shares[beyond] = at_start * np.exp(-(values[beyond] - start) / excess)
+    return shares
+
+
+def statistic_at(share: float, ascending: Array) -> float:
+    """Statistic that must be exceeded to have a smaller share of the class."""
+    n = len(ascending)
+    start, at_start, excess = _tail(ascending)
+    if share < at_start:
+        return float(start - excess * np.log(share / at_start))
+    reaching = int(np.ceil(share * (n + 1) * (1 - ROUND_OFF))) - 1  # and the value itself
+    return float(ascending[n - reaching]) if reaching > 0 else np.inf
+
+
+def _tail(ascending: Array) -> tuple[float, float, float]:
+    """Statistic at which the tail of a class begins, the share there, and the mean excess."""
+    n = len(ascending)
+    size = min(TAIL, n // 2)
+    if size < FEWEST_IN_TAIL or ascending[-1] <= ascending[-size]:
+        return np.inf, 0.0, 1.0
+    start = float(ascending[-size])
+    reaching = n - np.searchsorted(ascending, nearly(start))  # more than `size` where some tie
+    return start, float(reaching) / n, float(np.mean(ascending[-size:] - start))
+
+
+def lowest_of(shares: Array, counts: Codes) -> Array:
+    """Smallest share of every permutation; 1 of one without any."""
+    lowest = np.ones(len(counts))
+    some = np.flatnonzero(counts)
+    if len(some):
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[some]
+        lowest[some] = np.minimum.reduceat(shares, starts)
+    return lowest
+
+
+def count_reaching(values: Array, ascending: Array) -> NDArray[np.intp]:
+    """How many statistics, sorted, reach each value."""
+    return len(ascending) - np.searchsorted(ascending, nearly(values))
+
+
+def shares_reaching(values: Array, null: Array) -> Array:
+    """Share of the null statistics, and the value itself, that reach each value."""
+    found: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
+    return found
+
+
+def reached(value: float, null: Array) -> float:
+    """Share of the null statistics, and the value itself, that reach the value."""
+    return float(shares_reaching(np.array([value]), null)[0])
+
+
+def nearly(value: Any) -> Any:
+    """Value less its round-off, for comparisons that must not depend on it."""
+    return value - ROUND_OFF * np.abs(value)
+
+
+def discovery_rates(p: Array) -> Array:
+    """Benjamini and Hochberg's q."""
+    if not len(p):
+        return np.empty(0)
+    q: Array = false_discovery_control(p, method="bh")
+    return q
+
+
+def permutations_needed(level: float, by: str = "p_fwer") -> int:
+    """Fewest permutations with which a family-wise p, or a q, can reach a level.
+
+    B permutations of k edges leave one find alone a p of at least 1 / (1 + B k), hence a q of at
+    least k / (1 + B k), a little less than 1 / B.
+    """
+    whole = int(np.ceil((1 - 1e-12) / level))
+    return whole if by.startswith("q") else whole - 1
+
+
+def monte_carlo_error(p: Any, n_permutations: int) -> Any:
+    """Give the standard error of p from that many permutations."""
+    return np.sqrt(p * (1 - p) / (n_permutations + 1))
+
+
+def _pooled_error(observed: Array, p: Array, null: Array, counts: Codes) -> Array:
+    r"""Monte-Carlo error of p that pools over the edges of a permutation, which are dependent.
+
+    That of a ratio of sums over B permutations b, with :math:`c_b` of :math:`n_b` statistics that
+    reach: :math:`\sqrt{\sum_b (c_b - p n_b)^2} / \sum_b n_b`; at least that of independent ones.
+    """
+    run = np.repeat(np.arange(len(counts)), counts)
+    order = np.argsort(-null, kind="stable")
+    reach = count_reaching(observed, null[order][::-1])
+    total = max(len(null), 1)
+    error = np.empty(len(p))
+    for k, (count, share) in enumerate(zip(reach.tolist(), p.tolist(), strict=True)):
+        hits = np.bincount(run[order[:count]], minlength=len(counts))
+        error[k] = np.sqrt(np.square(hits - share * counts).sum()) / total
+    return np.maximum(error, np.sqrt(p * (1 - p) / total))

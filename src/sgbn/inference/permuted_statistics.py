@@ -1,0 +1,150 @@
+"""What every permutation of the rows shows, for all groups and for sets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, ndtr
+
+from sgbn.exceptions import listed, warn
+from sgbn.inference.closed_tests import MOST_GROUPS, Members, sets_of_groups
+from sgbn.inference.difference_fit import Fit, Problem
+from sgbn.inference.difference_input import FEWEST_EXCHANGES, GroupData
+from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
+from sgbn.inference.difference_tables import signed_statistic
+from sgbn.moments import one_blas_thread
+from sgbn.runs import Arrays, run_study
+
+Array = NDArray[np.float64]
+
+A_TASK = 50  # permutations
+# An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually
+# tested one or none does, so that a chance set of several edges is rare.
+COMPONENT_T = 3.0
+
+
+def permuted_statistics(
+    problem: Problem,
+    n_permutations: int,
+    seed: int,
+    settings: dict[str, Any],
+    n_jobs: int | None,
+    folder: str | Path | None,
+    progress: bool,
+) -> dict[Members, Arrays]:
+    """Statistics of all permutations: of all groups first, then of the sets that closed tests need.
+
+    Finished permutations are kept in `folder`, with the `settings` that tell them from others.
+    """
+    sets = _compared_sets(problem.data)
+    tasks = _tasks(n_permutations, seed, sets)
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
+    parts = run_study(folder, permute, tasks, settings, shared={"problem": problem}, **how)
+    found: dict[Members, list[Arrays]] = {members: [] for members in sets}
+    for name, task in tasks.items():
+        found[task["members"]].append(parts[name])
+    return {members: _joined(own) for members, own in found.items()}
+
+
+def _compared_sets(data: GroupData) -> list[Members]:
+    """All groups together, and the sets of them that closed tests need.
+
+    Sets whose groups have no rows to exchange, such as those of other sites, are left out.
+    """
+    n_groups = len(data.groups)
+    every = tuple(range(n_groups))
+    if n_groups > MOST_GROUPS:
+        return [every]
+    sets: list[Members] = [every]
+    stuck: list[Members] = []
+    for members in sets_of_groups(n_groups)[1:]:
+        can_move = data.exchange(members).log_exchanges(data.codes) > np.log(FEWEST_EXCHANGES)
+        (sets if can_move else stuck).append(members)
+    pairs = [
+        " and ".join(data.groups[c] for c in members) for members in stuck if len(members) == 2
+    ]
+    if pairs:
+        warn(
+            f"{listed(pairs)} have no rows that could be exchanged, so that they are not compared "
+            "with each other. Leave out sites=, or groups that share no site."
+        )
+    return sets
+
+
+def _tasks(n_permutations: int, seed: int, sets: Sequence[Members]) -> dict[str, dict[str, Any]]:
+    tasks = {}
+    for members in sets:
+        own = () if members == sets[0] else members
+        name = "-".join(["permutations", *map(str, own)])
+        for k in range(-(-n_permutations // A_TASK)):
+            count = min(A_TASK, n_permutations - k * A_TASK)
+            task = {"seed": (seed, k, *own), "count": count, "members": members}
+            tasks[f"{name}-{k:05d}"] = task
+    return tasks
+
+
+def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Members) -> Arrays:
+    """Statistics of some permutations, in which some groups exchange rows, or all."""
+    rng = np.random.default_rng(seed)
+    exchange = problem.data.exchange(members)
+    drawn = []
+    with one_blas_thread():
+        for _ in range(count):
+            rows = problem.residuals[exchange.draw(rng)]
+            fit = problem.fit(problem.nuisance.residuals(rows))
+            drawn.append(statistics_of(problem, fit, members))
+    return {
+        name: np.concatenate([one[name] for one in drawn])
+        if drawn[0][name].ndim
+        else np.array([one[name] for one in drawn])
+        for name in drawn[0]
+    }
+
+
+def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
+    """All that is kept of one permutation; what is a number becomes an array of all of them."""
+    t, ways = fit.weights.statistic(members), fit.ways.statistics(members)
+    kept: dict[str, Any] = {
+        "counts": len(t),
+        "in_pool": fit.in_pool,
+        "tests": signed_statistic(t, problem.alternative),
+        "ways": signed_statistic(ways, problem.alternative),
+    }
+    if len(members) < len(problem.data.groups):
+        return {name: np.asarray(one) for name, one in kept.items()}
+    strongest = changed_components(fit, t)
+    kept |= {
+        "totals": np.square(t).sum(),
+        "totals_ways": np.square(ways).sum(axis=0)[None],
+        "components": strongest[0].strength if strongest else 0.0,
+        "sums": _sums(problem, fit)[None],
+    }
+    if problem.among is not None:
+        inside = problem.among[tuple(fit.edges.T)]
+        kept |= {"inside": inside, "totals_inside": np.square(t[inside]).sum()}
+    if fit.named is not None:
+        named = fit.named.statistics(members)
+        kept["named"] = signed_statistic(named, problem.alternative)[None]
+    return {name: np.asarray(one) for name, one in kept.items()}
+
+
+def _sums(problem: Problem, fit: Fit) -> Array:
+    weights = fit.weights.matrices(fit.edges, len(problem.data.regions))
+    return np.concatenate(list(strength_statistics(weights, problem.lobes).values()))
+
+
+def changed_components(fit: Fit, statistic: Array) -> list[Component]:
+    """Find sets of changed edges, beyond a statistic that is as rare for any number of groups."""
+    n_groups = len(fit.weights.weights)
+    if n_groups == 2:
+        return components_of(statistic, fit.edges, COMPONENT_T)
+    threshold = float(np.sqrt(chdtri(n_groups - 1, 2 * ndtr(-COMPONENT_T))))
+    return components_of(statistic, fit.edges, threshold, signs=(0,))
+
+
+def _joined(parts: list[Arrays]) -> Arrays:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,49 @@
+"""Whether differences come back in subjects that were held back, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sgbn.comparison import Comparison
+from sgbn.comparison.replicated import replication, replication_words
+from sgbn.report.cells import Field, Table, make_table
+
+BOTH_WAYS = "Whether both parts have the difference both ways; one way may be a change of variance"
+OWN_P = "Of the subjects held back, from the edge's own permutations"
+HOLM = "Corrected over the discovered edges by Holm's method"
+
+
+def replication_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Give the words and a table; None if no replication was asked for."""
+    words = replication_words(comparison)
+    if not words:
+        return None
+    some = comparison.replication is not None and len(comparison.replication.table)
+    return {"words": words, "table": replication_table(comparison) if some else None}
+
+
+def replication_table(comparison: Comparison) -> Table:
+    """One row per discovered edge."""
+    table = replication(comparison)
+    for name in ("holds_both_ways", "same_sign", "confirmed"):
+        table[name] = np.where(table[name], "yes", "no")
+    fields = [
+        Field("confirmed", "confirmed"),
+        *(Field("source", "from"), Field("target", "to")),
+        Field("difference_discovery", "change per SD, discovery", "number"),
+        Field("difference_confirmation", "change per SD, confirmation", "number"),
+        Field("q_discovery", "q, discovery", "p"),
+        Field("p", "p, confirmation", "p", OWN_P),
+        Field("p_holm", "p, Holm", "p", HOLM),
+        Field("same_sign", "same sign"),
+        Field("holds_both_ways", "both ways", hint=BOTH_WAYS),
+    ]
+    caption = "Edges that the discovery found, in the subjects held back"
+    return make_table("replication-table", caption, table, fields, mark=_mark, searched=False)
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    return "found" if row["confirmed"] == "yes" else ""

@@ -1,0 +1,6 @@
+"""The benchmarks are no package: their folder is put on the path."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -1,0 +1,116 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from calibration_parts import score
+from calibration_parts.cohorts import Setting, draw
+from calibration_parts.score import (
+    BOTH_WAYS,
+    NAMED,
+    ONE_WAY,
+    as_arrays,
+    same_some_way,
+    same_weights,
+    score_null,
+    score_pairwise,
+)
+from numpy.lib import recfunctions
+
+from sgbn import GaussianNetwork
+from sgbn.inference.differences import edge_differences
+
+M = 7
+
+
+def with_all_columns(*args, persons=None, edges=None, **options):
+    """Tests whose columns hold the same both ways, where the library has no such columns yet."""
+    tests = edge_differences(*args, **options)
+    rows = tests.edges
+    missing = {f"{name}_both": rows[name] for name in ("p", "p_fwer", "q")}
+    missing |= {"from_pool": np.ones(len(rows), bool)}
+    new = {name: own for name, own in missing.items() if name not in rows.dtype.names}
+    if new:
+        rows = recfunctions.append_fields(rows, list(new), list(new.values()), usemask=False)
+    pairs = [(a, b) for k, a in enumerate(tests.groups) for b in tests.groups[k + 1 :]]
+    return SimpleNamespace(
+        **vars(tests)
+        | {"edges": rows, "named": rows[: len(edges or ())]}
+        | {"global_p_both": tests.global_p, "pairwise": dict.fromkeys(pairs, rows)}
+        | {"left_out": dict.fromkeys(tests.groups, ("a row",))}
+    )
+
+
+@pytest.fixture
+def all_columns(monkeypatch):
+    monkeypatch.setattr(score, "edge_differences", with_all_columns)
+    monkeypatch.setattr(score, "N_PERMUTATIONS", 19)
+
+
+def regression(S, target, predictors):
+    return np.linalg.solve(S[np.ix_(predictors, predictors)], S[predictors, target])
+
+
+@pytest.mark.parametrize("cohort", range(3))
+@pytest.mark.parametrize("setting", [{"changed": 3}, {"scale": 2.0}, {}])
+def test_weights_are_equal_where_regressions_of_the_population_are(cohort, setting):
+    pair = draw(Setting((10, 10), regions=M, **setting), cohort, 0)
+    parents = np.triu(np.random.default_rng(cohort).random((M, M)) < 0.4, 1)
+    one_way, either = same_weights(pair, parents), same_some_way(pair, parents)
+    S = [network.covariance for network in pair.networks]
+    for i, j in np.argwhere(parents):
+        own = np.flatnonzero(parents[:, j])
+        weights = [regression(C, j, own)[own == i][0] for C in S]
+        assert one_way[i, j] == (abs(weights[0] - weights[1]) < 1e-6)
+        union = [k for k in range(M) if (parents[k, i] or parents[k, j]) and k not in (i, j)]
+        gaps = []
+        for source, target in ((i, j), (j, i)):
+            first, second = (regression(C, target, [source, *union])[0] for C in S)
+            gaps.append(abs(first - second))
+        assert either[i, j] == (min(gaps) < 1e-6)
+
+
+def test_a_change_of_noise_alone_holds_one_way_only():
+    coef = np.array([[0.0, 0.8], [0.0, 0.0]])
+    networks = GaussianNetwork(coef), GaussianNetwork(coef, noise_variance=[4.0, 1.0])
+    pair = draw(Setting((10, 10), regions=2), 0, 0)._replace(networks=networks)
+    wrong = np.array([[False, False], [True, False]])
+    assert not same_weights(pair, wrong)[1, 0]
+    assert same_some_way(pair, wrong)[1, 0]
+
+
+def test_a_null_cohort_is_scored_by_every_method(all_columns):
+    found = score_null(Setting((25, 25), regions=6, uneven=True), 0, 0)
+    assert list(found["methods"]) == [ONE_WAY, BOTH_WAYS, NAMED, "hubs", "lobes", "components"]
+    assert found["left_out"][0] == 2
+    assert found["tested"][2] == 1
+    assert found["false_family"][0] == found["any_family"][0]  # nothing differs
+    assert np.isnan(found["recall"]).all() if "recall" in found else True
+
+
+def test_changes_are_hits_and_others_are_beside(all_columns):
+    pair = draw(Setting((25, 25), regions=8, changed=3), 1, 0)
+    assert score.score_tests(pair)[ONE_WAY]["changed"] == 3
+    edges = np.argwhere(pair.changed)
+    graph = np.zeros((8, 8), bool)
+    graph[tuple(edges[0])] = graph[tuple(edges[1][::-1])] = True
+    beside = np.argwhere(~(pair.changed | pair.changed.T | np.eye(8, dtype=bool)))[0]
+    graph[tuple(beside)] = True
+    figures = score.against_truth(pair, graph)
+    assert (figures["found"], figures["hits"]) == (3, 2)
+    assert figures["recall"] == pytest.approx(2 / 3)
+    assert figures["beside"] == pytest.approx(1 / 3)
+    assert figures["right_way"] == 0.5
+    assert score.against_truth(pair, np.zeros_like(graph))["beside"] == 0
+
+
+def test_equal_groups_are_told_from_those_with_the_last(all_columns):
+    equal = score_pairwise(Setting((25,) * 3, regions=6), 0, 0)
+    assert list(equal["methods"]) == ["equal groups", "global"]
+    differs = score_pairwise(Setting((25,) * 3, regions=6, changed=2), 0, 0)
+    assert "with the group that differs" in list(differs["methods"])
+
+
+def test_figures_that_a_method_lacks_are_nan():
+    found = as_arrays({"a": {"x": True}, "b": {"y": 2}})
+    np.testing.assert_array_equal(found["x"], [1.0, np.nan])
+    np.testing.assert_array_equal(found["y"], [np.nan, 2.0])

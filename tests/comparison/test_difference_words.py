@@ -1,0 +1,175 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn import SGBN, Cohort
+from sgbn.comparison import Settings, compare
+from sgbn.comparison.difference_words import (
+    detectable_words,
+    edge_lines,
+    overall_words,
+    p_text,
+    signed,
+)
+
+TESTS = Settings.networks_only(n_permutations=39)
+
+
+def cohort_of(groups, n=60, seed=0):
+    """Groups whose second region follows the first with the weight that is given for each."""
+    rng = np.random.default_rng(seed)
+    labels, weight = np.repeat(list(groups), n), np.repeat(list(groups.values()), n)
+    values = rng.normal(size=(len(labels), 5))
+    values[:, 1] += weight * values[:, 0]
+    values[:, 2] += values[:, 1]
+    return Cohort(values, list("vwxyz"), range(len(labels)), group=labels)
+
+
+@pytest.fixture(scope="module")
+def two():
+    settings = replace(TESTS, edges=(("v", "w"), ("y", "z")), among=("v", "w", "x"))
+    return compare(cohort_of({"ill": -1.0, "well": 1.0}), settings, learner=SGBN(1.0))
+
+
+@pytest.fixture(scope="module")
+def three():
+    return compare(cohort_of({"a": 1.0, "b": 1.0, "c": -1.0}), TESTS, learner=SGBN(1.0))
+
+
+def with_edges(comparison, q, q_both, p_fwer_both=1.0, **more):
+    """Comparison whose tests gave these numbers, edge by edge."""
+    edges = comparison.differences.edges.copy()
+    edges["q"], edges["q_both"], edges["p_fwer_both"] = q, q_both, p_fwer_both
+    return replace(comparison, differences=replace(comparison.differences, edges=edges, **more))
+
+
+def first(comparison, value):
+    """One value for the first edge, and 1 for the others."""
+    return np.where(np.arange(len(comparison.differences.edges)) == 0, value, 1.0)
+
+
+def test_p_is_written_as_one_writes_it():
+    assert p_text(0.04) == "p = 0.040"
+    assert p_text(0.0002) == "p = 0.0002"
+
+
+def test_a_weight_of_minus_zero_has_no_sign():
+    assert signed(-0.001) == "0.00"
+    assert signed(-0.5) == "−0.50"
+
+
+def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two):
+    count = len(two.differences.edges)
+    assert count > 2
+    q = np.r_[0.01, 0.02, np.ones(count - 2)]
+    found = with_edges(two, q, first(two, 0.03), first(two, 0.04))
+    headline, apart, *_ = edge_lines(found)
+    assert headline.startswith(
+        f"1 of {count} tested pairs differs whichever way the arrow is read, at a false discovery "
+        "rate of 5% (1 also family-wise): "
+    )
+    edges = found.differences.edges
+    assert f"{edges['source'][0]} – {edges['target'][0]} (" in headline
+    assert "q = 0.03)" in headline
+    assert apart.startswith("1 more differs one way only; a change of variance can do this: ")
+    assert f"{edges['source'][1]} – {edges['target'][1]} (" in apart
+    assert "q = 0.02)" in apart
+
+
+def test_what_holds_one_way_only_is_no_headline(two):
+    headline, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
+    assert headline.startswith("None of ")
+    assert detectable_words(two) in headline
+    assert apart.startswith("1 differs one way only")
+
+
+def test_family_wise_finds_are_counted_among_those_that_hold_both_ways(two):
+    found = with_edges(two, 0.01, 0.01, first(two, 0.04))
+    assert "(1 also family-wise)" in edge_lines(found)[0]
+    assert "one way only" not in " ".join(edge_lines(found))
+
+
+@pytest.mark.parametrize(
+    ("p", "p_both", "q", "q_both", "said"),
+    [
+        (0.01, 0.02, 0.01, 0.01, "also once changes of variance are allowed for (p = 0.020)."),
+        (0.01, 0.02, 0.01, 1.0, "(p = 0.020). No single edge holds both ways."),
+        (0.01, 0.02, 1.0, 1.0, "though no single edge survives correction."),
+        (0.01, 0.3, 0.01, 1.0, "(p with these allowed for: 0.300)."),
+        (0.01, 0.3, 0.01, 0.01, "allowed for: 0.300). Single edges do: see next."),
+        (0.3, 0.3, 0.01, 0.01, "Not by the test of all edges together (p = 0.300), but single"),
+        (0.3, 0.3, 0.01, 1.0, "finds no difference (p = 0.300). That is no proof of equality."),
+    ],
+)
+def test_all_edges_together_and_single_ones_do_not_contradict(two, p, p_both, q, q_both, said):
+    found = with_edges(two, q, q_both, global_p=p, global_p_both=p_both)
+    assert said in overall_words(found)
+
+
+def test_the_detectable_change_is_the_median(two):
+    effect = np.median(two.differences.detectable(0.8, 0.05))
+    assert f"a change of {effect:.2f} standard deviations" in detectable_words(two)
+    none = replace(two.differences, edges=two.differences.edges[:0])
+    assert detectable_words(replace(two, differences=none)) == ""
+
+
+def test_each_edge_that_was_named_has_its_line(two):
+    lines = [line for line in edge_lines(two) if line.startswith("Named beforehand")]
+    for row, line in zip(two.differences.named, lines, strict=True):
+        assert f"{row['source']} to {row['target']}: " in line
+        family = f"family-wise over 2 named edges {p_text(row['p_fwer'])}"
+        assert f"({p_text(row['p'])}, {family}, both ways" in line
+        assert f"both ways {p_text(row['p_both'])}; change {signed(row['difference_std'])}" in line
+    assert "differs both ways" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("p_fwer", "p_both", "said"),
+    [
+        (0.01, 0.01, "differs both ways"),
+        (0.01, 0.5, "differs this way only"),
+        (0.5, 0.5, "no difference is found"),
+        (0.5, 0.01, "no difference is found"),
+    ],
+)
+def test_a_named_edge_gets_its_verdict(two, p_fwer, p_both, said):
+    named = two.differences.named.copy()
+    named["p_fwer"], named["p_both"], named["p_fwer_both"] = p_fwer, p_both, p_both
+    found = replace(two, differences=replace(two.differences, named=named))
+    assert f"v to w: {said} (" in " ".join(edge_lines(found))
+
+
+def test_regions_that_were_named_have_one_line(two):
+    lines = [line for line in edge_lines(two) if line.startswith("Among the 3 regions")]
+    assert len(lines) == 1
+    among = two.differences.among
+    assert p_text(among.p) in lines[0]
+    edges = among.edges.copy()
+    assert len(edges) > 1
+    edges["q"] = 0.01
+    sure = replace(two, differences=replace(two.differences, among=among._replace(edges=edges)))
+    line = edge_lines(sure)[-1]
+    assert f"{len(edges)} of {len(edges)} differ" in line
+    assert f"{edges['source'][0]} – {edges['target'][0]}" in line
+    assert "does not allow for changes of variance" in line
+    none = replace(two.differences, among=among._replace(edges=edges[:0]))
+    assert "no edge was tested" in edge_lines(replace(two, differences=none))[-1]
+
+
+def test_pairs_of_groups_with_finds_have_a_line_each(three, two):
+    lines = [line for line in edge_lines(three) if "closed tests" in line]
+    assert [line.partition(":")[0] for line in lines] == ["a and c", "b and c"]
+    assert "v – w" in lines[0] or "w – v" in lines[0]
+    assert not any("closed" in line for line in edge_lines(two))
+    none = {pair: edges.copy() for pair, edges in three.differences.pairwise.items()}
+    for edges in none.values():
+        edges["q_both"] = 1.0
+    alike = replace(three, differences=replace(three.differences, pairwise=none))
+    assert "No two groups differ both ways" in edge_lines(alike)[-1]
+
+
+def test_nothing_tested_is_nothing_said(two):
+    bare = replace(two, differences=None)
+    assert edge_lines(bare) == []
+    assert overall_words(bare) == ""

@@ -1,0 +1,43 @@
+from types import SimpleNamespace
+
+import pytest
+
+from sgbn.comparison.left_out_words import far_out, left_out_words
+
+
+def comparison(networks, tests):
+    """As much of a comparison as these words need."""
+    return SimpleNamespace(
+        cohort=SimpleNamespace(sizes={"CTR": 63, "SCZ": 61}),
+        groups=("CTR", "SCZ"),
+        left_out=networks,
+        differences=None if tests is None else SimpleNamespace(left_out=tests),
+    )
+
+
+NOBODY, TWO = {"CTR": (), "SCZ": ()}, {"CTR": ("s1", "s2"), "SCZ": ()}
+COUNTS = "2 of 63 CTR and 0 of 61 SCZ"
+
+
+@pytest.mark.parametrize(
+    ("networks", "tests", "said"),
+    [
+        (TWO, TWO, "Networks and tests of differences do without them."),
+        (TWO, None, "Networks do without them."),
+        (NOBODY, TWO, "Tests of differences do without them; networks have all subjects."),
+        (
+            TWO,
+            {"CTR": ("s1", "s2"), "SCZ": ("s1b", "s2b")},
+            "Networks and tests of differences do without them. Tests leave out all visits of "
+            "these persons: 2 of 63 CTR and 2 of 61 SCZ.",
+        ),
+    ],
+)
+def test_who_is_left_out_of_what_is_said_with_counts(networks, tests, said):
+    found = left_out_words(comparison(networks, tests))
+    assert found == f"{COUNTS} lie far from their group: 's1', 's2' (CTR). {said}"
+
+
+def test_nobody_is_no_sentence():
+    assert left_out_words(comparison(NOBODY, NOBODY)) == ""
+    assert far_out(comparison(NOBODY, None)) == NOBODY

@@ -1,0 +1,282 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn import Cohort, InputError, StudyError
+from sgbn.exceptions import DataWarning, warn
+from sgbn.inference import replicate_differences, replication_rows
+from sgbn.inference.replication import _said_of, _table, holm
+
+B = 99
+
+
+def cohort_of(X, y, **more):
+    return Cohort(X.to_numpy(), list(X.columns), [f"s{k}" for k in range(len(y))], group=y, **more)
+
+
+def find(cohort, held_back="half", **more):
+    return replicate_differences(cohort, held_back, **{"n_permutations": B} | more)
+
+
+@pytest.fixture(scope="module")
+def changed(two_groups):
+    X, y = two_groups(n=120, change=-1.4)
+    site = np.tile(["a", "b", "c"], 80)
+    return cohort_of(X + 2.0 * (site == "b")[:, None], y, site=site)
+
+
+@pytest.fixture(scope="module")
+def found(changed):
+    return find(changed)
+
+
+def test_a_planted_change_is_discovered_and_confirmed(found):
+    edge = found.confirmed[0]
+    assert {edge["source"], edge["target"]} == {"r2", "r3"}
+    assert edge["p"] == 0.5 / (B + 1)
+    assert edge["p_holm"] == len(found.table) * edge["p"]
+    assert edge["same_sign"]
+    assert edge["holds_both_ways"]
+    assert found.same_sign == found.table["same_sign"].mean()
+    assert "confirmed" in found.words
+    assert f"{edge['source']} – {edge['target']}" in found.words
+    assert f"{len(found.confirmed)} of {len(found.table)} discovered" in repr(found)
+
+
+def test_sizes_are_those_of_the_parts(found):
+    assert found.sizes == {
+        "discovery": {"MCI": 60, "NC": 60},
+        "confirmation": {"MCI": 60, "NC": 60},
+    }
+
+
+def test_a_difference_of_the_other_sign_is_not_confirmed(two_groups):
+    X, y = two_groups(n=120, change=-1.4)
+    other = np.tile([False, True], 120)
+    X.loc[other, "r3"] += 2.8 * (y == "MCI")[other] * (X.loc[other, "r2"] - 3)
+    found = find(cohort_of(X, y), other)
+    (edge,) = found.table[:1]
+    assert {edge["source"], edge["target"]} == {"r2", "r3"}
+    assert not edge["same_sign"]
+    assert not edge["confirmed"]
+    assert edge["p"] == 1 - 0.5 / (B + 1)
+    assert edge["p_holm"] == 1
+    assert "0 are confirmed" in found.words
+    assert f"{found.table['same_sign'].sum()} of {len(found.table)} ha" in found.words
+
+
+def test_what_one_part_alone_shows_is_seldom_confirmed(two_groups):
+    confirmed, discovered = 0, 0
+    for seed in range(12):
+        X, y = two_groups(seed=seed, n=80, change=-1.4)
+        other = np.tile([False, True], 80)
+        X.loc[other, "r3"] += 1.4 * (y == "MCI")[other] * (X.loc[other, "r2"] - 3)
+        found = find(cohort_of(X, y), other, n_permutations=39)
+        discovered += len(found.table)
+        confirmed += len(found.confirmed)
+    assert discovered >= 12
+    assert confirmed <= 3  # 98 % of binomial draws at 5 % a cohort
+
+
+def test_without_a_discovery_nothing_is_tested_again(two_groups, tmp_path):
+    found = find(cohort_of(*two_groups(change=0)), n_permutations=19, folder=tmp_path)
+    assert not len(found.table)
+    assert np.isnan(found.same_sign)
+    assert "nothing to confirm" in found.words
+    assert [path.name for path in tmp_path.iterdir()] == ["discovery"]
+
+
+def test_more_than_two_groups_are_confirmed_two_sided(two_groups):
+    X, y = two_groups(n=150, change=-1.4)
+    y[::3] = "other"
+    found = find(cohort_of(X, y))
+    edge = found.confirmed[0]
+    assert edge["p"] == 1 / (B + 1)
+    assert {edge["source"], edge["target"]} == {"r2", "r3"}
+
+
+def test_halves_balance_groups_and_sites_and_depend_on_the_seed(changed):
+    held_back = replication_rows(changed, "half", 3)
+    for group in changed.groups:
+        for site in "abc":
+            own = held_back[(changed.group == group) & (changed.site == site)]
+            assert abs(own.sum() - (~own).sum()) <= 1
+    assert np.array_equal(held_back, replication_rows(changed, "half", 3))
+    assert not np.array_equal(held_back, replication_rows(changed, "half", 4))
+
+
+@pytest.mark.parametrize("label", ["pair", "person", "block"])
+def test_persons_pairs_and_families_are_never_parted(two_groups, label):
+    X, y = two_groups(n=60)
+    k = np.arange(120)
+    labels = {"pair": k % 60, "person": k // 2, "block": k % 40}[label].astype(str)
+    cohort = cohort_of(X, y, **{label: labels})
+    held_back = replication_rows(cohort, "half")
+    assert not set(labels[held_back]) & set(labels[~held_back])
+    assert 50 <= held_back.sum() <= 70
+    with pytest.raises(InputError, match=r"parts the rows of '0'.*keeps them together"):
+        find(cohort, k != 0)
+
+
+def test_rows_of_a_site_or_with_a_value_are_held_back(two_groups):
+    X, y = two_groups(n=30)
+    site, sex = np.tile(["NYU", "KKI"], 30), np.tile([1.0, 1.0, 2.0], 20)
+    cohort = cohort_of(
+        X, y, site=site, covariates={"sex": sex}, provenance={"site_column": "scanner"}
+    )
+    for how in ("site=NYU", "scanner=NYU"):
+        assert np.array_equal(replication_rows(cohort, how), site == "NYU")
+    for how in ("sex=2", "sex=2.0"):
+        assert np.array_equal(replication_rows(cohort, how), sex == 2)
+    assert find(cohort, "site=NYU", n_permutations=19).sizes["confirmation"] == {
+        "MCI": 15,
+        "NC": 15,
+    }
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("halves", "give 'half', or COLUMN=VALUE"),
+        ("sit=NYU", r"Did you mean 'site=\.\.\.'"),
+        ("site=NYC", "no row has site=NYC.*Did you mean 'NYU'"),
+        ("age=x", "no row has age=x.*'20'"),
+        ("site=KKI", "part for confirmation .*has 4 subjects of the group 'MCI'.*Hold back other"),
+    ],
+)
+def test_what_cannot_be_held_back_is_said(two_groups, how, message):
+    X, y = two_groups(n=30)
+    site = np.array(["NYU"] * 22 + ["KKI"] * 8 + ["NYU"] * 26 + ["KKI"] * 4)
+    age = np.tile([20.0, 30.0], 30)
+    with pytest.raises(InputError, match=message):
+        replication_rows(cohort_of(X, y, site=site, covariates={"age": age}), how)
+
+
+def test_rows_are_marked_one_by_one(changed):
+    with pytest.raises(InputError, match=r"held_back has shape \(3,\)"):
+        find(changed, [True, False, True])
+
+
+def test_each_part_is_prepared_by_itself(changed, found):
+    seen = []
+
+    def prepare(part):
+        seen.append(part.ids)
+        return part
+
+    again = find(changed, prepare=prepare)
+    assert len(seen) == 2
+    assert not set(seen[0]) & set(seen[1])
+    assert np.array_equal(again.table, found.table)
+
+
+def test_errors_name_the_part(changed):
+    values = changed.values.copy()
+    values[np.flatnonzero(replication_rows(changed, "half"))[0], 1] = np.nan
+    with pytest.raises(InputError, match="in the part for confirmation, region 'r1' is missing"):
+        find(replace(changed, values=values))
+
+
+def test_finished_parts_are_not_tested_again(changed, found, tmp_path):
+    first = find(changed, folder=tmp_path)
+    done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+    again = find(changed, folder=tmp_path)
+    assert np.array_equal(first.table, again.table)
+    assert np.array_equal(first.table, found.table)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")} == done
+    with pytest.raises(StudyError):
+        find(changed, folder=tmp_path, random_state=1)
+
+
+def test_too_few_permutations_for_so_many_edges_are_said(two_groups):
+    X, y = two_groups(n=120)
+    y[::3] = "other"
+    with pytest.warns(match=r"edges were discovered.*none of so many can be confirmed"):
+        find(cohort_of(X, y), n_permutations=39)
+
+
+def test_holm_is_that_of_statsmodels():
+    p = np.array([0.04, 0.01, 0.03, 0.005, 0.9])
+    np.testing.assert_allclose(holm(p), [0.09, 0.04, 0.09, 0.025, 0.9])
+    assert not len(holm(p[:0]))
+
+
+@pytest.fixture(scope="module")
+def with_one_far_out(changed):
+    values = changed.values.copy()
+    values[[0, 1, 2, 3]] += 60 * np.array([1, -1] * 3)
+    return replace(changed, values=values)
+
+
+def test_subjects_left_out_are_named_and_not_counted(with_one_far_out):
+    found = find(with_one_far_out)
+    gone = [name for part in found.left_out.values() for names in part.values() for name in names]
+    assert set(gone) == {"s0", "s1", "s2", "s3"}
+    for part, sizes in found.sizes.items():
+        for group, size in sizes.items():
+            assert size == 60 - len(found.left_out[part][group])
+    assert "4 left out" in found.words
+    assert f"NC {found.sizes['discovery']['NC']}" in found.words
+
+
+def test_outliers_are_kept_if_told_so(with_one_far_out):
+    found = find(with_one_far_out, outliers="keep", n_permutations=19)
+    assert not any(names for part in found.left_out.values() for names in part.values())
+    assert found.sizes["discovery"] == {"MCI": 60, "NC": 60}
+    assert "left out" not in found.words
+
+
+def test_subjects_are_counted_not_their_rows(two_groups):
+    X, y = two_groups(n=60)
+    cohort = cohort_of(X, y, person=(np.arange(120) // 2).astype(str))
+    sizes = find(cohort, n_permutations=19, outliers="keep").sizes
+    assert sum(sizes["discovery"].values()) + sum(sizes["confirmation"].values()) == 60
+
+
+def test_large_numbers_are_told_apart(two_groups):
+    X, y = two_groups(n=30)
+    scanner = np.tile([1000001.0, 1000002.0], 30)
+    cohort = cohort_of(X, y, covariates={"scanner": scanner})
+    for how in ("scanner=1000002", "scanner=1000002.0"):
+        assert np.array_equal(replication_rows(cohort, how), scanner == 1000002)
+    with pytest.raises(InputError, match=r"no row has scanner=1000003.*'1000001\.0'"):
+        replication_rows(cohort, "scanner=1000003")
+
+
+@pytest.mark.parametrize(("gap", "value"), [(np.nan, 1.0), ("", "F")])
+def test_rows_without_a_value_belong_to_no_part(two_groups, gap, value):
+    X, y = two_groups(n=30)
+    column = np.array([value, 2 * value] * 30)
+    column[[3, 7, 40]] = gap
+    cohort = cohort_of(X, y, covariates={"sex": column})
+    with pytest.raises(InputError, match="'sex' is missing in 3 rows"):
+        replication_rows(cohort, f"sex={value}")
+
+
+def test_both_ways_is_of_both_parts(found):
+    edges = np.zeros(3, [(name, float) for name in ("source", "target", "difference_std", "p")])
+    both = [(name, float) for name in ("q", "q_both", "p_both")]
+    rows = np.zeros(3, [*edges.dtype.descr, *both])
+    rows["difference_std"] = 1
+    named = rows.copy()
+    rows["q_both"], named["p_both"] = [0.01, 0.01, 0.2], [0.01, 0.2, 0.01]
+    table = _table(rows, named, 0.05, 2)
+    assert table["confirmed"].all()
+    assert table["holds_both_ways"].tolist() == [True, False, False]
+    table["source"] = table["target"] = "r"
+    assert replace(found, table=table).words.count("(one way)") == 2
+
+
+def failing_part():
+    with _said_of("discovery"):
+        warn("few rows")
+        raise InputError("no way")
+
+
+def test_warnings_before_an_error_are_not_lost():
+    with (
+        pytest.warns(DataWarning, match="in the part for discovery, few rows"),
+        pytest.raises(InputError, match="in the part for discovery, no way"),
+    ):
+        failing_part()

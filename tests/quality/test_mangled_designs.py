@@ -1,0 +1,309 @@
+"""Designs whose rows are not independent subjects, each refused by name, and clean ones."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import Cohort, read_table, simulate_cohort
+from sgbn.experiments.data import data_folder
+from sgbn.quality import review
+
+PERSONS, REGIONS = 40, 30
+SUBJECTS, VOLUMES = 40, 200
+
+
+def persons(n=PERSONS, seed=0):
+    """Rows of independent persons, in standard deviations, and their groups."""
+    drawn = simulate_cohort(n // 2, regions=REGIONS, random_state=seed)
+    values = (drawn.values - drawn.values.mean(axis=0)) / drawn.values.std(axis=0)
+    return values, np.asarray(drawn.group)
+
+
+def visits(n_visits=2, noise=0.5):
+    """Rows of each person one after the other, and groups."""
+    values, group = persons()
+    rng = np.random.default_rng(1)
+    many = np.repeat(values, n_visits, axis=0)
+    return many + noise * rng.standard_normal(many.shape), np.repeat(group, n_visits)
+
+
+def cohort_of(values, group, ids, **more):
+    return Cohort(values, [f"r{k}" for k in range(values.shape[1])], ids, group=group, **more)
+
+
+def named(pattern, words=(1, 2), **more):
+    """Visits whose ids have the number of the person and a word for the visit."""
+    values, group = visits(len(words), **more)
+    ids = [pattern.format(p=p, v=v) for p in range(1, PERSONS + 1) for v in words]
+    return cohort_of(values, group, ids)
+
+
+def shuffled(cohort, seed=2, ids=None):
+    rows = np.random.default_rng(seed).permutation(len(cohort))
+    names = [cohort.ids[k] for k in rows] if ids is None else ids
+    return cohort_of(cohort.values[rows], np.asarray(cohort.group)[rows], names)
+
+
+def series(pattern="sub-{s:02}_{t:04}", memory=0.8, own=0.0):
+    """Stacked time series of regions, each subject in one group; `own` is the level of each."""
+    rng = np.random.default_rng(3)
+    mixing = np.linalg.cholesky(0.5 * np.eye(12) + 0.5)
+    values = rng.standard_normal((SUBJECTS, VOLUMES, 12)) @ mixing.T
+    for t in range(1, VOLUMES):
+        values[:, t] = memory * values[:, t - 1] + np.sqrt(1 - memory**2) * values[:, t]
+    values += own * rng.standard_normal((SUBJECTS, 1, 12))
+    ids = [
+        pattern.format(s=s, t=t, k=s * VOLUMES + t) for s in range(SUBJECTS) for t in range(VOLUMES)
+    ]
+    group = np.repeat(["a", "b"], SUBJECTS * VOLUMES // 2)
+    return cohort_of(values.reshape(-1, 12), group, ids)
+
+
+def shuffled_within(cohort):
+    order = np.random.default_rng(4).random((SUBJECTS, VOLUMES)).argsort(axis=1)
+    rows = (order + VOLUMES * np.arange(SUBJECTS)[:, None]).ravel()
+    return cohort.subset(rows)
+
+
+def copied(noise=0.0, ids="x{}", rounded=None):
+    """Rows of 30 persons among 80 who are there a second time."""
+    values, group = persons(80)
+    rng = np.random.default_rng(5)
+    values[50:] = values[:30] + noise * rng.standard_normal((30, REGIONS))
+    values = values if rounded is None else values.round(rounded)
+    return cohort_of(values, group, [ids.format(k) for k in range(80)])
+
+
+def interleaved():
+    """All first visits, then all second ones, under running numbers."""
+    cohort = named("{p}-{v}")
+    rows = np.arange(2 * PERSONS).reshape(-1, 2).T.ravel()
+    return cohort_of(
+        cohort.values[rows],
+        np.asarray(cohort.group)[rows],
+        [f"P{k:03}" for k in range(2 * PERSONS)],
+    )
+
+
+def before_and_after():
+    """Paired visits of which nothing is said: the group is the visit."""
+    cohort = named("{p:03}_{v}", ("pre", "post"))
+    return cohort_of(cohort.values, np.tile(["pre", "post"], PERSONS), cohort.ids)
+
+
+SESSIONS = "80 rows seem to be sessions of 40 persons"
+MANGLED = {
+    "BIDS sessions": (lambda: named("sub-{p:02}_ses-{v:02}"), f"{SESSIONS}.*sub-01_ses-01"),
+    "BIDS runs": (lambda: named("sub-{p:02}_run-{v}"), f"{SESSIONS}.*sub-01_run-1"),
+    "sessions with one run": (
+        lambda: named("sub-{p:02}_ses-{v}_run-1", ("base", "m12")),
+        f"{SESSIONS}.*sub-01_ses-base_run-1",
+    ),
+    "time points": (lambda: named("P{p}_T{v}"), f"{SESSIONS}.*P1_T1 and P1_T2"),
+    "three waves": (lambda: named("{p:03}.wave{v}", (1, 2, 3)), "120 rows .* of 40 persons"),
+    "letters": (lambda: named("S{p:02}{v}", "ab"), f"{SESSIONS}.*S01a and S01b"),
+    "words": (lambda: named("{p:03}_{v}", ("baseline", "followup")), f"{SESSIONS}.*001_baseline"),
+    "counters": (lambda: named("{p:04}-{v:02}"), f"{SESSIONS}.*0001-01 and 0001-02"),
+    "dates": (lambda: named("{p:03}_{v}", (20190102, 20200304)), f"{SESSIONS}.*001_20190102"),
+    "the visit first": (lambda: named("V{v}_{p:03}"), f"{SESSIONS}.*V1_001 and V2_001"),
+    "two spellings": (
+        lambda: named("{v}{p}", ("Sub_0", "sub-")),
+        f"{SESSIONS}.*Sub_01 and sub-1",
+    ),
+    "weak sessions, shuffled": (
+        lambda: shuffled(named("sub-{p:02}_ses-{v}", noise=2.0)),
+        f"{SESSIONS}.*_ses-",
+    ),
+    "paired visits without pairs": (before_and_after, f"{SESSIONS}.*001_pre and 001_post"),
+    "sessions interleaved": (interleaved, "resemble one other row far more"),
+    "sessions under other names": (
+        lambda: shuffled(named("{p}-{v}"), ids=[f"code{k * 7919 % 997}" for k in range(80)]),
+        "resemble one other row far more than the rest, such as 'code",
+    ),
+    "sessions one after the other": (
+        lambda: cohort_of(*visits(), [f"P{k:03}" for k in range(80)]),
+        "each row resembles the next one",
+    ),
+    "copies": (copied, "30 pairs of rows are copies.*x0 and x50.*x29 and x79"),
+    "copies with rounding noise": (
+        lambda: copied(0.004, rounded=2),
+        "30 pairs of rows are copies.*x0 and x50.*x29 and x79",
+    ),
+    "copies in another order": (
+        lambda: shuffled(copied(1e-4), ids=[f"N{k}" for k in range(80)]),
+        "30 pairs of rows are copies.*N",
+    ),
+    "time series": (series, "each row resembles the next one"),
+    "time series of little memory": (
+        lambda: series(memory=0.3),
+        "each row resembles the next one",
+    ),
+    "time series with levels": (lambda: series(own=2.0), "each row resembles the next one"),
+    "time series, shuffled within subjects": (
+        lambda: shuffled_within(series()),
+        "consecutive numbers, such as sub-00_0000 and sub-00_0001",
+    ),
+    "time series, all shuffled": (
+        lambda: shuffled(series()),
+        "consecutive numbers, such as sub-.*points in time of one person",
+    ),
+    "time series under running numbers": (
+        lambda: shuffled(series("row{k:05}")),
+        "consecutive numbers, such as row00000 and row00001",
+    ),
+    "volumes by name": (
+        lambda: shuffled(series("sub-{s:02}_vol{t:03}", memory=0.0, own=1.0)),
+        "8000 rows seem to be sessions of 40 persons",
+    ),
+}
+
+
+@pytest.mark.parametrize("design", MANGLED)
+def test_rows_that_are_no_subjects_are_refused_by_name(design):
+    make, message = MANGLED[design]
+    stops = review(make()).stops
+    assert any(re.search(message, one.what) for one in stops), stops
+    for option in ("--subject", "--pair", "--block", "--rows-are-subjects"):
+        assert option in stops[0].action
+
+
+def plain_ids(pattern, n=200):
+    values, group = persons(n)
+    sites = np.arange(n) // 25
+    ids = [pattern.format(k=k, s="ABCDEFGH"[s], c=1 + k % 25) for k, s in enumerate(sites)]
+    return cohort_of(values, group, ids)
+
+
+def of_sites(strength=1.0, order="sites", ids="{s}_{k:07}", site=False):
+    """Subjects of eight sites with means of their own, a site after the other or mixed."""
+    values, group = persons(200)
+    at = np.arange(200) % 8
+    values = values + strength * np.random.default_rng(6).standard_normal((8, REGIONS))[at]
+    rows = np.argsort(at, kind="stable")
+    number = np.argsort(rows)  # counted a site after the other
+    if order != "sites":
+        rows = np.random.default_rng(7).permutation(200)
+    names = [
+        ids.format(s="ABCDEFGH"[at[k]], k=50000 + number[k], c=1 + number[k] % 25) for k in rows
+    ]
+    more = {"site": at[rows].astype(str)} if site else {}
+    return cohort_of(values[rows], group[rows], names, **more)
+
+
+def small_sites():
+    """Five subjects at each of 40 sites, counted there."""
+    values, group = persons(200)
+    rows = np.arange(200).reshape(5, 40).T.ravel()  # of each site some of both groups
+    own = 1.5 * np.random.default_rng(8).standard_normal((40, REGIONS))
+    site = [f"S{k:02}" for k in np.arange(200) // 5]
+    ids = [f"{name}_{k % 5 + 1}" for k, name in enumerate(site)]
+    return cohort_of(values[rows] + np.repeat(own, 5, axis=0), group[rows], ids, site=site)
+
+
+def with_outliers():
+    """Two subjects whose regions lie far out, this way and that."""
+    values, group = persons(160)
+    values[[2, 90]] += 60 * np.random.default_rng(10).standard_normal((2, REGIONS))
+    return cohort_of(values, group, [f"sub-{k:04}" for k in range(160)])
+
+
+CLEAN = {
+    "subjects far out": with_outliers,
+    "heavy tails": lambda: cohort_of(
+        np.random.default_rng(9).standard_t(2, (200, 20)),
+        np.repeat(["a", "b"], 100),
+        [f"sub-{k:04}" for k in range(200)],
+    ),
+    **{
+        pattern: (lambda pattern=pattern: plain_ids(pattern))
+        for pattern in (
+            *("sub-{k:03}", "{k}", "005{k:04}", "patient{k}", "subject_{k:02}", "T{k}", "visit{k}"),
+            *(
+                "{s}_{k:07}",
+                "site{s}_{c:02}",
+                "{s}{c}",
+                "{s}_scan{c:02}",
+                "{s}-v{c:03}",
+                "S{k:03}a",
+            ),
+            *("sub-{k:03}_ses-01", "{k:03}_S_0295_bl", "{k:03}_20190102", "participant_{k}"),
+        )
+    },
+    "sites in order": of_sites,
+    "strong sites in order": lambda: of_sites(3.0),
+    "strong sites, mixed": lambda: of_sites(3.0, order="mixed", site=True),
+    "strong sites with counters": lambda: of_sites(2.0, ids="{s}_{c:02}"),
+    "numbers by site": lambda: of_sites(2.0, ids="sub-{k}", order="mixed"),
+    "small sites with counters": small_sites,
+}
+
+
+@pytest.mark.parametrize("design", CLEAN)
+def test_independent_subjects_pass(design):
+    found = review(CLEAN[design]())
+    assert [one.what for one in found.stops] == []
+
+
+@pytest.mark.parametrize("regions", [3, 5, 10])
+@pytest.mark.parametrize("seed", range(5))
+def test_few_correlated_regions_of_many_subjects_pass(regions, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((1000, regions)) + 2 * rng.standard_normal((1000, 1))
+    found = review(cohort_of(values, np.repeat(["a", "b"], 500), [f"s{k}" for k in range(1000)]))
+    assert [one.what for one in found.stops] == []
+
+
+@pytest.mark.parametrize("name", ["abide1_asd", "cobre_scz", "ixi_age"])
+def test_real_tables_pass(name):
+    folder = data_folder()
+    if folder is None or not (folder / "neuro" / f"{name}.csv").exists():
+        pytest.skip("needs the tables of SGBN_DATA or ../shared/data")
+    path = folder / "neuro" / f"{name}.csv"
+    there = pd.read_csv(path, nrows=1).columns
+    covariates = [one for one in ("age", "sex", "eTIV", "fiq", "euler_mean") if one in there]
+    for site in ("site", None):
+        exclude = [] if site else ["site"]
+        cohort = read_table(path, group="group", site=site, covariates=covariates, exclude=exclude)
+        assert [one.what for one in review(cohort).stops] == []
+
+
+def test_persons_that_are_known_are_no_find():
+    sessions = named("sub-{p:02}_ses-{v:02}")
+    who = [name[:6] for name in sessions.ids]
+    known = cohort_of(sessions.values, sessions.group, sessions.ids, person=who)
+    assert review(known).stops == ()
+    family = cohort_of(sessions.values, sessions.group, sessions.ids, block=who)
+    assert review(family).stops == ()
+    mixed = cohort_of(sessions.values, sessions.group, sessions.ids, person=sessions.ids)
+    assert "sessions of 40 persons" in review(mixed).stops[0].what
+    volumes = series()
+    stacked = cohort_of(
+        volumes.values, volumes.group, volumes.ids, person=[name[:6] for name in volumes.ids]
+    )
+    assert review(stacked).stops == ()
+
+
+def test_copies_within_a_person_are_a_warning_and_between_persons_a_stop():
+    cohort = copied()
+    who = [f"p{k if k < 50 else k - 50}" for k in range(60)] + [f"p{k}" for k in range(60, 80)]
+    group = np.where(np.arange(80) % 50 < 25, "a", "b")
+    found = review(cohort_of(cohort.values, group, cohort.ids, person=who))
+    (stop,) = found.stops
+    assert stop.what.startswith("20 pairs of rows are copies")
+    (said,) = [one for one in found.findings if "of one person or family" in one.what]
+    assert said.level == "warning"
+    assert said.what.startswith("10 pairs of rows are copies")
+
+
+def test_a_column_that_repeats_is_named():
+    cohort = named("sub-{p:02}_ses-{v:02}")
+    table = pd.DataFrame(cohort.values, columns=list(cohort.regions))
+    table["participant_id"] = [name[:6] for name in cohort.ids]
+    table["session"], table["dx"] = list(cohort.ids), list(cohort.group)
+    read = read_table(table, id="session", group="dx", regions="all")
+    (stop,) = review(read).stops
+    assert "The table has 'participant_id', with fewer labels than rows" in stop.action
+    named_now = read_table(table, id="session", group="dx", subject="participant_id", regions="all")
+    assert review(named_now).stops == ()

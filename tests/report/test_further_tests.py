@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import pytest
+
+from sgbn.comparison import tables
+from sgbn.inference.difference_tables import Among
+from sgbn.report.further_tests import further_tests
+from sgbn.report.page import render_report
+
+
+@pytest.fixture(scope="module")
+def asked(compared):
+    """As if two edges and some regions had been named beforehand."""
+    edges = compared.differences.edges[:3].copy()
+    edges["p_fwer"], edges["p_both"] = [0.01, 0.01, 1.0], [0.01, 1.0, 1.0]
+    edges["q"] = [0.01, 1.0, 1.0]
+    among = Among(compared.cohort.regions[:4], 0.03, 0.01, edges)
+    return replace(compared, differences=replace(compared.differences, named=edges, among=among))
+
+
+def test_what_was_not_asked_for_is_no_table(compared):
+    assert further_tests(compared) == {"named": None, "among": None, "pairwise": None}
+    assert not any(further_tests(replace(compared, differences=None)).values())
+
+
+def test_a_named_edge_stands_out_where_it_differs_both_ways(asked):
+    found = further_tests(asked)
+    assert [row.mark for row in found["named"].rows] == ["found", "", ""]
+    assert [row.mark for row in found["among"].rows] == ["found", "", ""]
+    titles = [field.title for field in found["named"].fields]
+    assert titles[-3:] == ["p", "p, family-wise", "p, both ways"]
+
+
+def test_each_pair_of_groups_is_in_the_table(three_groups):
+    table = further_tests(three_groups)["pairwise"]
+    pairs = {(row.cells[0].text, row.cells[1].text) for row in table.rows}
+    assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert table.total == len(tables.pairwise(three_groups))
+    level = three_groups.settings.level
+    marked = sum(row.mark == "found" for row in table.rows)
+    assert marked == (tables.pairwise(three_groups)["q_both"] <= level).sum() > 0
+
+
+def test_the_page_has_their_sections_only_where_there_are_any(
+    compared, asked, three_groups, no_pictures
+):
+    heads = {
+        "named": "<h3>Edges named beforehand</h3>",
+        "among": "<h3>Edges between regions named beforehand</h3>",
+        "pairwise": "<h3>Which groups differ</h3>",
+    }
+    for comparison in (compared, asked, three_groups):
+        page = render_report(comparison, pictures=no_pictures)
+        for name, table in further_tests(comparison).items():
+            assert (heads[name] in page) == (table is not None)
