@@ -266,7 +266,6 @@ def test_persons_and_blocks_stay_with_their_rows():
         ({"person": "pqqr", "block": "fgghhf"[:4]}, "fggh"),
         ({"pair": "ppqq", "person": "abcd"}, "aacc"),
         ({"pair": "ppqq", "person": "pqqp"}, "pppp"),
-        ({"block": "ffgg", "pair": "pqqr"}, "ffff"),
     ],
 )
 def test_units_join_what_any_label_joins(labels, units):

@@ -5,7 +5,6 @@ number of the cohorts in which they mean something.
 """
 
 from sgbn.experiments.markdown import table
-from sgbn.inference.power import wilson
 
 from .bound import N_PAIRS
 from .cohorts import CHANGE, LOBES, SAME_PERSON, WEAK
@@ -13,10 +12,7 @@ from .goals import GOALS, goal_row
 from .intervals import EFFECTS
 from .peers import PEERS
 from .real import MOTION_REGIONS, MOTION_SD, N_PLANTED, PLANTED
-from .score import N_PERMUTATIONS, NAMED
-
-SHARES = {"any_family", "false_family", "any_q", "global"}  # of cohorts; others are means
-SUMS = ("hubs", "lobes", "components")
+from .score import N_PERMUTATIONS, NAMED, SHARES, SUMS, shown
 
 INTRODUCTION = f"""# Tests of differences: error rates, recall, intervals and a bound
 
@@ -126,6 +122,7 @@ COLUMNS = {
         "any_q": "FDR",
         "global": "global",
         "recall": "recall",
+        "beside": "beside",
     },
     "bound": {
         name: name.replace("_", " ")
@@ -201,9 +198,3 @@ def cell(row, name):
     if name in SHARES or (row["method"], name) == (NAMED, "low_p"):
         return shown(mean, n)
     return f"{mean:.3g} +- {error:.2g}" if n > 1 else f"{mean:.3g}"
-
-
-def shown(part, n):
-    """Share, and Wilson's interval in brackets."""
-    low, high = wilson(part, n)
-    return f"{part:.3f} [{low:.3f}, {high:.3f}]"

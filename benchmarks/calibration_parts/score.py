@@ -12,6 +12,7 @@ import numpy as np
 
 from sgbn.exceptions import DataWarning
 from sgbn.inference.differences import edge_differences
+from sgbn.inference.power import wilson
 from sgbn.moments import one_blas_thread
 from sgbn.solvers.regressions import regressions
 from sgbn.structure import SGBN
@@ -23,6 +24,8 @@ N_PERMUTATIONS = 199
 EQUAL = 1e-6  # weights and correlations of the population that differ by less are equal
 ONE_WAY, BOTH_WAYS, NAMED = "one way", "both ways", "named beforehand"
 SUFFIX = {ONE_WAY: "", BOTH_WAYS: "_both"}  # of the columns
+SHARES = {"any_family", "false_family", "any_q", "global"}  # of cohorts; other figures are means
+SUMS = ("hubs", "lobes", "components")
 
 
 class Columns(NamedTuple):
@@ -72,8 +75,8 @@ def score_tests(pair, values=None):
     if "edges" in pair.options:
         p = tests.named["p"]
         found[NAMED] = {"low_p": np.mean(p <= LEVEL), "tested": len(p)}
-    sums = {"hubs": tests.hubs["p_fwer"], "lobes": tests.lobes["p_fwer"]}
-    sums["components"] = np.array([p for _, p, _ in tests.components])
+    components = np.array([p for _, p, _ in tests.components])
+    sums = dict(zip(SUMS, (tests.hubs["p_fwer"], tests.lobes["p_fwer"], components), strict=True))
     return found | {name: {"any_family": np.any(p <= LEVEL)} for name, p in sums.items()}
 
 
@@ -116,6 +119,12 @@ def against_truth(pair, graph):
             "right_way": (graph & pair.changed).sum() / hits if hits else np.nan,
         }
     return figures
+
+
+def shown(part, n):
+    """Share, and Wilson's interval in brackets."""
+    low, high = wilson(part, n)
+    return f"{part:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def share(marked):
@@ -182,26 +191,37 @@ def score_pairwise(design, cohort, seed):
 def pairwise_figures(pair):
     """Figures of the tests of equal groups, and of those with the last group."""
     tests = run_tests(pair.values, pair)
-    last = tests.groups[-1]
-    place = {name: k for k, name in enumerate(tests.regions)}
-    equal, other = [], []
-    for groups, rows in tests.pairwise.items():
-        (other if last in groups and pair.changed.any() else equal).append(rows)
-    hits = [
-        pair.changed[place[row["source"]], place[row["target"]]]
-        | pair.changed[place[row["target"]], place[row["source"]]]
-        for rows in other
-        for row in rows[rows["p_fwer"] <= LEVEL]
-    ]
-    found = {"equal groups": _any_find(equal), "global": {"global": tests.global_p <= LEVEL}}
-    if other:
-        recall = np.sum(hits) / (pair.changed.sum() * len(other))
-        found["with the group that differs"] = _any_find(other) | {"recall": recall}
+    found = {"global": {"global": tests.global_p <= LEVEL}}
+    for way, end in SUFFIX.items():
+        found |= {f"{name}, {way}": own for name, own in _pairwise_way(pair, tests, end).items()}
     return found
 
 
-def _any_find(tables):
+def _pairwise_way(pair, tests, end):
+    last = tests.groups[-1]
+    place = {name: k for k, name in enumerate(tests.regions)}
+    changed = pair.changed | pair.changed.T
+    equal, other = [], []
+    for groups, rows in tests.pairwise.items():
+        (other if last in groups and changed.any() else equal).append(rows)
+    found = {"equal groups": _any_find(equal, end)}
+    if other:
+        hits = [
+            changed[place[row["source"]], place[row["target"]]]
+            for rows in other
+            for row in rows[rows[f"p_fwer{end}"] <= LEVEL]
+        ]
+        recall = np.sum(hits) / (pair.changed.sum() * len(other))
+        beside = 1 - np.mean(hits) if hits else np.nan
+        found["with the group that differs"] = _any_find(other, end) | {
+            "recall": recall,
+            "beside": beside,
+        }
+    return found
+
+
+def _any_find(tables, end):
     return {
-        "any_family": any((rows["p_fwer"] <= LEVEL).any() for rows in tables),
-        "any_q": any((rows["q"] <= LEVEL).any() for rows in tables),
+        "any_family": any((rows[f"p_fwer{end}"] <= LEVEL).any() for rows in tables),
+        "any_q": any((rows[f"q{end}"] <= LEVEL).any() for rows in tables),
     }

@@ -106,7 +106,7 @@ class Cohort:
 
     def _check_persons(self) -> None:
         """Refuse a person in two groups, unless visits are paired, or in two blocks."""
-        if self.person is None:
+        if self.persons is None:
             return
         outer = {"blocks": self.block, "groups": self.group if self.pair is None else None}
         remedies = {
@@ -114,13 +114,13 @@ class Cohort:
             "groups": "Visits of a person in several groups need pair= (--pair) in place of "
             "person= (--subject), or correct the columns",
         }
-        _, first, person = np.unique(self.person, return_index=True, return_inverse=True)
+        _, first, person = np.unique(self.persons, return_index=True, return_inverse=True)
         for what, labels in outer.items():
             if labels is None:
                 continue
-            astray = np.unique(self.person[labels != labels[first][person]])
+            astray = np.unique(self.persons[labels != labels[first][person]])
             if len(astray):
-                own = np.unique(labels[self.person == astray[0]]).tolist()
+                own = np.unique(labels[self.persons == astray[0]]).tolist()
                 raise InputError(
                     f"the person {str(astray[0])!r} has rows in the {what} {listed(own)} "
                     f"({len(astray)} such persons). {remedies[what]}."

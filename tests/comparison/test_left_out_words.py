@@ -28,7 +28,7 @@ COUNTS = "2 of 63 CTR and 0 of 61 SCZ"
         (
             TWO,
             {"CTR": ("s1", "s2"), "SCZ": ("s1b", "s2b")},
-            "Networks and tests of differences do without them. Tests leave out all visits of "
+            "Networks and tests of differences do without them. Tests leave out all rows of "
             "these persons: 2 of 63 CTR and 2 of 61 SCZ.",
         ),
     ],

@@ -45,8 +45,11 @@ def test_each_way_is_ranked_among_its_own():
         rank_edges(own | {"tests": own["ways"][:, way]}, null | {"tests": null["ways"][:, way]})
         for way in range(3)
     ]
-    np.testing.assert_allclose(found.shares.reshape(-1, 3).T, [one.shares for one in alone])
-    np.testing.assert_allclose(found.lowest, np.min([one.lowest for one in alone], axis=0))
+    np.testing.assert_allclose(found.p, np.max([one.p for one in alone], axis=0))
+    lowest = np.min([one.lowest for one in alone], axis=0)
+    largest = np.max([one.shares for one in alone], axis=0)
+    expected = [(1 + np.sum(lowest <= share * (1 + 1e-9))) / (1 + len(lowest)) for share in largest]
+    np.testing.assert_allclose(found.family_wise, expected)
 
 
 def test_the_global_p_both_ways_counts_the_smallest_way():

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError, StudyError, simulate_cohort
+from sgbn import SGBN, DataWarning, InputError, StudyError, simulate_cohort
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.differences import edge_differences
 
@@ -87,6 +87,44 @@ def test_the_threshold_is_that_of_p_fwer(found, level):
     above = np.abs(pool["statistic"]) > found.threshold(level)
     np.testing.assert_array_equal(above, pool["p_fwer"] <= level + 1e-12)
     assert len(found.null["totals"]) == len(found.null["lowest"]) == B
+
+
+def test_many_changes_do_not_raise_the_threshold(two_groups):
+    X, y = two_groups(change=0)
+    columns = X.to_numpy().copy()
+    second = np.asarray(y) == np.unique(y)[-1]
+    columns[second] = np.random.default_rng(0).permuted(columns[second], axis=0)  # no edge is left
+    tests = edge_differences(pd.DataFrame(columns, columns=X.columns), y, n_permutations=B)
+    pool = tests.edges[tests.edges["from_pool"]]
+    above = np.abs(pool["statistic"]) > tests.threshold()
+    np.testing.assert_array_equal(above, pool["p_fwer"] <= 0.05)
+    assert above.sum() > 2
+
+
+def test_an_edge_that_hardly_any_permutation_has_is_found_by_q():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=60)
+    X = np.column_stack([np.tile(first, 2), np.concatenate([first, -first])])
+    X = np.column_stack([X + 0.3 * rng.normal(size=X.shape), rng.normal(size=(120, 2))])
+    tests = edge_differences(X, np.repeat([0, 1], 60), among=["x0", "x1"], n_permutations=B)
+    assert tests.among.p == 1 / (B + 1)
+    assert tests.among.edges["q"][0] <= 0.05
+    assert tests.edges["q"][0] <= 0.05
+
+
+def test_no_region_has_more_parents_than_the_learner_allows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    X[:100, 5] += X[:100, :2].sum(axis=1)
+    X[100:, 5] += X[100:, 2:4].sum(axis=1)
+    y = np.repeat([0, 1], 100)
+    most = [
+        np.bincount(np.unique(tests.edges["target"], return_inverse=True)[1]).max()
+        for tests in (
+            edge_differences(X, y, learner=SGBN(max_parents=k), n_permutations=19) for k in (2, 5)
+        )
+    ]
+    assert most[0] == 2 < most[1]
 
 
 def test_detectable_differences_grow_with_power_and_noise(found):

@@ -41,10 +41,10 @@ def by_brute_force(permuted):
     ]
     null = [(t, c) for values, kinds in runs[1:] for t, c in zip(values, kinds, strict=True)]
     count = Counter(c for _, c in null)
-    joined = {c: c ^ 1 if count[c] < 20 else c for c in (0, 1)}
+    apart = count[0] >= 20 and count[1] >= 20
 
     def share(t, c, own):
-        others = sorted(other for other, kind in null if joined[kind] == joined[c])
+        others = sorted(other for other, kind in null if not apart or kind == c)
         size = min(50, len(others) // 2)
         if size >= 5 and t > others[-size]:
             excess = np.mean([other - others[-size] for other in others[-size:]])
@@ -54,8 +54,8 @@ def by_brute_force(permuted):
     first = [share(t, c, 1) for t, c in zip(*runs[0], strict=True)]
     rest = [[share(t, c, 0) for t, c in zip(*run, strict=True)] for run in runs[1:]]
     smallest = np.array([min(own) for own in rest])
-    flat = np.concatenate(rest)
-    p = [(1 + np.sum(flat <= own + 1e-12)) / (1 + len(flat)) for own in first]
+    flat = [u for own in rest for u in own + [1.0] * (len(first) - len(own))]
+    p = [(1 + np.sum(np.array(flat) <= own + 1e-12)) / (1 + len(flat)) for own in first]
     family_wise = [(1 + np.sum(smallest <= own + 1e-12)) / (1 + len(rest)) for own in first]
     return p, family_wise
 
@@ -196,3 +196,9 @@ def test_one_difference_alone_is_found_with_the_permutations_needed_and_not_with
     assert needed == round(1 / level) - fewer
     assert found(needed)
     assert not found(needed - 1)
+
+
+def test_two_small_classes_are_joined():
+    null = np.linspace(0, 1, 15)
+    permuted = Permuted(np.array([5.0]), np.array([0]), null, np.ones(15, int), np.full(15, 1))
+    assert ranked(permuted).p[0] == 1 / 16

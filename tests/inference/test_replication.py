@@ -34,7 +34,7 @@ def found(changed):
 def test_a_planted_change_is_discovered_and_confirmed(found):
     edge = found.confirmed[0]
     assert {edge["source"], edge["target"]} == {"r2", "r3"}
-    assert edge["p"] == 0.5 / (B + 1)
+    assert edge["p"] == 1 / (B + 1)
     assert edge["p_holm"] == len(found.table) * edge["p"]
     assert edge["same_sign"]
     assert edge["holds_both_ways"]
@@ -60,7 +60,7 @@ def test_a_difference_of_the_other_sign_is_not_confirmed(two_groups):
     assert {edge["source"], edge["target"]} == {"r2", "r3"}
     assert not edge["same_sign"]
     assert not edge["confirmed"]
-    assert edge["p"] == 1 - 0.5 / (B + 1)
+    assert edge["p"] == 1
     assert edge["p_holm"] == 1
     assert "0 are confirmed" in found.words
     assert f"{found.table['same_sign'].sum()} of {len(found.table)} ha" in found.words
@@ -256,7 +256,7 @@ def test_rows_without_a_value_belong_to_no_part(two_groups, gap, value):
 
 def test_both_ways_is_of_both_parts(found):
     edges = np.zeros(3, [(name, float) for name in ("source", "target", "difference_std", "p")])
-    both = [(name, float) for name in ("q", "q_both", "p_both")]
+    both = [(name, float) for name in ("q", "q_both", "p_both", "p_greater", "p_less")]
     rows = np.zeros(3, [*edges.dtype.descr, *both])
     rows["difference_std"] = 1
     named = rows.copy()

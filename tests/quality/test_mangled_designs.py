@@ -93,6 +93,12 @@ def before_and_after():
     return cohort_of(cohort.values, np.tile(["pre", "post"], PERSONS), cohort.ids)
 
 
+def few_persons():
+    """Two rows each of 24 persons, under running numbers."""
+    values, group = visits(noise=0.3)
+    return cohort_of(values[16:64], group[16:64], [f"P{k:03}" for k in range(48)])
+
+
 SESSIONS = "80 rows seem to be sessions of 40 persons"
 MANGLED = {
     "BIDS sessions": (lambda: named("sub-{p:02}_ses-{v:02}"), f"{SESSIONS}.*sub-01_ses-01"),
@@ -125,6 +131,11 @@ MANGLED = {
     "sessions one after the other": (
         lambda: cohort_of(*visits(), [f"P{k:03}" for k in range(80)]),
         "each row resembles the next one",
+    ),
+    "few sessions one after the other": (few_persons, "each row resembles the next one"),
+    "few sessions, shuffled": (
+        lambda: shuffled(few_persons(), ids=[f"N{k}" for k in range(48)]),
+        "resemble one other row far more",
     ),
     "copies": (copied, "30 pairs of rows are copies.*x0 and x50.*x29 and x79"),
     "copies with rounding noise": (
@@ -209,6 +220,12 @@ def with_outliers():
     return cohort_of(values, group, [f"sub-{k:04}" for k in range(160)])
 
 
+def few_with_letters(pattern):
+    """Subjects of 8 places with a letter and a number, five of each."""
+    values, group = persons(40)
+    return cohort_of(values, group, [pattern.format(s=k // 5, c=k % 5) for k in range(40)])
+
+
 CLEAN = {
     "subjects far out": with_outliers,
     "heavy tails": lambda: cohort_of(
@@ -230,6 +247,10 @@ CLEAN = {
             ),
             *("sub-{k:03}_ses-01", "{k:03}_S_0295_bl", "{k:03}_20190102", "participant_{k}"),
         )
+    },
+    **{
+        f"{pattern} of few": (lambda pattern=pattern: few_with_letters(pattern))
+        for pattern in ("{s:02}T{c:03}", "A{s}v{c}")
     },
     "sites in order": of_sites,
     "strong sites in order": lambda: of_sites(3.0),

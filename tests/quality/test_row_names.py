@@ -43,6 +43,7 @@ def test_counters_letters_dates_and_prefixes_leave_a_stem():
         ("01a", "01b"),
         ("01_20190102", "01_2020-01-02"),
         ("v1_01", "v2_01"),
+        ("01t1", "01t2"),
     ):
         assert counter_stems([*pair, "02_1"]) == {"01": [0, 1]}
 

@@ -64,5 +64,5 @@ def test_who_was_left_out_is_named_and_other_visits_apart(compared):
         found = replace(compared.differences, left_out=visits)
         rows = rows_of(groups_table(replace(compared, learners=learners, differences=found)))
         assert rows["far out, left out"] == ["none", first]
-        assert ("left out of the tests, with all visits" in rows) == apart
-    assert rows["left out of the tests, with all visits"] == ["s0", "s1"]
+        assert ("left out of the tests, with all rows" in rows) == apart
+    assert rows["left out of the tests, with all rows"] == ["s0", "s1"]

@@ -132,8 +132,7 @@ def _named(comparison: Comparison) -> Iterator[str]:
     for row in pd.DataFrame.from_records(found.named).to_dict("records"):
         verdict = "no difference is found"
         if row["p_fwer"] <= level:
-            both = "p_both" if len(found.named) == 1 else "p_fwer_both"
-            holds = row[both] <= level
+            holds = row[both_ways_column(len(found.named))] <= level
             verdict = "differs both ways" if holds else "differs this way only"
         change = f"; change {signed(row['difference_std'])} per standard deviation"
         if len(found.groups) > 2:
@@ -144,6 +143,11 @@ def _named(comparison: Comparison) -> Iterator[str]:
             f"{p_text(row['p'])}{family if len(found.named) > 1 else ''}, both ways "
             f"{p_text(row['p_both'])}{change})."
         )
+
+
+def both_ways_column(n_named: int) -> str:
+    """Column that says whether an edge named beforehand differs both ways: one needs no family."""
+    return "p_both" if n_named == 1 else "p_fwer_both"
 
 
 def _among(comparison: Comparison) -> Iterator[str]:

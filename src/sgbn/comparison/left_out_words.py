@@ -55,4 +55,4 @@ def visits_words(comparison: Comparison) -> str:
     if tests is None or tests.left_out == far_out(comparison) or not any(tests.left_out.values()):
         return ""
     counts = left_out_counts(comparison, tests.left_out)
-    return f"Tests leave out all visits of these persons: {counts}."
+    return f"Tests leave out all rows of these persons: {counts}."

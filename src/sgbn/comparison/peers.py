@@ -13,7 +13,7 @@ from sklearn.covariance import GraphicalLasso, LedoitWolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -101,7 +101,7 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
             SVC(kernel="poly", degree=2, coef0=1.0),
             {"C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.005, 0.025]},
         ),
-        "ridge": RidgeClassifierCV(np.logspace(-1, 4, 11)),
+        "ridge": tuned(RidgeClassifier(), {"alpha": np.logspace(-1, 4, 11)}),
         "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "shrinkage QDA": GaussianBayes(LedoitWolf()),
         "naive Bayes": GaussianNB(),

@@ -167,6 +167,8 @@ def problem_of(
     residuals /= sd
     _refuse_copies(residuals, data.regions)
     shared = SharedOrder(residuals, learner, data.regions)
+    if shared.max_parents is not None:
+        most = min(most, shared.max_parents)
     return Problem(
         replace(data, values=data.values[:0], ids=()),
         residuals,

@@ -108,14 +108,17 @@ def read_group_data(
         read_labels(_complete(groups, len(values), "groups"), len(values)), reference
     )
     _check_cells(values, regions)
+    pair = None
     if pairs is not None:
-        pairs = check_pairs(_complete(pairs, len(values), "pairs").tolist(), codes)
+        pair = check_pairs(_complete(pairs, len(values), "pairs").tolist(), codes)
     person = _codes(persons, len(values), "persons")
     family = _codes(blocks, len(values), "blocks")
-    if person is not None and pairs is None:
-        _check_within(person, codes, persons, "groups", "Name visits of one person by pairs=")
-    if person is not None and family is not None:
-        _check_within(person, family, persons, "blocks", "Give a person one block")
+    if person is not None and pair is None:
+        remedy = "Name visits of one person by pairs="
+        _check_within(person, codes, persons, "persons", "groups", remedy)
+    for who, own, labelled in (("persons", person, persons), ("pairs", pair, pairs)):
+        if own is not None and family is not None:
+            _check_within(own, family, labelled, who, "blocks", "Give a person one block")
     if covariates is not None and not hasattr(covariates, "items"):
         raise InputError(
             f"covariates is a {type(covariates).__name__}: give a mapping of name to values, or a "
@@ -128,7 +131,7 @@ def read_group_data(
         codes,
         {} if covariates is None else dict(covariates.items()),
         _codes(sites, len(values), "sites"),
-        pairs,
+        pair,
         tuple(lobes),
         person,
         family,
@@ -298,13 +301,13 @@ def _codes(labels: ArrayLike | None, n: int, what: str) -> Codes | None:
     return np.unique(texts, return_inverse=True)[1].astype(np.intp)
 
 
-def _check_within(inner: Codes, outer: Codes, names: Any, what: str, remedy: str) -> None:
+def _check_within(inner: Codes, outer: Codes, names: Any, who: str, what: str, remedy: str) -> None:
     """Refuse persons who are in several groups or blocks."""
     _, first = np.unique(inner, return_index=True)
     astray = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
     if astray:
         raise InputError(
-            f"persons has rows of {listed(astray)} in several {what}. {remedy}, or correct persons."
+            f"{who} has rows of {listed(astray)} in several {what}. {remedy}, or correct {who}."
         )
 
 
@@ -334,7 +337,8 @@ def _check_cells(values: Array, regions: tuple[str, ...]) -> None:
 def _check_sizes(data: GroupData) -> None:
     who = "subjects" if data.persons is None else "persons"
     persons = np.arange(len(data.codes)) if data.persons is None else data.persons
-    sizes = np.bincount(np.unique(np.column_stack([data.codes, persons]), axis=0)[:, 0])
+    rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
+    sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
     if len(sizes) < 2:
         raise InputError(f"there is one group, {shown(data.groups[0])}: a difference needs two.")
     if sizes.min() < FEWEST:

@@ -58,7 +58,7 @@ def signed_statistic(statistic: Array, alternative: str) -> Array:
 def edge_table(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> tuple[NDArray[Any], Array]:
     """One row per edge, the surest first; and the smallest share of every permutation."""
     last = len(problem.data.groups) - 1
-    one_way, ways = rank_edges(own, null), rank_ways(own, null)
+    one_way, both_ways = rank_edges(own, null), rank_ways(own, null)
     fwer = one_way.family_wise
     table = {
         **_weights(problem, fit.edges, fit.weights, (0, last)),
@@ -68,9 +68,9 @@ def edge_table(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> tuple[N
         "p_fwer": fwer,
         "q": discovery_rates(one_way.p),
         "error": monte_carlo_error(fwer, len(null["counts"])),
-        "p_both": _largest(ways.p),
-        "p_fwer_both": _largest(ways.family_wise),
-        "q_both": discovery_rates(_largest(ways.p)),
+        "p_both": both_ways.p,
+        "p_fwer_both": both_ways.family_wise,
+        "q_both": discovery_rates(both_ways.p),
         "from_pool": fit.in_pool,
     }
     order = np.lexsort((fit.edges[:, 1], fit.edges[:, 0], -own["tests"], one_way.shares))
@@ -87,26 +87,25 @@ def rank_edges(own: Arrays, null: Arrays) -> Ranked:
     return ranked(Permuted(own["tests"], pools[0], null["tests"], pools[1], null["counts"]))
 
 
-def rank_ways(own: Arrays, null: Arrays) -> Ranked:
-    """Rank all pairs in all three ways, each among its own kind; the ways of a pair together."""
-    classes, null_classes = (
-        (one["in_pool"][:, None] + 2 * np.arange(N_WAYS)).ravel() for one in (own, null)
-    )
-    return ranked(
-        Permuted(
-            own["ways"].ravel(),
-            classes,
-            null["ways"].ravel(),
-            null_classes,
-            N_WAYS * null["counts"],
-        )
-    )
+class BothWays(NamedTuple):
+    """P of pairs that must differ in all three ways, and the same family-wise."""
+
+    p: Array
+    family_wise: Array
 
 
-def _largest(ways: Array) -> Array:
-    """Largest of the three ways of each pair."""
-    largest: Array = ways.reshape(-1, N_WAYS).max(axis=1)
-    return largest
+def rank_ways(own: Arrays, null: Arrays) -> BothWays:
+    """Rank each way of a pair among its own permuted statistics; the largest p counts.
+
+    Family-wise the smallest share of a permutation is that over all three ways.
+    """
+    ways = [
+        rank_edges(*(one | {"tests": one["ways"][:, way]} for one in (own, null)))
+        for way in range(N_WAYS)
+    ]
+    lowest = np.min([way.lowest for way in ways], axis=0)
+    family_wise = [way._replace(lowest=lowest).family_wise for way in ways]
+    return BothWays(np.max([way.p for way in ways], axis=0), np.max(family_wise, axis=0))
 
 
 def global_p(own: Arrays, null: Arrays) -> float:
@@ -123,22 +122,24 @@ def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None
     """Edges that were named beforehand, in the order in which they were named."""
     if problem.named is None or fit.named is None:
         return None
-    last = len(problem.data.groups) - 1
-    statistics, permuted = fit.named.statistics(range(last + 1)), null["named"]
-    every = np.concatenate([signed_statistic(statistics, problem.alternative)[None], permuted])
+    n_groups = len(problem.data.groups)
+    raw = np.concatenate([fit.named.statistics(range(n_groups))[None], null["named"]])
+    every = signed_statistic(raw, problem.alternative)
     flat = every.reshape(len(every), -1)
     p, family_wise = (
-        own.reshape(statistics.shape) for own in (shares_in(flat)[0], _own_family_wise(flat))
+        own.reshape(every[0].shape) for own in (shares_in(flat)[0], _own_family_wise(flat))
     )
     table = {
-        **_weights(problem, problem.named.edges, fit.named.forward, (0, last)),
-        "statistic": statistics[:, 0],
+        **_weights(problem, problem.named.edges, fit.named.forward, (0, n_groups - 1)),
+        "statistic": raw[0, :, 0],
         "p": p[:, 0],
-        "p_error": monte_carlo_error(p[:, 0], len(permuted)),
+        "p_error": monte_carlo_error(p[:, 0], len(null["named"])),
         "p_fwer": _own_family_wise(every[:, :, 0]),
         "p_both": p.max(axis=1),
         "p_fwer_both": family_wise.max(axis=1),
     }
+    if n_groups == 2:  # by the sign of the difference
+        table |= {"p_greater": shares_in(raw[:, :, 0])[0], "p_less": shares_in(-raw[:, :, 0])[0]}
     return _records(table)
 
 
@@ -220,10 +221,9 @@ def _p_of_sets(
                 p_of[members] = np.ones(len(fit.edges))
             continue
         own = observed_of(problem, fit, members)
-        one_way, ways = rank_edges(own, null), rank_ways(own, null)
-        by_set["p"][members], by_set["p_fwer"][members] = one_way.p, one_way.family_wise
-        by_set["p_both"][members] = _largest(ways.p)
-        by_set["p_fwer_both"][members] = _largest(ways.family_wise)
+        for end, found in (("", rank_edges(own, null)), ("_both", rank_ways(own, null))):
+            by_set[f"p{end}"][members] = found.p
+            by_set[f"p_fwer{end}"][members] = found.family_wise
     return by_set
 
 

@@ -109,11 +109,11 @@ class Differences:
         Of the residuals.
     null : dict of str to ndarray
         Over the permutations: `lowest`, the smallest share of an edge in its class (see
-        `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, all statistics
+        `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, the statistics
         of edges that the pooled rows chose, sorted.
     named : structured ndarray or None
         Edges that were named beforehand: as `edges`, with p from the edge's own permutations and
-        p_fwer over the named edges only.
+        p_fwer over the named edges only; of two groups also p_greater and p_less, one-sided.
     among : Among or None
         Regions that were named beforehand: one test of all edges between them.
     pairwise : dict of (group, group) to structured ndarray
@@ -182,7 +182,7 @@ class Differences:
         """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer").
 
         "q_both" and "p_fwer_both" are for differences that hold both ways: a change of variance
-        alone does not make them. ``by="p"`` corrects for nothing.
+        alone rarely makes them. ``by="p"`` corrects for nothing.
         """
         check_share(level, "level")
         if by not in CORRECTIONS:
@@ -313,6 +313,7 @@ def edge_differences(
     with one_blas_thread():
         problem = problem_of(data, learner, separate_parents, alternative, *chosen)
         fit = problem.fit(problem.residuals)
+        networks = _networks(problem, fit)  # refuses what has none before the long work begins
     settings = {
         "n_permutations": n_permutations,
         "alternative": alternative,
@@ -327,11 +328,15 @@ def edge_differences(
             f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
         )
     null = permuted_statistics(problem, n_permutations, seed, settings, n_jobs, folder, progress)
-    return _summarised(problem, fit, null, left_out)
+    return _summarised(problem, fit, null, networks, left_out)
 
 
 def _summarised(
-    problem: Problem, fit: Fit, nulls: dict[Members, Arrays], left_out: dict[str, tuple[Any, ...]]
+    problem: Problem,
+    fit: Fit,
+    nulls: dict[Members, Arrays],
+    networks: dict[str, GaussianNetwork],
+    left_out: dict[str, tuple[Any, ...]],
 ) -> Differences:
     every, null = next(iter(nulls.items()))
     own = statistics_of(problem, fit, every)
@@ -341,7 +346,6 @@ def _summarised(
     of_components = [reached(one.strength, null["components"]) for one in components]
     hubs, lobes = sum_tables(problem, fit, null["sums"])
     edges, lowest = edge_table(problem, fit, own, null)
-    pool = np.concatenate([own["tests"][own["in_pool"]], null["tests"][null["in_pool"]]])
     return Differences(
         regions=problem.data.regions,
         groups=problem.data.groups,
@@ -357,8 +361,12 @@ def _summarised(
         global_error=float(monte_carlo_error(p, count)),
         global_p_both=global_p(own, null),
         n_permutations=count,
-        networks=_networks(problem, fit),
-        null={"lowest": lowest, "totals": null["totals"], "pool": np.sort(pool)},
+        networks=networks,
+        null={
+            "lowest": lowest,
+            "totals": null["totals"],
+            "pool": np.sort(null["tests"][null["in_pool"]]),
+        },
         named=named_table(problem, fit, null),
         among=among_of(problem, fit, own, null),
         pairwise=pairwise_tables(problem, fit, nulls),

@@ -2,10 +2,9 @@
 
 Units are exchanged whole: all rows of one person, or single rows where no persons are given. A unit
 takes only places of units with as many rows at the same sites, and its rows keep their order at
-each site. Where
-blocks such as families are given, they are exchangeability blocks (Winkler et al., 2015): a block
-that lies in one group is exchanged whole with other such blocks of the same pattern of units; in a
-block that spans groups, units are exchanged among themselves and never with those of other blocks.
+each site. Blocks such as families are exchangeability blocks (Winkler et al., 2015): a block that
+lies in one group is exchanged whole with other such blocks of the same pattern of units; in a block
+that spans groups, units are exchanged among themselves and never with those of other blocks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""From permuted statistics to p: within classes, family-wise, and as false dis
 
 Edges that the pooled rows choose and edges that only a group chooses are classes with null
 distributions of their own. A statistic t first gets the share u of the permuted statistics of its
-class that reach it, itself counted as one more. A class of fewer than 20 is joined with its
-partner, the other class of the same kind of statistic. Beyond the 50 largest of a class, of which
+class that reach it, itself counted as one more. Where one of the two classes has fewer than 20,
+they are joined. Beyond the 50 largest of a class, of which
 small classes have too few to be told apart, u falls exponentially,
 
 .. math:: u(t) = u(t_{50}) \, e^{-(t - t_{50}) / \bar e}, \qquad
@@ -13,6 +13,7 @@ The data's own statistics have no part in it: many true changes would hide each 
 all classes on one scale,
 
 - p of an edge is the share of all permuted edges, itself counted as one more, with a u as small;
+  a permutation with fewer edges than the data has edges with a u of 1 in place of those it lacks;
 - its family-wise p is the share of permutations, the data among them, whose smallest u is as small
   (min-P; Westfall and Young 1993); the null is that no edge differs;
 - q is that of Benjamini and Hochberg (1995) over the p of all edges; the null of each edge is that
@@ -43,7 +44,7 @@ class Permuted(NamedTuple):
     ----------
     observed, classes : ndarray of shape (k,)
         The larger the more they speak against the null, and the number of the class of each.
-        Classes 2 k and 2 k + 1 are partners.
+        Classes 0 and 1 are partners.
     null, null_classes : ndarray of shape (all statistics of all permutations,)
     counts : ndarray of shape (permutations,)
         How many of them belong to each permutation.
@@ -88,26 +89,29 @@ def ranked(permuted: Permuted) -> Ranked:
         ascending = np.sort(permuted.null[theirs])
         own[mine] = class_shares(permuted.observed[mine], ascending)
         null[theirs] = class_shares(permuted.null[theirs], ascending, own=0)
-    p = shares_reaching(-own, -null)
+    lacking = np.maximum(len(own) - permuted.counts, 0)
+    whole = np.concatenate([null, np.ones(lacking.sum())])
+    numbers = np.arange(len(lacking))
+    runs = [np.repeat(numbers, own_count) for own_count in (permuted.counts, lacking)]
+    p = shares_reaching(-own, -whole)
     return Ranked(
-        own, p, _pooled_error(-own, p, -null, permuted.counts), lowest_of(null, permuted.counts)
+        own,
+        p,
+        _pooled_error(-own, p, -whole, np.concatenate(runs)),
+        lowest_of(null, permuted.counts),
     )
 
 
 def _without_small_classes(permuted: Permuted) -> tuple[Codes, Codes]:
-    """Classes of the data and of the permutations; a small one is joined with its partner.
+    """Classes of the data and of the permutations; partners of which one is small are joined.
 
     In a class that hardly any permutation has, no statistic could be rare, however large.
     """
-    numbers = np.unique(np.concatenate([permuted.classes, permuted.null_classes]))
-    sizes = {number: np.count_nonzero(permuted.null_classes == number) for number in numbers}
-    small = [number for number, size in sizes.items() if size < FEWEST_IN_CLASS]
-    joined = [
-        number ^ 1 if number in small else number
-        for number in range(int(numbers.max(initial=-1)) + 1)
-    ]
-    to = np.array([*joined, 0], np.intp)
-    return to[permuted.classes], to[permuted.null_classes]
+    sizes = np.bincount(permuted.null_classes, minlength=permuted.classes.max(initial=-1) + 1)
+    number = np.arange(len(sizes))
+    partner_sizes = np.append(sizes, 0)[np.minimum(number ^ 1, len(sizes))]
+    joined = np.where(np.minimum(sizes, partner_sizes) < FEWEST_IN_CLASS, number & ~1, number)
+    return joined[permuted.classes], joined[permuted.null_classes]
 
 
 def class_shares(values: Array, ascending: Array, own: int = 1) -> Array:
@@ -197,13 +201,14 @@ def monte_carlo_error(p: Any, n_permutations: int) -> Any:
     return np.sqrt(p * (1 - p) / (n_permutations + 1))
 
 
-def _pooled_error(observed: Array, p: Array, null: Array, counts: Codes) -> Array:
+def _pooled_error(observed: Array, p: Array, null: Array, run: Codes) -> Array:
     r"""Monte-Carlo error of p that pools over the edges of a permutation, which are dependent.
 
     That of a ratio of sums over B permutations b, with :math:`c_b` of :math:`n_b` statistics that
     reach: :math:`\sqrt{\sum_b (c_b - p n_b)^2} / \sum_b n_b`; at least that of independent ones.
+    `run` is the permutation of each statistic.
     """
-    run = np.repeat(np.arange(len(counts)), counts)
+    counts = np.bincount(run)
     order = np.argsort(-null, kind="stable")
     reach = count_reaching(observed, null[order][::-1])
     total = max(len(null), 1)

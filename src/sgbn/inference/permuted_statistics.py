@@ -127,8 +127,7 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
         inside = problem.among[tuple(fit.edges.T)]
         kept |= {"inside": inside, "totals_inside": np.square(t[inside]).sum()}
     if fit.named is not None:
-        named = fit.named.statistics(members)
-        kept["named"] = signed_statistic(named, problem.alternative)[None]
+        kept["named"] = fit.named.statistics(members)[None]
     return {name: np.asarray(one) for name, one in kept.items()}
 
 

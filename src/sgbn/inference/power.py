@@ -152,6 +152,9 @@ def power(
 ) -> Power:
     """Chance that `edge_differences` finds a difference.
 
+    By default one way (``by="q"``). A report calls only those significant that hold both ways: plan
+    for them with ``by="q_both"``, which takes more subjects.
+
     Orders are learned by ``SGBN(n_kicks=0)``, the fast setting, since every simulation learns
     one; `edge_differences` takes ``SGBN()`` unless told otherwise, and may find a little more.
 

@@ -193,11 +193,9 @@ def replicate_differences(
     Notes
     -----
     The p of a discovered edge comes from its own permutations in the confirmation. With two groups
-    it is one-sided: half of the two-sided p if the difference has the sign of the discovery, and
-    one less that half if it has not. This takes the statistic to be as often positive as negative
-    without a difference. With more groups a difference has no direction: p is two-sided, and
-    `same_sign` is that of the last group from the first. Holm's correction is over the edges that
-    were discovered.
+    it is one-sided, in the direction of the discovery. With more groups a difference has no
+    direction: p is two-sided, and `same_sign` is that of the last group from the first. Holm's
+    correction is over the edges that were discovered.
 
     Examples
     --------
@@ -293,7 +291,7 @@ def _table(
     same = np.sign(found["difference_std"]) == np.sign(named["difference_std"])
     p = named["p"]
     if n_groups == 2:
-        p = np.where(same, p / 2, 1 - p / 2)
+        p = np.where(found["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)
     table["confirmed"] = table["p_holm"] <= level
     if n_groups == 2:

@@ -20,12 +20,15 @@ ALONE = (
     "|first|second"
 )
 AFTER = r"(?:[-_. ]+|(?<=\d))"  # a word of its own: patient1 is no t1
-SESSION = re.compile(rf"{AFTER}(?:(?:{SURE}|{MAYBE})[-_. ]*\d{{1,4}}|{ALONE})$", re.IGNORECASE)
+SESSION = re.compile(
+    rf"(?:{AFTER}(?:{SURE})|[-_. ]+(?:{MAYBE}))[-_. ]*\d{{1,4}}$|{AFTER}(?:{ALONE})$", re.IGNORECASE
+)
 BIDS = re.compile(r"[-_. ](?:ses|run|task|acq)-[^\W_]+.*$", re.IGNORECASE)
 LONG = re.compile(rf"{AFTER}(?:{SURE})[-_. ]*\d{{1,4}}$", re.IGNORECASE)
 # The same may be said by a counter, a letter, a date, or before the name of the person.
 COUNTER = re.compile(
     r"[-_. ]m?\d{1,2}$|(?<=\d)[a-d]$|[-_. ]\d{4}-?\d{2}-?\d{2}$"
+    rf"|(?<=\d)(?:{MAYBE})\d{{1,4}}$"
     rf"|^(?:(?:{SURE}|{MAYBE})[-_. ]*\d{{1,3}}|{ALONE})[-_. ]+",
     re.IGNORECASE,
 )

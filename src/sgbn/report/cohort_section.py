@@ -71,7 +71,7 @@ def _left_out_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     far, found = far_out(comparison), comparison.differences
     lists = {"far out, left out": far}
     if found is not None and found.left_out != far and any(found.left_out.values()):
-        lists["left out of the tests, with all visits"] = found.left_out
+        lists["left out of the tests, with all rows"] = found.left_out
     return [
         (what, [", ".join(map(str, own[one])) or "none" for one in comparison.groups])
         for what, own in lists.items()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sgbn.comparison import Comparison, tables
+from sgbn.comparison.difference_words import both_ways_column
 from sgbn.report import hints
 from sgbn.report.cells import Field, Table, make_table
 
@@ -32,9 +33,11 @@ def named_table(comparison: Comparison) -> Table | None:
         Field("p", "p", "p", hints.P_OF_NAMED),
         Field("p_fwer", "p, family-wise", "p", hints.FAMILY_OF_NAMED),
         Field("p_both", "p, both ways", "p"),
+        Field("p_fwer_both", "p, family-wise, both ways", "p"),
     ]
     caption = "Edges named beforehand"
-    return make_table("named", caption, table, fields, mark=_mark(comparison, "p_fwer", "p_both"))
+    both = both_ways_column(len(table))
+    return make_table("named", caption, table, fields, mark=_mark(comparison, "p_fwer", both))
 
 
 def among_table(comparison: Comparison) -> Table | None:

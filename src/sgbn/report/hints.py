@@ -30,11 +30,11 @@ HINTS = {
     ),
     "p_fwer_both": (
         "As the family-wise p, over both directions and the partial correlation of all pairs; the "
-        "largest of the three. A change of variance alone does not make it small"
+        "largest of the three. A change of variance alone rarely makes it small"
     ),
     "q": "Share of false findings to expect among this edge and all that are surer",
     "q_both": (
-        "The same for differences that hold both ways. A change of variance alone does not make it "
+        "The same for differences that hold both ways. A change of variance alone rarely makes it "
         "small"
     ),
     "error": "Of the family-wise p, from the number of permutations",

@@ -256,8 +256,8 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
     text = (
         "Differences of the edges were tested given an order of the regions that SGBN "
         f"{cite('chen2008')} with gamma = {_gamma_of_tests(comparison):.3g} learned from the "
-        "pooled residuals; parents were those of the pooled and of each group's data, at most a "
-        "fifth as many as the smallest group has rows, chosen anew in every permutation. Each edge "
+        "pooled residuals; parents were those of the pooled and of each group's data, at most "
+        "one per five subjects of the smallest group, chosen anew in every permutation. Each edge "
         f"was tested by the {statistic}, with HC3 variances {cite('mackinnon1985')}, and compared "
         f"with {found.n_permutations} permutations of whole rows of residuals{exchanged}, with "
         f"{joined(held)} held fixed {cite('freedman1983')}.{_exactness(comparison)} Edges that the "
@@ -283,9 +283,12 @@ def _exactness(comparison: Comparison) -> str:
     """Say that permutations are exact, where nothing but the groups' means is held fixed."""
     if comparison.cohort.covariates or _n_sites(comparison) > 1:
         return ""
+    found = comparison.differences
+    trimmed = found is not None and any(found.left_out.values())
+    rows = " and the subjects left out" if trimmed else ""
     return (
-        " They are exact, up to the estimated means, where the groups have the same distribution "
-        "but for these."
+        f" They are exact, up to the estimated means{rows}, where the groups have the same "
+        "distribution but for these."
     )
 
 
@@ -311,8 +314,9 @@ def _further_tests(comparison: Comparison, cite: Citations) -> str:
         text += (
             " Differences were also sought in a part of the subjects and tested in those held back "
             f"({comparison.settings.replicate}), each part prepared by itself; an edge counts as "
-            "confirmed if its difference has the same sign and its p, corrected by Holm's method, "
-            f"is at most {comparison.settings.level:g}."
+            "confirmed if its difference has the same sign and its p"
+            f"{' (one-sided)' * (len(comparison.groups) == 2)}, corrected by Holm's method, is at "
+            f"most {comparison.settings.level:g}."
         )
     if comparison.settings.rows_are_subjects:
         text += " Each row was taken for another subject, whatever the checks of the rows said."

@@ -12,7 +12,10 @@ from sgbn.comparison.replicated import replication, replication_words
 from sgbn.report.cells import Field, Table, make_table
 
 BOTH_WAYS = "Whether both parts have the difference both ways; one way may be a change of variance"
-OWN_P = "Of the subjects held back, from the edge's own permutations"
+OWN_P = (
+    "Of the subjects held back, from the edge's own permutations; of two groups one-sided, in the "
+    "direction of the discovery"
+)
 HOLM = "Corrected over the discovered edges by Holm's method"
 
 
