@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from sgbn.comparison import tables
+from sgbn.comparison.difference_words import edge_lines
 from sgbn.inference.difference_tables import Among
 from sgbn.report.further_tests import further_tests
 from sgbn.report.page import render_report
@@ -12,7 +13,8 @@ from sgbn.report.page import render_report
 def asked(compared):
     """As if two edges and some regions had been named beforehand."""
     edges = compared.differences.edges[:3].copy()
-    edges["p_fwer"], edges["p_both"] = [0.01, 0.01, 1.0], [0.01, 1.0, 1.0]
+    edges["p_fwer"], edges["p_both"] = [0.01, 0.01, 1.0], [0.01, 0.03, 1.0]
+    edges["p_fwer_both"] = [0.02, 0.2, 1.0]  # the second differs both ways only if it stood alone
     edges["q"] = [0.01, 1.0, 1.0]
     among = Among(compared.cohort.regions[:4], 0.03, 0.01, edges)
     return replace(compared, differences=replace(compared.differences, named=edges, among=among))
@@ -28,7 +30,17 @@ def test_a_named_edge_stands_out_where_it_differs_both_ways(asked):
     assert [row.mark for row in found["named"].rows] == ["found", "", ""]
     assert [row.mark for row in found["among"].rows] == ["found", "", ""]
     titles = [field.title for field in found["named"].fields]
-    assert titles[-3:] == ["p", "p, family-wise", "p, both ways"]
+    assert titles[-4:] == ["p", "p, family-wise", "p, both ways", "p, family-wise, both ways"]
+
+
+def test_the_mark_of_a_named_edge_is_what_the_sentence_says(asked):
+    lines = [line for line in edge_lines(asked) if line.startswith("Named beforehand")]
+    assert ["differs both ways" in line for line in lines] == [True, False, False]
+    assert "differs this way only" in lines[1]
+    alone = replace(asked.differences, named=asked.differences.named[1:2])
+    alone = replace(asked, differences=alone)
+    assert further_tests(alone)["named"].rows[0].mark == "found"
+    assert any("differs both ways" in line for line in edge_lines(alone))
 
 
 def test_each_pair_of_groups_is_in_the_table(three_groups):
