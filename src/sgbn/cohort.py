@@ -165,6 +165,13 @@ class Cohort:
         return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
 
     @property
+    def subjects(self) -> dict[str, int]:
+        """How many subjects each group has: persons, where they have several rows."""
+        if self.group is None or self.persons is None:
+            return self.sizes
+        return {name: len(np.unique(self.persons[self.group == name])) for name in self.groups}
+
+    @property
     def persons(self) -> NDArray[np.str_] | None:
         """Who is behind each row: `person`, else `pair`; None where each row is another."""
         return self.pair if self.person is None else self.person

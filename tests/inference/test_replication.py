@@ -5,7 +5,7 @@ import pytest
 
 from sgbn import Cohort, InputError, StudyError
 from sgbn.exceptions import DataWarning, warn
-from sgbn.inference import replicate_differences, replication_rows
+from sgbn.inference import edge_differences, replicate_differences, replication, replication_rows
 from sgbn.inference.replication import _said_of, _table, holm
 
 B = 99
@@ -189,11 +189,19 @@ def test_finished_parts_are_not_tested_again(changed, found, tmp_path):
         find(changed, folder=tmp_path, random_state=1)
 
 
-def test_too_few_permutations_for_so_many_edges_are_said(two_groups):
-    X, y = two_groups(n=120)
+def test_the_confirmation_has_permutations_for_all_discovered_edges(two_groups, monkeypatch):
+    X, y = two_groups(n=240)
     y[::3] = "other"
-    with pytest.warns(match=r"edges were discovered.*none of so many can be confirmed"):
-        find(cohort_of(X, y), n_permutations=39)
+    asked = []
+
+    def recorded(*args, n_permutations, **more):
+        asked.append(n_permutations)
+        return edge_differences(*args, n_permutations=n_permutations, **more)
+
+    monkeypatch.setattr(replication, "edge_differences", recorded)
+    found = find(cohort_of(X, y), n_permutations=20)
+    assert asked[0] == 20 < asked[1]
+    assert len(found.table) / (asked[1] + 1) <= 0.05 < len(found.table) / 21
 
 
 def test_holm_is_that_of_statsmodels():

@@ -325,6 +325,44 @@ def test_a_column_that_repeats_is_named():
     table["session"], table["dx"] = list(cohort.ids), list(cohort.group)
     read = read_table(table, id="session", group="dx", regions="all")
     (stop,) = review(read).stops
-    assert "The table has 'participant_id', with fewer labels than rows" in stop.action
+    assert "In this table: --subject participant_id" in stop.action
     named_now = read_table(table, id="session", group="dx", subject="participant_id", regions="all")
     assert review(named_now).stops == ()
+
+
+def unlike_rows(labels, column, seed=0):
+    """Rows that show nothing of the labels that a column has for them."""
+    values, group = persons(80, seed)
+    table = pd.DataFrame(values, columns=[f"r{k}" for k in range(REGIONS)])
+    table[column], table["dx"] = labels, group
+    return table
+
+
+@pytest.mark.parametrize(
+    ("labels", "option"),
+    [
+        (np.repeat(np.arange(40), 2), "--subject"),
+        (np.tile(np.arange(40), 2), "--pair"),
+        (np.arange(80) % 25, "--block"),
+    ],
+)
+def test_a_column_called_person_stops_though_rows_are_unlike(labels, option):
+    table = unlike_rows([f"p{k}" for k in labels], "Patient_ID")
+    table["row"] = range(80)
+    cohort = read_table(table, id="row", group="dx", regions="r*")
+    (stop,) = review(cohort).stops
+    assert "'Patient_ID' has fewer labels" in stop.what
+    assert f"In this table: {option} Patient_ID" in stop.action
+    assert review(cohort, rows_are_subjects=True).stops == ()
+    known = read_table(table, id="row", group="dx", regions="r*", exclude="Patient_ID")
+    assert len(review(known).stops) == 1  # to leave the column out does not part the rows
+
+
+def test_labels_within_groups_are_asked_about_and_sites_are_not():
+    nested = unlike_rows([f"a{k}" for k in np.repeat(np.arange(20), 4)], "scan")
+    found = review(read_table(nested, group="dx", regions="r*"))
+    assert found.stops == ()
+    assert any("--subject scan" in one.action for one in found.findings)
+    sites = unlike_rows([f"a{k}" for k in np.arange(80) % 20], "centre")
+    found = review(read_table(sites, group="dx", regions="r*"))
+    assert not any("centre" in one.what for one in found.findings)

@@ -110,8 +110,11 @@ def test_persons_and_families_are_said(compared):
     cohort = replace(compared.cohort, person=person)
     several = replace(compared, review=replace(compared.review, cohort=cohort))
     text = describe_methods(several).text
-    assert f"120 rows of {len(set(person))} persons" in text
+    assert f"120 rows of these {len(set(person))} persons" in text
+    assert "control (n = 30) and patient (n = 30)" in text
     assert "Rows of one person were exchanged, halved and cross-validated together." in text
+    without = replace(several, accuracy=None)
+    assert "were exchanged and halved together." in describe_methods(without).text
     assert "within sites (all rows of a person" in text
     assert "the rows of a person in one fold" in text
     assert "Winkler" in describe_methods(several).bibtex

@@ -18,7 +18,7 @@ from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
 from sgbn.ensemble import SGBNEnsemble
 from sgbn.ensemble.parts import Sample, without_nuisance
-from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS, enough_left
 from sgbn.exceptions import DataWarning, warn
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.moments import one_blas_thread
@@ -136,7 +136,7 @@ def nuisance_columns(cohort: Cohort, group: str) -> Array:
     """
     columns = _effects(cohort, group)
     n, p = columns.shape
-    if n < SUBJECTS_PER_EFFECT * p:
+    if not _can_lose(n, p):
         warn(
             f"group {group!r}: {n} subjects are too few to take {p} effects of covariates and sites"
             " out of each half. They were taken out over all subjects only; name fewer covariates, "
@@ -149,7 +149,12 @@ def nuisance_columns(cohort: Cohort, group: str) -> Array:
 def takes_effects_out(cohort: Cohort, regions: pd.DataFrame) -> bool:
     """Whether the effects of covariates and sites are taken out of each half of every group."""
     shapes = [_effects(prepared_cohort(cohort, regions), group).shape for group in cohort.groups]
-    return any(p for _, p in shapes) and all(n >= SUBJECTS_PER_EFFECT * p for n, p in shapes)
+    return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
+
+
+def _can_lose(n: int, p: int) -> bool:
+    """Whether each part of n subjects has enough of them to take p effects out."""
+    return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
 
 
 def _effects(cohort: Cohort, group: str) -> Array:

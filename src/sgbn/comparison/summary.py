@@ -46,7 +46,7 @@ def summarise(comparison: Comparison) -> list[Statement]:
 
 def _data(comparison: Comparison) -> str:
     cohort = comparison.cohort
-    sizes = ", ".join(f"{group} ({cohort.sizes[group]})" for group in comparison.groups)
+    sizes = ", ".join(f"{group} ({cohort.subjects[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
         who = f"{len(cohort)} visits of {len(np.unique(cohort.pair))} persons"
@@ -54,7 +54,8 @@ def _data(comparison: Comparison) -> str:
         who = f"{len(cohort)} rows of {len(np.unique(cohort.person))} persons"
     if cohort.block is not None:
         who += f" from {len(np.unique(cohort.block))} families (blocks)"
-    parts = [f"{who} in {len(comparison.groups)} groups: {sizes}"]
+    persons = "persons of " if cohort.person is not None else ""
+    parts = [f"{who} in {len(comparison.groups)} groups: {persons}{sizes}"]
     parts.append(f"{len(cohort.regions)} regions")
     sites = _n_sites(comparison)
     if sites > 1:

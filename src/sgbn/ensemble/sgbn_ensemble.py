@@ -344,9 +344,14 @@ class SGBNEnsemble(NetworkEstimator):
         return drawn_graph(self.coef_, self.supported_)
 
 
+def enough_left(n: int, lost: int) -> bool:
+    """Whether nuisance columns leave enough of n rows, a tenth of which is left out."""
+    return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
+
+
 def _check_freedom(n: int, lost: int) -> None:
     """Refuse nuisance columns that leave too little of nearly all rows."""
-    if lost and n - n // N_TENTHS - lost < FEW_SAMPLES:
+    if not enough_left(n, lost):
         raise InputError(
             f"the columns of nuisance take {lost} of {n} rows, and a tenth is left out of each "
             f"part: {FEW_SAMPLES} or more must be left. Give fewer columns, or more rows."

@@ -354,6 +354,10 @@ def _check_sizes(data: GroupData) -> None:
         )
 
 
+def _has_strata(data: GroupData) -> bool:
+    return data.families is not None or data.sites is not None
+
+
 def _check_exchanges(data: GroupData, n_permutations: int) -> None:
     """Refuse groups whose rows cannot be exchanged, and warn where they hardly can."""
     exchange, n = data.exchange(), len(data.codes)
@@ -367,7 +371,8 @@ def _check_exchanges(data: GroupData, n_permutations: int) -> None:
             if plain
             else "nothing can be exchanged between the groups: no two persons of different groups "
             "have as many rows at the same site, and no two families as many such persons. Keep "
-            "as many rows of each person, or leave out blocks= or sites=."
+            "as many rows of each person, such as the first"
+            + (", or leave out blocks= or sites=." if _has_strata(data) else ".")
         )
     stuck = exchange.cannot_move(data.codes)
     if stuck > STUCK * n:

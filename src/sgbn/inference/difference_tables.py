@@ -39,7 +39,7 @@ class Among(NamedTuple):
     p, error : float
         Of the sum of the squares of their statistics, from its own permutations.
     edges : structured ndarray
-        source, target, p_fwer and q over these edges only.
+        As `Differences.edges`, with p, p_fwer and q over these edges only.
     """
 
     regions: tuple[str, ...]
@@ -167,11 +167,12 @@ def among_of(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> Among | N
     counts = np.bincount(run, minlength=len(null["counts"]))
     found = rank_edges(parts[0], parts[1] | {"counts": counts})
     p = reached(float(own["totals_inside"]), null["totals_inside"])
-    names = np.array(problem.data.regions, dtype=object)
-    i, j = fit.edges[own["inside"]].T
+    names, inside = np.array(problem.data.regions, dtype=object), own["inside"]
+    outer = (0, len(problem.data.groups) - 1)
     table = {
-        "source": names[i],
-        "target": names[j],
+        **_weights(problem, fit.edges[inside], fit.weights.part(inside), outer),
+        "statistic": fit.weights.statistic(range(len(problem.data.groups)))[inside],
+        "p": found.p,
         "p_fwer": found.family_wise,
         "q": discovery_rates(found.p),
     }

@@ -52,6 +52,10 @@ class Estimates(NamedTuple):
             found = _root_of_q(b, C)
         return np.where(np.isfinite(found), found, 0.0)
 
+    def part(self, chosen: NDArray[np.bool_]) -> Estimates:
+        """Estimates of some of the edges."""
+        return Estimates(self.weights[:, chosen], self.covariances[..., chosen])
+
     def standard_error(self, first: int, last: int) -> Array:
         """Of the difference of two groups."""
         C = self.covariances

@@ -24,6 +24,7 @@ from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, warn
 from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.differences import Differences, edge_differences
+from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share
 from sgbn.structure import SGBN
 
@@ -32,6 +33,7 @@ Marks = NDArray[np.bool_]
 
 HALF = "half"
 DISCOVERY, CONFIRMATION = "discovery", "confirmation"
+CONFIRMING = 2  # times the permutations with which Holm's method can confirm all discovered edges
 COLUMNS = [
     *(("source", object), ("target", object), ("difference_discovery", float)),
     *(("difference_confirmation", float), ("q_discovery", float), ("holds_both_ways", bool)),
@@ -61,6 +63,7 @@ class Replication:
     tested : int
         Edges that were tested in the discovery.
     n_permutations : int
+        Of the discovery. The confirmation has more where the correction over many edges needs them.
     discovery : Differences
         All tests of the discovery.
     left_out : dict of {"discovery", "confirmation"} to dict of group to tuple
@@ -232,7 +235,7 @@ def replicate_differences(
         own = None if folder is None else Path(folder) / name
         with _said_of(name):
             part = prepare(_part(cohort, rows))
-            found = edge_differences(part, folder=own, **ways, **more)
+            found = edge_differences(part, folder=own, **(ways | more))
         left_out[name] = found.left_out
         sizes[name] = _sizes(part, found.groups, found.left_out)
         return found
@@ -242,8 +245,11 @@ def replicate_differences(
     discovery = tests(DISCOVERY, ~marked)
     found = discovery.significant(level)
     edges = [(str(edge["source"]), str(edge["target"])) for edge in found]
-    _check_permutations(len(edges), discovery, level)
-    named = tests(CONFIRMATION, marked, edges=edges).named if edges else None
+    named = None
+    if edges:
+        enough = CONFIRMING * permutations_needed(level / len(edges))
+        confirming = {"edges": edges, "n_permutations": max(discovery.n_permutations, enough)}
+        named = tests(CONFIRMATION, marked, **confirming).named
     if named is None:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
     return Replication(
@@ -377,17 +383,6 @@ def _check_parts(cohort: Cohort, held_back: Marks, how: str = "held_back") -> No
 def _persons(cohort: Cohort, rows: Marks) -> int:
     """Subjects among some rows."""
     return int(rows.sum()) if cohort.persons is None else len(np.unique(cohort.persons[rows]))
-
-
-def _check_permutations(n_edges: int, tests: Differences, level: float) -> None:
-    """Warn where p cannot be as small as the correction over all discovered edges needs it."""
-    sides = 2 if len(tests.groups) == 2 else 1
-    if n_edges / (sides * (tests.n_permutations + 1)) > level:
-        needed = int(np.ceil(n_edges / (sides * level)))
-        warn(
-            f"{n_edges} edges were discovered, and with {tests.n_permutations} permutations none "
-            f"of so many can be confirmed at {level:g}. Give {needed} or more."
-        )
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

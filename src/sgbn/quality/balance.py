@@ -118,7 +118,17 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
         if len(np.unique(column[known])) < 2:
             yield Finding("warning", f"the covariate {name!r} never varies", "It has no effect")
         elif cohort.group is not None and len(cohort.groups) > 1:
-            yield from _imbalance(name, column[known], cohort.group[known])
+            counted = known & _first_rows(cohort)
+            yield from _imbalance(name, column[counted], cohort.group[counted])
+
+
+def _first_rows(cohort: Cohort) -> NDArray[np.bool_]:
+    """Mark one row per person: sessions of one say nothing more about the groups' covariates."""
+    if cohort.person is None:
+        return np.ones(len(cohort), bool)
+    first = np.zeros(len(cohort), bool)
+    first[np.unique(cohort.person, return_index=True)[1]] = True
+    return first
 
 
 def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iterator[Finding]:

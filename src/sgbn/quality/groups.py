@@ -28,8 +28,8 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     if n_pairs < FEWEST_PAIRS:
         left = f"{n_pairs or 'no'} complete {'pair is' if n_pairs == 1 else 'pairs are'} left"
         action = (
-            "Name the column that is the same in all rows of a person (pair=, --pair), or leave "
-            "the pairs out to compare the rows as subjects of their own"
+            "Name the column that is the same in all rows of a person (pair=, --pair). Where all "
+            "rows of a person are in one group, name it by --subject (subject=) instead"
         )
         return cohort, [Finding("stop", f"{what}; {left}", action)]
     action = f"Their rows ({(~complete).sum()}) are left out: {n_pairs} persons remain"

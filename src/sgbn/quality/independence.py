@@ -62,7 +62,7 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
     Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
     """
     copies = [*_near_copies(cohort)]
-    checks = CHECKS if copies else (*CHECKS, _lookalikes)  # copies look alike
+    checks = CHECKS if copies else (*CHECKS, _lookalikes, _unnamed_persons)  # copies look alike
     found = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
     hint = _hint(cohort)
     for one in found:
@@ -79,9 +79,29 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
 
 
 def _hint(cohort: Cohort) -> str:
-    """Name columns of the table that are called like persons, and repeat."""
-    columns = [*map(str, cohort.provenance.get("repeated", ()))]
-    return f". The table has {listed(columns)}, with fewer labels than rows" if columns else ""
+    """Say which option fits, where a column of the table may say who is behind the rows."""
+    repeated = cohort.provenance.get("repeated", {})
+    columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
+    said = [f"{option} {column}" for column, option in columns.items()]
+    return f". In this table: {' or '.join(said)}" if said else ""
+
+
+def _unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
+    """Columns that repeat as persons do, of a table whose rows do not show it."""
+    repeated = cohort.provenance.get("repeated", {})
+    for column in repeated.get("persons", ()):
+        yield Finding(
+            "stop",
+            f"the column {column!r} has fewer labels than there are rows: several rows seem to be "
+            "of one person or family",
+            REMEDY,
+        )
+    for column, option in repeated.get("nested", {}).items():
+        yield Finding(
+            "warning",
+            f"the column {column!r} has fewer labels than there are rows, and each is in one group",
+            f"If it says who is behind the rows, say {option} {column}",
+        )
 
 
 def _units(cohort: Cohort) -> Rows:

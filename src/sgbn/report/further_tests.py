@@ -47,6 +47,8 @@ def among_table(comparison: Comparison) -> Table | None:
         return None
     fields = [
         *(Field("source", "from"), Field("target", "to")),
+        Field("difference_std", "change per SD", "number"),
+        Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("q", "q", "p"),
         Field("p_fwer", "p, family-wise", "p", hints.FAMILY_OF_AMONG),
     ]

@@ -100,15 +100,15 @@ def prepared_in_folds(comparison: Comparison) -> str:
 
 def _preparation(comparison: Comparison, cite: Citations) -> str:
     cohort = comparison.cohort
-    sizes = joined([f"{group} (n = {cohort.sizes[group]})" for group in comparison.groups])
+    sizes = joined([f"{group} (n = {cohort.subjects[group]})" for group in comparison.groups])
     text = f"We compared {sizes} in {len(cohort.regions)} regions"
     text += f" of {cohort.atlas.title}" if cohort.atlas is not None else ""
     if cohort.pair is not None:
         text += f", which are paired visits of {len(np.unique(cohort.pair))} persons"
     elif cohort.person is not None:
-        text += f", which are {len(cohort)} rows of {len(np.unique(cohort.person))} persons"
+        text += f", with {len(cohort)} rows of these {len(np.unique(cohort.person))} persons"
     steps = [f"{text}; {comparison.reference} is the reference.", _left_out(comparison)]
-    steps += _together(cohort)
+    steps += _together(comparison)
     n_sites, missing = _n_sites(comparison), np.isnan(cohort.values).mean()
     if missing:
         level = "of the region at the same site" if n_sites > 1 else "of the region"
@@ -130,14 +130,19 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
     return " ".join(steps)
 
 
-def _together(cohort: Cohort) -> list[str]:
-    """Say which rows were never parted, if any."""
-    given = {"person": cohort.person, "family": cohort.block}
+def _together(comparison: Comparison) -> list[str]:
+    """Say which rows were never parted, if any, by the steps that were done."""
+    given = {"person": comparison.cohort.person, "family": comparison.cohort.block}
     labels = [name for name, one in given.items() if one is not None]
-    if not labels:
+    steps = {
+        "exchanged": comparison.differences,
+        "halved": comparison.settings.n_pairs,
+        "cross-validated": comparison.accuracy,
+    }
+    done = [name for name, found in steps.items() if found is not None and found != 0]
+    if not labels or not done:
         return []
-    which = f"Rows of one {' and of one '.join(labels)}"
-    return [f"{which} were exchanged, halved and cross-validated together."]
+    return [f"Rows of one {' and of one '.join(labels)} were {joined(done)} together."]
 
 
 def _n_sites(comparison: Comparison) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -101,7 +101,8 @@ def assemble(
     }
     taken = [*columns.values(), *([own] if own is not None else [])]
     choice = choose_regions(table, taken, options, has_ids=own is not None)
-    repeated = [name for name in repeated_persons(table, taken) if name not in choice.regions]
+    unnamed = [*taken, *choice.regions]
+    repeated = {} if _has_units(labels) else repeated_persons(table, unnamed, group)
     facts = {
         **table.facts,
         "ids": "row numbers" if own is None else own,
@@ -215,6 +216,11 @@ def _check_groups(
                 f"{table.source_of(column)}, column {column!r} has no group {name!r}. "
                 + did_you_mean(name, there)
             )
+
+
+def _has_units(labels: Mapping[str, object]) -> bool:
+    """Whether it is said who is behind the rows."""
+    return any(labels[name] is not None for name in ("pair", "person", "block"))
 
 
 def _is_id(options: Options) -> bool:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, did_you_mean, listed, warn
@@ -37,6 +38,8 @@ INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV
 ALL = "all"
 WITH_NUMBERS = ("number", "mixed")
 FEWEST = 2  # regions of a network
+SUBJECT, PAIR, BLOCK = "--subject", "--pair", "--block"
+LABELS_PER_GROUP = 3  # more than these are no subtypes of a group
 
 
 def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
@@ -54,11 +57,44 @@ def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
     return ROW_NAMES if ROW_NAMES in {*columns} - {*taken} else None
 
 
-def repeated_persons(table: RawTable, taken: Iterable[str]) -> list[str]:
-    """Columns without a role that are called like persons or families, and repeat."""
+def repeated_persons(
+    table: RawTable, taken: Iterable[str], group: Sequence[str] | None
+) -> dict[str, dict[str, str]]:
+    """Columns without a role that may say who is behind several rows, and the option for each.
+
+    `persons` are called like persons or families. Of `nested` ones each of the many labels is in
+    one group, as those of persons are and those of sites are not.
+    """
     free = [name for name in table.columns if name not in {*taken, ROW_NAMES}]
-    named = [name for name in free if _plain(name) in PERSON_NAMES]
-    return [name for name in named if 1 < table.frame[name].nunique() < len(table.frame)]
+    repeat = [name for name in free if 1 < table.frame[name].nunique() < len(table.frame)]
+    options = {name: _option_for(table, name, group) for name in repeat}
+    persons = {name: options[name] for name in repeat if _plain(name) in PERSON_NAMES}
+    nested = {
+        name: option
+        for name, option in options.items()
+        if name not in persons and option == SUBJECT and _many(table, name, group)
+    }
+    return {kind: own for kind, own in (("persons", persons), ("nested", nested)) if own}
+
+
+def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
+    """Option that fits the rows of a label: in one group, or spread over several."""
+    labels = table.frame[name].astype(str)
+    if group is None:
+        return SUBJECT
+    groups_of = pd.Series(list(group), index=labels.index).groupby(labels).agg(["nunique", "size"])
+    if (groups_of["nunique"] == 1).all():
+        return SUBJECT
+    once = groups_of["nunique"] == groups_of["size"]
+    return PAIR if (once & (groups_of["size"] == len(set(group)))).all() else BLOCK
+
+
+def _many(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
+    """Whether a column has more labels than subgroups have, each of two rows or more."""
+    counts = table.frame[name].astype(str).value_counts()
+    return (
+        group is not None and len(counts) > LABELS_PER_GROUP * len(set(group)) and min(counts) > 1
+    )
 
 
 def _plain(name: str) -> str:
