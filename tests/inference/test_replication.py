@@ -190,8 +190,9 @@ def test_finished_parts_are_not_tested_again(changed, found, tmp_path):
 
 
 def test_the_confirmation_has_permutations_for_all_discovered_edges(two_groups, monkeypatch):
-    X, y = two_groups(n=240)
-    y[::3] = "other"
+    X, y = two_groups(n=240, change=0)
+    second = y == y[-1]
+    X[second] = np.random.default_rng(0).permuted(X[second].to_numpy(), axis=0)  # no edge is left
     asked = []
 
     def recorded(*args, n_permutations, **more):
@@ -199,9 +200,10 @@ def test_the_confirmation_has_permutations_for_all_discovered_edges(two_groups, 
         return edge_differences(*args, n_permutations=n_permutations, **more)
 
     monkeypatch.setattr(replication, "edge_differences", recorded)
-    found = find(cohort_of(X, y), n_permutations=20)
-    assert asked[0] == 20 < asked[1]
-    assert len(found.table) / (asked[1] + 1) <= 0.05 < len(found.table) / 21
+    found = find(cohort_of(X, y), n_permutations=39)
+    assert asked[0] == 39 < asked[1]
+    assert len(found.table) / (asked[1] + 1) <= 0.05 < len(found.table) / 40
+    assert len(found.confirmed) > 2
 
 
 def test_holm_is_that_of_statsmodels():
