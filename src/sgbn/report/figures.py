@@ -30,6 +30,7 @@ SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
+INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
 PER_SD = "weight per standard deviation"
 CHANGE_PER_SD = "change of the weight per standard deviation"
 HIPPOCAMPUS = re.compile(r"(?<!para)(?<!para[\s_.-])hippocamp", re.IGNORECASE)
@@ -299,7 +300,12 @@ def _refinements(comparison: Comparison) -> Iterator[Plan]:
 
 
 def _moves(comparison: Comparison, count: int) -> Figure:
-    figure = _figure(6.6, 1.6 + 0.17 * count)
+    longest = max(
+        len(f"{edge['source']} – {edge['target']}")
+        for table in comparison.refinements.values()
+        for edge in table
+    )
+    figure = _figure(max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count)
     viz.plot_changes(
         figure.add_subplot(),
         comparison.refinements,
