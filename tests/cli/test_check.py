@@ -56,6 +56,17 @@ def test_what_stands_in_the_way_is_said_and_the_exit_code_is_one(check, table):
     assert "cannot be compared" in err
 
 
+def test_a_design_that_cannot_be_tested_is_said(check, table):
+    sessions = table.assign(person=[f"p{k}" for k in (*range(30), *np.repeat(range(30, 45), 2))])
+    code, out, _ = check(sessions, *OPTIONS[:4], "--exclude", "site", "--subject", "person")
+    assert code == 0
+    assert "warning: differences of edges would not be tested: nothing can be exchanged" in out
+    _, out, _ = check(table.iloc[25:], *OPTIONS[:4], "--exclude", "site")
+    assert "would not be tested: group 'control' has 5 subjects" in out
+    _, out, _ = check(table, *OPTIONS)
+    assert "would not be tested" not in out
+
+
 def test_numbers_without_a_role_are_listed(check, table):
     code, _, err = check(table, "--group", "group")
     assert code == 1

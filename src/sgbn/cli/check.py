@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
     from sgbn.comparison import prepare
     from sgbn.comparison.networks import review_regions
+    from sgbn.comparison.preparation import prepared_cohort
     from sgbn.exceptions import InputError
     from sgbn.quality import review
 
@@ -52,11 +53,27 @@ def run(arguments: argparse.Namespace) -> None:
         print(finding)
     if reviewed.stops:
         raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
-    known = reviewed.findings
-    for finding in review_regions(reviewed, prepare(reviewed)).findings:
+    known, regions = reviewed.findings, prepare(reviewed)
+    for finding in review_regions(reviewed, regions).findings:
         if finding not in known:
             print(finding)
+    reason = untestable(prepared_cohort(reviewed.cohort, regions))
+    if reason:
+        print(f"warning: differences of edges would not be tested: {reason}")
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
+
+
+def untestable(cohort: Cohort) -> str:
+    """Say why the design allows no permutation test of the groups; "" if it allows one."""
+    from sgbn.exceptions import InputError
+    from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, check_request, read_group_data
+
+    try:
+        data = read_group_data(cohort)
+        check_request(FEWEST_PERMUTATIONS, "two-sided", 0, data)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def print_cohort(cohort: Cohort) -> None:

@@ -77,10 +77,10 @@ class GroupData:
 
 def read_group_data(
     X: ArrayLike | Cohort,
-    groups: ArrayLike | None,
-    covariates: Covariates | None,
-    sites: ArrayLike | None,
-    pairs: ArrayLike | None,
+    groups: ArrayLike | None = None,
+    covariates: Covariates | None = None,
+    sites: ArrayLike | None = None,
+    pairs: ArrayLike | None = None,
     reference: str | None = None,
     persons: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
