@@ -62,17 +62,24 @@ class Ranked(NamedTuple):
 
     Attributes
     ----------
-    shares : ndarray of shape (k,)
-        u of the data's statistics.
-    p, error : ndarray of shape (k,)
+    shares, p : ndarray of shape (k,)
+        u of the data's statistics, and their p.
+    null, run : ndarray of shape (all permuted statistics,)
+        u of the permuted statistics, and the permutation of each.
     lowest : ndarray of shape (permutations,)
         Smallest u of every permutation.
     """
 
     shares: Array
     p: Array
-    error: Array
+    null: Array
+    run: Codes
     lowest: Array
+
+    @property
+    def error(self) -> Array:
+        """Monte-Carlo error of p."""
+        return _pooled_error(-self.shares, self.p, -self.null, self.run)
 
     @property
     def family_wise(self) -> Array:
@@ -92,12 +99,12 @@ def ranked(permuted: Permuted) -> Ranked:
     lacking = np.maximum(len(own) - permuted.counts, 0)
     whole = np.concatenate([null, np.ones(lacking.sum())])
     numbers = np.arange(len(lacking))
-    runs = [np.repeat(numbers, own_count) for own_count in (permuted.counts, lacking)]
-    p = shares_reaching(-own, -whole)
+    runs = [np.repeat(numbers, count) for count in (permuted.counts, lacking)]
     return Ranked(
         own,
-        p,
-        _pooled_error(-own, p, -whole, np.concatenate(runs)),
+        shares_reaching(-own, -whole),
+        whole,
+        np.concatenate(runs),
         lowest_of(null, permuted.counts),
     )
 
