@@ -14,7 +14,7 @@ from peers.studies import GAUSSIAN, cases, make_data
 
 from sgbn import SGBN, compare_graphs
 from sgbn.experiments.markdown import table
-from sgbn.solvers.parent_trees import MOST_PARENTS
+from sgbn.search.parent_trees import MOST_PARENTS
 from sgbn.structure import sgbn as module
 
 SEEDS = (3, 21, 22)  # other than the race's

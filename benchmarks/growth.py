@@ -51,7 +51,7 @@ STYLES = {
 NOTE = """## Why
 
 The moments cost n m^2 (0.04 s of the 0.35 s at n = 10,000). All else sees n only through the trees
-of parent sets (`sgbn.solvers.parent_trees`), which keep all that was computed. One simulation, 1
+of parent sets (`sgbn.search.parent_trees`), which keep all that was computed. One simulation, 1
 start, no kicks; "again" is the same search in trees that are already filled, so that the difference
 is the arithmetic:
 

@@ -27,11 +27,11 @@ from output import RESULTS, write
 from sklearn.covariance import graphical_lasso
 
 from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, random_dag, simulate_sem
-from sgbn.ensemble.parts import without_nuisance
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import table
+from sgbn.structure.ensemble.parts import without_nuisance
+from sgbn.structure.ensemble.splits import deal_rows
 
 SEED = 17
 SPLITS = range(5, 15)  # 0 to 4 were used to choose the settings

@@ -25,19 +25,19 @@ WORDS = {
     "discriminative": "classifiers",
     "inference": "what differs, how sure",
     "quality": "what a table needs",
-    "ensemble": "what many networks agree on",
-    "posterior": "how likely arrows are",
     "structure": "learners of networks",
     "cohort": "subjects, groups",
     "validation": "checks of arrays",
     "runs": "tasks, clusters",
-    "solvers": "lasso, orders, searches",
+    "search": "orders, parents",
+    "solvers": "lasso, order LP, SVM",
     "gaussian": "GaussianNetwork",
     "moments": "means, covariances",
     "graph": "DAGs, classes",
     "atlases": "regions, lobes",
     "jit": "numba",
     "exceptions": "errors, warnings",
+    "types": "names of arrays",
 }
 
 

@@ -6,16 +6,8 @@ import numpy as np
 
 from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
-from sgbn.solvers import (
-    lasso,
-    neighbourhood,
-    order,
-    order_search,
-    parent_trees,
-    partial_correlation,
-    reachability,
-    tucks,
-)
+from sgbn.search import order_search, parent_trees, tucks
+from sgbn.solvers import lasso, neighbourhood, order, partial_correlation, reachability
 from sgbn.structure import or_sgbn
 
 

@@ -11,11 +11,11 @@ from functools import cache
 
 import numpy as np
 
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.structure import SGBN
+from sgbn.structure.ensemble.splits import deal_rows
 
 from .cohorts import Pair
 from .peers import discoveries

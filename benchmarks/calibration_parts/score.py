@@ -13,8 +13,8 @@ import numpy as np
 from sgbn.exceptions import DataWarning
 from sgbn.inference.differences import edge_differences
 from sgbn.inference.power import wilson
+from sgbn.inference.regressions import regressions
 from sgbn.moments import one_blas_thread
-from sgbn.solvers.regressions import regressions
 from sgbn.structure import SGBN
 
 from .cohorts import draw, in_lobes

@@ -53,7 +53,7 @@ _HOME = {
     "match_columns": "sgbn.atlases",
     "MMSGBNClassifier": "sgbn.discriminative",
     "Moments": "sgbn.moments",
-    "NetworkPosterior": "sgbn.posterior",
+    "NetworkPosterior": "sgbn.structure.posterior",
     "node_table": "sgbn.io",
     "orient_known": "sgbn.graph",
     "ORSGBN": "sgbn.structure",
@@ -71,7 +71,7 @@ _HOME = {
     "SGBN": "sgbn.structure",
     "SGBNClassifier": "sgbn.discriminative",
     "SGBNClassifierCV": "sgbn.discriminative",
-    "SGBNEnsemble": "sgbn.ensemble",
+    "SGBNEnsemble": "sgbn.structure.ensemble",
     "shd": "sgbn.graph",
     "simulate_cohort": "sgbn.datasets",
     "simulate_sem": "sgbn.datasets",
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from sgbn.discriminative import MMSGBNClassifier as MMSGBNClassifier
     from sgbn.discriminative import SGBNClassifier as SGBNClassifier
     from sgbn.discriminative import SGBNClassifierCV as SGBNClassifierCV
-    from sgbn.ensemble import SGBNEnsemble as SGBNEnsemble
     from sgbn.exceptions import CycleError as CycleError
     from sgbn.exceptions import DataWarning as DataWarning
     from sgbn.exceptions import InputError as InputError
@@ -135,7 +134,6 @@ if TYPE_CHECKING:
     from sgbn.io import save as save
     from sgbn.io import write_table as write_table
     from sgbn.moments import Moments as Moments
-    from sgbn.posterior import NetworkPosterior as NetworkPosterior
     from sgbn.preprocessing import CovariateRegressor as CovariateRegressor
     from sgbn.preprocessing import RegionImputer as RegionImputer
     from sgbn.preprocessing import RegionSelector as RegionSelector
@@ -159,6 +157,8 @@ if TYPE_CHECKING:
     from sgbn.structure.baselines import InterIAMB as InterIAMB
     from sgbn.structure.baselines import InterIAMBnPC as InterIAMBnPC
     from sgbn.structure.baselines import TCbw as TCbw
+    from sgbn.structure.ensemble import SGBNEnsemble as SGBNEnsemble
+    from sgbn.structure.posterior import NetworkPosterior as NetworkPosterior
 
 
 _PARTS = (

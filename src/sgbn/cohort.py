@@ -15,9 +15,8 @@ from scipy.sparse.csgraph import connected_components
 
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import LARGEST, is_number
-
-Array = NDArray[np.float64]
 
 SITE, PAIR = "site", "pair"  # what a table of a cohort calls these columns
 PERSON, BLOCK = "person", "block"
@@ -57,12 +56,12 @@ class Cohort:
     regions: tuple[str, ...]
     ids: tuple[str, ...]
     _: KW_ONLY
-    group: NDArray[np.str_] | None = None
+    group: Labels | None = None
     covariates: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    site: NDArray[np.str_] | None = None
-    pair: NDArray[np.str_] | None = None
-    person: NDArray[np.str_] | None = None
-    block: NDArray[np.str_] | None = None
+    site: Labels | None = None
+    pair: Labels | None = None
+    person: Labels | None = None
+    block: Labels | None = None
     atlas: Atlas | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -172,12 +171,12 @@ class Cohort:
         return {name: len(np.unique(self.persons[self.group == name])) for name in self.groups}
 
     @property
-    def persons(self) -> NDArray[np.str_] | None:
+    def persons(self) -> Labels | None:
         """Who is behind each row: `person`, else `pair`; None where each row is another."""
         return self.pair if self.person is None else self.person
 
     @property
-    def units(self) -> NDArray[np.str_] | None:
+    def units(self) -> Labels | None:
         """Labels whose rows must never be parted, by halves or folds; None where all may be.
 
         The block if it is given, else the person, else the pair. Of several, rows that share any of
@@ -187,7 +186,7 @@ class Cohort:
         return reduce(_merged, given) if given else None
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Mask:
         """Marks the rows of persons who are there once in every group; all without pairs."""
         if self.pair is None or self.group is None:
             return np.full(len(self), True)
@@ -280,7 +279,7 @@ class Cohort:
         few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
         return "; ".join(name + _described(column[rows], few) for name, rows in parts.items())
 
-    def _describe_pairs(self, pair: NDArray[np.str_]) -> str:
+    def _describe_pairs(self, pair: Labels) -> str:
         """How many persons there are, and how many of them lack a visit or have two of a kind."""
         text = f"{len(np.unique(pair))} persons"
         if len(self.groups) < 2:
@@ -290,7 +289,7 @@ class Cohort:
             return f"{text}, {incomplete} of them not once in each group"
         return f"{text}, each in {'both' if len(self.groups) == 2 else 'all'} groups"
 
-    def _rows(self, rows: ArrayLike | None) -> NDArray[np.intp]:
+    def _rows(self, rows: ArrayLike | None) -> Indices:
         everyone = np.arange(len(self))
         if rows is None:
             return everyone
@@ -327,7 +326,7 @@ class Cohort:
             )
         return [place[name] for name in wanted]
 
-    def _in_lobes(self, lobes: Iterable[str]) -> NDArray[np.bool_]:
+    def _in_lobes(self, lobes: Iterable[str]) -> Mask:
         if self.atlas is None:
             raise InputError(
                 "the cohort has no atlas, so that no lobe is known. Name the atlas when you read "
@@ -343,7 +342,7 @@ class Cohort:
             )
         return np.isin(self.lobes, wanted)
 
-    def _in_groups(self, groups: Iterable[str]) -> NDArray[np.bool_]:
+    def _in_groups(self, groups: Iterable[str]) -> Mask:
         if self.group is None:
             raise InputError("the cohort has no groups. Name the group column when you read it.")
         wanted = [groups] if isinstance(groups, str) else list(groups)
@@ -375,7 +374,7 @@ def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
     return texts
 
 
-def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArray[np.str_] | None:
+def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
     if labels is None:
         return None
     array = _as_text(labels)
@@ -389,7 +388,7 @@ def _labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> NDArra
     return read_only(array)
 
 
-def _merged(first: NDArray[np.str_], second: NDArray[np.str_]) -> NDArray[np.str_]:
+def _merged(first: Labels, second: Labels) -> Labels:
     """Labels that join what either of two labels joins."""
     names, one = np.unique(first, return_inverse=True)
     other = len(names) + np.unique(second, return_inverse=True)[1]
@@ -423,7 +422,7 @@ def _as_numbers(values: ArrayLike) -> Array:
         raise InputError(f"values are no table of numbers ({error}). Give numbers.") from error
 
 
-def _as_text(labels: ArrayLike) -> NDArray[np.str_]:
+def _as_text(labels: ArrayLike) -> Labels:
     """Labels as text, "" where there is none."""
     array = _cells(labels)
     if array.dtype.kind in "Of":
@@ -462,7 +461,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(texts[:MANY_LEVELS]) + more
 
 
-def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _missing(column: NDArray[Any]) -> Mask:
     return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column == "")
 
 

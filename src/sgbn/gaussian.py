@@ -15,16 +15,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from sgbn.exceptions import CycleError, InputError
 from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
+from sgbn.types import Array, Indices
 
 if TYPE_CHECKING:
     import networkx as nx
-
-Array = NDArray[np.float64]
 
 
 class GaussianDistribution(NamedTuple):
@@ -127,7 +126,7 @@ class GaussianNetwork:
         return int(np.count_nonzero(self.coef))
 
     @cached_property
-    def topological_order(self) -> NDArray[np.intp]:
+    def topological_order(self) -> Indices:
         """Indices of the variables, parents before children."""
         return topological_order(self.coef)
 
@@ -337,7 +336,7 @@ class GaussianNetwork:
                 "has no density. Use mean, covariance or sample instead."
             )
 
-    def _indices_and_values(self, values: Mapping[str, float]) -> tuple[NDArray[np.intp], Array]:
+    def _indices_and_values(self, values: Mapping[str, float]) -> tuple[Indices, Array]:
         values = dict(values)  # a Series too
         unknown = [name for name in values if name not in self.names]
         if unknown:

@@ -16,8 +16,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
 from sgbn.jit import jit
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices, Mask
 
 CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
 MATRIX_EPS = 1e-8  # asymmetry and negative eigenvalues of a correlation matrix that are round-off
@@ -63,7 +62,7 @@ class Moments:
     sd: Array
     scale: Array
     R: Array
-    columns: NDArray[np.intp]
+    columns: Indices
     names: tuple[str, ...] | None = None
 
     @classmethod
@@ -240,7 +239,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         shift = (none, none)
         scale = np.sqrt(_column_sums(X, shift, True) / n)
 
-    def standardised(rows: Array, columns: NDArray[np.intp], Z: Array) -> Array:
+    def standardised(rows: Array, columns: Indices, Z: Array) -> Array:
         own = [part[columns] for part in (*shift, scale)]
         _standardise(rows, columns, *own, Z[: len(rows)])
         return Z[: len(rows)]
@@ -318,20 +317,18 @@ def _round_off(X: Array) -> Array:
     return bound
 
 
-def constant_columns(X: Array) -> NDArray[np.bool_]:
+def constant_columns(X: Array) -> Mask:
     """Which columns have no spread beyond the round-off of their values."""
     # halved, so that the spread of the largest numbers is finite
     bound = _round_off(X) / 2
     spread = (X.max(axis=0) / 2 - X.min(axis=0) / 2) / np.sqrt(2 * len(X))  # at most the std
-    constant: NDArray[np.bool_] = spread <= 2 * bound
+    constant: Mask = spread <= 2 * bound
     doubtful = np.flatnonzero(constant)  # hardly ever one: a large table is not copied
     constant[doubtful] = (X[:, doubtful] / 2).std(axis=0) <= bound[doubtful]
     return constant
 
 
-def canonical_order(
-    standardised: Callable[[Array], Array], X: Array, names: ArrayLike
-) -> NDArray[np.intp]:
+def canonical_order(standardised: Callable[[Array], Array], X: Array, names: ArrayLike) -> Indices:
     """Sort the columns by their content: the first row, then the next ones, then the names.
 
     Content is rounded, so that copies of a column in other units are equal and names decide.
@@ -417,7 +414,7 @@ def _check_positive(R: Array, names: Sequence[str]) -> None:
         )
 
 
-def _order_by_correlations(R: Array, names: Sequence[str] | None) -> NDArray[np.intp]:
+def _order_by_correlations(R: Array, names: Sequence[str] | None) -> Indices:
     """Sort variables by their correlations, the largest first, then by name."""
     sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
     tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))

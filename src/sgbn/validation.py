@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.moments import Moments
+from sgbn.types import Array
 
 Label = str | float | np.generic  # of a class or group
 
@@ -31,7 +32,7 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> NDArray[np.float64]:
+def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
     """Rows as a C-ordered, writable array of finite floats.
 
     Sets `n_features_in_` and `feature_names_in_` when `reset`, else checks against them.
@@ -57,7 +58,7 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> NDArray[
     return array
 
 
-def check_values(X: Any) -> tuple[NDArray[np.float64], list[str]]:
+def check_values(X: Any) -> tuple[Array, list[str]]:
     """Rows as finite floats, and column names, for functions that are no estimators."""
     _check_table(X)
     names = table_names(X) if hasattr(X, "columns") else None
@@ -122,7 +123,7 @@ def _is_numeric(dtype: Any) -> bool:
     return getattr(dtype, "kind", "f") in "fiub"  # other tables' types are left to conversion
 
 
-def _check_finite(X: NDArray[np.float64], names: Sequence[str]) -> None:
+def _check_finite(X: Array, names: Sequence[str]) -> None:
     if np.isfinite(X).all():
         return
     row, column = np.argwhere(~np.isfinite(X))[0]
@@ -196,9 +197,7 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
         )
 
 
-def warn_about_ties(
-    moments: Moments, B: NDArray[np.float64], root_price: NDArray[np.float64], names: Sequence[str]
-) -> None:
+def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequence[str]) -> None:
     """Warn of variables that correlate by more than the price of an edge, but have no edge at all.
 
     Such a pair fits equally well in both directions, and an order cannot decide between them.
@@ -222,7 +221,7 @@ def warn_about_ties(
 
 def check_classification(
     estimator: BaseEstimator, X: Any, y: Any
-) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
     """Rows as by `check_data`, the class of each, and the sorted classes, two or more."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None.")

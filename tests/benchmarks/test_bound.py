@@ -11,8 +11,8 @@ from calibration_parts.bound import (
 from calibration_parts.cohorts import Setting
 
 from sgbn import GaussianNetwork
-from sgbn.ensemble import Agreement
 from sgbn.inference import EdgeConfidence
+from sgbn.structure.ensemble import Agreement
 
 
 @pytest.fixture

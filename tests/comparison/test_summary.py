@@ -8,8 +8,8 @@ from sgbn import Cohort, simulate_cohort
 from sgbn.comparison import Settings, compare, tables
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import summarise
-from sgbn.ensemble import Agreement, EdgeConfidence
 from sgbn.quality import Finding
+from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
 FEW = Settings(n_permutations=99, n_pairs=0, n_folds=3, n_repeats=1, refinements=(), peers=False)
 

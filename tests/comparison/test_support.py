@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from sgbn.comparison.support import agreement_words, min_shares, support_words
-from sgbn.ensemble import Agreement
+from sgbn.structure.ensemble import Agreement
 
 NAN = float("nan")
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sgbn import SGBN, Cohort, DataWarning, InputError, SGBNEnsemble, simulate_cohort
-from sgbn.ensemble import Agreement, supported_of
 from sgbn.graph import is_dag, skeleton
 from sgbn.inference import EdgeConfidence, edge_confidence, selection_bound
+from sgbn.structure.ensemble import Agreement, supported_of
 
 NAMES = ("a", "b", "c")
 NOTHING = Agreement(0.0, float("nan"), 0.0, float("nan"))

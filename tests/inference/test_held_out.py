@@ -5,7 +5,6 @@ from sklearn.covariance import graphical_lasso
 
 from sgbn import SGBN, InputError
 from sgbn.cohort import Cohort
-from sgbn.ensemble.parts import Sample
 from sgbn.inference import held_out
 from sgbn.inference.held_out import (
     MODELS,
@@ -16,6 +15,7 @@ from sgbn.inference.held_out import (
     standardised,
 )
 from sgbn.inference.rows import read_sample
+from sgbn.structure.ensemble.parts import Sample
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from sgbn.inference.deviation import NormativeDeviation
 from sgbn.inference.edge_statistics import Units, group_columns, one_way
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.inference.power import wilson
+from sgbn.inference.regressions import regressions
 from sgbn.inference.resampling import resampled_weights, resamples
 from sgbn.solvers.partial_correlation import exact_t, partial_correlations
-from sgbn.solvers.regressions import regressions
 
 sm = pytest.importorskip("statsmodels.api", reason="statsmodels comes with the test extra")
 

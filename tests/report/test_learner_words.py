@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.support import joined
-from sgbn.ensemble import SGBNEnsemble
 from sgbn.report.learner_words import SOURCES, learned_by, weights_are
 from sgbn.report.references import REFERENCES
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC, InterIAMB, TCbw
+from sgbn.structure.ensemble import SGBNEnsemble
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 
 from sgbn.inference.difference_tables import Among
 from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
+from sgbn.search.network_search import default_gamma
 from sgbn.structure import ORSGBN, SGBN
-from sgbn.structure.network_search import default_gamma
 
 
 def test_numbers_follow_the_order_of_citation_and_repeat():

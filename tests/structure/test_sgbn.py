@@ -17,9 +17,8 @@ from sgbn import (
     simulate_sem,
 )
 from sgbn.graph import is_dag
-from sgbn.solvers import parent_trees
-from sgbn.structure import network_search, search_plan
-from sgbn.structure.candidates import inverse_correlation, partly_correlated
+from sgbn.search import network_search, parent_trees, search_plan
+from sgbn.search.candidates import inverse_correlation, partly_correlated
 
 
 def sample(name, n, seed, noise="equal"):

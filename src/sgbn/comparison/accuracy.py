@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 from sgbn.comparison.intervals import Estimate, estimate
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Labels = NDArray[np.str_]
+from sgbn.types import Array, Indices, Labels
 
 OURS = "networks (SGBNClassifierCV)"
 REFINED = "refined networks (CL-SGBN)"
@@ -49,13 +46,13 @@ class Accuracy:
 
     groups: tuple[str, ...]
     labels: Labels
-    folds: Codes
+    folds: Indices
     probabilities: Mapping[str, Array]
     gammas: Array
     edges: Array
     by_gamma: Array
     explanations: NDArray[Any]
-    explained: Codes
+    explained: Indices
 
     def table(self, level: float = 0.05) -> pd.DataFrame:
         """Means over the folds, with intervals that allow for the overlap of training parts.

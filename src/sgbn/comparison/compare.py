@@ -39,8 +39,6 @@ from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
-from sgbn.ensemble import SGBNEnsemble
-from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.exceptions import InputError, warn
 from sgbn.inference import (
     Deviations,
@@ -60,9 +58,11 @@ from sgbn.quality import review
 from sgbn.runs import ClusterWarning, parallel, run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble import SGBNEnsemble
+from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.robust import OutlierWarning
+from sgbn.types import Array, Labels, Mask
 
-Array = NDArray[np.float64]
 Learner = TypeVar("Learner", bound=NetworkEstimator)
 
 REFINED_BY = {
@@ -345,7 +345,7 @@ def _replication(job: _Job) -> Replication | None:
     return None
 
 
-def _outliers(job: _Job, networks: Mapping[str, NetworkEstimator]) -> str | NDArray[np.bool_]:
+def _outliers(job: _Job, networks: Mapping[str, NetworkEstimator]) -> str | Mask:
     """Say which subjects the tests leave out: those that the networks do without.
 
     Of learners that do not look for them, the tests find them by themselves.
@@ -373,7 +373,7 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
 
 
 def _refined(
-    name: str, learner: NetworkEstimator, regions: pd.DataFrame, labels: NDArray[np.str_]
+    name: str, learner: NetworkEstimator, regions: pd.DataFrame, labels: Labels
 ) -> NDArray[Any]:
     # the temperature scales probabilities only, and would cost most of the time
     return REFINED_BY[name](clone(learner), temperature=1.0).fit(regions, labels).edge_changes()
@@ -394,7 +394,7 @@ def _deviations(job: _Job) -> Deviations | None:
     return None
 
 
-def _merged(reference: Deviations, others: Deviations, own: NDArray[np.bool_]) -> Deviations:
+def _merged(reference: Deviations, others: Deviations, own: Mask) -> Deviations:
     """Deviations of all subjects, in the order of the cohort."""
     merged: dict[str, Any] = {}
     for name in ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference"):

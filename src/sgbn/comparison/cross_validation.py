@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, Array, Codes, Labels
+from sgbn.comparison.accuracy import OURS, REFINED, Accuracy
 from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
 from sgbn.comparison.preparation import digest
 from sgbn.comparison.settings import Settings
@@ -33,6 +33,7 @@ from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.types import Array, Indices, Labels, Mask
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
@@ -143,7 +144,7 @@ def _fitted_file(cohort: Cohort, settings: Settings) -> dict[str, Any]:
     return {"content": np.frombuffer(content, np.uint8)}
 
 
-def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Codes:
+def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     """Fold of each subject; the rows of one person and of one family are in one fold."""
     labels, units = np.asarray(cohort.group), cohort.units
     n_folds = min(settings.n_folds, _smallest(cohort))
@@ -201,7 +202,7 @@ def _peer(
     return analysis(classifier=peers(seed, n_folds, whole=whole)[name])
 
 
-def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: NDArray[np.bool_]) -> None:
+def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) -> None:
     """Fit to some rows of a cohort; a classifier with inner folds is told who is not parted."""
     name, last = analysis.steps[-1]
     more = {}
@@ -216,7 +217,7 @@ def _task(
     cohort: Cohort,
     settings: Settings,
     learner: NetworkEstimator | None,
-    test: NDArray[np.bool_],
+    test: Mask,
     method: str | float,
     explained: bool,
 ) -> dict[str, Any]:
@@ -280,7 +281,7 @@ def largest_parts(
     }
 
 
-def _blocks_of_pairs(likeliest: Codes) -> Iterator[tuple[Codes, Codes]]:
+def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
     """Give each pair of groups with some rows at a time for which it is the likeliest."""
     for pair in np.unique(likeliest, axis=0):
         rows = np.flatnonzero((likeliest == pair).all(axis=1))
@@ -290,7 +291,7 @@ def _blocks_of_pairs(likeliest: Codes) -> Iterator[tuple[Codes, Codes]]:
 
 def _collected(
     labels: Labels,
-    folds: Codes,
+    folds: Indices,
     methods: Mapping[str, Any],
     gammas: tuple[float, ...],
     results: Mapping[str, Arrays],
@@ -318,7 +319,7 @@ def _collected(
     )
 
 
-def _joined(folds: Codes, results: Mapping[str, Arrays], name: str, key: str) -> NDArray[Any]:
+def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) -> NDArray[Any]:
     """Rows of the tasks of all folds, in the order of the subjects; `name` lacks the fold."""
     parts = [results[name.format(fold)][key] for fold in range(int(folds.max()) + 1)]
     joined = np.empty((len(folds), *parts[0].shape[1:]), np.result_type(*parts))
@@ -327,7 +328,7 @@ def _joined(folds: Codes, results: Mapping[str, Arrays], name: str, key: str) ->
     return joined
 
 
-def _explanations(folds: Codes, results: Mapping[str, Arrays]) -> NDArray[Any]:
+def _explanations(folds: Indices, results: Mapping[str, Arrays]) -> NDArray[Any]:
     """Parts of the log-likelihood ratios: of the first method, in the first repeat."""
     kinds = [("source", object), ("target", object), ("value", float)]
     columns = [_joined(folds, results, "0-{}-0", f"{name}s") for name, _ in kinds]

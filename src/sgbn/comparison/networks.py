@@ -16,17 +16,16 @@ from sgbn.cohort import Cohort
 from sgbn.comparison.preparation import prepared_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
-from sgbn.ensemble import SGBNEnsemble
-from sgbn.ensemble.parts import Sample, without_nuisance
-from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS, enough_left
 from sgbn.exceptions import DataWarning, warn
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.moments import one_blas_thread
 from sgbn.quality import Review, review_prepared
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble import SGBNEnsemble
+from sgbn.structure.ensemble.parts import Sample, without_nuisance
+from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS, enough_left
 from sgbn.structure.knowledge import KNOWLEDGE
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
 

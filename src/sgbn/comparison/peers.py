@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 COVARIATES_ALONE = "covariates alone"
 FOLDS = 5

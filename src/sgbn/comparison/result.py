@@ -14,12 +14,11 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
-from sgbn.ensemble import supported_of
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
-
-Array = NDArray[np.float64]
+from sgbn.structure.ensemble import supported_of
+from sgbn.types import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Comparison:
         """The group that the others are compared with."""
         return self.groups[0]
 
-    def supported(self, group: str) -> NDArray[np.bool_]:
+    def supported(self, group: str) -> Mask:
         """Edges i -> j of the network of a group whose direction half samples support.
 
         They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
@@ -126,13 +125,13 @@ class Comparison:
         """
         return self.agreed(group) & ~self.shadows(group)
 
-    def agreed(self, group: str) -> NDArray[np.bool_]:
+    def agreed(self, group: str) -> Mask:
         """Edges whose direction half samples agree on, shadows of hidden factors or not."""
         return supported_of(self.learners[group], self.confidence.get(group))
 
-    def shadows(self, group: str) -> NDArray[np.bool_]:
+    def shadows(self, group: str) -> Mask:
         """Edges that may be shadows: factors predict better, and the edge goes beside them."""
-        edges: NDArray[np.bool_] = self.learners[group].coef_ != 0
+        edges: Mask = self.learners[group].coef_ != 0
         found = np.zeros(edges.shape, bool)
         if group in self.models and self.models[group].edges_may_be_shadows:
             found[edges] = ~self.beside_factors[group]["stays"]  # in the order of np.argwhere

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sgbn.comparison.result import Comparison
-from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
 # Share of the edges of one half of the subjects that the other half joins too, in the age groups of
 # IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).

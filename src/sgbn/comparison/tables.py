@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sgbn.comparison.result import Comparison
 from sgbn.inference.held_out import FACTORS
 from sgbn.io import edge_table
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 TRUE = "true_"  # begins the names of columns with the truth of a simulation
 PRESENT = 0.01  # a true difference of standardised weights, below which edges count as equal

@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.types import Mask
 
 NETWORKS = (
     "factors",
@@ -28,7 +28,7 @@ NETWORKS = (
 class BenchmarkNetwork(NamedTuple):
     """A published DAG: ``graph[i, j]`` is the arc from ``names[i]`` to ``names[j]``."""
 
-    graph: NDArray[np.bool_]
+    graph: Mask
     names: tuple[str, ...]
 
     @classmethod

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.cohort import Cohort, read_only
@@ -27,9 +27,8 @@ from sgbn.datasets.nuisance import (
 from sgbn.datasets.regions import choose_regions
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.types import Array, Labels
 from sgbn.validation import is_number
-
-Array = NDArray[np.float64]
 
 DIFFER = ("both", "edges", "means", "nothing")
 MOST_SHIFT = 8.0  # standard deviations; more would leave no volume
@@ -295,7 +294,7 @@ def _ids(n: int) -> tuple[str, ...]:
     return tuple(f"sub-{number:0{width}d}" for number in range(1, n + 1))
 
 
-def _of(site: NDArray[np.str_], effects: Mapping[str, Array]) -> Array:
+def _of(site: Labels, effects: Mapping[str, Array]) -> Array:
     """Effect of each subject's site."""
     return np.array([effects[name] for name in site.tolist()])
 

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.atlases import Region
 from sgbn.datasets.regions import twin_key
 from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import topological_order
+from sgbn.types import Array, Indices, Mask
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Edge = tuple[str, str]
 
 EXPLAINED = 0.75  # largest share of a region's variance that its parents explain
@@ -144,14 +142,14 @@ def _changed_weights(
     return _limited(changed)[0]
 
 
-def _differing(first: Array, other: Array) -> NDArray[np.intp]:
+def _differing(first: Array, other: Array) -> Indices:
     """Edges whose weights differ, the largest difference first."""
     size = np.abs(other - first)
     edges = np.argwhere(size > WEIGHT_EPS)
     return edges[np.argsort(-size[edges[:, 0], edges[:, 1]], kind="stable")]
 
 
-def _choose(edges: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _choose(edges: Indices, count: int, rng: np.random.Generator) -> Indices:
     return edges[rng.permutation(len(edges))[:count]]
 
 

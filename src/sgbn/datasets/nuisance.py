@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array, Indices, Labels, Mask
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.str_]
 BySite = dict[str, Array]
 
 COVARIATES = ("age", "sex", "eTIV")
@@ -58,7 +57,7 @@ def assign_sites(
     return np.concatenate(assigned)
 
 
-def _whole_parts(total: int, shares: Array) -> NDArray[np.intp]:
+def _whole_parts(total: int, shares: Array) -> Indices:
     """Whole numbers that add up to `total`, as near to the shares as they can be."""
     exact = total * shares
     parts = np.floor(exact).astype(np.intp)
@@ -129,9 +128,7 @@ def _centred(name: str, column: NDArray[Any]) -> Array:
 # Missing cells ----------------------------------------------------------------------------------
 
 
-def missing_cells(
-    shape: tuple[int, int], share: float, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def missing_cells(shape: tuple[int, int], share: float, rng: np.random.Generator) -> Mask:
     """Cells drawn at random, that share of all; every row and every column keeps one."""
     n, m = shape
     kept = np.zeros(shape, dtype=bool)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import adjacency
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 UNEQUAL_SD = (0.5, 1.5)  # range of the noise's standard deviation where it is unequal
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
@@ -11,9 +10,8 @@ from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.solvers.linear_residuals import minimise_log_loss
 from sgbn.structure.base import NetworkLearner
+from sgbn.types import Array
 from sgbn.validation import is_number
-
-Array = NDArray[np.float64]
 
 
 class CLSGBNClassifier(MovedClassifier):

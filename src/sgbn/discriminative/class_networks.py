@@ -20,12 +20,11 @@ from sgbn.discriminative.fisher import with_variances
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
+from sgbn.search.network_search import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
-from sgbn.structure.network_search import default_gamma
+from sgbn.types import Array
 from sgbn.validation import warn_collinear, warn_few_samples
-
-Array = NDArray[np.float64]
 
 FEWEST = 2  # rows from which a network can be learned
 

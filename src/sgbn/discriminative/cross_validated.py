@@ -39,11 +39,10 @@ from sgbn.discriminative.likelihood import (
 )
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.types import Array, Indices
 from sgbn.validation import is_number
 
-Array = NDArray[np.float64]
 Numbers = Sequence[float] | Array
-Codes = NDArray[np.intp]
 Rule = tuple[Callable[[float], bool], str]  # whether a number will do, and which do in words
 
 REPEATS = 3  # times that the rows are split into folds: the choice depends less on one split
@@ -66,8 +65,8 @@ class Fold(NamedTuple):
     """Moments of the training rows, and which rows are trained on and left out."""
 
     moments: ClassMoments
-    train: Codes
-    test: Codes
+    train: Indices
+    test: Indices
 
 
 class Candidates(NamedTuple):
@@ -87,7 +86,7 @@ class Candidates(NamedTuple):
     losses: Array
     temperatures: Array
 
-    def weights(self, rows: Codes) -> Array:
+    def weights(self, rows: Indices) -> Array:
         """Weights by the losses of these rows, shape (settings, shares)."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
         weights = self.temperatures * np.exp(total.min() - total)
@@ -208,7 +207,7 @@ class SGBNClassifierCV(SGBNClassifier):
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:  # noqa: ARG002
         return self._temperature
 
-    def _folds(self, values: Array, codes: Codes, names: list[str]) -> list[Fold]:
+    def _folds(self, values: Array, codes: Indices, names: list[str]) -> list[Fold]:
         """Folds of all repeats, the first one first; none if a class has too few rows."""
         n_folds = count_folds(codes, self._units)
         if not n_folds:
@@ -228,7 +227,7 @@ class SGBNClassifierCV(SGBNClassifier):
         except InputError as error:  # such as a region that is constant in a fold
             raise InputError(f"in a fold of the training rows: {error}") from error
 
-    def _compare(self, folds: list[Fold], values: Array, codes: Codes) -> Candidates:
+    def _compare(self, folds: list[Fold], values: Array, codes: Indices) -> Candidates:
         """Loss of every candidate on rows that it has not seen; none at all without folds."""
         settings = [Setting(*numbers) for numbers in product(self.alphas, self.pools, self.ridges)]
         shares = list(map(float, self.mean_shares))
@@ -244,7 +243,7 @@ class SGBNClassifierCV(SGBNClassifier):
                 temperatures[i, k], losses[i, k] = self._loss(folds, unseen, codes)
         return Candidates(settings, shares, losses, temperatures)
 
-    def _loss(self, folds: list[Fold], unseen: list[Array], codes: Codes) -> tuple[float, Array]:
+    def _loss(self, folds: list[Fold], unseen: list[Array], codes: Indices) -> tuple[float, Array]:
         """Best temperature for unseen log-likelihoods, and the loss of every row at it."""
         rows = np.concatenate([fold.test for fold in folds])
         likelihoods = np.vstack(unseen)

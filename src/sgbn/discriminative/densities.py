@@ -18,16 +18,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from sgbn.discriminative.fisher import HasScore, labelled
 from sgbn.exceptions import InputError, shown
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
+from sgbn.types import Array
 from sgbn.validation import check_values, is_number, read_labels
-
-Array = NDArray[np.float64]
 
 TOL = 1e-8  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more

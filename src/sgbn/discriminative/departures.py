@@ -25,20 +25,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.discriminative.class_networks import FEWEST, Scale
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
+from sgbn.search.network_search import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
+from sgbn.search.order_search import search_order
+from sgbn.search.parent_trees import MOST_PARENTS, make_trees
 from sgbn.solvers.departures import TOL, lasso_departures, residual_variances
-from sgbn.solvers.order_search import search_order
-from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
-from sgbn.structure.network_search import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from sgbn.types import Array, Indices
 
 DEARER = 2.0  # a departure of one class costs that many times an edge of the common network
 SMALLEST = 1e-3  # share of a region's variance, or of its common noise, that noise is at least
@@ -85,13 +82,13 @@ class ClassMoments:
     """
 
     scale: Scale
-    order: NDArray[np.intp]
+    order: Indices
     sizes: Array
     means: Array
     covariances: Array
 
     @classmethod
-    def of(cls, values: Array, codes: Codes, classes: Sequence[Any], names: list[str]) -> Self:
+    def of(cls, values: Array, codes: Indices, classes: Sequence[Any], names: list[str]) -> Self:
         """Of rows in any units; `codes` number their classes from 0."""
         sizes = np.bincount(codes, minlength=len(classes))
         for label, size in zip(classes, sizes, strict=True):
@@ -189,7 +186,7 @@ class ClassMoments:
         return found
 
 
-def common_order(centred: Array, names: list[str]) -> NDArray[np.intp]:
+def common_order(centred: Array, names: list[str]) -> Indices:
     """Columns in the order of a network of rows that were centred in their classes.
 
     The order does not depend on units, nor on where the columns stand. Sparsity matters little to
@@ -212,7 +209,7 @@ def common_order(centred: Array, names: list[str]) -> NDArray[np.intp]:
     return moments.columns[found.order]
 
 
-def _class_means(Z: Array, codes: Codes, n_classes: int) -> Array:
+def _class_means(Z: Array, codes: Indices, n_classes: int) -> Array:
     return np.array([Z[codes == c].mean(axis=0) for c in range(n_classes)])
 
 

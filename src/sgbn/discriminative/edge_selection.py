@@ -14,15 +14,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.discriminative.fisher import aligned, labelled, parameters_of
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.jit import jit
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
-
-Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-13  # share of its terms below which a variance is nothing but round-off
 TIE_DIGITS = 10  # scores that agree to so many digits are a tie: the rest is round-off
@@ -78,7 +77,7 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
 
 def select_edges(
     scores: ArrayLike, k: int, present: ArrayLike | None = None, absolute: bool = True
-) -> NDArray[np.intp]:
+) -> Indices:
     """Pick the k components of highest score.
 
     Parameters
@@ -108,7 +107,7 @@ def select_edges(
     return places[np.argsort(-heights, kind="stable")[:k]]
 
 
-def present_edges(networks: Any, biases: bool = True) -> NDArray[np.bool_]:
+def present_edges(networks: Any, biases: bool = True) -> Mask:
     """Edges of the networks, and biases or not, as candidates for `select_edges`.
 
     Moving only these keeps every graph as it is.
@@ -124,7 +123,7 @@ def present_edges(networks: Any, biases: bool = True) -> NDArray[np.bool_]:
 
 
 def component_scores(
-    networks: Iterable[GaussianNetwork], X: Array, codes: NDArray[np.intp], signed: bool = False
+    networks: Iterable[GaussianNetwork], X: Array, codes: Indices, signed: bool = False
 ) -> Array:
     """`edge_scores` on checked rows, with the classes numbered from 0."""
     Xb = np.column_stack([X, np.ones(len(X))])
@@ -175,7 +174,7 @@ def _variances(x, r, U, V, UV):  # type: ignore[no-untyped-def]
     return np.where(variance > least, variance, 0.0)
 
 
-def _candidates(scores: Array, present: ArrayLike | None) -> NDArray[np.bool_]:
+def _candidates(scores: Array, present: ArrayLike | None) -> Mask:
     if scores.ndim != 3 or scores.shape[1] != scores.shape[2] + 1:
         raise InputError(
             f"scores have shape {scores.shape}: give those of edge_scores, (n_networks, m + 1, m)."

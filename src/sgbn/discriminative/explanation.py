@@ -15,11 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.gaussian import GaussianNetwork
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -73,9 +71,7 @@ def explain_ratio(first: GaussianNetwork, second: GaussianNetwork, values: Array
     )
 
 
-def _parts(
-    network: GaussianNetwork, values: Array, i: NDArray[np.intp], j: NDArray[np.intp]
-) -> tuple[Array, Array]:
+def _parts(network: GaussianNetwork, values: Array, i: Indices, j: Indices) -> tuple[Array, Array]:
     """Own part of every region, and part of every edge i -> j, of the log-likelihood."""
     variance = network.noise_variance
     u = values - network.mean

@@ -22,9 +22,8 @@ from sgbn.exceptions import InputError, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_data, column_names, read_labels
-
-Array = NDArray[np.float64]
 
 BIAS = "bias"  # what the names of components call the parent of all variables
 CHOICES = {
@@ -111,7 +110,7 @@ class NetworkScore:
             K += G @ (G if Z is X else self._components(Z, S, chunk)).T
         return K
 
-    def _components(self, X: Array, R: Array, places: NDArray[np.intp]) -> Array:
+    def _components(self, X: Array, R: Array, places: Indices) -> Array:
         parents, children = places.T
         components: Array = np.column_stack([X, np.ones(len(X))])[:, parents]
         components *= R[:, children] * self.scale[parents, children]
@@ -316,7 +315,7 @@ def fisher_information(network: GaussianNetwork) -> Array:
     return np.vstack([edges, 1 / variance])
 
 
-def parameters_of(network: GaussianNetwork, edges: str = "all") -> NDArray[np.bool_]:
+def parameters_of(network: GaussianNetwork, edges: str = "all") -> Mask:
     """Which (parent, child) are parameters, shape (m + 1, m): biases, and all or present edges."""
     m = network.m
     possible = network.coef != 0 if edges == "present" else ~np.eye(m, dtype=bool)

@@ -28,9 +28,7 @@ from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.solvers.linear_residuals import pull, residuals_at
 from sgbn.solvers.svm import L2SVM, l2_svm, radius, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_cg
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from sgbn.types import Array, Indices, Mask
 
 DENSE = 1000  # rows up to which the kernel itself is made; above, its products are faster
 RADII = ("scatter", "ball")
@@ -169,7 +167,7 @@ class FisherFeatures:
         W[self.places] = 0.0
         return W.ravel()
 
-    def subset(self, rows: NDArray[np.bool_]) -> FisherFeatures:
+    def subset(self, rows: Mask) -> FisherFeatures:
         """Take some rows, in single precision."""
         Xb, R = (array[rows].astype(np.float32) for array in (self.Xb, self.R))
         return FisherFeatures(Xb, R, self.children)

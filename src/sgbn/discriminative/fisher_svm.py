@@ -25,10 +25,8 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
+from sgbn.types import Array, Indices
 from sgbn.validation import check_classification, check_data, is_number
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 ROWS = 256  # whose Fisher vectors are in memory at a time
 
@@ -156,7 +154,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
             )
         return classifier
 
-    def _fit_planes(self, Z: Array, codes: Codes) -> None:
+    def _fit_planes(self, Z: Array, codes: Indices) -> None:
         """One plane for two classes, else one a class against the rest."""
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(self.classes_))]
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
@@ -208,7 +206,7 @@ def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, 
     return {label: back.in_units(network) for label, network in found.items()}, scale
 
 
-def best_components(vectors: FisherVectors, Z: Array, codes: Codes, k: int) -> Codes:
+def best_components(vectors: FisherVectors, Z: Array, codes: Indices, k: int) -> Indices:
     """Columns of the k components most correlated with the class, in their order."""
     networks = list(vectors.networks_.values())
     if all(isinstance(network, GaussianNetwork) for network in networks):
@@ -219,7 +217,7 @@ def best_components(vectors: FisherVectors, Z: Array, codes: Codes, k: int) -> C
     return np.sort(ranked[:k])
 
 
-def _ratios_of_vectors(Phi: Array, codes: Codes) -> Array:
+def _ratios_of_vectors(Phi: Array, codes: Indices) -> Array:
     """Correlation ratios from the vectors: only networks have the closed form of `edge_scores`."""
     U = Phi - Phi.mean(axis=0)
     groups = [U[codes == c] for c in range(codes.max() + 1)]

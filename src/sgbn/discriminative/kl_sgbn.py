@@ -15,9 +15,8 @@ from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.structure.base import NetworkLearner
+from sgbn.types import Array
 from sgbn.validation import Label, is_number
-
-Array = NDArray[np.float64]
 
 
 class KLSGBNClassifier(MovedClassifier):

@@ -35,10 +35,9 @@ from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
 from sgbn.structure.base import NetworkLearner
+from sgbn.types import Array, Indices
 from sgbn.validation import Label, check_classification, check_data, column_names, is_number
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float
 
@@ -101,7 +100,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _units: NDArray[np.intp] | None = None  # of the rows, while they are fitted
+    _units: Indices | None = None  # of the rows, while they are fitted
 
     def __init__(
         self,
@@ -295,7 +294,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"temperature={self.temperature!r}: give 'cv' or a positive number.")
 
 
-def count_folds(codes: Codes, units: Codes | None = None) -> int:
+def count_folds(codes: Indices, units: Indices | None = None) -> int:
     """Folds in which every class keeps enough rows, or units, to train on; 0 if there are none."""
     if units is not None:
         codes = np.unique(np.column_stack([codes, units]), axis=0)[:, 0]
@@ -304,8 +303,8 @@ def count_folds(codes: Codes, units: Codes | None = None) -> int:
 
 
 def folds_of_units(
-    codes: Codes, units: Codes, n_folds: int, n_repeats: int, seed: int
-) -> Iterator[tuple[Codes, Codes]]:
+    codes: Indices, units: Indices, n_folds: int, n_repeats: int, seed: int
+) -> Iterator[tuple[Indices, Indices]]:
     """Give training and test rows, with all rows of a unit on one side."""
     rng = check_random_state(seed)
     for _ in range(n_repeats):
@@ -315,7 +314,7 @@ def folds_of_units(
                 yield train, test
 
 
-def _units(groups: ArrayLike | None, n: int) -> Codes | None:
+def _units(groups: ArrayLike | None, n: int) -> Indices | None:
     """Give the number of the unit of each row, None if there are none."""
     if groups is None:
         return None
@@ -372,7 +371,7 @@ def posterior_scores(likelihoods: Array, temperature: float, priors: Array) -> A
     return temperature * likelihoods + np.log(priors)
 
 
-def best_temperature(likelihoods: Array, codes: NDArray[np.intp], priors: Array) -> float:
+def best_temperature(likelihoods: Array, codes: Indices, priors: Array) -> float:
     """Temperature of the smallest log-loss on rows that the networks have not seen.
 
     Parameters
@@ -390,9 +389,7 @@ def best_temperature(likelihoods: Array, codes: NDArray[np.intp], priors: Array)
     return float(np.exp(found.x))
 
 
-def tempered_loss(
-    likelihoods: Array, codes: NDArray[np.intp], priors: Array, temperature: float
-) -> float:
+def tempered_loss(likelihoods: Array, codes: Indices, priors: Array, temperature: float) -> float:
     """Mean of -log p(class) of the rows at a temperature."""
     posterior = log_softmax(posterior_scores(likelihoods, temperature, priors), axis=1)
     return -float(posterior[np.arange(len(codes)), codes].mean())

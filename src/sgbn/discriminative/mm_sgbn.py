@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
@@ -12,8 +9,6 @@ from sgbn.exceptions import InputError, warn
 from sgbn.solvers.linear_residuals import margins, minimise_margin
 from sgbn.structure.base import NetworkLearner
 from sgbn.validation import is_number
-
-Array = NDArray[np.float64]
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
 

@@ -23,11 +23,11 @@ from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.solvers.projected_gradient import spg
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import is_number
 
-Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
-Places = tuple[NDArray[np.intp], ...]
+Places = tuple[Indices, ...]
 Edges = int | Literal["present", "all"]
 
 TOL = 1e-5  # of the projected gradient of an objective that starts at one
@@ -167,9 +167,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         costs = _by_class(before, errors)
         return Moved(in_units, before, after, moved.moves, costs, moved.n_iter)
 
-    def _selected(
-        self, Z: Array, codes: NDArray[np.intp], networks: list[GaussianNetwork]
-    ) -> list[Places]:
+    def _selected(self, Z: Array, codes: Indices, networks: list[GaussianNetwork]) -> list[Places]:
         """Parameters of each network that tell the classes apart best."""
         present = present_edges(networks)
         k = int(present.sum()) if self.edges == "present" else int(self.edges)
@@ -179,7 +177,7 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _moves(
         self,
         values: Array,
-        rows: list[NDArray[np.bool_]],
+        rows: list[Mask],
         thetas: list[Array],
         places: list[Places],
         limits: Sequence[float | None] | None = None,
@@ -217,9 +215,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         logarithms: Array = np.log(self.priors_)
         return logarithms
 
-    def _move_in_rounds(
-        self, sample: Sample, rows: list[NDArray[np.bool_]], thetas: list[Array]
-    ) -> _Round:
+    def _move_in_rounds(self, sample: Sample, rows: list[Mask], thetas: list[Array]) -> _Round:
         """Minimise over every pair that the order allows, and solve the order anew, in turn.
 
         Light edges have no say in the new order. What the last round found counts.

@@ -20,14 +20,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sgbn.discriminative.whitening import to_weights, whiten
 from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
-from sgbn.solvers.whitening import to_weights, whiten
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from sgbn.types import Array, Indices
 
 RIDGE = 1e-10  # of the diagonal's mean: enough for an inverse, too little to be seen
 
@@ -47,7 +44,7 @@ class ClassMoves:
     centre : ndarray of shape (k,)
         Where u = 0.
     factors : ndarray
-        Of `sgbn.solvers.whitening`: the moving parameters are the centre and F u.
+        Of `sgbn.discriminative.whitening`: the moving parameters are the centre and F u.
     u0 : ndarray of shape (k,)
         The start.
     radius : float

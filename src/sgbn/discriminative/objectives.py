@@ -17,16 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.discriminative.moves import Moves, with_bias
+from sgbn.discriminative.whitening import regressors
 from sgbn.solvers.linear_residuals import (
     LinearResiduals,
     likelihoods_at,
     margins,
 )
 from sgbn.solvers.max_margin import MaxMargin, max_margin
-from sgbn.solvers.whitening import regressors
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from sgbn.types import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Sample:
     """
 
     values: Array
-    codes: Codes
+    codes: Indices
     variances: Array
     log_priors: Array
 

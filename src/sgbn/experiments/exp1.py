@@ -24,8 +24,7 @@ from sgbn.experiments.markdown import provenance, table
 from sgbn.moments import moments_of
 from sgbn.runs import Arrays, read_result, run_study
 from sgbn.structure import HSGBN, ORSGBN
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
 PAPER = {  # distance and correlation of the paper's table, for Theta_1 and Theta_2

@@ -34,9 +34,7 @@ from sgbn.structure.baselines import (
     InterIAMBnPC,
     TCbw,
 )
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph
 
 N_SAMPLES = 1000
 RAW = ", raw"  # ends the names of learners whose alpha, or assumption, is meant in raw units

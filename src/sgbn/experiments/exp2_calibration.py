@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.experiments.exp2 import CALIBRATION, Settings, evaluate, readings, simulate
 from sgbn.experiments.exp2_paper import paper_sum, summed
 from sgbn.experiments.markdown import provenance, table
 from sgbn.runs import Arrays, read_result, run_study
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 FINE, COARSE = np.arange(0.20, 0.61, 0.02), np.arange(0.7, 1.61, 0.1)
 ALPHAS: Array = np.round(np.concatenate([FINE, COARSE]), 2)  # raw data may need the coarse part

@@ -34,8 +34,7 @@ from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
 from sgbn.io import cohort_table
 from sgbn.preprocessing import make_analysis
 from sgbn.runs import Arrays, read_result, run_study, write_atomically
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in
 SIMULATED_TEST = 400  # rows; they cost nothing here

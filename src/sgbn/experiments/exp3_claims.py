@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.comparison.intervals import Estimate
 from sgbn.experiments.exp3 import Data, Results
@@ -33,8 +32,7 @@ from sgbn.experiments.exp3_methods import (
     over_sparsity,
 )
 from sgbn.experiments.markdown import table
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 POINTS = 100.0
 SIMILAR = 2.0  # points within which two classifiers are alike

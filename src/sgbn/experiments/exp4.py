@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.comparison import prepare
@@ -37,8 +36,7 @@ from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.quality import review
 from sgbn.runs import Arrays, read_result, run_study
 from sgbn.structure import HSGBN, ORSGBN
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 METHODS = ("H-SGBN", "OR-SGBN", "SGBN")
 PERMUTED = METHODS[:2]  # the paper's; SGBN has the tests of `edge_differences`
@@ -85,12 +83,12 @@ class Sample:
     truth: Mapping[str, Array] = field(default_factory=dict)
 
     @property
-    def codes(self) -> NDArray[np.intp]:
+    def codes(self) -> Indices:
         """0 for the reference, 1 for the other group."""
         return (np.asarray(self.cohort.group) == self.groups[1]).astype(np.intp)
 
     @property
-    def sites(self) -> NDArray[np.intp] | None:
+    def sites(self) -> Indices | None:
         """Number of each subject's site."""
         site = self.cohort.site
         return None if site is None else np.unique(site, return_inverse=True)[1]
@@ -216,7 +214,7 @@ def _task(
     return work(sample=data[name], **arguments)
 
 
-def _learn(method: str, X: Array, codes: NDArray[np.intp], alpha: float) -> list[Array]:
+def _learn(method: str, X: Array, codes: Indices, alpha: float) -> list[Array]:
     """Standardised weights of both groups."""
     penalised = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}
     learner = penalised[method](alpha=alpha) if method in penalised else default_learner(codes)

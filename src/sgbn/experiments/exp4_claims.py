@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from sgbn.comparison.intervals import estimate
@@ -22,8 +21,8 @@ from sgbn.experiments.exp4_counts import (
 )
 from sgbn.inference.permutation_p import reached
 from sgbn.runs import Arrays
+from sgbn.types import Array, Indices, Mask
 
-Array = NDArray[np.float64]
 Parts = dict[str, Arrays]
 
 LEVEL = 0.05
@@ -140,17 +139,17 @@ def _stable(parts: Parts, method: str) -> str:
     return f"at least {least:.0%} stay: **{'holds' if least >= MAJOR else 'does not hold'}**"
 
 
-def most_moved(moves: Arrays) -> NDArray[np.intp]:
+def most_moved(moves: Arrays) -> Indices:
     """Places of the edges that KL or MM, each in units of its largest change, moves most."""
     sizes = [np.abs(moves[name]) for name in ("KL-SGBN", "MM-SGBN")]
     scaled = [size / (size.max(initial=0.0) or 1.0) for size in sizes]
     return np.argsort(-np.maximum(*scaled), kind="stable")[:MOST_MOVED]
 
 
-def agree(moves: Arrays) -> NDArray[np.bool_]:
+def agree(moves: Arrays) -> Mask:
     """Whether KL and MM move the most moved edges in the same direction."""
     top = most_moved(moves)
-    same: NDArray[np.bool_] = np.sign(moves["KL-SGBN"][top]) == np.sign(moves["MM-SGBN"][top])
+    same: Mask = np.sign(moves["KL-SGBN"][top]) == np.sign(moves["MM-SGBN"][top])
     return same
 
 

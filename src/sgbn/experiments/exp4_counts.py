@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sgbn.types import Array, Mask
 
 CUT = 0.01  # the paper draws no weight below it
 LOBES = ("frontal", "parietal", "occipital", "temporal")  # the paper's four boxes
@@ -35,9 +35,9 @@ def hippocampi(regions: Sequence[str]) -> list[int]:
     return [k for k, name in enumerate(names) if "hippocamp" in name and "parahip" not in name]
 
 
-def present(weights: Array) -> NDArray[np.bool_]:
+def present(weights: Array) -> Mask:
     """Edges: weights that reach the cut."""
-    edges: NDArray[np.bool_] = np.abs(weights) >= CUT
+    edges: Mask = np.abs(weights) >= CUT
     return edges
 
 
@@ -65,9 +65,7 @@ def counts(weights: Array, layout: Layout) -> Array:
     )
 
 
-def _total(
-    values: NDArray[np.generic], tails: NDArray[np.bool_], heads: NDArray[np.bool_]
-) -> float:
+def _total(values: NDArray[np.generic], tails: Mask, heads: Mask) -> float:
     """Sum from some regions to others; NaN without any."""
     if not tails.any() or not heads.any():
         return float("nan")

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from sgbn.graph import is_dag
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.reachability import descendant_prices
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Mask
 
 
 class History(NamedTuple):
     """Edges and acyclicity after each iteration, and the period that it falls into (0: none)."""
 
     n_edges: NDArray[np.int64]
-    is_dag: NDArray[np.bool_]
+    is_dag: Mask
     period: int
 
 
@@ -55,7 +54,7 @@ def h_sgbn_frozen(R: Array, alpha: float, penalty: float, n_iter: int = 3) -> Hi
     return _history(supports)
 
 
-def _history(supports: list[NDArray[np.bool_]]) -> History:
+def _history(supports: list[Mask]) -> History:
     last = supports[-1]
     earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
     return History(

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.jit import jit
+from sgbn.types import Array, Indices, Mask
 
 
 class HasCoef(Protocol):
     """A network."""
 
     @property
-    def coef(self) -> NDArray[np.float64]:
+    def coef(self) -> Array:
         """Weight of i -> j at ``[i, j]``."""
 
 
@@ -24,7 +25,7 @@ class HasLearnedCoef(Protocol):
     """A fitted learner."""
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Array:
         """Weight of i -> j at ``[i, j]``."""
 
 
@@ -32,7 +33,7 @@ class HasGraph(Protocol):
     """A network of which the edges alone are known."""
 
     @property
-    def graph(self) -> NDArray[np.bool_]:
+    def graph(self) -> Mask:
         """Whether i -> j is an edge, at ``[i, j]``."""
 
 
@@ -79,7 +80,7 @@ def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
     return level
 
 
-def adjacency(A: Any) -> NDArray[np.bool_]:
+def adjacency(A: Any) -> Mask:
     """Which edges a graph has, as a new boolean matrix.
 
     From any matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner (`coef_`).
@@ -106,9 +107,7 @@ def is_dag(A: ArrayLike) -> bool:
     return bool(np.all(levels(A) >= 0))
 
 
-def known_order(
-    support: NDArray[np.bool_], known: NDArray[np.bool_], places: NDArray[np.intp] | None = None
-) -> NDArray[np.int64]:
+def known_order(support: Mask, known: Mask, places: Indices | None = None) -> NDArray[np.int64]:
     """Topological order that keeps to prior knowledge where the graph leaves it open.
 
     Of the nodes whose parents are all placed, that comes next before which the fewest of the others
@@ -135,7 +134,7 @@ def known_order(
     return np.array(order, dtype=np.int64)
 
 
-def topological_order(A: ArrayLike) -> NDArray[np.intp]:
+def topological_order(A: ArrayLike) -> Indices:
     """Nodes of a DAG, parents before children, ties by index.
 
     Raises
@@ -167,7 +166,7 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
     return _shortest_cycle(support, start)
 
 
-def _shortest_cycle(support: NDArray[np.bool_], start: int) -> list[int]:
+def _shortest_cycle(support: Mask, start: int) -> list[int]:
     previous = {start: start}
     frontier = [start]
     while frontier:
@@ -186,7 +185,7 @@ def _shortest_cycle(support: NDArray[np.bool_], start: int) -> list[int]:
     raise ValueError(f"node {start} is on no directed cycle")
 
 
-def reachable(A: ArrayLike) -> NDArray[np.bool_]:
+def reachable(A: ArrayLike) -> Mask:
     """Path matrix P: ``P[i, j]`` is True when a directed path of one or more edges leads i -> j.
 
     Reachability on the support, not expm(Theta), whose terms of opposite sign can cancel.
@@ -199,7 +198,7 @@ def reachable(A: ArrayLike) -> NDArray[np.bool_]:
     return P
 
 
-def upsilon(o: ArrayLike, Delta: float | None = None) -> NDArray[np.float64]:
+def upsilon(o: ArrayLike, Delta: float | None = None) -> Array:
     r"""Smallest :math:`\Upsilon` that the order variables allow, with a zero diagonal.
 
     .. math:: \Upsilon_{ij} = \max(0, \Delta / m - (o_j - o_i))

@@ -9,7 +9,8 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import GraphLike, adjacency
-from sgbn.graph.equivalence import Graph, cpdag
+from sgbn.graph.equivalence import cpdag
+from sgbn.types import Graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)

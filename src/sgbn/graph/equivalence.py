@@ -11,12 +11,12 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import adjacency, is_dag
+from sgbn.types import Graph, Labels
 
-Graph = NDArray[np.bool_]
 Arrow = tuple[int, int]
 
 
@@ -197,7 +197,7 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
 
 def edge_kinds(
     A: ArrayLike, known: ArrayLike | None = None, required: ArrayLike | None = None
-) -> NDArray[np.str_]:
+) -> Labels:
     """Why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
 
     Parameters

@@ -13,13 +13,12 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.graph.equivalence import close_orientations, consistent_extension, v_structures
+from sgbn.types import Graph
 
-Graph = NDArray[np.bool_]
 Parents = tuple[int, ...]
 Score = Callable[[int, Parents], float]  # of a node with these parents, in rising order
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sgbn.types import Mask
 
 
 def random_dag(
     m: int, degree: float, random_state: int | np.random.Generator | None = None
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Random DAG on `m` nodes in which a node has `degree` neighbours on average.
 
     Every pair is joined with the same probability, directed along a random order.

@@ -16,7 +16,6 @@ By question:
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 
-from sgbn.ensemble import EdgeConfidence, selection_bound
 from sgbn.inference.beside_factors import edges_beside_factors
 from sgbn.inference.confidence import edge_confidence
 from sgbn.inference.deviation import Deviations, NormativeDeviation
@@ -30,6 +29,7 @@ from sgbn.inference.power import Power, power
 from sgbn.inference.power_search import SampleSize, sample_size
 from sgbn.inference.replication import Replication, replicate_differences, replication_rows
 from sgbn.inference.resampling import weight_intervals
+from sgbn.structure.ensemble import EdgeConfidence, selection_bound
 
 __all__ = [
     "Deviations",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from sgbn.cohort import Cohort
@@ -25,8 +25,7 @@ from sgbn.exceptions import InputError
 from sgbn.inference.resampling import fixed_weights
 from sgbn.inference.rows import check_count, check_share, read_rows
 from sgbn.solvers.factor_analysis import factor_analysis, most_factors
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices, Mask
 
 # Of the intervals. Edges are the strongest of all pairs, so that at 95 % one in five shadows of a
 # single factor would stay; at 99 % it is one in twenty (benchmarks/factors.py).
@@ -114,7 +113,7 @@ def edges_beside_factors(
 
 
 def _refitted(
-    values: Array, support: NDArray[np.bool_], n_factors: int, degrees: NDArray[np.intp]
+    values: Array, support: Mask, n_factors: int, degrees: Indices
 ) -> tuple[Array, Array]:
     """Weights beside the factors and their standard errors, one per edge, per SD."""
     R: Array = np.atleast_2d(np.corrcoef(values.T))
@@ -137,7 +136,7 @@ def _check_factors(n_factors: int, m: int) -> int:
     return n_factors
 
 
-def _regressed(E: Array, parents: NDArray[np.intp], j: int, degrees: int) -> tuple[Array, Array]:
+def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:
     """Weights of j's parents and their standard errors, given the covariance beside the factors.
 
     E need not be positive definite, since factors are estimates: the eigenvalues of the parents'

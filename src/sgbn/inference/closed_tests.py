@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sgbn.types import Array
+
 Members = tuple[int, ...]
 
 MOST_GROUPS = 5  # with six, 56 sets of groups would have to be permuted

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
-from sgbn.ensemble import EdgeConfidence, SGBNEnsemble
-from sgbn.ensemble.parts import Sample
 from sgbn.exceptions import InputError
 from sgbn.inference.half_samples import check_rows, learn_halves
 from sgbn.inference.rows import check_count, read_sample
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
+from sgbn.structure.ensemble.parts import Sample
 
 
 def edge_confidence(

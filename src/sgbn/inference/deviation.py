@@ -28,7 +28,6 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
@@ -37,11 +36,10 @@ from sgbn.moments import one_blas_thread
 from sgbn.runs import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.given_graph import COLLINEAR
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 SMALLEST_TAIL = np.finfo(float).tiny  # of a distribution: beyond, z stays at 37
 
@@ -149,7 +147,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows of the reference group.
+            Indices of the reference group.
         y : ignored
         persons : array-like of shape (n_samples,), optional
             Persons or families: none is scored by a network that has seen another row of it.
@@ -210,7 +208,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _folds(
         self, values: Array, names: list[str], persons: ArrayLike | None
-    ) -> list[tuple[Rows, Rows]]:
+    ) -> list[tuple[Indices, Indices]]:
         """Rows to learn from and rows to score, checked."""
         n_folds = check_count(self.n_folds, "n_folds", 2)
         if len(values) < FEW_SAMPLES:
@@ -230,7 +228,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _whole_persons(
         self, persons: NDArray[Any], n: int, n_folds: int
-    ) -> list[tuple[Rows, Rows]]:
+    ) -> list[tuple[Indices, Indices]]:
         """Rows to learn from and rows to score, that share no person."""
         count = len(np.unique(persons.astype(str)))
         if count < 2:
@@ -267,7 +265,7 @@ class _Norm:
         z: Array = -np.sign(t) * ndtri(tail)
         return z
 
-    def _leverage(self, values: Array, support: NDArray[np.bool_]) -> Array:
+    def _leverage(self, values: Array, support: Mask) -> Array:
         """Variance of the predictions, as a share of the noise variance."""
         centred = values - self.mean
         leverage = np.full(values.shape, 1 / self.n)
@@ -289,7 +287,7 @@ def _cross_fit(
     learner: NetworkEstimator,
     values: Array,
     names: list[str],
-    folds: list[tuple[Rows, Rows]],
+    folds: list[tuple[Indices, Indices]],
     n_jobs: int | None,
 ) -> tuple[Array, Array]:
     """Z and log-likelihood of every row under a network that has not seen it."""
@@ -301,7 +299,7 @@ def _cross_fit(
 
 
 def _score_fold(
-    learner: NetworkEstimator, values: Array, names: list[str], fold: tuple[Rows, Rows]
+    learner: NetworkEstimator, values: Array, names: list[str], fold: tuple[Indices, Indices]
 ) -> tuple[Array, Array]:
     train, test = fold
     learned = learn_part(learner, values[train], names)

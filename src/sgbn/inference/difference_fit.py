@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.exceptions import InputError, listed, shown
@@ -26,13 +25,11 @@ from sgbn.inference.edge_statistics import (
     one_way,
     parents_of_both,
 )
-from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, Graph, SharedOrder
+from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder
 from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.inference.rows import check_groups_vary
 from sgbn.structure import SGBN
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from sgbn.types import Array, Graph, Indices, Mask
 
 DIGITS = 8  # of residuals in standard deviations, that other machines compute alike
 ROWS_PER_PARENT = 5  # of the smallest group: with fewer, leverages near 1 decide the statistics
@@ -60,7 +57,7 @@ class Fit(NamedTuple):
 
     parents: Graph
     edges: Edges
-    in_pool: NDArray[np.bool_]
+    in_pool: Mask
     weights: Estimates
     ways: Ways
     named: Ways | None
@@ -98,7 +95,7 @@ class Problem:
     nuisance: Nuisance
     shared: SharedOrder
     units: Units
-    lobes: Codes
+    lobes: Indices
     separate: bool
     alternative: str
     most_parents: int
@@ -185,7 +182,7 @@ def problem_of(
     )
 
 
-def lobe_numbers(lobes: Sequence[str]) -> Codes:
+def lobe_numbers(lobes: Sequence[str]) -> Indices:
     """Place of each region's lobe among the sorted names; -1 where it is unknown."""
     names = known_lobes(lobes)
     return np.array([names.index(lobe) if lobe in names else -1 for lobe in lobes], np.intp)

@@ -15,10 +15,8 @@ from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.nuisance import check_pairs, missing_rows, nuisance_of
 from sgbn.inference.rows import check_count, region_index
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, is_number, read_labels
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 FEWEST = 10  # subjects of a group
 FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05
@@ -47,17 +45,17 @@ class GroupData:
     values: Array
     regions: tuple[str, ...]
     groups: tuple[str, ...]
-    codes: Codes
+    codes: Indices
     covariates: Mapping[str, Any]
-    sites: Codes | None
-    pairs: Codes | None
+    sites: Indices | None
+    pairs: Indices | None
     lobes: tuple[str, ...]
-    persons: Codes | None = None
-    families: Codes | None = None
+    persons: Indices | None = None
+    families: Indices | None = None
     ids: tuple[Any, ...] = ()
 
     @property
-    def units(self) -> Codes | None:
+    def units(self) -> Indices | None:
         """What is independent of each other: families, persons, or, where this is None, rows."""
         labels = (self.families, self.pairs, self.persons)
         return next((codes for codes in labels if codes is not None), None)
@@ -180,7 +178,7 @@ def without_outliers(
     return (_part(data, ~far) if far.any() else data), left_out
 
 
-def _far_rows(data: GroupData) -> NDArray[np.bool_]:
+def _far_rows(data: GroupData) -> Mask:
     residuals = nuisance_of(data.codes, data.covariates, data.sites).residuals(data.values)
     far = np.zeros(len(residuals), bool)
     for c in range(len(data.groups)):
@@ -191,7 +189,7 @@ def _far_rows(data: GroupData) -> NDArray[np.bool_]:
     return far
 
 
-def _part(data: GroupData, rows: NDArray[np.bool_]) -> GroupData:
+def _part(data: GroupData, rows: Mask) -> GroupData:
     """Keep some rows, with persons, sites and families numbered anew."""
     names = ("sites", "pairs", "persons", "families")
     labels = {name: getattr(data, name) for name in names}
@@ -226,7 +224,7 @@ def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> li
     return found
 
 
-def read_among(names: Sequence[str], data: GroupData | Cohort) -> NDArray[np.bool_] | None:
+def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
     """Mark the edges between regions that were named, by themselves or by their lobes."""
     if isinstance(names, str):
         names = [names]
@@ -293,7 +291,7 @@ def _check_rows_agree(X: Any, labels: Any, what: str) -> None:
         )
 
 
-def _codes(labels: ArrayLike | None, n: int, what: str) -> Codes | None:
+def _codes(labels: ArrayLike | None, n: int, what: str) -> Indices | None:
     """Give the number of the label of each row, None where there are none."""
     if labels is None:
         return None
@@ -301,7 +299,9 @@ def _codes(labels: ArrayLike | None, n: int, what: str) -> Codes | None:
     return np.unique(texts, return_inverse=True)[1].astype(np.intp)
 
 
-def _check_within(inner: Codes, outer: Codes, names: Any, who: str, what: str, remedy: str) -> None:
+def _check_within(
+    inner: Indices, outer: Indices, names: Any, who: str, what: str, remedy: str
+) -> None:
     """Refuse persons who are in several groups or blocks."""
     _, first = np.unique(inner, return_index=True)
     astray = np.unique(np.asarray(names)[outer != outer[first][inner]].astype(str)).tolist()
@@ -311,7 +311,7 @@ def _check_within(inner: Codes, outer: Codes, names: Any, who: str, what: str, r
         )
 
 
-def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[str], Codes]:
+def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[str], Indices]:
     """Names of the groups, the reference and then the others by name, and each row's number."""
     found, codes = np.unique(labels, return_inverse=True)
     names = [str(name) for name in found]

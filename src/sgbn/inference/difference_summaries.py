@@ -23,8 +23,8 @@ from scipy.sparse.csgraph import connected_components
 
 from sgbn.inference.joint import GroupWeights
 from sgbn.inference.permutation_p import ROUND_OFF, reached
+from sgbn.types import Array, Indices, Mask
 
-Array = NDArray[np.float64]
 Edges = NDArray[np.int64]
 
 PRESENT_T = 2.0  # of a weight over its standard error, for an edge to count as present in a group
@@ -46,7 +46,7 @@ class Component(NamedTuple):
     """
 
     sign: int
-    pairs: NDArray[np.intp]
+    pairs: Indices
     strength: float
 
 
@@ -88,7 +88,7 @@ def _components(edges: Edges) -> NDArray[Any]:
     return labels[edges[:, 0]]
 
 
-def strengths(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> dict[str, Array]:
+def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
     """How much the groups differ in sums over edges, as they are.
 
     In- and out-strength of every region (sum of the sizes of its weights), strength and number of
@@ -101,16 +101,14 @@ def strengths(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> dict[
     return changes | {"number": _change_of_numbers(weights, lobes)}
 
 
-def _change_of_numbers(weights: Sequence[GroupWeights], lobes: NDArray[np.intp]) -> Array:
+def _change_of_numbers(weights: Sequence[GroupWeights], lobes: Indices) -> Array:
     """Change of the number of edges from lobe to lobe, see `strengths`."""
     yardstick = PRESENT_T * np.sqrt(np.max([own.variances for own in weights], axis=0))
     sizes = (np.abs(own.weights) for own in weights)
     return _change([_lobe_sums((size > 0) & (size >= yardstick), lobes) for size in sizes])
 
 
-def strength_statistics(
-    weights: Sequence[GroupWeights], lobes: NDArray[np.intp]
-) -> dict[str, Array]:
+def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
     """Give what is tested: studentised changes along the common sign, and changes of numbers."""
     B = np.array([own.weights for own in weights])
     V = np.array([own.variances for own in weights])
@@ -131,8 +129,8 @@ def strength_statistics(
 def corrected(
     observed: Array,
     null: Array,
-    family: NDArray[np.intp],
-    counts: NDArray[np.bool_],
+    family: Indices,
+    counts: Mask,
     two_sided: bool = True,
 ) -> tuple[Array, Array]:
     """Correct statistics over the family of each; counts are standardised by their permutations.
@@ -167,20 +165,20 @@ def corrected(
     return z[0], p
 
 
-def _sums(edges: NDArray[Any], lobes: NDArray[np.intp]) -> dict[str, Array]:
+def _sums(edges: NDArray[Any], lobes: Indices) -> dict[str, Array]:
     """Add up the edges into and out of each region, and from lobe to lobe."""
     ends = {"in": edges.sum(axis=0), "out": edges.sum(axis=1)}
     return ends | {"strength": _lobe_sums(edges, lobes)}
 
 
-def _lobe_sums(edges: NDArray[Any], lobes: NDArray[np.intp]) -> Array:
+def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
     """Add up the edges from lobe to lobe; regions with -1 are in none."""
     member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
     total: Array = (member.T @ edges @ member).ravel()
     return total
 
 
-def _studentised(change: Array, variance: Array, lobes: NDArray[np.intp]) -> dict[str, Array]:
+def _studentised(change: Array, variance: Array, lobes: Indices) -> dict[str, Array]:
     """Divide sums by the square roots of their variances; 0 without an edge."""
     tops, squares = _sums(change, lobes), _sums(variance, lobes)
     return {

@@ -24,8 +24,7 @@ from sgbn.inference.permutation_p import (
     shares_reaching,
 )
 from sgbn.runs import Arrays
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 N_WAYS = len(Ways._fields)
 

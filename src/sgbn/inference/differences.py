@@ -64,8 +64,7 @@ from sgbn.inference.rows import check_share
 from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays
 from sgbn.structure import SGBN
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 UNCORRECTED = ("p", "p_both")
 CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)

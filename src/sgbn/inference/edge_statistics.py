@@ -8,7 +8,7 @@ weight of group g, added up, the covariances of the groups' weights and Wald's s
 
 with differences D from the first group, and the rank r of what is held fixed. Of two groups it is
 the square of :math:`t = (\theta^{(2)} - \theta^{(1)}) / \sqrt{C_{11} + C_{22} - 2 C_{12}}`. The
-influences are those of HC3, see `sgbn.solvers.influence`: noise may differ between groups, and
+influences are those of HC3, see `sgbn.inference.influence`: noise may differ between groups, and
 depend on the parents. C has off-diagonal entries only where a unit has rows in several groups.
 """
 
@@ -21,11 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.inference.joint import Graph, GroupWeights
-from sgbn.solvers.influence import edge_influences, pair_influences
+from sgbn.inference.influence import edge_influences, pair_influences
+from sgbn.inference.joint import GroupWeights
+from sgbn.types import Array, Graph, Indices, Mask
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Edges = NDArray[np.int64]
 
 
@@ -52,7 +51,7 @@ class Estimates(NamedTuple):
             found = _root_of_q(b, C)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def part(self, chosen: NDArray[np.bool_]) -> Estimates:
+    def part(self, chosen: Mask) -> Estimates:
         """Estimates of some of the edges."""
         return Estimates(self.weights[:, chosen], self.covariances[..., chosen])
 
@@ -103,14 +102,14 @@ class Units:
         n / (n - r): what is held fixed has taken r degrees of freedom.
     """
 
-    rows: tuple[Codes, ...]
-    starts: tuple[Codes, ...] | None
-    numbers: tuple[Codes, ...]
+    rows: tuple[Indices, ...]
+    starts: tuple[Indices, ...] | None
+    numbers: tuple[Indices, ...]
     count: int
     inflation: float
 
     @classmethod
-    def of(cls, codes: Codes, labels: Codes | None, rank: int) -> Units:
+    def of(cls, codes: Indices, labels: Indices | None, rank: int) -> Units:
         """Units by the label of each row; without labels each row is one."""
         n = len(codes)
         own = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]

@@ -18,7 +18,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
@@ -41,9 +41,7 @@ from sgbn.inference.rows import (
     region_index,
     warn_about_few,
 )
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph
 
 SAME_EFFECT = 1e-8  # per standard deviation: smaller differences of effects are round-off
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-Codes = NDArray[np.intp]
-Unit = tuple[Any, Codes]  # what it may be exchanged for, and its rows
+from sgbn.types import Indices
+
+Unit = tuple[Any, Indices]  # what it may be exchanged for, and its rows
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Exchange:
     """
 
     n: int
-    sets: tuple[Codes, ...]
-    stacks: tuple[Codes, ...] = ()
+    sets: tuple[Indices, ...]
+    stacks: tuple[Indices, ...] = ()
 
-    def draw(self, rng: np.random.Generator) -> Codes:
+    def draw(self, rng: np.random.Generator) -> Indices:
         """Row that comes to each place, all exchanges being equally likely."""
         rows = np.arange(self.n)
         for units in self.sets:
@@ -51,20 +51,20 @@ class Exchange:
             rows[stack] = np.take_along_axis(stack, order[:, :, None], axis=1)
         return rows
 
-    def log_exchanges(self, codes: Codes) -> float:
+    def log_exchanges(self, codes: Indices) -> float:
         """Logarithm of the number of ways to deal the units to the groups."""
         counts = self._counts(codes)
         ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
         return float(ways.sum())
 
-    def cannot_move(self, codes: Codes) -> int:
+    def cannot_move(self, codes: Indices) -> int:
         """Count the rows that no exchange takes to another group."""
         sizes = [units.size for units in self.sets]
         sizes += [stack[0].size for stack in self.stacks for _ in stack]
         moves = (self._counts(codes) > 0).sum(axis=1) > 1
         return int(self.n - np.array(sizes, int)[moves].sum())
 
-    def _counts(self, codes: Codes) -> NDArray[np.intp]:
+    def _counts(self, codes: Indices) -> Indices:
         """Units of each set in each group."""
         members = [codes[units[:, 0]] for units in self.sets]
         members += [own for stack in self.stacks for own in codes[stack[:, :, 0]]]
@@ -74,11 +74,11 @@ class Exchange:
 
 
 def exchange_of(
-    codes: Codes,
-    sites: Codes | None = None,
-    pairs: Codes | None = None,
-    persons: Codes | None = None,
-    families: Codes | None = None,
+    codes: Indices,
+    sites: Indices | None = None,
+    pairs: Indices | None = None,
+    persons: Indices | None = None,
+    families: Indices | None = None,
 ) -> Exchange:
     """Plan the exchanges that a design allows.
 
@@ -118,13 +118,13 @@ def exchange_of(
     return Exchange(n, tuple(_alike(whole)), tuple(np.array(own) for own in stacks.values()))
 
 
-def _rows_of(labels: Codes) -> list[Codes]:
+def _rows_of(labels: Indices) -> list[Indices]:
     """Rows of each label, in their order."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
-def _units_of(units: Iterable[Unit], families: Codes) -> Iterable[list[Unit]]:
+def _units_of(units: Iterable[Unit], families: Indices) -> Iterable[list[Unit]]:
     """Units of each family, sorted by their patterns."""
     found: Mapping[int, list[Unit]] = defaultdict(list)
     for pattern, rows in units:
@@ -132,9 +132,9 @@ def _units_of(units: Iterable[Unit], families: Codes) -> Iterable[list[Unit]]:
     return [sorted(own, key=lambda unit: unit[0]) for own in found.values()]
 
 
-def _alike(units: Iterable[Unit]) -> list[Codes]:
+def _alike(units: Iterable[Unit]) -> list[Indices]:
     """Rows of units of one pattern, for each pattern that two or more have."""
-    found: dict[Any, list[Codes]] = defaultdict(list)
+    found: dict[Any, list[Indices]] = defaultdict(list)
     for pattern, rows in units:
         found[pattern].append(rows)
     return [np.array(found[pattern]) for pattern in sorted(found) if len(found[pattern]) > 1]

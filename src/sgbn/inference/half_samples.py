@@ -13,21 +13,19 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
-from sgbn.ensemble.confidence import EdgeConfidence
-from sgbn.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
-from sgbn.ensemble.sgbn_ensemble import FEWEST_ROWS
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.learning import check_learner, clean_part, learn_part
 from sgbn.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, run_study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
+from sgbn.structure.ensemble.confidence import EdgeConfidence
+from sgbn.structure.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
+from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import KNOWLEDGE
+from sgbn.types import Array, Mask
 from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
-
-Array = NDArray[np.float64]
 
 
 def learn_halves(
@@ -87,7 +85,7 @@ def _learn_half(
     values: Array,
     names: Sequence[str],
     learner: NetworkEstimator,
-    varies: NDArray[np.bool_],
+    varies: Mask,
     seed: int,
 ) -> Array:
     """Arrows of the network of a half; a column that is constant in it has none."""

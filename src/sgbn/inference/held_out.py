@@ -17,13 +17,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
-from sgbn.ensemble.parts import Sample
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import InputError, listed
 from sgbn.inference.learning import learn_part
 from sgbn.inference.nuisance import residuals_of_training
@@ -32,10 +29,10 @@ from sgbn.moments import moments_of, one_blas_thread
 from sgbn.runs import Arrays
 from sgbn.solvers.factor_analysis import factor_analysis, most_factors
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble.parts import Sample
+from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, combined_columns, copied_columns
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 NETWORK, FACTORS, LASSO, INDEPENDENCE = (
     "network",
@@ -54,7 +51,7 @@ LASSO_TOL, LASSO_ITER = 1e-2, 30  # duality gap; a tighter one costs time, not l
 LASSO_COLUMNS = 250  # beyond it one lasso takes seconds, and there are thirty
 
 
-def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Codes:
+def deal(sample: Sample, n_folds: int, rng: np.random.Generator) -> Indices:
     """Fold of each row: sites are spread over the folds evenly, and persons are in one."""
     return deal_rows(rng, len(sample.values), n_folds, sample.strata, sample.units)
 
@@ -88,7 +85,7 @@ def check_sample(sample: Sample) -> None:
 
 
 def score_fold(
-    sample: Sample, learner: NetworkEstimator, folds: Codes, fold: int, random_state: int
+    sample: Sample, learner: NetworkEstimator, folds: Indices, fold: int, random_state: int
 ) -> Arrays:
     """Log-likelihood per variable of the rows of a fold, under the models of the other rows.
 
@@ -118,7 +115,7 @@ def score_fold(
     return {"log_likelihood": np.array(found), "n_factors": np.array(n_factors)}
 
 
-def standardised(sample: Sample, train: NDArray[np.bool_], fold: int) -> tuple[Array, Array]:
+def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
     """Training rows and the others, without nuisance effects and in units of training rows.
 
     The training rows have a variance of one (ddof=1). The others are divided by what is expected of
@@ -149,7 +146,7 @@ def log_likelihood(covariance: Array, T: Array) -> float:
     return float(-0.5 * (np.log(2 * np.pi) + (log_det + np.trace(cho_solve(factor, T))) / m))
 
 
-def _inner_parts(own: Array, folds: Codes) -> list[tuple[Array, Array, int]]:
+def _inner_parts(own: Array, folds: Indices) -> list[tuple[Array, Array, int]]:
     """Correlation of each inner training part, second moments of its test part, and its rows."""
     parts = []
     for fold in range(INNER_FOLDS):

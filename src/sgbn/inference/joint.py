@@ -12,24 +12,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import known_order
+from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
-from sgbn.solvers.order_search import parents_for
-from sgbn.solvers.parent_trees import MOST_PARENTS, make_trees
-from sgbn.solvers.regressions import regressions
+from sgbn.search.network_search import ebic_prices, most_parents
+from sgbn.search.order_search import parents_for
+from sgbn.search.parent_trees import MOST_PARENTS, make_trees
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.network_search import ebic_prices, most_parents
+from sgbn.types import Array, Graph, Indices
 from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
 
 POOLED_GAMMA = 0.0  # BIC: the pooled parents are chosen without the labels, so that more do no harm
 GROUP_GAMMA = 1.0
@@ -89,7 +87,7 @@ class SharedOrder:
         )
         return parents_for(trees, self.order).parents.T
 
-    def parents(self, residuals: Array, codes: NDArray[np.intp], separate: bool = True) -> Graph:
+    def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:
         """Union of the pooled parents and those of each group."""
         union = self.pooled.copy()
         for c in range(int(codes.max()) + 1 if separate else 0):
@@ -99,7 +97,7 @@ class SharedOrder:
 
 
 def group_weights(
-    residuals: Array, codes: NDArray[np.intp], parents: Graph, lost: float | None = None
+    residuals: Array, codes: Indices, parents: Graph, lost: float | None = None
 ) -> list[GroupWeights]:
     """Least squares in each group, on the same parents.
 
@@ -109,7 +107,7 @@ def group_weights(
     return weights_on(covariances(residuals, codes), parents, lost)
 
 
-def covariances(residuals: Array, codes: NDArray[np.intp]) -> list[tuple[Array, int]]:
+def covariances(residuals: Array, codes: Indices) -> list[tuple[Array, int]]:
     """Covariance matrix and number of rows of each group."""
     parts = (residuals[codes == c] for c in range(int(codes.max()) + 1))
     return [(_covariance(own), len(own)) for own in parts]
@@ -205,9 +203,7 @@ class JointSGBN(BaseEstimator):
         }
         return self
 
-    def _check_fitted(
-        self, found: list[GroupWeights], sizes: NDArray[np.intp], names: list[str]
-    ) -> None:
+    def _check_fitted(self, found: list[GroupWeights], sizes: Indices, names: list[str]) -> None:
         """Refuse a group that is too small, or too collinear, for the parents of a region."""
         for group, own, n in zip(self.classes_, found, sizes, strict=True):
             bad = np.flatnonzero(np.isnan(own.noise))
@@ -227,7 +223,7 @@ def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Mom
     return learner._fit_moments(moments, residuals, names), moments
 
 
-def _places(moments: Moments) -> NDArray[np.intp]:
+def _places(moments: Moments) -> Indices:
     """Rank of each column by how much it correlates with all others, then by its content.
 
     Neither depends on the order of the columns.

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.moments import one_blas_thread
 from sgbn.structure.base import NetworkEstimator
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 
 def check_learner(learner: Any) -> NetworkEstimator:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.inference.rows import network_of, region_index
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 DIGITS = 12  # of a divergence: the rest is round-off
 RANKING_FIELDS = (
@@ -117,7 +115,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     return Lesion(region, network, network.do({region: at}))
 
 
-def _correlation(network: GaussianNetwork, rest: NDArray[np.intp]) -> Array:
+def _correlation(network: GaussianNetwork, rest: Indices) -> Array:
     covariance = network.covariance[np.ix_(rest, rest)]
     sd = np.sqrt(np.diag(covariance))
     correlation: Array = covariance / np.outer(sd, sd)

@@ -15,7 +15,7 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
@@ -25,7 +25,6 @@ from sgbn.inference.held_out import (
     LASSO,
     MODELS,
     NETWORK,
-    Codes,
     check_sample,
     deal,
     score_fold,
@@ -35,8 +34,7 @@ from sgbn.inference.rows import check_count, read_sample
 from sgbn.runs import run_study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 CLEAR = 2.0  # standard errors from which a difference is called one (benchmarks/factors.py)
 LEADING = 3  # factors that are taken out of the edges of a network that predicts well, at most
@@ -69,7 +67,7 @@ class ModelComparison:
     n: int
     m: int
     log_likelihood: Array
-    fold_factors: Codes
+    fold_factors: Indices
 
     @property
     def n_folds(self) -> int:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices, Mask
 
 DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
 MISSING = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # cells as text
@@ -45,7 +44,7 @@ class Nuisance:
 
 
 def nuisance_of(
-    codes: NDArray[np.intp],
+    codes: Indices,
     covariates: Mapping[str, Any] | None = None,
     sites: NDArray[Any] | None = None,
 ) -> Nuisance:
@@ -75,9 +74,7 @@ def design_of(
     return np.column_stack(columns)
 
 
-def residuals_of_training(
-    values: Array, design: Array, train: NDArray[np.bool_]
-) -> tuple[Array, int]:
+def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Array, int]:
     """All rows less the mean and the nuisance effects that the training rows show.
 
     Effects are least squares of least norm on the centred design: a site without training rows has
@@ -98,7 +95,7 @@ def residuals_of_training(
     return left - centred @ slopes, int(rank)
 
 
-def check_pairs(ids: Sequence[Any], codes: NDArray[np.intp]) -> NDArray[np.intp]:
+def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
     """Give the number of the person of each row: every id once in each group."""
     labels, pairs = np.unique(np.asarray(ids, dtype=str), return_inverse=True)
     counts = np.zeros((len(labels), codes.max() + 1), int)
@@ -121,7 +118,7 @@ def missing_rows(values: NDArray[Any]) -> list[int]:
     ]
 
 
-def _indicators(codes: NDArray[np.intp]) -> Array:
+def _indicators(codes: Indices) -> Array:
     found: Array = (codes[:, None] == np.arange(codes.max() + 1)).astype(float)
     return found
 

@@ -25,11 +25,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from sgbn.types import Array, Indices
 
 ROUND_OFF = 1e-9  # share of a statistic: the same rows in another order differ by less
 TAIL = 50  # largest statistics of a class that its exponential tail is fitted to
@@ -51,10 +49,10 @@ class Permuted(NamedTuple):
     """
 
     observed: Array
-    classes: Codes
+    classes: Indices
     null: Array
-    null_classes: Codes
-    counts: Codes
+    null_classes: Indices
+    counts: Indices
 
 
 class Ranked(NamedTuple):
@@ -73,7 +71,7 @@ class Ranked(NamedTuple):
     shares: Array
     p: Array
     null: Array
-    run: Codes
+    run: Indices
     lowest: Array
 
     @property
@@ -109,7 +107,7 @@ def ranked(permuted: Permuted) -> Ranked:
     )
 
 
-def _without_small_classes(permuted: Permuted) -> tuple[Codes, Codes]:
+def _without_small_classes(permuted: Permuted) -> tuple[Indices, Indices]:
     """Classes of the data and of the permutations; partners of which one is small are joined.
 
     In a class that hardly any permutation has, no statistic could be rare, however large.
@@ -154,7 +152,7 @@ def _tail(ascending: Array) -> tuple[float, float, float]:
     return start, float(reaching) / n, float(np.mean(ascending[-size:] - start))
 
 
-def lowest_of(shares: Array, counts: Codes) -> Array:
+def lowest_of(shares: Array, counts: Indices) -> Array:
     """Smallest share of every permutation; 1 of one without any."""
     lowest = np.ones(len(counts))
     some = np.flatnonzero(counts)
@@ -164,7 +162,7 @@ def lowest_of(shares: Array, counts: Codes) -> Array:
     return lowest
 
 
-def count_reaching(values: Array, ascending: Array) -> NDArray[np.intp]:
+def count_reaching(values: Array, ascending: Array) -> Indices:
     """How many statistics, sorted, reach each value."""
     return len(ascending) - np.searchsorted(ascending, nearly(values))
 
@@ -208,7 +206,7 @@ def monte_carlo_error(p: Any, n_permutations: int) -> Any:
     return np.sqrt(p * (1 - p) / (n_permutations + 1))
 
 
-def _pooled_error(observed: Array, p: Array, null: Array, run: Codes) -> Array:
+def _pooled_error(observed: Array, p: Array, null: Array, run: Indices) -> Array:
     r"""Monte-Carlo error of p that pools over the edges of a permutation, which are dependent.
 
     That of a ratio of sums over B permutations b, with :math:`c_b` of :math:`n_b` statistics that

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr
 
 from sgbn.exceptions import listed, warn
@@ -18,8 +17,7 @@ from sgbn.inference.difference_summaries import Component, components_of, streng
 from sgbn.inference.difference_tables import signed_statistic
 from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, run_study
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 A_TASK = 50  # permutations
 # An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually

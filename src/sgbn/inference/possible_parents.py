@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import adjacency
@@ -23,8 +23,7 @@ from sgbn.graph.equivalence import (
     skeleton,
     v_structures,
 )
-
-Graph = NDArray[np.bool_]
+from sgbn.types import Graph
 
 MOST_SETS = 4096  # of possible parents that are tried
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sgbn.exceptions import DataWarning, InputError
@@ -28,9 +27,9 @@ from sgbn.inference.rows import check_count, check_share, network_of, region_ind
 from sgbn.moments import one_blas_thread
 from sgbn.runs import run_study
 from sgbn.structure import SGBN
+from sgbn.types import Array, Indices
 from sgbn.validation import is_number
 
-Array = NDArray[np.float64]
 Edge = tuple[str, str]
 
 DEGREE = 3.0  # neighbours of a region in a random network
@@ -293,7 +292,7 @@ def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
     }
 
 
-def _draw(design: Design, n: int, simulation: int) -> tuple[Array, NDArray[np.intp]]:
+def _draw(design: Design, n: int, simulation: int) -> tuple[Array, Indices]:
     """Rows of both groups, and the edges that were changed."""
     rng, for_first, for_second = (
         np.random.default_rng([design.random_state, simulation, part]) for part in range(3)
@@ -314,16 +313,14 @@ def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator)
     return GaussianNetwork(graph * sign * rng.uniform(*WEIGHTS, graph.shape))
 
 
-def _chosen_edges(
-    network: GaussianNetwork, design: Design, rng: np.random.Generator
-) -> NDArray[np.intp]:
+def _chosen_edges(network: GaussianNetwork, design: Design, rng: np.random.Generator) -> Indices:
     if design.edges:
         ends = [[region_index(name, network.names) for name in edge] for edge in design.edges]
         return np.array(ends)
     return rng.permutation(np.argwhere(network.coef))[: design.n_changed]
 
 
-def _changed(network: GaussianNetwork, edges: NDArray[np.intp], effect: float) -> GaussianNetwork:
+def _changed(network: GaussianNetwork, edges: Indices, effect: float) -> GaussianNetwork:
     coef = np.array(network.coef)
     sd = np.sqrt(np.diag(network.covariance))
     i, j = edges.T

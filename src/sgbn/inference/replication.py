@@ -20,16 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import SITE, Cohort
-from sgbn.ensemble.splits import deal_rows
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, warn
 from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share
 from sgbn.structure import SGBN
-
-Array = NDArray[np.float64]
-Marks = NDArray[np.bool_]
+from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.types import Array, Mask
 
 HALF = "half"
 DISCOVERY, CONFIRMATION = "discovery", "confirmation"
@@ -132,7 +130,7 @@ def _edge_text(row: Any) -> str:
     return f"{row['source']} – {row['target']}{'' if row['holds_both_ways'] else ' (one way)'}"
 
 
-def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Marks:
+def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
     """Mark the rows that are held back for the confirmation.
 
     Parameters
@@ -231,7 +229,7 @@ def replicate_differences(
         "progress": progress,
     }
 
-    def tests(name: str, rows: Marks, **more: Any) -> Differences:
+    def tests(name: str, rows: Mask, **more: Any) -> Differences:
         own = None if folder is None else Path(folder) / name
         with _said_of(name):
             part = prepare(_part(cohort, rows))
@@ -305,7 +303,7 @@ def _table(
     return table
 
 
-def _part(cohort: Cohort, rows: Marks) -> Cohort:
+def _part(cohort: Cohort, rows: Mask) -> Cohort:
     """Take some rows, without covariates and sites that do not vary among them."""
     part = cohort.subset(rows)
     varying = {
@@ -315,7 +313,7 @@ def _part(cohort: Cohort, rows: Marks) -> Cohort:
     return replace(part, covariates=varying, site=site)
 
 
-def _rows_with(cohort: Cohort, how: str) -> Marks:
+def _rows_with(cohort: Cohort, how: str) -> Mask:
     """Rows with a value in a column."""
     name, sign, value = how.partition("=")
     columns = dict(cohort.covariates)
@@ -336,7 +334,7 @@ def _rows_with(cohort: Cohort, how: str) -> Marks:
             f"row{'s' * (missing > 1)}. Fill it in, leave these rows out, or give {HALF!r}."
         )
     number = _as_number(value) if column.dtype.kind in "fiub" else None
-    found: Marks = texts == value if number is None else column.astype(float) == number
+    found: Mask = texts == value if number is None else column.astype(float) == number
     if not found.any():
         values = [_text(cell) for cell in np.unique(column).tolist()]
         raise InputError(f"no row has {how} (replicate). {did_you_mean(value, values)}")
@@ -359,7 +357,7 @@ def _text(cell: object) -> str:
     return str(cell)
 
 
-def _check_parts(cohort: Cohort, held_back: Marks, how: str = "held_back") -> None:
+def _check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
     """Refuse parts that share a person, or that are too small."""
     units = cohort.units
     if units is not None:
@@ -380,7 +378,7 @@ def _check_parts(cohort: Cohort, held_back: Marks, how: str = "held_back") -> No
             )
 
 
-def _persons(cohort: Cohort, rows: Marks) -> int:
+def _persons(cohort: Cohort, rows: Mask) -> int:
     """Subjects among some rows."""
     return int(rows.sum()) if cohort.persons is None else len(np.unique(cohort.persons[rows]))
 

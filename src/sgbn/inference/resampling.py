@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, stdtrit
 from sklearn.base import BaseEstimator
 
@@ -35,9 +35,7 @@ from sgbn.inference.rows import (
 )
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph, Indices
 
 N_RESAMPLES = 2000  # the percentiles of 95 % intervals in small samples lie at about 1 %
 
@@ -153,9 +151,7 @@ def _check_names(graph: Any, names: list[str]) -> None:
         )
 
 
-def resamples(
-    n: int, n_resamples: int, seed: Sequence[int], units: NDArray[np.intp] | None = None
-) -> Array:
+def resamples(n: int, n_resamples: int, seed: Sequence[int], units: Indices | None = None) -> Array:
     """How often each resample has each row, shape (n_resamples, number of rows).
 
     Drawn are n rows, or n units: `units` numbers the unit of each row.

@@ -7,18 +7,17 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.ensemble.parts import Sample
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble.parts import Sample
+from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES, check_values, is_number
-
-Array = NDArray[np.float64]
 
 NOTHING_LEFT = 1e-8  # share of a region's spread, below which what is left of it is round-off
 REMEDY = (
@@ -37,7 +36,7 @@ class Rows(NamedTuple):
     values: Array
     names: list[str]
     lost: int = 0
-    units: NDArray[np.intp] | None = None
+    units: Indices | None = None
 
     @property
     def n_units(self) -> int:
@@ -145,7 +144,7 @@ def check_complete(cohort: Cohort) -> None:
 
 
 def check_groups_vary(
-    values: Array, codes: NDArray[np.intp], groups: Sequence[Any], names: Sequence[str]
+    values: Array, codes: Indices, groups: Sequence[Any], names: Sequence[str]
 ) -> None:
     """Refuse regions that are constant in a group; `codes` is each row's place in `groups`."""
     for code, group in enumerate(groups):

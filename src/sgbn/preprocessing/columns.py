@@ -20,10 +20,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
 Name = str | int  # of a column; its position in an array
 Names = int | Iterable[Hashable] | None  # of columns; one alone, a text among them, will do
 
@@ -47,7 +46,7 @@ class Table:
     values: Array
     named: pd.DataFrame
     labels: pd.Index[Any]
-    places: Places
+    places: Indices
 
 
 class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
@@ -195,7 +194,7 @@ def row_name(index: pd.Index[Any], row: int) -> str:
     return f"row {row} (counted from 0)" + ("" if plain else f", {shown(index[row])}")
 
 
-def labels_of(y: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:
     """Each row's group as a number, and the groups; y must have one label a row."""
     labels = column_or_1d(y)
     if len(labels) != n_rows:

@@ -18,11 +18,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import warn
-from sgbn.preprocessing.columns import Array
 from sgbn.preprocessing.design import Slopes, group_means, within_group_slopes
+from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-12  # both posterior equations hold to this, relative to the scale
 MAX_ITER = 1000  # a dozen are usual
@@ -39,9 +38,7 @@ class Combat(NamedTuple):
     scale: Array
 
 
-def fit_combat(
-    values: Array, D: Array, codes: NDArray[np.intp], *, empirical_bayes: bool = True
-) -> Combat:
+def fit_combat(values: Array, D: Array, codes: Indices, *, empirical_bayes: bool = True) -> Combat:
     """Estimate site effects.
 
     Parameters
@@ -71,7 +68,7 @@ def fit_combat(
     return Combat(mean, slopes, sd, location, scale)
 
 
-def remove_sites(values: Array, D: Array, codes: NDArray[np.intp], fitted: Combat) -> Array:
+def remove_sites(values: Array, D: Array, codes: Indices, fitted: Combat) -> Array:
     """Values without the site effects; code -1 is an unknown site, of location 0 and scale 1."""
     none = np.zeros((1, values.shape[1]))
     location = np.vstack([fitted.location, none])[codes]
@@ -82,7 +79,7 @@ def remove_sites(values: Array, D: Array, codes: NDArray[np.intp], fitted: Comba
     return changed
 
 
-def shrink(gamma: Array, variance: Array, counts: NDArray[np.intp]) -> tuple[Array, Array]:
+def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array]:
     """Posterior location and squared scale, from each site's mean and variance by region.
 
     The equations of Johnson et al. with ``s2`` multiplied through, so that they also hold when
@@ -112,8 +109,8 @@ def shrink(gamma: Array, variance: Array, counts: NDArray[np.intp]) -> tuple[Arr
 def _effects(
     gamma: Array,
     variance: Array,
-    counts: NDArray[np.intp],
-    flat: NDArray[np.bool_],
+    counts: Indices,
+    flat: Mask,
     empirical_bayes: bool,
 ) -> tuple[Array, Array]:
     """Location and scale of each site; regions that are flat within sites only move."""

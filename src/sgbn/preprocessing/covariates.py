@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.preprocessing.columns import NamedColumnTransformer, Names, Table, labels_of
@@ -18,6 +18,7 @@ from sgbn.preprocessing.design import (
     learn_design,
     within_group_slopes,
 )
+from sgbn.types import Indices
 from sgbn.validation import Label
 
 
@@ -110,7 +111,7 @@ class CovariateRegressor(NamedColumnTransformer):
         self.design_names_, self.design_mean_ = design.names, design.means
         return self
 
-    def _training(self, y: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
         """Rows that the slopes are learned from, and the intercept that each of them has."""
         rows = np.arange(n_rows)
         if self.reference is None and not self.within_groups:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed, shown, warn
-from sgbn.preprocessing.columns import Array, row_name
+from sgbn.preprocessing.columns import row_name
+from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
 RANK_EPS = 1e-8  # singular values of standardised columns: relatively smaller is collinear
@@ -26,8 +26,8 @@ class Slopes(NamedTuple):
     """Least-squares weights (design columns x regions), and columns that lack one of their own."""
 
     coef: Array
-    constant: NDArray[np.intp]
-    collinear: NDArray[np.intp]
+    constant: Indices
+    collinear: Indices
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Design:
             _warn_unseen(covariate, named[covariate.name], block)
         return np.nan_to_num(_stack(blocks, len(named)) - self.means, nan=0.0)
 
-    def covariates_of(self, columns: NDArray[np.intp]) -> list[Any]:
+    def covariates_of(self, columns: Indices) -> list[Any]:
         """Names of the covariates that these design columns belong to."""
         owners = [c.name for c in self.covariates for _ in c.design_names()]
         return list(dict.fromkeys(owners[k] for k in columns))
 
 
-def learn_design(named: pd.DataFrame, rows: NDArray[np.intp] | None = None) -> Design:
+def learn_design(named: pd.DataFrame, rows: Indices | None = None) -> Design:
     """Levels of the covariates in these training rows (all), and means over all that have them."""
     known = named if rows is None else named.iloc[rows]
     covariates = tuple(Covariate(name, _levels(known[name])) for name in named.columns)
@@ -116,13 +116,13 @@ def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
         return tuple(sorted(found, key=str))
 
 
-def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> NDArray[np.intp]:
+def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
     """Place of each cell among the levels, or -1. Compared as objects, so that 1 is 1.0."""
     place = {level: k for k, level in enumerate(levels)}
     return np.array([place.get(cell, -1) for cell in cells.tolist()], np.intp)
 
 
-def group_means(values: Array, codes: NDArray[np.intp]) -> Array:
+def group_means(values: Array, codes: Indices) -> Array:
     """Mean of the rows of each group; every number below ``codes.max() + 1`` must occur."""
     counts = np.bincount(codes)
     indicator = (codes == np.arange(len(counts))[:, None]).astype(float)
@@ -130,7 +130,7 @@ def group_means(values: Array, codes: NDArray[np.intp]) -> Array:
     return means
 
 
-def within_group_slopes(D: Array, Y: Array, codes: NDArray[np.intp]) -> Slopes:
+def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
     """Least squares of Y on D after both are centred within groups.
 
     This equals least squares with an intercept for each group. Where D lacks rank, it is the

@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.preprocessing.columns import (
-    Array,
     Name,
     NamedColumnTransformer,
     Names,
@@ -31,6 +30,7 @@ from sgbn.preprocessing.columns import (
     check_site,
 )
 from sgbn.preprocessing.design import is_categorical, numeric_cells
+from sgbn.types import Array
 
 STRATEGIES = ("median", "mean", "knn", "iterative")
 FEWEST = 5  # known cells that make a median of a site's own

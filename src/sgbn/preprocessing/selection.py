@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.feature_selection import SelectorMixin, f_classif
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from sgbn.exceptions import InputError, shown
 from sgbn.preprocessing.columns import (
-    Array,
     NamedColumnTransformer,
     Names,
     Table,
@@ -24,6 +23,7 @@ from sgbn.preprocessing.columns import (
     find,
     labels_of,
 )
+from sgbn.types import Array, Indices, Mask
 
 TIE_DIGITS = 10  # scores that agree to so many digits are a tie: the rest is round-off
 
@@ -98,7 +98,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         """Keep the chosen regions of X; see `NamedColumnTransformer.transform`."""
         return NamedColumnTransformer.transform(self, X)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         return self.support_
 
     def _changed(self, table: Table) -> Table:
@@ -161,7 +161,7 @@ def _correlations(centred: Array, y: Any) -> Array:
     return correlations
 
 
-def _best(scores: Array, labels: pd.Index[Any]) -> NDArray[np.intp]:
+def _best(scores: Array, labels: pd.Index[Any]) -> Indices:
     """Places of the regions, best first; ties by name, NaN last."""
     mantissa, exponent = np.frexp(np.where(np.isnan(scores), -np.inf, scores))
     rounded = np.ldexp(np.round(mantissa, TIE_DIGITS), exponent)

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import (
-    Array,
     Name,
     NamedColumnTransformer,
     Names,
@@ -30,6 +29,7 @@ from sgbn.preprocessing.design import (
     level_codes,
     sorted_levels,
 )
+from sgbn.types import Array, Indices
 
 
 class SiteHarmonizer(NamedColumnTransformer):
@@ -176,15 +176,13 @@ class SiteHarmonizer(NamedColumnTransformer):
         columns: Array = (codes[:, None] == np.arange(1, len(groups))).astype(float)
         return columns - columns.mean(axis=0)
 
-    def _combat(self, values: Any, design: Design, D: Any, codes: NDArray[np.intp]) -> Combat:
+    def _combat(self, values: Any, design: Design, D: Any, codes: Indices) -> Combat:
         check_enough_rows(len(values), int(codes.max()) + 1, design, "training rows")
         fitted = fit_combat(values, D, codes, empirical_bayes=self.empirical_bayes)
         _warn_confounded(fitted.slopes, design, self._site)
         return fitted
 
-    def _store(
-        self, design: Design, fitted: Combat, sites: list[Any], codes: NDArray[np.intp]
-    ) -> None:
+    def _store(self, design: Design, fitted: Combat, sites: list[Any], codes: Indices) -> None:
         self._design, self._fitted = design, fitted
         self.sites_, self.site_counts_ = sites, np.bincount(codes)
         self.location_, self.scale_ = fitted.location, fitted.scale
@@ -220,7 +218,7 @@ class SiteHarmonizer(NamedColumnTransformer):
             )
         return sites
 
-    def _report_unseen(self, labels: pd.Series[Any], codes: NDArray[np.intp]) -> None:
+    def _report_unseen(self, labels: pd.Series[Any], codes: Indices) -> None:
         if (codes >= 0).all():
             return
         counts = labels[codes < 0].value_counts(sort=False)

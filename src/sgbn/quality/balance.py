@@ -11,7 +11,8 @@ from scipy import stats
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
-from sgbn.quality.findings import Array, Finding, first_true, parts
+from sgbn.quality.findings import Finding, first_true, parts
+from sgbn.types import Array, Labels, Mask
 
 DEFINING = 0.6  # share of a covariate's variance between groups above which it nearly makes them
 IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
@@ -36,7 +37,7 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
         yield from _sites_of_groups(cohort.site, cohort.group)
 
 
-def _sites_of_groups(site: NDArray[np.str_], group: NDArray[np.str_]) -> Iterator[Finding]:
+def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
     """Whether sites and groups can be told apart."""
     table = _crosstab(site, group)
     sites = np.unique(site)
@@ -68,7 +69,7 @@ class Crosstab(NamedTuple):
     """Subjects of each level in each group."""
 
     levels: NDArray[Any]
-    groups: NDArray[np.str_]
+    groups: Labels
     counts: Array
 
     @property
@@ -86,7 +87,7 @@ class Crosstab(NamedTuple):
         )
 
 
-def _crosstab(column: NDArray[Any], group: NDArray[np.str_]) -> Crosstab:
+def _crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
     levels, level = np.unique(column, return_inverse=True)
     groups, member = np.unique(group, return_inverse=True)
     counts = np.zeros((len(levels), len(groups)))
@@ -122,7 +123,7 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
             yield from _imbalance(name, column[counted], cohort.group[counted])
 
 
-def _first_rows(cohort: Cohort) -> NDArray[np.bool_]:
+def _first_rows(cohort: Cohort) -> Mask:
     """Mark one row per person: sessions of one say nothing more about the groups' covariates."""
     if cohort.person is None:
         return np.ones(len(cohort), bool)
@@ -131,7 +132,7 @@ def _first_rows(cohort: Cohort) -> NDArray[np.bool_]:
     return first
 
 
-def _imbalance(name: str, column: NDArray[Any], group: NDArray[np.str_]) -> Iterator[Finding]:
+def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Finding]:
     """Whether the groups differ in a covariate."""
     table = _crosstab(column, group)
     if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Mask
 
 Level = Literal["stop", "warning", "note"]
 
@@ -25,7 +23,7 @@ class Finding(NamedTuple):
         return f"{self.level}: {self.what}. {self.action}."
 
 
-def parts(cohort: Cohort) -> list[NDArray[np.bool_]]:
+def parts(cohort: Cohort) -> list[Mask]:
     """Rows of each group, or all without groups; none that are empty."""
     if cohort.group is None:
         return [np.full(len(cohort), True)] if len(cohort) else []

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
-from sgbn.quality.findings import Array, Finding, filled, parts
+from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.row_names import (
-    Rows,
     Stems,
     counter_stems,
     long_stems,
@@ -27,6 +25,7 @@ from sgbn.quality.row_names import (
     session_stems,
     spelling_stems,
 )
+from sgbn.types import Array, Indices
 
 MOST_SESSIONS = 10  # of a person: a counter that goes on may be a number of subjects
 SAME_PERSON = 0.3  # correlation by which rows of one stem must be more alike than others
@@ -104,7 +103,7 @@ def _unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-def _units(cohort: Cohort) -> Rows:
+def _units(cohort: Cohort) -> Indices:
     """Person or family of each row: itself, where nothing is known."""
     if cohort.units is None:
         return np.arange(len(cohort))
@@ -188,7 +187,7 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
         yield Finding("warning", what, "See whether a row was entered twice, and leave one out")
 
 
-def _near_pairs(values: Array, tolerance: float) -> Rows:
+def _near_pairs(values: Array, tolerance: float) -> Indices:
     """Rows that differ by no more than that in any region, found by a few of them first."""
     few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED)).astype(int)
     pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
@@ -196,11 +195,11 @@ def _near_pairs(values: Array, tolerance: float) -> Rows:
     near = np.ones(len(pairs), bool)
     for column in values.T:  # one at a time: there may be very many pairs
         near &= np.abs(column[first] - column[second]) <= tolerance
-    found: Rows = pairs[near]
+    found: Indices = pairs[near]
     return found
 
 
-def _copies(cohort: Cohort, pairs: Rows) -> str:
+def _copies(cohort: Cohort, pairs: Indices) -> str:
     groups = _linked(pairs, len(cohort))
     named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
     kind = "pair" if max(map(len, groups)) == 2 else "group"
@@ -208,7 +207,7 @@ def _copies(cohort: Cohort, pairs: Rows) -> str:
     return f"{count} are copies of each other or nearly so: {'; '.join(named)}"
 
 
-def _linked(pairs: Rows, n: int) -> list[list[int]]:
+def _linked(pairs: Indices, n: int) -> list[list[int]]:
     """Rows that pairs link, each in one group."""
     links = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     label = connected_components(links, directed=False)[1]
@@ -244,7 +243,7 @@ def _numbered(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-def _resemblance(cohort: Cohort, series: Sequence[Rows]) -> str:
+def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
     """How much rows resemble the next of a series, in words; "" if no more than those beyond.
 
     Rows of a site resemble the next one as much as others of the site. Those of a person and those
@@ -296,7 +295,7 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-def _gaps(Z: Array, unit: Rows, asked: Rows) -> tuple[Array, Rows]:
+def _gaps(Z: Array, unit: Indices, asked: Indices) -> tuple[Array, Indices]:
     """Gap of each row that is asked, and the most similar row of another unit."""
     gaps, likest = np.empty(len(asked)), np.empty(len(asked), np.intp)
     for first in range(0, len(asked), AT_A_TIME):
@@ -359,7 +358,7 @@ def _profiles(cohort: Cohort) -> Array:
     return _unit_rows(_centred(cohort))
 
 
-def _unit_rows(values: NDArray[np.float64]) -> Array:
+def _unit_rows(values: Array) -> Array:
     values = values - values.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     found: Array = values / np.where(lengths > 0, lengths, 1.0)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, listed
@@ -16,6 +15,7 @@ from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
 from sgbn.quality.independence import check_independence
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
+from sgbn.types import Mask
 
 SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
 REGION_MISSING = 0.2  # share of missing subjects above which a region is left out
@@ -119,7 +119,7 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     return _without(cohort, constant, "have the same value in all subjects of a group")
 
 
-def _without(cohort: Cohort, bad: NDArray[np.bool_], what: str) -> tuple[Cohort, list[Finding]]:
+def _without(cohort: Cohort, bad: Mask, what: str) -> tuple[Cohort, list[Finding]]:
     if not bad.any():
         return cohort, []
     names = [name for name, out in zip(cohort.regions, bad, strict=True) if out]

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Rows = NDArray[np.intp]
+from sgbn.types import Indices
+
 Stems = dict[str, list[int]]
 
 # Words that are followed by a number: of what is surely a session, and of what may be one.
@@ -59,7 +59,7 @@ def spelling_stems(ids: Sequence[str]) -> Stems:
     return {name: own for name, own in rows.items() if len(own) > 1}
 
 
-def numbered_rows(ids: Sequence[str], fewest: int) -> list[Rows]:
+def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
     """Rows of each stem before a number, in the order of the numbers; stems of few rows left out.
 
     Of ``sub-01_0001`` and so on these are the rows of each person in time, however the table is

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import LISTED, listed
 from sgbn.moments import moments_of
-from sgbn.quality.findings import Array, Finding, filled, first_true, parts
+from sgbn.quality.findings import Finding, filled, first_true, parts
+from sgbn.types import Array
 from sgbn.validation import combined_columns
 
 OUTLYING = 6.0  # robust standard deviations from the median: 1 normal cell in 500 million
@@ -85,7 +86,7 @@ def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
     return found
 
 
-def robust_z(values: ArrayLike) -> NDArray[np.float64]:
+def robust_z(values: ArrayLike) -> Array:
     """Distance of each row from the column's median, in robust standard deviations.
 
     The median absolute deviation, or the mean one where more than half of a column are equal.

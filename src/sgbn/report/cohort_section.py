@@ -14,6 +14,7 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.left_out_words import far_out
 from sgbn.report.cells import Field, Table, make_table, number_text
 from sgbn.report.origin import origin_words
+from sgbn.types import Array
 
 FEW_LEVELS = 8  # of a column of text, that the table counts
 
@@ -107,7 +108,7 @@ def findings_table(comparison: Comparison) -> Table:
     )
 
 
-def _numbers(known: NDArray[np.float64]) -> str:
+def _numbers(known: Array) -> str:
     if len(np.unique(known)) <= 2:  # such as a sex of 0 and 1
         return _labels([f"{value:g}" for value in known.tolist()])
     spread = known.std(ddof=1) if len(known) > 1 else 0.0

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from sgbn import viz
 from sgbn.comparison import Accuracy, Comparison, tables
@@ -21,10 +20,8 @@ from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names, short_names
 from sgbn.report.views import changes_per_sd
 from sgbn.runs import parallel
+from sgbn.types import Array, Mask
 from sgbn.viz.style import missing_glyphs_allowed
-
-Array = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
 EDGES_IN_BRAIN = 60
@@ -256,7 +253,7 @@ def _permutations(comparison: Comparison) -> Figure:
     return figure
 
 
-def _changes(comparison: Comparison) -> tuple[dict[str, Array], Marks, Marks]:
+def _changes(comparison: Comparison) -> tuple[dict[str, Array], Mask, Mask]:
     """Find changes per SD in each group, those that hold both ways, and the arrows."""
     table = tables.differences(comparison)
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
@@ -334,7 +331,7 @@ def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Figure:
     return figure
 
 
-def _brain(weights: Array, layout: Layout, arrows: Marks, **more: Any) -> Figure:
+def _brain(weights: Array, layout: Layout, arrows: Mask, **more: Any) -> Figure:
     figure = Figure(figsize=(10.0, 5.0))
     viz.plot_glass_brain(
         figure,
@@ -348,7 +345,7 @@ def _brain(weights: Array, layout: Layout, arrows: Marks, **more: Any) -> Figure
     return figure
 
 
-def _circle(weights: Array, layout: Layout, arrows: Marks, **more: Any) -> Figure:
+def _circle(weights: Array, layout: Layout, arrows: Mask, **more: Any) -> Figure:
     figure = _figure(8.0, 8.0)
     viz.plot_circle(
         figure.add_subplot(),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sgbn.comparison.support import joined
-from sgbn.ensemble import SGBNEnsemble
-from sgbn.posterior.sampling import GAMMA
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC
+from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.penalized import PenalizedEstimator
+from sgbn.structure.posterior.sampling import GAMMA
 
 # The first of these classes that a learner belongs to -> the work that it comes from
 SOURCES: dict[type[NetworkEstimator], str] = {

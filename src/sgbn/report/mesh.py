@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vertices = NDArray[np.float64]
-Faces = NDArray[np.intp]
+from sgbn.types import Array, Indices
+
+Vertices = Array
+Faces = Indices
 
 HEMISPHERES = ("left", "right")
 COARSE = 2562  # vertices of a hemisphere of fsaverage4

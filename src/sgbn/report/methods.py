@@ -13,15 +13,15 @@ from sgbn.comparison.left_out_words import far_out, left_out_counts, visits_word
 from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import joined, min_shares
-from sgbn.ensemble import SGBNEnsemble
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
+from sgbn.search.network_search import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.network_search import default_gamma
+from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
 
 MOVED_BY = {

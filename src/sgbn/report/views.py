@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.comparison import Comparison, tables
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
+from sgbn.types import Array
 
-Array = NDArray[np.float64]
 Columns = dict[str, Any]
 
 DIGITS = 4

@@ -12,12 +12,10 @@ With b = 0 it is the plain lasso along the order. Cyclic coordinate descent.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.result import SolverResult
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 TOL = 1e-6  # KKT violation, on variables of about unit scale
 MAX_EPOCHS = 500  # reached only where columns are nearly collinear

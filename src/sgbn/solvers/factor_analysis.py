@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 LEAST_OWN = 0.005  # own variance of a variable of unit variance; towards 0 the likelihood diverges
 TOL = 1e-3  # of the gradient of a variable's own terms; the likelihood is then right to 1e-5

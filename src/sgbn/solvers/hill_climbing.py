@@ -14,15 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.graph.acyclicity import reachable
 from sgbn.solvers.neighbourhood import LARGEST_SHARE
 from sgbn.solvers.partial_correlation import partial_correlations
 from sgbn.solvers.result import SolverResult
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph
 
 TIE = 1e-10  # gains per sample that differ by less are equal: the first move is taken
 MOVES_PER_VARIABLE = 100  # a search of more goes in circles: nearly collinear columns mislead

@@ -15,12 +15,10 @@ weights to round-off ("polish"): a tolerance alone would let supports differ fro
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.result import SolverResult
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sgbn.jit import jit
 from sgbn.solvers.max_margin import smooth_margins
 from sgbn.solvers.projected_gradient import descent
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 
 class LinearResiduals(NamedTuple):

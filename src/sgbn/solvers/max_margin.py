@@ -25,12 +25,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.jit import jit
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 MAX_PASSES = 200  # of the bracketed Newton; halving a bracket of floats takes fewer
 ROUND_OFF = 1e-14  # of a sum of n weights, as a share of n

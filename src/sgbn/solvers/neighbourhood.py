@@ -10,7 +10,6 @@ with RSS after a least-squares refit on A (Schmidt, Niculescu-Mizil and Murphy, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.moments import one_blas_thread
@@ -20,8 +19,7 @@ from sgbn.solvers.lasso import (
     solve_column,
     support_of,
 )
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 STEP = 0.9  # from one penalty of the path to the next
 SMALLEST = 1e-3  # last penalty, as a share of the largest correlation of the target

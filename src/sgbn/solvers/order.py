@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sgbn.graph.acyclicity import levels_of_edges
 from sgbn.jit import jit
 from sgbn.solvers.result import SolverResult
+from sgbn.types import Array, Indices
 
 RESOLUTION = 2.0**40  # steps up to the largest weight; int64 holds the sum of 2^22 such weights
 MOST_RISES = 2  # times m: an optimal order has m levels at most, the rest is round-off
@@ -230,9 +231,7 @@ def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
         n_rises += 1
 
 
-def solve_order(
-    tails: NDArray[np.intp], heads: NDArray[np.intp], weights: NDArray[np.float64], m: int
-) -> SolverResult:
+def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> SolverResult:
     """Order variables of least cost; the lowest ones where several are optimal.
 
     Paper: Eq. 4.2 for fixed Theta.
@@ -265,9 +264,9 @@ def solve_order(
 
 
 def order_cost(
-    tails: NDArray[np.intp],
-    heads: NDArray[np.intp],
-    weights: NDArray[np.float64],
+    tails: Indices,
+    heads: Indices,
+    weights: Array,
     o: NDArray[np.int64],
 ) -> float:
     """Objective of the order step: sum of |Theta_ij| max(0, 1 - (o_j - o_i))."""

@@ -25,8 +25,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from sgbn.jit import jit
 from sgbn.solvers.lasso import SINGULAR
+from sgbn.types import Array
 
-Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 LARGEST = 1.0 - 2.0**-53  # |r| of copies, so that atanh stays finite

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError
 from sgbn.jit import jit, jit_inside
 from sgbn.solvers.result import SolverResult
+from sgbn.types import Array
 
-Array = NDArray[np.float64]
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 MEMORY = 10  # values that the line search looks back on

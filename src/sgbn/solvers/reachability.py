@@ -7,12 +7,10 @@ to be solved, on the columns as they are then.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.solvers.lasso import TOL, column_objective, solve_column
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 
 @jit
@@ -102,7 +100,7 @@ def sweep_columns(
     alpha: float,
     mu: float,
     units: Array,
-    sweep_order: NDArray[np.intp],
+    sweep_order: Indices,
 ) -> tuple[int, float, float]:
     """Solve the rows of `B` once each, in place, in `sweep_order`.
 

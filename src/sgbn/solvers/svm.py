@@ -28,12 +28,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import get_lapack_funcs
 
 from sgbn.exceptions import InputError
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-9  # KKT violation, in units of the margin
 MAX_ITER = 5000  # linear systems; 1 to 10 are usual
@@ -70,7 +69,7 @@ class L2SVM(NamedTuple):
     beta: Array
     intercept: float
     objective: float
-    support: NDArray[np.intp]
+    support: Indices
     n_iter: int
     violation: float
     converged: bool
@@ -203,7 +202,7 @@ def l2_svm(
     )
 
 
-def _optimum_on(K: Array, y: Array, C: float, inside: NDArray[np.bool_], b: float) -> _Plane:
+def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
     """Optimum of the piece on which the samples `inside` have a slack; `b` if there is none.
 
     The system (K + I/C) beta + b = y with beta adding up to zero, and the bias eliminated.
@@ -252,9 +251,7 @@ def _feasible(alpha: Array, y: Array) -> Array:
     return alpha * np.where(y > 0.0, shares[0], shares[1])
 
 
-def _ascend(
-    alpha: Array, goal: _Plane, y: Array, inside: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_]]:
+def _ascend(alpha: Array, goal: _Plane, y: Array, inside: Mask) -> tuple[Array, Mask]:
     """One step of the active-set method: the new alpha, and the samples to solve for next."""
     inside = inside.copy()
     towards = goal.beta * y - alpha
@@ -329,7 +326,7 @@ def _include(G: Array, d: Array, p: Array, far: int) -> Array:
         places = np.delete(places, falling[reach.argmin()])
 
 
-def _direction(G: Array, d: Array, p: Array, places: NDArray[np.intp]) -> tuple[Array, float]:
+def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, float]:
     """Direction in which the objective rises, and how far: 1 to the optimum of all `places`.
 
     Where a point is a combination of those before it, the weights can be shifted among them without

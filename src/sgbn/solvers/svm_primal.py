@@ -15,14 +15,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sgbn.exceptions import InputError
 from sgbn.solvers.svm import L2SVM, l2_svm
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Mask
 
 TOL = 1e-9  # violation, in units of the margin
 MAX_ITER = 200  # linear systems; 3 to 10 are usual
@@ -112,9 +110,7 @@ def l2_svm_primal(
     )
 
 
-def _optimum_on(
-    F: Array, y: Array, C: float, inside: NDArray[np.bool_], b: float
-) -> tuple[Array, float]:
+def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[Array, float]:
     """Weights and bias that are best where the samples `inside` have a slack; `b` if none has."""
     p = F.shape[1]
     if not inside.any():
@@ -163,7 +159,7 @@ class Features(Protocol):
     def rmatvec(self, v: Array) -> Array:
         """Phi' v."""
 
-    def subset(self, rows: NDArray[np.bool_]) -> Features:
+    def subset(self, rows: Mask) -> Features:
         """Take some samples; in single precision, as it gives directions, not the optimum."""
 
 

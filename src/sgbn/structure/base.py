@@ -18,12 +18,12 @@ from sgbn.moments import Moments, moments_of
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import row_labels, rows_to_trim
+from sgbn.types import Array, Labels, Mask
 from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
     import networkx as nx
 
-Array = NDArray[np.float64]
 
 UNDECIDED = ("reversible", "order only")  # kinds of edges whose direction nothing decides
 
@@ -34,16 +34,16 @@ class Arrows(NamedTuple):
     graph: NDArray[Any]
     knowledge: Knowledge | None = None
     equal: bool = False
-    non_gaussian: NDArray[np.bool_] | None = None  # arrows that residuals decided
+    non_gaussian: Mask | None = None  # arrows that residuals decided
 
-    def equivalence_class(self) -> NDArray[np.bool_]:
+    def equivalence_class(self) -> Mask:
         """Return the CPDAG, oriented further by prior knowledge and non-Gaussian residuals."""
         P = cpdag(self.graph)
         if self.knowledge is not None:
             P = orient_known(P, self.knowledge.directions)
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
 
-    def kinds(self, coef: Array) -> NDArray[np.str_]:
+    def kinds(self, coef: Array) -> Labels:
         """Say what the direction of each edge of `coef` rests on."""
         support = self.graph != 0
         known, required = (
@@ -141,13 +141,13 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self._arrows = Arrows(self.coef_ != 0) if arrows is None else arrows
 
     @property
-    def cpdag_(self) -> NDArray[np.bool_]:
+    def cpdag_(self) -> Mask:
         """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
         check_is_fitted(self)
         return self._arrows.equivalence_class()
 
     @property
-    def edge_kinds_(self) -> NDArray[np.str_]:
+    def edge_kinds_(self) -> Labels:
         """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
 
         "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals decided),

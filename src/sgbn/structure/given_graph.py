@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import GraphLike, adjacency
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import refit_column, residual_variances
+from sgbn.types import Array, Mask
 from sgbn.validation import check_values
-
-Array = NDArray[np.float64]
 
 COLLINEAR = 1e-10  # share of the largest singular value below which one is round-off
 NOISE_FLOOR = 1e-12  # share of a variable's variance below which its noise is round-off
@@ -69,7 +68,7 @@ def fit_weights(
     return GaussianNetwork(weights.coef, weights.intercept, weights.noise_variance, names)
 
 
-def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> NDArray[np.bool_]:
+def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> Mask:
     """Edges of a graph among the variables `names`; labels, where both sides have them, decide."""
     support = adjacency(graph)
     if hasattr(graph, "columns"):

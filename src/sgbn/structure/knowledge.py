@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
+from sgbn.types import Mask
 from sgbn.validation import is_number
-
-Mask = NDArray[np.bool_]
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 

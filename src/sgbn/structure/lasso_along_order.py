@@ -16,8 +16,7 @@ from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.selection import Folds, folds, grid
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 FORBIDDING = 2.0  # a price that no weight pays: with unit columns no correlation exceeds 1
 

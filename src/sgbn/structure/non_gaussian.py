@@ -19,16 +19,13 @@ same as before, or one by spacings, which alone sees sharp edges, but is rougher
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sgbn.graph.equivalence import orient_known
 from sgbn.graph.members import Member, Parents, best_each_way, open_components
 from sgbn.moments import one_blas_thread
 from sgbn.structure.residual_density import bent_residual, curvature, density_gain, spacing_gain
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph
 
 # Chosen on simulations with other seeds than those of benchmarks/non_gaussian.py.
 DECIDED = 1.64  # standard errors; 1.3 adds wrong arrows on Gaussian data

@@ -33,8 +33,7 @@ from sgbn.structure.penalties import (
     strongest_penalty,
 )
 from sgbn.structure.selection import Folds
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices
 
 
 @jit
@@ -113,7 +112,7 @@ class _Alternation:
         R: Array,
         units: Array,
         A: Array,
-        required: NDArray[np.intp],
+        required: Indices,
         B: Array,
         fresh: bool,
     ) -> None:

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.exceptions import InputError, warn
@@ -18,9 +18,8 @@ from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.penalties import penalty_units
 from sgbn.structure.selection import CRITERIA, Folds, select_alpha
+from sgbn.types import Array
 from sgbn.validation import is_number, warn_about_ties
-
-Array = NDArray[np.float64]
 
 OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.neighbourhood import inverse_gram, neighbourhoods_by_bic
 from sgbn.solvers.result import SolverResult
-
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 N_PENALTIES = 5  # measured on nine networks: 20 steps reach objectives lower by 0.3 % at most
 WEAKEST_PENALTY = 1e-2  # first step, as a share of the last

@@ -12,11 +12,10 @@ but follows densities with sharp edges.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-Array = NDArray[np.float64]
+from sgbn.types import Array
 
 GRID = np.linspace(-9.0, 9.0, 721)  # beyond, a normal density is below 1e-18
 WEIGHT = np.exp(-np.square(GRID) / 2) / np.exp(-np.square(GRID) / 2).sum()

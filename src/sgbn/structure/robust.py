@@ -19,16 +19,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from sgbn.exceptions import DataWarning, listed, warn
 from sgbn.moments import A_BLOCK, canonical_order, constant_columns, one_blas_thread
+from sgbn.types import Array, Indices, Mask
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.bool_]
+Rows = Mask
 
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")
@@ -99,7 +98,7 @@ def _squared_distances(X: Array) -> Array:
     return squares / len(columns)
 
 
-def _spread(X: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _spread(X: Array) -> tuple[Array, Array, Indices]:
     """Median and scaled median absolute deviation of each column, and which columns have both."""
     centre = np.median(X, axis=0)
     scale = TO_SD * np.median(np.abs(X - centre), axis=0)

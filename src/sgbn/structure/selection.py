@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 
@@ -18,12 +18,12 @@ from sgbn.runs import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.penalties import penalty_units
+from sgbn.types import Array, Indices
 from sgbn.validation import check_values
 
 if TYPE_CHECKING:
     from sgbn.structure.penalized import PenalizedEstimator
 
-Array = NDArray[np.float64]
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
 N_ALPHAS = 20
@@ -148,7 +148,7 @@ class _HeldOutLoss:
         self.estimator, self.X, self.names = estimator, X, names
         self.variance = X.var(axis=0)
 
-    def __call__(self, task: tuple[float, NDArray[np.intp], NDArray[np.intp]]) -> float:
+    def __call__(self, task: tuple[float, Indices, Indices]) -> float:
         alpha, train, test = task
         learner = clone(self.estimator).set_params(alpha=alpha)
         with warnings.catch_warnings():

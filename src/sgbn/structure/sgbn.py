@@ -4,7 +4,7 @@ r"""SGBN: a network by order search, the learner to start with.
           + 2 \gamma \log \binom{m - 1}{k_j}, \quad k_j = |PA_j|
 
 (extended BIC, Chen and Chen 2008), over orders of the variables, with parents chosen greedily for
-each order (`sgbn.solvers.order_search`); with equal noise variances the first term is
+each order (`sgbn.search.order_search`); with equal noise variances the first term is
 :math:`RSS_j / \sigma^2`.
 """
 
@@ -15,17 +15,23 @@ from numbers import Integral
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sgbn.exceptions import InputError, warn
 from sgbn.graph.acyclicity import known_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, moments_of
-from sgbn.solvers.order_search import Found
-from sgbn.solvers.search_candidates import ParentProblem
+from sgbn.search.candidates import inverse_correlation
+from sgbn.search.network_search import (
+    default_gamma,
+    ebic_prices,
+    most_parents,
+    search_network,
+)
+from sgbn.search.order_search import Found
+from sgbn.search.search_candidates import ParentProblem
+from sgbn.search.search_plan import EFFORTS, fits_tables, search_plan
 from sgbn.structure.base import Arrows, NetworkEstimator
-from sgbn.structure.candidates import inverse_correlation
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
     Edges,
@@ -35,20 +41,11 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.lasso_along_order import lasso_along_order
-from sgbn.structure.network_search import (
-    default_gamma,
-    ebic_prices,
-    most_parents,
-    search_network,
-)
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
-from sgbn.structure.search_plan import EFFORTS, fits_tables, search_plan
 from sgbn.structure.selection import Folds
+from sgbn.types import Array, Mask, Order
 from sgbn.validation import column_names, is_number, warn_about_moments
-
-Array = NDArray[np.float64]
-Order = NDArray[np.int64]
 
 VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
 STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
@@ -327,7 +324,7 @@ class SGBN(NetworkEstimator):
 
     def _learn_graph(
         self, moments: Moments, values: Array, knowledge: Knowledge, names: list[str]
-    ) -> tuple[Found, NDArray[np.bool_] | None]:
+    ) -> tuple[Found, Mask | None]:
         """Search, and take the member of the equivalence class that does not depend on it.
 
         Beside it the arrows that residuals decide, where these are asked.
@@ -398,7 +395,7 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
         )
 
 
-def _class(parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge) -> NDArray[np.bool_]:
+def _class(parents: Mask, moments: Moments, knowledge: Knowledge) -> Mask:
     """Equivalence class of rows of parents, directed further by prior knowledge."""
     P = cpdag(parents.T)
     known = moments.to_canonical(knowledge.directions).T
@@ -406,8 +403,8 @@ def _class(parents: NDArray[np.bool_], moments: Moments, knowledge: Knowledge) -
 
 
 def _decided_by_residuals(
-    parents: NDArray[np.bool_], moments: Moments, values: Array, knowledge: Knowledge
-) -> NDArray[np.bool_]:
+    parents: Mask, moments: Moments, values: Array, knowledge: Knowledge
+) -> Mask:
     """Arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
     columns = moments.columns
     Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
@@ -415,12 +412,12 @@ def _decided_by_residuals(
 
 
 def _canonical_graph(
-    parents: NDArray[np.bool_],
+    parents: Mask,
     moments: Moments,
     knowledge: Knowledge,
     labels: Order,
-    decided: NDArray[np.bool_] | None = None,
-) -> NDArray[np.bool_]:
+    decided: Mask | None = None,
+) -> Mask:
     """Return the member of the equivalence class in which hubs, then small labels, come first."""
     P = _class(parents, moments, knowledge)
     if decided is not None:

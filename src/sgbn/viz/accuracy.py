@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
-from numpy.typing import NDArray
 
+from sgbn.types import Array
 from sgbn.viz.style import FINE, columns, literal, size_points
-
-Array = NDArray[np.float64]
 
 OTHER = "0.35"
 OURS = "SGBN"  # part of the names of the methods of this package

@@ -9,9 +9,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array, Mask
 from sgbn.viz.style import NEGATIVE, POSITIVE
 
 WIDTHS = 0.5, 2.4  # points: of an edge of no weight, and of the strongest one
@@ -30,11 +31,11 @@ class Edge(NamedTuple):
 
 
 def choose_edges(
-    weights: NDArray[np.float64],
+    weights: Array,
     supported: ArrayLike | None = None,
     *,
     strongest: int | None = None,
-    shown: NDArray[np.bool_] | None = None,
+    shown: Mask | None = None,
 ) -> tuple[list[Edge], int]:
     """Edges to be drawn, the weakest first so that it lies below, and how many there are in all.
 

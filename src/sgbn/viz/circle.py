@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Wedge
 from matplotlib.path import Path
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import (
     CHARACTER,
@@ -23,8 +24,6 @@ from sgbn.viz.style import (
     literal,
     size_points,
 )
-
-Array = NDArray[np.float64]
 
 GAP = 1.5  # between two lobes, in regions
 FONT_SIZES = 3.5, 6.0  # points: smaller names cannot be read, larger ones are not needed

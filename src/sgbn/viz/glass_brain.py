@@ -12,10 +12,9 @@ from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array, Mask
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import CHARACTER, add_legend, check_weights, largest, literal, size_points
-
-Array = NDArray[np.float64]
 
 BEND = 0.12  # of an arrow: those to and fro lie apart
 MARGIN = 1.3  # of an outline around the points
@@ -88,7 +87,7 @@ def plot_glass_brain(
     """
     weights = check_weights(weights, names=names)
     places = _places(coordinates, len(weights))
-    shown: NDArray[np.bool_] = np.asarray(np.isfinite(places).all(axis=1))
+    shown: Mask = np.asarray(np.isfinite(places).all(axis=1))
     edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown)
     limit = largest(weights, limit)
     panels = figure.subplot_mosaic(
@@ -119,7 +118,7 @@ def _places(coordinates: ArrayLike, m: int) -> Array:
     return places
 
 
-def _title(title: str, drawn: int, total: int, shown: NDArray[np.bool_]) -> str:
+def _title(title: str, drawn: int, total: int, shown: Mask) -> str:
     """Title, and below it what is not drawn."""
     missing = int((~shown).sum())
     nowhere = f"{missing} region{'s' * (missing > 1)} without coordinates left out"
@@ -128,7 +127,7 @@ def _title(title: str, drawn: int, total: int, shown: NDArray[np.bool_]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _in_view(places: Array, shown: NDArray[np.bool_], view: View) -> NDArray[np.bool_]:
+def _in_view(places: Array, shown: Mask, view: View) -> Mask:
     """Regions that a view shows: a side's has the midline too."""
     return shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
 

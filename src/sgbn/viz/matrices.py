@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, did_you_mean
+from sgbn.types import Array, Indices, Mask
 from sgbn.viz.style import (
     ACCENTS,
     DIVERGING,
@@ -80,7 +81,7 @@ def plot_matrix(
     return ax
 
 
-def _by_lobe(lobes: Sequence[str]) -> NDArray[np.intp]:
+def _by_lobe(lobes: Sequence[str]) -> Indices:
     """Columns grouped by lobe, lobes in order of first appearance."""
     rank = {lobe: k for k, lobe in enumerate(dict.fromkeys(lobes))}
     return np.argsort([rank[lobe] for lobe in lobes], kind="stable").astype(np.intp)
@@ -133,7 +134,7 @@ def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, room: float) -> 
         ax.text(len(lobes) - 0.2, float(place), literal(lobe), **style)  # type: ignore[arg-type]
 
 
-def _cells(marked: ArrayLike, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _cells(marked: ArrayLike, weights: Array) -> Mask:
     cells = np.asarray(marked, dtype=bool)
     if cells.shape != weights.shape:
         raise InputError(
@@ -142,7 +143,7 @@ def _cells(marked: ArrayLike, weights: NDArray[np.float64]) -> NDArray[np.bool_]
     return cells
 
 
-def _outline(ax: Axes, cells: NDArray[np.bool_], room: float) -> None:
+def _outline(ax: Axes, cells: Mask, room: float) -> None:
     boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(cells)]
     width = float(np.clip(room / 8, 0.5, 1.2))
     ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))

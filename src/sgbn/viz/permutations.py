@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array
 from sgbn.viz.style import ACCENTS, LOW, add_legend_below, literal
 
 BINS = 12, 40
@@ -76,13 +77,13 @@ def plot_permutations(
     return ax
 
 
-def threshold(null: NDArray[np.float64], level: float) -> float | None:
+def threshold(null: Array, level: float) -> float | None:
     """Value beyond which p is at most `level`; None where too few permutations reach no such p."""
     allowed = math.floor(level * (len(null) + 1) + ROUND_OFF) - 1  # permutations that reach it
     return float(np.sort(null)[::-1][allowed]) if allowed >= 0 else None
 
 
-def _finite(null: ArrayLike) -> NDArray[np.float64]:
+def _finite(null: ArrayLike) -> Array:
     values = np.asarray(null, dtype=float).ravel()
     if not len(values) or not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())

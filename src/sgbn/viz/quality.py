@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from sgbn.types import Array
 from sgbn.viz.style import DIVERGING, FINE, LOW, literal
 
 LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
@@ -73,7 +74,7 @@ def _panels(figure: Figure) -> tuple[Axes, Axes, Axes]:
     return tuple(figure.add_subplot(grid[place]) for place in ((0, 0), (0, 1), (1, 0)))  # type: ignore[return-value]
 
 
-def _bars(ax: Axes, shares: NDArray[np.float64], full: float, *, horizontal: bool) -> None:
+def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
     """Bars of coverage, those that are low in another colour, with a line where that begins."""
     places = np.arange(len(shares))
     colours = np.where(shares < full, LOW, FINE)

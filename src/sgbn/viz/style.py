@@ -17,6 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, did_you_mean
+from sgbn.types import Array
 
 DIVERGING = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
 POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is lighter in a grey print too
@@ -95,7 +96,7 @@ def size_points(ax: Axes) -> tuple[float, float]:
     return box.width * points, box.height * points
 
 
-def spread(places: ArrayLike, gaps: ArrayLike) -> NDArray[np.float64]:
+def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
     """Move places apart, as little as needed, until neighbours keep their distance.
 
     Parameters
@@ -119,7 +120,7 @@ def spread(places: ArrayLike, gaps: ArrayLike) -> NDArray[np.float64]:
     return np.array(means) + offsets
 
 
-def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> NDArray[np.float64]:
+def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Array:
     """Weights as a square array, after a look at what is given for each of their regions."""
     array = np.asarray(weights, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
@@ -132,7 +133,7 @@ def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> NDA
     return array
 
 
-def largest(weights: NDArray[np.float64], limit: float | None = None) -> float:
+def largest(weights: Array, limit: float | None = None) -> float:
     """Weight of the strongest colour or the widest arrow: the limit, else the largest weight."""
     return limit or float(np.nanmax(np.abs(weights), initial=0.0)) or 1.0
 

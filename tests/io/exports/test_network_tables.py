@@ -11,10 +11,10 @@ from sgbn import (
     edge_table,
     load_atlas,
 )
-from sgbn.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.inference import edge_confidence
 from sgbn.io import node_table
 from sgbn.io.exports.network_tables import standardised_weights, with_columns
+from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 
 COLUMNS = ["source", "target", "weight", "weight_std", "supported", "graph_direction"]
 

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
-from sgbn.ensemble import EdgeConfidence
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
@@ -22,6 +21,7 @@ from sgbn.io.exports.network_tables import (
     standardised_weights,
     support_mask,
 )
+from sgbn.structure.ensemble import EdgeConfidence
 
 NO_LABEL = "-"  # BrainNet Viewer's own
 SMALLEST = 1.0  # size of a region without edges, so that it is seen

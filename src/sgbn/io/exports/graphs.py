@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas
-from sgbn.ensemble import EdgeConfidence
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (
@@ -21,6 +20,7 @@ from sgbn.io.exports.network_tables import (
     node_table,
     with_columns,
 )
+from sgbn.structure.ensemble import EdgeConfidence
 
 if TYPE_CHECKING:
     import networkx as nx

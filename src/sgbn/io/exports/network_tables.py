@@ -6,16 +6,15 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.cohort import UNKNOWN_LOBE
-from sgbn.ensemble import EdgeConfidence, supported_of
 from sgbn.exceptions import InputError, listed
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph import edge_kinds
-
-Array = NDArray[np.float64]
+from sgbn.structure.ensemble import EdgeConfidence, supported_of
+from sgbn.types import Array, Mask
 
 ENDS = ["source", "target"]
 PLACE = ["x", "y", "z"]
@@ -72,7 +71,7 @@ def edge_table(
 
 def support_mask(
     network: NetworkLike, confidence: EdgeConfidence | None, supported: ArrayLike | None
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Mask of supported edges: what is given, else what the learner or its half samples say."""
     if supported is None:
         return supported_of(network, confidence)

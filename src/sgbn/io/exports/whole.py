@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.atlases import Atlas, load_atlas
-from sgbn.ensemble import EdgeConfidence
 from sgbn.exceptions import InputError
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet
@@ -18,6 +17,7 @@ from sgbn.io.exports.files import PathName, beside
 from sgbn.io.exports.graphs import annotated_graph, write_graphml, write_node_link
 from sgbn.io.exports.network_tables import edge_table, node_table, with_columns
 from sgbn.io.exports.relation_matrix import write_relation_matrix
+from sgbn.structure.ensemble import EdgeConfidence
 
 
 def export_network(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.images.files import images_by_subject
@@ -20,6 +19,7 @@ from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
 from sgbn.runs import Arrays, run_study
+from sgbn.types import Array
 from sgbn.validation import is_number
 
 N_NAMED = 3  # regions that stand for an atlas in a message
@@ -51,8 +51,8 @@ class Extraction:
 
     ids: list[str]
     regions: list[str]
-    values: NDArray[np.float64]
-    coverage: NDArray[np.float64]
+    values: Array
+    coverage: Array
     quality: Quality
     failures: dict[str, str]
     measure: str

@@ -17,6 +17,7 @@ from sklearn.utils import Bunch
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
+from sgbn.types import Indices
 from sgbn.validation import is_number
 
 LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
@@ -51,7 +52,7 @@ class LabelAtlas:
     name: str
     regions: tuple[str, ...]
     index: NDArray[np.int32]
-    n_voxels: NDArray[np.intp]
+    n_voxels: Indices
     grid: Grid
     absent: tuple[str, ...]
     fingerprint: str

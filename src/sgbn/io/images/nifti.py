@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.types import Array
 
 MAX_VOXELS = 2**30  # a volume of 1024 a side; a header that says more is damaged
 
@@ -28,7 +29,7 @@ class Grid(NamedTuple):
     rows: tuple[float, ...]  # the 16 numbers of the affine, row by row
 
     @property
-    def affine(self) -> NDArray[np.float64]:
+    def affine(self) -> Array:
         """Voxel numbers to mm."""
         return np.array(self.rows).reshape(4, 4)
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.quality import robust_z
 from sgbn.runs import Arrays
+from sgbn.types import Array
 
 FULL = 0.95  # coverage below this is worth a look
 OUTLYING = 5.0  # robust z scores beyond this are not expected in thousands of cells
@@ -71,7 +71,7 @@ def subject_table(
     return pd.DataFrame(columns)
 
 
-def _notes(ids: Sequence[str], values: NDArray[np.float64], results: Sequence[Arrays]) -> list[str]:
+def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list[str]:
     """Collect the notes on each image, and which subject before it has the very same values."""
     first: dict[bytes, str] = {}
     notes = []

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.io.images.extraction import (
@@ -28,6 +27,7 @@ from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, vo
 from sgbn.io.images.quality import FULL
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
 from sgbn.runs import Arrays, write_atomically
+from sgbn.types import Array
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class TimeSeries:
     """
 
     regions: list[str]
-    values: NDArray[np.float64]
-    coverage: NDArray[np.float64]
+    values: Array
+    coverage: Array
     step: float
 
     def table(self) -> pd.DataFrame:

@@ -13,8 +13,7 @@ from scipy.ndimage import affine_transform  # type: ignore[attr-defined]
 from sgbn.exceptions import InputError
 from sgbn.io.images.label_atlas import LabelAtlas
 from sgbn.io.images.nifti import Grid, grid_of, has_orientation, open_image, spatial_shape, volumes
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Indices, Mask
 
 GRID_EPS = 1e-3  # mm: headers store affines as 32-bit numbers
 EDGE_EPS = 1e-6  # voxels: a centre on the very edge of the field of view is inside
@@ -27,9 +26,9 @@ MEASURES = ("volume", "mean")
 class Placed(NamedTuple):
     """An atlas on the grid of an image."""
 
-    where: NDArray[np.intp]  # voxels that belong to a region, numbered in Fortran order
-    region: NDArray[np.intp]  # the region of each
-    n_voxels: NDArray[np.intp]  # of each region in the image
+    where: Indices  # voxels that belong to a region, numbered in Fortran order
+    region: Indices  # the region of each
+    n_voxels: Indices  # of each region in the image
     in_view: Array  # share of each region's voxels in the atlas that lie in the image
     resampled: bool
 
@@ -72,8 +71,8 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 
 
 def region_sums(
-    values: NDArray[Any], known: NDArray[np.bool_], region: NDArray[np.intp], m: int
-) -> tuple[Array, NDArray[np.intp]]:
+    values: NDArray[Any], known: Mask, region: Indices, m: int
+) -> tuple[Array, Indices]:
     """Sum of the known values of each of `m` regions in double precision, and their number."""
     if not known.all():
         values, region = values[known], region[known]
@@ -122,7 +121,7 @@ def measure_image(
     }
 
 
-def check_content(path: Path, finite: NDArray[np.bool_], nonzero: NDArray[np.bool_]) -> None:
+def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
     """Refuse an image whose voxels in the atlas are all NaN or infinite, or else 0."""
     if finite.size and not finite.any():
         raise InputError(
@@ -136,7 +135,7 @@ def check_coverage(
     path: Path,
     atlas: LabelAtlas,
     placed: Placed,
-    counts: NDArray[np.intp],
+    counts: Indices,
     min_coverage: float,
 ) -> Array:
     """Share of each region that has a value; an error if that of all voxels is 0 or too small."""

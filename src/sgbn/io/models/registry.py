@@ -24,8 +24,8 @@ _NAMES = {
     "sgbn.structure.base": ("Arrows",),
     "sgbn.structure.knowledge": ("Knowledge",),
     "sgbn.moments": ("Moments",),
-    "sgbn.posterior": ("NetworkPosterior",),
-    "sgbn.ensemble": ("Agreement", "EdgeConfidence", "SGBNEnsemble"),
+    "sgbn.structure.posterior": ("NetworkPosterior",),
+    "sgbn.structure.ensemble": ("Agreement", "EdgeConfidence", "SGBNEnsemble"),
     "sgbn.discriminative": (
         *("CLSGBNClassifier", "FisherSVMClassifier", "FisherVectors", "KLSGBNClassifier"),
         *("MMSGBNClassifier", "MixtureMeans", "SGBNClassifier", "SGBNClassifierCV"),

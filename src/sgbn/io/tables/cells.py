@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
-
-Array = NDArray[np.float64]
+from sgbn.types import Array, Mask
 
 MOSTLY = 0.8  # share of numbers from which on a column with some text is a mistake, not a label
 # Numbers that people write for "missing".
@@ -77,8 +76,8 @@ class Parsed:
     """A column as numbers: NaN where a cell is missing or, in `bad`, is no number."""
 
     values: Array
-    bad: NDArray[np.bool_]
-    missing: NDArray[np.bool_]
+    bad: Mask
+    missing: Mask
 
     @property
     def kind(self) -> str:
@@ -176,7 +175,7 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
         raise InputError(f"{error} Numbers that are labels need a letter each.")
 
 
-def _no_number(table: RawTable, column: str, bad: NDArray[np.bool_], role: str) -> InputError:
+def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
     row = int(np.flatnonzero(bad)[0])
     cell = as_text(table.frame[column].iloc[row])
     count = int(bad.sum())
@@ -252,9 +251,7 @@ def _value(label: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _sentinel(
-    table: RawTable, column: str, where: NDArray[np.bool_], sentinel: str, said: str
-) -> InputError:
+def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, said: str) -> InputError:
     return InputError(
         f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {said} and looks like a "
         f"mark for a missing cell ({where.sum()} such cells in this column). Give "

@@ -14,9 +14,10 @@ import pandas as pd
 
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, did_you_mean, listed, warn
-from sgbn.io.tables.cells import Array, Missing, parse
+from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type
+from sgbn.types import Array
 
 # Names of id columns in lower case, letters and digits only, the likeliest first.
 ID_NAMES = (

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.types import Indices, Mask
 
 # Cells that say that there is nothing. One list for all columns.
 MISSING = frozenset(
@@ -37,7 +37,7 @@ class Origin:
     """
 
     name: str
-    numbers: NDArray[np.intp]
+    numbers: Indices
     unit: str = "row {}"
     decimal: str = "."
 
@@ -92,7 +92,7 @@ class RawTable:
         """Name of the file that a column comes from."""
         return self.origin_of(column).name
 
-    def keep(self, rows: NDArray[np.bool_]) -> RawTable:
+    def keep(self, rows: Mask) -> RawTable:
         """Those rows only, each with its old place."""
         if rows.all():
             return self
@@ -105,7 +105,7 @@ class RawTable:
         )
 
 
-def _kept(origin: Origin, rows: NDArray[np.bool_]) -> Origin:
+def _kept(origin: Origin, rows: Mask) -> Origin:
     return replace(origin, numbers=origin.numbers[rows])
 
 
@@ -176,7 +176,7 @@ def check_unique(names: Sequence[str], source: str) -> None:
             )
 
 
-def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> NDArray[np.bool_]:
+def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> Mask:
     """Whether each cell is empty or says so."""
     missing = cells.isna().to_numpy(bool, copy=True)
     if not is_number_type(cells.dtype):
@@ -185,7 +185,7 @@ def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> NDArray[n
     return missing
 
 
-def filled_rows(frame: pd.DataFrame) -> NDArray[np.bool_]:
+def filled_rows(frame: pd.DataFrame) -> Mask:
     """Rows that hold anything but missing cells."""
     filled = np.zeros(len(frame), bool)
     for k in range(frame.shape[1]):

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.raw import (
@@ -26,6 +25,7 @@ from sgbn.io.tables.raw import (
     title_above,
 )
 from sgbn.io.tables.raw import as_text as text_of
+from sgbn.types import Indices
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files in which openpyxl finds how a number is shown
@@ -164,7 +164,7 @@ def _has_numbers(cells: pd.Series) -> bool:
 
 
 def _with_zeros(
-    body: pd.DataFrame, columns: list[int], path: Path, sheet: str, rows: NDArray[np.intp]
+    body: pd.DataFrame, columns: list[int], path: Path, sheet: str, rows: Indices
 ) -> pd.DataFrame:
     """Numbers that the sheet shows with leading zeros (format 0000000), as that text."""
     if not columns:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.io.tables.raw import (
@@ -30,6 +29,7 @@ from sgbn.io.tables.raw import (
     name_columns,
     title_above,
 )
+from sgbn.types import Mask
 
 BLANKS = "blanks"  # delimiter: any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
@@ -332,7 +332,7 @@ def _cells(
     return frame, layout
 
 
-def _is_full(body: bytes, layout: _Layout, suspects: NDArray[np.bool_]) -> bool:
+def _is_full(body: bytes, layout: _Layout, suspects: Mask) -> bool:
     """Whether the rows that may have been filled up are whole; no row is too long."""
     mark, marks = _mark(layout.delimiter), len(layout.names) - 1
     if not mark:

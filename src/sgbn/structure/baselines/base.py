@@ -5,9 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
@@ -20,11 +17,8 @@ from sgbn.structure.baselines.orientation import (
     neighbours,
 )
 from sgbn.structure.given_graph import least_squares
+from sgbn.types import Array, Graph
 from sgbn.validation import is_number
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
-
 
 LARGE_BLANKET = 20  # variables; each two more double the time
 

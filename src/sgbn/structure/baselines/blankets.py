@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.solvers.partial_correlation import IndependenceTest
-
-Graph = NDArray[np.bool_]
+from sgbn.types import Graph
 
 
 def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:

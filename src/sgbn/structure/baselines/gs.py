@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.moments import Moments
 from sgbn.solvers.partial_correlation import IndependenceTest
-from sgbn.structure.baselines.base import ConstraintEstimator, Graph
+from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
+from sgbn.types import Graph, Indices
 
 
 class GS(ConstraintEstimator):
@@ -54,7 +54,7 @@ class GS(ConstraintEstimator):
         )
 
 
-def _grow(test: IndependenceTest, target: int, order: NDArray[np.intp]) -> list[int]:
+def _grow(test: IndependenceTest, target: int, order: Indices) -> list[int]:
     """Add the first variable in `order` that depends on the target, until there is none."""
     blanket: list[int] = []
     while True:

@@ -8,8 +8,9 @@ import numpy as np
 
 from sgbn.moments import Moments
 from sgbn.solvers.partial_correlation import IndependenceTest
-from sgbn.structure.baselines.base import ConstraintEstimator, Graph
+from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
+from sgbn.types import Graph
 
 
 class IAMB(ConstraintEstimator):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.solvers.partial_correlation import IndependenceTest
 from sgbn.structure.baselines.iamb import IAMB
 from sgbn.structure.baselines.orientation import without
+from sgbn.types import Graph
 
-Graph = NDArray[np.bool_]
 Separators = dict[tuple[int, int], set[int]]
 
 

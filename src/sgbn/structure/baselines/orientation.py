@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.graph.acyclicity import is_dag
 from sgbn.graph.equivalence import (
@@ -20,9 +19,7 @@ from sgbn.graph.equivalence import (
     v_structures,
 )
 from sgbn.solvers.partial_correlation import IndependenceTest
-
-Graph = NDArray[np.bool_]
-Places = NDArray[np.intp]
+from sgbn.types import Graph, Indices
 
 
 class Collider(NamedTuple):
@@ -34,7 +31,7 @@ class Collider(NamedTuple):
     j: int
 
 
-def smaller_sides(one: Graph, other: Graph) -> list[Places]:
+def smaller_sides(one: Graph, other: Graph) -> list[Indices]:
     """Return the smaller of two sets, given as masks; both where they are equally large."""
     size = np.count_nonzero(one), np.count_nonzero(other)
     sides = [one] if size[0] < size[1] else [other] if size[0] > size[1] else [one, other]

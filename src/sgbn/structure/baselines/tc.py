@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.exceptions import InputError
@@ -15,9 +14,7 @@ from sgbn.solvers.neighbourhood import inverse_gram
 from sgbn.solvers.partial_correlation import IndependenceTest, Link, exact_t_borders
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.orientation import Collider, direct, smaller_sides, without
-
-Array = NDArray[np.float64]
-Graph = NDArray[np.bool_]
+from sgbn.types import Array, Graph
 
 LARGEST_LEVEL = 0.05  # of a test: 2 / (m (m - 1)) is 1 for a pair of variables
 

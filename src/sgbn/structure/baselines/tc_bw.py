@@ -7,7 +7,8 @@ import numpy as np
 from sgbn.moments import Moments
 from sgbn.solvers.partial_correlation import IndependenceTest
 from sgbn.structure.baselines.blankets import blanket_matrix
-from sgbn.structure.baselines.tc import TC, Array, Graph, strengths_given_all_others
+from sgbn.structure.baselines.tc import TC, strengths_given_all_others
+from sgbn.types import Array, Graph
 
 
 class TCbw(TC):

@@ -1,0 +1,79 @@
+r"""The best order of few variables, by dynamic programming over sets.
+
+.. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
+
+f(S) is the least score of the variables S, if they come first: one of them is the last of these.
+(Silander and Myllymäki 2006). Every set is looked at once, so that the network is the best of all,
+and time and memory double with every variable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.search.order_annealing import OrderTables, order_tables, parents_along, score_along
+from sgbn.search.search_candidates import ParentProblem, ScoredNetwork, best_candidates
+
+
+def best_network(problem: ParentProblem) -> ScoredNetwork:
+    """Return the network of least score among all. Meant for up to 20 variables."""
+    m = len(problem.R)
+    counts = np.full(m, max(m - 1, 1))
+    candidates = best_candidates(np.zeros((m, m)), problem.allowed, problem.required, counts)
+    tables = order_tables(problem, candidates)
+    order = best_order(tables)
+    return ScoredNetwork(score_along(tables, order), order, parents_along(tables, order))
+
+
+def best_order(tables: OrderTables) -> NDArray[np.int64]:
+    """Return an order of least score, the first one where several have it."""
+    m = len(tables.first)
+    last = np.empty(1 << m, np.int8)
+    _fill_last(tables.best, tables.first, tables.bit, np.empty(1 << m), last)
+    order = np.empty(m, np.int64)
+    left = (1 << m) - 1
+    for place in range(m - 1, -1, -1):
+        order[place] = last[left]
+        left &= ~(1 << int(last[left]))
+    return order
+
+
+@jit
+def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
+    """Fill the candidates of each variable among every set of variables from `first` on."""
+    m, size = masks.shape
+    for v in range(m):
+        masks[v, 0] = 0
+        for members in range(1, size):
+            lowest = 0
+            while not (members >> lowest) & 1:
+                lowest += 1
+            place = bit[v, first + lowest]
+            masks[v, members] = masks[v, members & (members - 1)]
+            if place >= 0:
+                masks[v, members] |= 1 << place
+
+
+@jit
+def _fill_last(best, first, bit, least, last):  # type: ignore[no-untyped-def]
+    """Fill the least score of every set of variables, and the last variable of its best order."""
+    m = first.size
+    half = m // 2  # two small tables instead of a loop over the members of every set
+    low, high = np.empty((m, 1 << half), np.int64), np.empty((m, 1 << (m - half)), np.int64)
+    _fill_masks(bit, 0, low)
+    _fill_masks(bit, half, high)
+    least[0] = 0.0
+    last[0] = -1
+    for members in range(1, 1 << m):
+        least[members] = np.inf
+        lower, upper = members & ((1 << half) - 1), members >> half
+        for v in range(m):
+            if not (members >> v) & 1:
+                continue
+            mask = low[v, lower] | high[v, upper]
+            total = least[members ^ (1 << v)] + best[first[v] + mask]
+            if total < least[members]:
+                least[members] = total
+                last[members] = v

@@ -1,0 +1,315 @@
+r"""Annealing over orders on score tables: good orders where local searches end in many places.
+
+.. math:: \min_{order} \sum_v best_v(M_v), \qquad best_v(M) = \min_{T \subseteq M} score_v(T)
+
+where :math:`M_v` are the candidate parents of v that stand before it, and scores are those of
+`sgbn.search.score_tables`. A step takes one variable x out and puts it
+back before or after its relatives: the variables that are candidates of x, or have x as a
+candidate. With r relatives there are r + 1 gaps, whose scores follow from two look-ups per
+relative, and a gap is drawn with probability proportional to
+
+.. math:: \text{places in the gap} \times e^{-score / temperature}
+
+(a heat bath). No step is rejected, and nothing but relatives is looked at, so that a step costs
+about half a microsecond, whatever the number of variables. The temperature falls geometrically.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.jit import jit
+from sgbn.search.parent_trees import TOL
+from sgbn.search.score_tables import fill_scores, places_of
+from sgbn.search.search_candidates import ParentProblem
+from sgbn.types import Array, Mask, Order
+
+NEGLIGIBLE = 30.0  # temperatures above the best gap: drawn once in 1e13 steps
+LARGEST_SEED = 2**63 - 1
+
+
+class OrderTables(NamedTuple):
+    """What annealing looks up.
+
+    Attributes
+    ----------
+    best : least score among the subsets of every set of candidates, the tables of all variables
+        one after the other; with k candidates a table has 2^k entries.
+    first : (m,) where the table of each variable begins.
+    bit : (m, m) ``bit[v, u]`` is the place of u among v's candidates, -1 if it is none.
+    relatives : (m, .) variables that are candidates of v or have v as a candidate, then -1.
+    """
+
+    best: Array
+    first: NDArray[np.int64]
+    bit: NDArray[np.int64]
+    relatives: NDArray[np.int64]
+
+
+def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> OrderTables:
+    """Fill the tables.
+
+    Parameters
+    ----------
+    problem : ParentProblem
+    candidates : ndarray of shape (m, K)
+        Distinct variables other than v itself, required ones among them, then -1.
+    """
+    R, n, price, max_parents, _, required = problem
+    counts = (candidates >= 0).sum(axis=1)
+    bit = places_of(candidates)
+    needed = np.where(required, 1 << np.maximum(bit, 0), 0).sum(axis=1)
+    sizes = np.left_shift(1, counts)
+    first = np.cumsum(sizes) - sizes
+    best = np.empty(int(sizes.sum()))
+    _fill_minima(R, float(n), price, max_parents, candidates, counts, needed, first, best)
+    related = (bit >= 0) | (bit >= 0).T
+    width = int(related.sum(axis=1).max()) + 1
+    relatives = np.full((len(R), width), -1, np.int64)
+    for v, row in enumerate(related):
+        relatives[v, : row.sum()] = np.flatnonzero(row)
+    return OrderTables(best, first, bit, relatives)
+
+
+@jit
+def _fill_minima(  # type: ignore[no-untyped-def]
+    R, n, price, max_parents, candidates, counts, needed, first, best
+):
+    """Fill `best`: scores of all sets, then minima over subsets, one pass per candidate."""
+    widest = candidates.shape[1] + 1
+    room = np.empty((widest, widest, widest))
+    for v in range(counts.size):
+        k = counts[v]
+        size = 1 << k
+        table = best[first[v] : first[v] + size]
+        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, table)
+        step = 1
+        while step < size:
+            for block in range(0, size, 2 * step):  # without branches: many at a time
+                for mask in range(block, block + step):
+                    table[mask + step] = min(table[mask + step], table[mask])
+            step *= 2
+
+
+def anneal(
+    tables: OrderTables,
+    order: Order,
+    n_steps: int,
+    temperatures: tuple[float, float],
+    rng: np.random.RandomState,
+) -> tuple[Order, float]:
+    """Return the best order seen, and its score.
+
+    Parameters
+    ----------
+    tables : OrderTables
+    order : ndarray of shape (m,)
+        The order to begin with. It must agree with the required edges; then all orders do.
+    n_steps : int
+        Variables taken out and put back.
+    temperatures : pair of float
+        The first and the last one, in units of the score.
+    rng : RandomState
+        One number is drawn from it.
+    """
+    seed = np.array([rng.randint(1, LARGEST_SEED, dtype=np.int64)], np.uint64)
+    best_order = np.array(order, np.int64)
+    hot, cold = temperatures
+    _anneal(
+        tables.best,
+        tables.first,
+        tables.bit,
+        tables.relatives.copy(),
+        best_order,
+        n_steps,
+        hot,
+        cold,
+        seed,
+    )
+    return best_order, score_along(tables, best_order)
+
+
+def score_along(tables: OrderTables, order: Order) -> float:
+    """Score of an order: the sum of the best scores among the candidates before each variable."""
+    return float(tables.best[tables.first + _available(tables.bit, order)].sum())
+
+
+def parents_along(tables: OrderTables, order: Order) -> Mask:
+    """Best parents along an order: ``parents[v, u]`` is u -> v."""
+    chosen = _available(tables.bit, order)
+    _drop_idle(tables.best, tables.first, tables.bit.max(axis=1) + 1, chosen)
+    is_chosen = (chosen[:, None] >> np.maximum(tables.bit, 0)) & 1 == 1
+    parents: Mask = is_chosen & (tables.bit >= 0)
+    return parents
+
+
+@jit
+def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
+    """Drop candidates from every set, in place, that its least score does not need.
+
+    Minima are copies, so that equal ones are equal to the bit.
+    """
+    for v in range(counts.size):
+        for place in range(counts[v]):
+            fewer = chosen[v] & ~(1 << place)
+            if best[first[v] + fewer] == best[first[v] + chosen[v]]:
+                chosen[v] = fewer
+
+
+def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
+    """Candidates before each variable, as bits."""
+    rank = np.argsort(order)
+    before = (rank[None, :] < rank[:, None]) & (bit >= 0)
+    available: NDArray[np.int64] = np.where(before, 1 << np.maximum(bit, 0), 0).sum(axis=1)
+    return available
+
+
+@jit
+def _uniform(state):  # type: ignore[no-untyped-def]
+    """Return the next pseudo-random number in [0, 1) (xorshift64*), and change `state`."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@jit
+def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
+    """Sort relatives by rank, in place; their number. They are nearly sorted from last time."""
+    r = 0
+    while relatives[r] >= 0:
+        u = relatives[r]
+        k = r
+        while k > 0 and rank[relatives[k - 1]] > rank[u]:
+            relatives[k] = relatives[k - 1]
+            k -= 1
+        relatives[k] = u
+        r += 1
+    return r
+
+
+@jit
+def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ignore[no-untyped-def]
+    """Fill ``total[k]``: the score with x behind its first k relatives, but for a constant."""
+    mask = 0
+    change = 0.0
+    total[0] = best[first[x]]
+    for k in range(r):
+        u = relatives[k]
+        place = bit[u, x]
+        if place >= 0:
+            x_bit = 1 << place
+            change += best[first[u] + (available[u] & ~x_bit)]
+            change -= best[first[u] + (available[u] | x_bit)]
+        if bit[x, u] >= 0:
+            mask |= 1 << bit[x, u]
+        total[k + 1] = change + best[first[x] + mask]
+
+
+@jit
+def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  # type: ignore[no-untyped-def]
+    """Draw a gap and a place in it; the gap, and the place among the others."""
+    least = total[0]
+    for k in range(1, r + 1):
+        least = min(least, total[k])
+    reach = least + NEGLIGIBLE * temperature
+    m = rank.size
+    heaviness = 0.0
+    before = 0  # places among the others that stand before this gap
+    for k in range(r + 1):
+        after = m - 1
+        if k < r:
+            after = rank[relatives[k]]
+            after -= after > x_rank
+        if total[k] < reach:
+            heaviness += (after - before + 1) * np.exp((least - total[k]) / temperature)
+        weight[k] = heaviness
+        before = after + 1
+    drawn = _uniform(state) * heaviness
+    k = 0
+    while k < r and weight[k] <= drawn:
+        k += 1
+    while k > 0 and weight[k] == weight[k - 1]:  # beyond the last one, by round-off
+        k -= 1
+    lower = 0.0 if k == 0 else weight[k - 1]
+    first, after = 0, m - 1
+    if k > 0:
+        first = rank[relatives[k - 1]]
+        first += 1 - (first > x_rank)
+    if k < r:
+        after = rank[relatives[k]]
+        after -= after > x_rank
+    place = first + int((drawn - lower) / (weight[k] - lower) * (after - first + 1))
+    return k, min(place, after)
+
+
+@jit
+def _put(order, rank, x, place):  # type: ignore[no-untyped-def]
+    """Move x to a place, in place."""
+    i = rank[x]
+    while i < place:
+        order[i] = order[i + 1]
+        rank[order[i]] = i
+        i += 1
+    while i > place:
+        order[i] = order[i - 1]
+        rank[order[i]] = i
+        i -= 1
+    order[place] = x
+    rank[x] = place
+
+
+@jit
+def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-untyped-def]
+    """Note on which side of its relatives x stands now."""
+    available[x] = 0
+    for k in range(r):
+        u = relatives[k]
+        if k < gap and bit[x, u] >= 0:
+            available[x] |= 1 << bit[x, u]
+        if bit[u, x] >= 0:
+            x_bit = 1 << bit[u, x]
+            available[u] = available[u] & ~x_bit if k < gap else available[u] | x_bit
+
+
+@jit
+def _anneal(  # type: ignore[no-untyped-def]
+    best, first, bit, relatives, order, n_steps, hot, cold, state
+):
+    """Anneal; `order` becomes the best one seen, and `relatives` and `state` change."""
+    m = order.size
+    current = order.copy()
+    rank = np.empty(m, np.int64)
+    available = np.zeros(m, np.int64)
+    for i in range(m):
+        rank[order[i]] = i
+    for v in range(m):
+        for u in range(m):
+            if bit[v, u] >= 0 and rank[u] < rank[v]:
+                available[v] |= 1 << bit[v, u]
+    total = np.empty(relatives.shape[1] + 1)
+    weight = np.empty(relatives.shape[1] + 1)
+    gain, best_gain = 0.0, 0.0
+    cooling = (cold / hot) ** (1.0 / max(n_steps - 1, 1))
+    temperature = hot
+    for _ in range(n_steps):
+        x = int(_uniform(state) * m)
+        r = _sort_by_rank(relatives[x], rank)
+        _see_gaps(best, first, bit, x, relatives[x], r, available, total)
+        now = 0
+        while now < r and rank[relatives[x, now]] < rank[x]:
+            now += 1
+        gap, place = _draw_gap(total, r, relatives[x], rank, rank[x], temperature, state, weight)
+        if gap != now:
+            gain += total[now] - total[gap]
+            _tell_relatives(bit, x, relatives[x], r, gap, available)
+        _put(current, rank, x, place)
+        if gain > best_gain + TOL:
+            best_gain = gain
+            order[:] = current
+        temperature *= cooling

@@ -1,0 +1,11 @@
+"""Many networks of one sample: what they agree on, and how sure that is."""
+
+from sgbn.structure.ensemble.confidence import (
+    Agreement,
+    EdgeConfidence,
+    selection_bound,
+    supported_of,
+)
+from sgbn.structure.ensemble.sgbn_ensemble import SGBNEnsemble
+
+__all__ = ["Agreement", "EdgeConfidence", "SGBNEnsemble", "selection_bound", "supported_of"]

@@ -1,0 +1,229 @@
+"""Networks drawn from the posteriors of parts of a sample: nearly all rows, and halves.
+
+Halves, not bootstrap samples: a row that is drawn twice looks like two subjects who agree, and
+multiplies the false edges of a network several times. Whatever is fitted to rows (effects of
+covariates and sites, outliers, normal scores, scales) is fitted to each half by itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.exceptions import DataWarning, warn
+from sgbn.moments import Moments, constant_columns, moments_of, one_blas_thread
+from sgbn.runs import Arrays, run_study
+from sgbn.structure import SGBN
+from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
+from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.knowledge import Knowledge
+from sgbn.structure.posterior.sampling import ChainPlan, sample_networks
+from sgbn.structure.robust import normal_scores
+from sgbn.types import Array, Indices, Mask
+
+CANDIDATES = 10  # parents of each variable; see benchmarks/replication.py
+PLAN = ChainPlan(n_candidates=CANDIDATES, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
+WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)  # streams of random numbers
+N_TENTHS = 10  # parts of a deal, each of which is left out once
+DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
+
+
+class Sample(NamedTuple):
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    values : (n, m)
+    names : of the columns.
+    nuisance : (n, p) columns whose effects are taken out of every part of the rows.
+    strata : (n,) or None; see `deal_rows`.
+    persons : (n,) or None; the rows of a person count as one subject.
+    blocks : (n,) or None
+        Labels whose rows are never parted, such as families; persons if there are none.
+    """
+
+    values: Array
+    names: list[str]
+    nuisance: Array
+    strata: NDArray[Any] | None = None
+    persons: NDArray[Any] | None = None
+    blocks: NDArray[Any] | None = None
+
+    @property
+    def units(self) -> NDArray[Any] | None:
+        """Labels whose rows are never parted."""
+        return self.persons if self.blocks is None else self.blocks
+
+    @property
+    def n_units(self) -> int:
+        """How many persons or blocks there are; rows, if neither is given."""
+        units = self.units
+        return len(self.values) if units is None else len(np.unique(units.astype(str)))
+
+    def repeats(self, rows: Indices) -> int:
+        """How many of the rows are further ones of a person: together they count as one subject."""
+        if self.persons is None:
+            return 0
+        return len(rows) - len(np.unique(self.persons[rows].astype(str)))
+
+    def take(self, rows: NDArray[Any]) -> Sample:
+        """Return some of the rows."""
+        labels = (self.strata, self.persons, self.blocks)
+        own = (None if one is None else one[rows] for one in labels)
+        return Sample(self.values[rows], self.names, self.nuisance[rows], *own)
+
+
+def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
+    """Rows without what the columns of `nuisance` explain, and the degrees of freedom it takes.
+
+    Means are kept.
+    """
+    if not nuisance.shape[1]:
+        return values, 0
+    centred = nuisance - nuisance.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=0)
+    varies = lengths > DEPENDENT * np.linalg.norm(nuisance, axis=0)
+    U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
+    basis = np.ascontiguousarray(U[:, sizes > DEPENDENT])
+    left = np.empty(values.shape)
+    for k, column in enumerate(np.ascontiguousarray(values.T)):
+        # one by one: the bits of a column then do not depend on where it stands
+        left[:, k] = column - basis @ (basis.T @ (column - column.mean()))
+    return left, basis.shape[1]
+
+
+def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:
+    """Moments that a graph is learned from: of the rows, or of their normal scores."""
+    if learner.column_transform == "normal-scores":
+        values = normal_scores(values)
+    return moments_of(values, list(names))
+
+
+def learn_parts(
+    sample: Sample,
+    learner: SGBN,
+    knowledge: Knowledge,
+    n_chains: int,
+    n_pairs: int,
+    seed: int,
+    *,
+    n_jobs: int | None = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+) -> tuple[Array, EdgeConfidence | None]:
+    """Share of each arrow in the posteriors of nearly all rows, and what halves agree on.
+
+    What a task gives depends on the data, the learner, the seed and its number only: a folder can
+    be taken up again with more pairs.
+    """
+    settings = {
+        "data": joblib.hash([*sample]),
+        "learner": repr(learner),
+        "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
+        "seed": seed,
+        "plan": list(PLAN),
+    }
+    wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
+    pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
+    results = run_study(
+        folder,
+        learn_task,
+        wholes | pairs,
+        settings,
+        shared={"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed},
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    arrows: Array = np.mean([results[name]["arrows"] for name in wholes], axis=0)
+    if not n_pairs:
+        return arrows, None
+    return arrows, gather_pairs([results[name] for name in pairs], sample.names)
+
+
+def learn_task(
+    sample: Sample, learner: SGBN, knowledge: Knowledge, seed: int, kind: str, number: int
+) -> Arrays:
+    """Share of each arrow in the posterior of all rows but a tenth, or of both halves of a pair."""
+    if kind == "whole":
+        tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)
+        rows = np.flatnonzero(tenths != number % N_TENTHS)
+        arrows, _ = _learn_part(sample, rows, learner, knowledge, [seed, WHOLE_CHAINS, number])
+        return {"arrows": arrows}
+    halves = deal(sample, seed, HALVES, number, 2)
+    shares, constant = [], []
+    for which in range(2):
+        rows, own = np.flatnonzero(halves == which), [seed, HALF_CHAINS, number, which]
+        arrows, is_constant = _learn_part(sample, rows, learner, knowledge, own)
+        shares.append(arrows)
+        constant.append(is_constant)
+    return pair_result(shares, constant)
+
+
+def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
+    """Return what is kept of two halves: the mean of their shares, and what they agree on."""
+    first, second = shares
+    return {
+        "arrows": (first + second) / 2,
+        "agreement": agreement_of(first, second),
+        "constant": np.array(constant),
+    }
+
+
+def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidence:
+    """Make one confidence of the results of all pairs; see `pair_result`."""
+    _warn_about_constants(np.concatenate([one["constant"] for one in pairs]), names)
+    return EdgeConfidence(
+        tuple(names),
+        2 * len(pairs),
+        np.mean([one["arrows"] for one in pairs], axis=0),
+        agreement_from(np.sum([one["agreement"] for one in pairs], axis=0), 2 * len(pairs)),
+    )
+
+
+def deal(sample: Sample, seed: int, stream: int, number: int, n_parts: int) -> Indices:
+    """Part of each row in one of many deals; see `deal_rows`."""
+    rng = np.random.default_rng([seed, stream, number])
+    return deal_rows(rng, len(sample.values), n_parts, sample.strata, sample.units)
+
+
+def _learn_part(
+    sample: Sample,
+    rows: Indices,
+    learner: SGBN,
+    knowledge: Knowledge,
+    seed: Sequence[int],
+) -> tuple[Array, Mask]:
+    """Share of each arrow; a column that is constant in these rows has none."""
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)  # of a part: there are many
+        values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
+        values = clone(learner)._clean(np.ascontiguousarray(values), sample.names)
+        constant = constant_columns(values)
+        kept = np.flatnonzero(~constant)
+        here = np.ix_(kept, kept)
+        names = [sample.names[k] for k in kept.tolist()]
+        moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
+        moments = moments.of_residuals(lost + sample.repeats(rows))
+        known = Knowledge(knowledge.allowed[here], knowledge.required[here])
+        sampled = sample_networks(moments, known, learner, PLAN, seed)
+        arrows = np.zeros((len(constant), len(constant)))
+        arrows[here] = moments.to_user(sampled.arrows)
+    return arrows, constant
+
+
+def _warn_about_constants(constant: Mask, names: Sequence[str]) -> None:
+    counts = constant.sum(axis=0)
+    if counts.any():
+        worst = int(np.argmax(counts))
+        warn(
+            f"{names[worst]!r} is constant in {counts[worst]} of {len(constant)} halves, and has "
+            f"no edge there ({int((counts > 0).sum())} such columns). Its shares are too low: "
+            "leave it out, or read them with care."
+        )

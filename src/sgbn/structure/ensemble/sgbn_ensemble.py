@@ -1,0 +1,417 @@
+r"""SGBNEnsemble: one network that many networks agree on, and how sure each edge is.
+
+The estimate and its confidence are two things. The estimate is the consensus of networks drawn from
+the posteriors of nearly all rows, a tenth left out of each: halves would give a worse one, and all
+rows one that a few subjects more or less would change. The confidence comes from halves: a
+posterior of all rows is too sure of itself wherever the model is not exactly true, and real brains
+are no sparse Gaussian networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sgbn.exceptions import InputError, listed, warn
+from sgbn.moments import Moments, moments_of, one_blas_thread
+from sgbn.structure import SGBN
+from sgbn.structure.base import Arrows, NetworkEstimator
+from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
+from sgbn.structure.ensemble.parts import N_TENTHS, Sample, learn_parts, without_nuisance
+from sgbn.structure.ensemble.weights import weight_limits
+from sgbn.structure.given_graph import least_squares
+from sgbn.structure.knowledge import (
+    KNOWLEDGE,
+    Edges,
+    Tiers,
+    check_number_of_parents,
+    read_knowledge,
+)
+from sgbn.structure.posterior.consensus import consensus
+from sgbn.structure.posterior.sampling import check_required
+from sgbn.structure.robust import row_labels
+from sgbn.types import Array, Mask
+from sgbn.validation import (
+    FEW_SAMPLES,
+    check_data,
+    column_names,
+    is_number,
+    warn_about_moments,
+)
+
+FEWEST_ROWS = 2 * FEW_SAMPLES  # halves of fewer rows tell nothing about edges
+OTHER_WAY = 0.5  # how much the rarer direction counts for a pair; 1 has 3 % more errors at n = 100
+
+
+class SGBNEnsemble(NetworkEstimator):
+    r"""A stable network with a measured confidence of every edge: the learner to recommend.
+
+    `network_` is the consensus of many networks drawn from the posterior of nearly all rows. Each
+    pair has the more frequent direction; it is in the network if this direction's share, plus half
+    of that of the other one, is at least one half.
+
+    `confidence_` comes from many halves of the rows, each with a posterior of its own. It says how
+    often two regions are joined there, and how often which way. Only edges whose direction is the
+    same in at least `min_direction` of the networks that join them are `supported_`, and drawn as
+    arrows; the others are lines.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        How much the number of possible parents counts in the prior; see `NetworkPosterior`.
+    max_parents : int, optional
+        Most parents of a variable; at most, and by default, a third of the samples (and 60).
+    n_chains : int, default=100
+        Chains whose networks make the estimate, each without another tenth of the rows.
+    n_pairs : int, default=50
+        Splits of the rows into two halves: 100 half samples. A share of .9 has a standard error of
+        .03 then. 0 leaves the confidence out.
+    min_adjacency : float, default=0.8
+        Share of the networks of half samples that must join a pair for its direction to be
+        supported. With 0.5, a third of the arrows came back in fresh halves of real tables.
+    min_direction : float, default=0.9
+        Share of these that must have the direction.
+    forbidden, required : list of (source, target), optional
+        Edges that must not and that must be, by column name or index.
+    tiers : list of lists, or mapping from variable to tier, optional
+        Groups of variables, the earliest first; see `SGBN`.
+    outliers : {"trim", "keep"}, default="trim"
+        Whether rows that lie far out are left out, of all rows and of each half; see `SGBN`.
+    column_transform : {"none", "normal-scores"}, default="none"
+        Whether graphs are learned from normal scores; see `SGBN`.
+    random_state : int, default=0
+        Seed of the chains and the splits.
+    n_jobs : int, optional
+        Processes. Results do not depend on it.
+
+    Attributes
+    ----------
+    network_ : GaussianNetwork
+        The consensus DAG, with weights refitted on all rows.
+    coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
+        Of `network_`, as in `SGBN`. What `edge_kinds_` says is a property of this one graph, and no
+        verdict on a direction: see `supported_`.
+    coef_low_, coef_high_ : ndarray of shape (m, m)
+        Ends of 95 % intervals of `coef_` on this graph, by the spread of the weights over the half
+        samples (delete-half jackknife); NaN without half samples. They do not know that the graph
+        was chosen in the same rows.
+    posterior_ : ndarray of shape (m, m)
+        Share of the networks that made the estimate with i -> j.
+    confidence_ : EdgeConfidence or None
+        What half samples agree on; None below 20 rows.
+    adjacency_, arrow_ : ndarray of shape (m, m)
+        Share of the half samples' networks that join i and j, and with i -> j.
+        ``arrow_ + arrow_.T == adjacency_``.
+    supported_ : ndarray of shape (m, m), bool
+        Edges i -> j of `network_` whose direction half samples support.
+    drawn_graph_ : ndarray of shape (m, m), bool
+        What to draw: i -> j where ``[i, j]`` alone is set, a line where ``[j, i]`` is set as well.
+    outliers_ : ndarray of shape (n_samples,), bool
+        Rows that were left out.
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+
+    Notes
+    -----
+    A share describes these rows: it is no probability. What fresh halves of real tables found at
+    each share is in the table of ``docs/arrows.md`` (``benchmarks/replication.py``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn import SGBNEnsemble
+    >>> X = np.random.default_rng(0).standard_normal((400, 4))
+    >>> X[:, 2] += X[:, 0] + X[:, 1]
+    >>> learner = SGBNEnsemble(n_pairs=10).fit(X)
+    >>> np.argwhere(learner.coef_).tolist()
+    [[0, 2], [1, 2]]
+    """
+
+    def __init__(
+        self,
+        gamma: float | None = None,
+        *,
+        max_parents: int | None = None,
+        n_chains: int = 100,
+        n_pairs: int = 50,
+        min_adjacency: float = MIN_ADJACENCY,
+        min_direction: float = MIN_DIRECTION,
+        forbidden: Edges | None = None,
+        required: Edges | None = None,
+        tiers: Tiers | None = None,
+        outliers: str = "trim",
+        column_transform: str = "none",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.max_parents = max_parents
+        self.n_chains = n_chains
+        self.n_pairs = n_pairs
+        self.min_adjacency = min_adjacency
+        self.min_direction = min_direction
+        self.forbidden = forbidden
+        self.required = required
+        self.tiers = tiers
+        self.outliers = outliers
+        self.column_transform = column_transform
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,  # noqa: ARG002
+        *,
+        nuisance: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+        persons: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn the consensus, and how sure it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One row per subject, one column per region. Column names of a DataFrame are kept.
+        y : ignored
+        nuisance : array-like of shape (n_samples, p) or (n_samples,), optional
+            Numbers whose linear effects are taken out, of all rows and again of each part: age, or
+            columns of 0 and 1 for sites.
+        strata : array-like of shape (n_samples,), optional
+            Labels, such as sites, that all parts have in nearly equal numbers.
+        persons : array-like of shape (n_samples,), optional
+            Whose each row is: the rows of a person are never parted, and count as one subject.
+        blocks : array-like of shape (n_samples,), optional
+            Labels such as families, whose rows are never parted either; each person is in one.
+        folder : path, optional
+            Where finished parts are kept, so that a second start does only what is missing.
+        progress : bool
+            Show a bar with the time left.
+
+        Returns
+        -------
+        self
+        """
+        values = check_data(self, X)
+        n = len(values)
+        groups = (_labels(one, n) for one in (strata, persons, blocks))
+        sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
+        _check_nested(sample)
+        return self.fit_sample(sample, row_labels(X), folder=folder, progress=progress)
+
+    def fit_sample(
+        self,
+        sample: Sample,
+        labels: Sequence[Any] | None = None,
+        *,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
+        self._check_parameters()
+        with one_blas_thread():
+            values, lost = without_nuisance(sample.values, sample.nuisance)
+        _check_freedom(len(values), lost)
+        self._clean(values, sample.names, labels)
+        sample = sample._replace(values=values).take(~self.outliers_)
+        moments = moments_of(sample.values, sample.names).of_residuals(lost)
+        warn_about_moments(moments, sample.names)
+        return self._learn(sample, moments, folder, progress)
+
+    def _fit_rows(
+        self, values: Array, names: list[str], labels: Sequence[Any] | None = None
+    ) -> Self:
+        return self.fit_sample(Sample(values, names, _design(None, len(values))), labels)
+
+    def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
+        """Refuse moments: halves need rows."""
+        raise InputError(
+            "SGBNEnsemble learns from halves of the rows, which moments do not have. Give the rows "
+            "to fit, or the moments to SGBN().fit_moments, which says nothing about confidence."
+        )
+
+    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        return self._learn(Sample(values, names, _design(None, len(values))), moments)
+
+    def _check_parameters(self) -> None:
+        self._searcher()._check_parameters()
+        for name, least in (("n_chains", 1), ("n_pairs", 0), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
+        for name in ("min_adjacency", "min_direction"):
+            value = getattr(self, name)
+            if not (is_number(value) and 0 < value <= 1):
+                raise InputError(f"{name} is {value!r}; it must be above 0 and at most 1.")
+
+    def _searcher(self) -> SGBN:
+        """Learner of the starting points, which also checks and cleans."""
+        shared = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
+        return SGBN(**{name: getattr(self, name) for name in shared})
+
+    def _learn(
+        self,
+        sample: Sample,
+        moments: Moments,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        names, search = sample.names, self._searcher()
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        most = search._most_parents(moments)
+        check_number_of_parents(knowledge.required, most, names)
+        check_required(knowledge.required, names)
+        self.posterior_, self.confidence_ = learn_parts(
+            sample,
+            search,
+            knowledge,
+            self.n_chains,
+            self._pairs_for(sample, len(sample.values) - moments.n),
+            int(self.random_state),
+            n_jobs=self.n_jobs,
+            folder=folder,
+            progress=progress,
+        )
+        graph = _consensus(self.posterior_, moments, most)
+        B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
+        self._store(moments, B, names, Arrows(graph, knowledge))
+        n_halves = 0 if self.confidence_ is None else self.confidence_.n_halves
+        self.coef_low_, self.coef_high_ = weight_limits(
+            sample, graph, self.coef_, moments.columns, n_halves // 2, int(self.random_state)
+        )
+        return self
+
+    def _pairs_for(self, sample: Sample, lost: int) -> int:
+        """Return the number of splits: none, with a warning, of too few rows for two halves."""
+        n = len(sample.values)
+        units = sample.n_units
+        what = "person" if sample.blocks is None else "block"
+        if units < 2:
+            raise InputError(
+                f"{what}s says that all {n} rows are of one {what}. Give rows of several {what}s, "
+                f"or leave {what}s out."
+            )
+        if not self.n_pairs or min(units, n - 2 * lost) >= FEWEST_ROWS:
+            return int(self.n_pairs)
+        there = f"there are {n} rows" if units == n else f"there are {units} {what}s"
+        if lost:
+            there += f", and nuisance columns take {lost} of each half"
+        warn(
+            f"{there}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
+            f"confidence_ is None. Give {FEWEST_ROWS} or more; n_pairs=0 silences this."
+        )
+        return 0
+
+    @property
+    def adjacency_(self) -> Array:
+        """Share of the half samples' networks that join i and j; 0 without half samples."""
+        return self._shares("adjacency_")
+
+    @property
+    def arrow_(self) -> Array:
+        """Share of the half samples' networks with i -> j; 0 without half samples."""
+        return self._shares("arrow_")
+
+    def _shares(self, name: str) -> Array:
+        check_is_fitted(self)
+        if self.confidence_ is None:
+            return np.zeros(self.coef_.shape)
+        found: Array = getattr(self.confidence_, name)
+        return found
+
+    @property
+    def supported_(self) -> Mask:
+        """Edges of `network_` whose direction half samples support."""
+        check_is_fitted(self)
+        if self.confidence_ is None:
+            return np.zeros(self.coef_.shape, bool)
+        return self.confidence_.supported(self.coef_, self.min_adjacency, self.min_direction)
+
+    @property
+    def drawn_graph_(self) -> Mask:
+        """Supported edges as arrows, the others of `network_` as lines (set both ways)."""
+        return drawn_graph(self.coef_, self.supported_)
+
+
+def enough_left(n: int, lost: int) -> bool:
+    """Whether nuisance columns leave enough of n rows, a tenth of which is left out."""
+    return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
+
+
+def _check_freedom(n: int, lost: int) -> None:
+    """Refuse nuisance columns that leave too little of nearly all rows."""
+    if not enough_left(n, lost):
+        raise InputError(
+            f"the columns of nuisance take {lost} of {n} rows, and a tenth is left out of each "
+            f"part: {FEW_SAMPLES} or more must be left. Give fewer columns, or more rows."
+        )
+
+
+def _check_nested(sample: Sample) -> None:
+    """Refuse a person who is in two blocks: halves could not keep both whole."""
+    if sample.persons is None or sample.blocks is None:
+        return
+    both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
+    persons, counts = np.unique(both[:, 0], return_counts=True)
+    astray = persons[counts > 1].tolist()
+    if astray:
+        raise InputError(
+            f"the rows of {listed(astray)} are in several blocks. Give all rows of a person the "
+            "same block."
+        )
+
+
+def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
+    """Consensus in canonical order, so that ties do not depend on the order of the columns."""
+    here = np.ix_(moments.columns, moments.columns)
+    graph = np.zeros(arrows.shape, bool)
+    graph[here] = consensus(arrows[here], other_way=OTHER_WAY, max_parents=most)
+    return graph
+
+
+def _design(nuisance: ArrayLike | None, n: int) -> Array:
+    """Columns of numbers, none if none are given."""
+    if nuisance is None:
+        return np.empty((n, 0))
+    try:
+        design = np.asarray(nuisance, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"nuisance holds what is no number ({error}). Give numbers: 0 and 1 for the levels of "
+            "a label, such as pandas.get_dummies makes."
+        ) from error
+    if design.ndim == 1:
+        design = design[:, None]
+    if design.ndim != 2 or len(design) != n:
+        raise InputError(
+            f"nuisance has shape {design.shape}: give one row for each of the {n} rows of X."
+        )
+    unknown = np.argwhere(~np.isfinite(design))
+    if len(unknown):
+        row, column = unknown[0].tolist()
+        raise InputError(
+            f"nuisance is no finite number in row {row}, column {column} (counted from 0; "
+            f"{len(unknown)} such cells). Fill it in, or leave this row out."
+        )
+    return design
+
+
+def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    if labels is None:
+        return None
+    found = np.asarray(labels)
+    if found.shape != (n,):
+        raise InputError(
+            f"strata, persons or blocks has shape {found.shape}: give one label for each of the "
+            f"{n} rows of X."
+        )
+    return found

@@ -1,0 +1,14 @@
+"""The posterior over networks, for those who believe the model."""
+
+from sgbn.structure.posterior.consensus import consensus
+from sgbn.structure.posterior.network_posterior import Averaged, NetworkPosterior
+from sgbn.structure.posterior.sampling import ChainPlan, Sampled, sample_networks
+
+__all__ = [
+    "Averaged",
+    "ChainPlan",
+    "NetworkPosterior",
+    "Sampled",
+    "consensus",
+    "sample_networks",
+]

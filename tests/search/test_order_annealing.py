@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from sgbn.graph import is_dag
+from sgbn.search import order_annealing
+from sgbn.search.order_annealing import anneal, order_tables, parents_along, score_along
+from sgbn.search.search_candidates import best_candidates
+
+TEMPERATURES = (10.0, 0.3)
+
+
+def tables_of(problem, n_candidates):
+    m = len(problem.R)
+    counts = np.full(m, n_candidates)
+    return order_tables(
+        problem, best_candidates(np.abs(problem.R), problem.allowed, problem.required, counts)
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_all_candidates_it_finds_the_best_of_all_networks(oracle, seed):
+    problem = oracle.problem_of(6, seed)
+    tables = tables_of(problem, 5)
+    order, score = anneal(tables, np.arange(6), 5000, TEMPERATURES, np.random.RandomState(seed))
+    assert score == pytest.approx(oracle.least_score(problem))
+    parents = parents_along(tables, order)
+    assert is_dag(parents)
+    assert score == pytest.approx(oracle.network_score(problem, parents))
+
+
+def test_tables_hold_the_least_score_among_subsets(oracle):
+    problem = oracle.problem_of(7, 1)
+    counts = np.array([0, 1, 2, 3, 4, 5, 6])
+    tables = order_tables(
+        problem, best_candidates(np.abs(problem.R), problem.allowed, problem.required, counts)
+    )
+    assert tables.best.size == np.left_shift(1, counts).sum()
+    for v in range(7):
+        members = {int(tables.bit[v, u]): u for u in range(7) if tables.bit[v, u] >= 0}
+        assert len(members) == counts[v]
+        for mask in range(1 << counts[v]):
+            least = min(
+                oracle.set_score(problem, v, [members[k] for k in members if subset >> k & 1])
+                for subset in range(1 << counts[v])
+                if subset & mask == subset
+            )
+            assert tables.best[tables.first[v] + mask] == pytest.approx(least)
+
+
+def test_the_state_of_the_kernel_agrees_with_the_order_after_many_steps(oracle):
+    """What it takes for the gain of its steps is the gain: the best order is as good as it says."""
+    problem = oracle.problem_of(15, 2)
+    tables = tables_of(problem, 4)
+    rng = np.random.RandomState(0)
+    start = rng.permutation(15)
+    order, score = anneal(tables, start, 3000, TEMPERATURES, rng)
+    assert sorted(order) == list(range(15))
+    assert score < score_along(tables, start)
+    _, better = anneal(tables, order, 3000, (2.0, 0.3), rng)
+    assert better <= score + 1e-9
+
+
+def test_it_never_leaves_orders_that_required_edges_allow(oracle):
+    problem = oracle.problem_of(10, 3, required=[(9, 0), (0, 1), (8, 2)])
+    tables = tables_of(problem, 5)
+    start = np.array([9, 0, 1, 8, 2, 3, 4, 5, 6, 7])
+    for seed in range(5):
+        rng = np.random.RandomState(seed)
+        order, _ = anneal(tables, start, 2000, (1000.0, 1000.0), rng)
+        parents = parents_along(tables, order)
+        assert parents[0, 9]
+        assert parents[1, 0]
+        assert parents[2, 8]
+
+
+def test_gaps_are_drawn_by_their_places_and_scores():
+    """Seven variables; x = 3 stands at place 2, its relatives 0 and 1 at places 1 and 4."""
+    rank = np.array([1, 4, 0, 2, 3, 5, 6])
+    total = np.array([2.0, 0.0, 1.0])
+    n_places = np.array([2, 2, 3])  # x before 0: places 0, 1; between: 2, 3; behind 1: 4, 5, 6
+    expected = n_places * np.exp(-total / 1.5)
+    state = np.array([12345], np.uint64)
+    counts, places = np.zeros(3), np.zeros((3, 7))
+    for _ in range(20_000):
+        gap, place = order_annealing._draw_gap(
+            total, 2, np.array([0, 1, -1]), rank, 2, 1.5, state, np.empty(3)
+        )
+        counts[gap] += 1
+        places[gap, place] += 1
+    np.testing.assert_allclose(counts / counts.sum(), expected / expected.sum(), atol=0.02)
+    for gap, row in enumerate(places):
+        assert np.count_nonzero(row) == n_places[gap]
+        assert row[row > 0].min() > 0.8 * row.max()  # all places of a gap alike
+
+
+def test_the_same_seed_gives_the_same_order(oracle):
+    tables = tables_of(oracle.problem_of(12, 4), 5)
+    found = [
+        anneal(tables, np.arange(12), 2000, TEMPERATURES, np.random.RandomState(seed))[0]
+        for seed in (1, 1)
+    ]
+    assert np.array_equal(*found)
+
+
+def test_kernels_compile_once():
+    assert len(order_annealing._anneal.signatures) == 1
+    assert len(order_annealing._fill_minima.signatures) == 1

@@ -1,0 +1,137 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn.datasets import simulate_sem
+from sgbn.graph import is_dag, random_dag
+from sgbn.search import order_search
+from sgbn.search.order_search import (
+    parents_for,
+    search_among_candidates,
+    search_order,
+)
+from sgbn.search.parent_trees import make_trees
+
+PRICE, N = 8.0, 200
+RNG = np.random.RandomState(0)
+
+
+def trees_of(m, seed, required=None):
+    rng = np.random.default_rng(seed)
+    X, _ = simulate_sem(random_dag(m, 3.0, rng), N, random_state=rng)
+    R = np.corrcoef(X, rowvar=False)
+    none = np.zeros((m, m), bool)
+    required = none if required is None else required
+    price = PRICE * np.arange(62)
+    return make_trees(R, np.full(m, float(N)), price, False, m, ~none, required), R
+
+
+def score_of(trees, order):
+    return parents_for(trees, np.array(order)).score
+
+
+@given(seed=st.integers(0, 10**6), depth=st.integers(0, 3))
+def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
+    m = 10
+    trees, R = trees_of(m, seed)
+    rng = np.random.RandomState(seed)
+    found = search_order(trees, [rng.permutation(m)], 4, rng, depth, 500)
+    assert sorted(found.order) == list(range(m))
+    assert found.score == pytest.approx(score_of(trees_of(m, seed)[0], found.order), abs=1e-6)
+    assert is_dag(found.parents)
+    total = 0.0
+    for v in range(m):
+        P = np.flatnonzero(found.parents[v])
+        rss = 1 - R[v, P] @ np.linalg.solve(R[np.ix_(P, P)], R[P, v]) if len(P) else 1.0
+        total += N * np.log(rss) + PRICE * len(P)
+    assert found.score == pytest.approx(total, abs=1e-6)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_no_single_move_improves_the_result(seed):
+    m = 8
+    found = search_order(trees_of(m, seed)[0], [np.arange(m)], 0, RNG, 0, 0)
+    trees, _ = trees_of(m, seed)
+    for x in range(m):
+        rest = [v for v in found.order if v != x]
+        for place in range(m):
+            moved = [*rest[:place], x, *rest[place:]]
+            assert score_of(trees, moved) > found.score - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_finds_the_best_of_all_orders_of_six_variables(seed):
+    trees, _ = trees_of(6, seed)
+    best = min(score_of(trees, order) for order in permutations(range(6)))
+    starts = [np.arange(6), np.arange(6)[::-1].copy()]
+    found = search_order(trees, starts, 10, np.random.RandomState(0), 2, 10_000)
+    assert found.score == pytest.approx(best, abs=1e-6)
+
+
+def test_tucks_and_kicks_improve_on_moves_alone():
+    start = np.arange(40)[::-1].copy()
+    gains = []
+    for seed in range(5):
+        moved = search_order(trees_of(40, seed)[0], [start], 0, RNG, 0, 0).score
+        tucked = search_order(trees_of(40, seed)[0], [start], 0, RNG, 2, 20_000).score
+        kicked = search_order(trees_of(40, seed)[0], [start], 5, RNG, 2, 20_000).score
+        assert kicked <= tucked + 1e-6 <= moved + 2e-6
+        gains.append((moved - tucked, tucked - kicked))
+    assert np.all(np.sum(gains, axis=0) > 1)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_required_edges_are_never_broken(seed):
+    m = 9
+    rng = np.random.RandomState(seed)
+    order = rng.permutation(m)
+    required = np.zeros((m, m), bool)
+    for _ in range(4):
+        i, j = np.sort(rng.choice(m, 2, replace=False))
+        required[order[j], order[i]] = True
+    trees, _ = trees_of(m, seed, required)
+    found = search_order(trees, [order], 6, rng, 2, 2000)
+    assert found.parents[required].all()
+    rank = np.argsort(found.order)
+    children, parents = np.nonzero(found.parents)
+    assert np.all(rank[parents] < rank[children])
+
+
+def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
+    roomy = search_order(trees_of(15, 1)[0], [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
+    trees, _ = trees_of(15, 1)
+    tight = trees._replace(
+        node=trees.node[:16].copy(),
+        score=trees.score[:16].copy(),
+        sets=trees.sets[:16].copy(),
+        child=trees.child[:20].copy(),
+    )
+    growths = []
+    grown = order_search.grown
+    monkeypatch.setattr(order_search, "grown", lambda T: growths.append(1) or grown(T))
+    found = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
+    assert len(growths) > 3
+    assert found.score == pytest.approx(roomy.score, abs=1e-6)
+
+
+def test_candidates_that_were_missed_are_added_until_none_is():
+    m = 12
+    none = np.zeros((m, m), bool)
+    _, R = trees_of(m, 5)
+
+    def plant(mask):
+        return make_trees(R, np.full(m, float(N)), PRICE * np.arange(62), False, m, mask, none)
+
+    def search(trees, starts):
+        return search_order(trees, starts, 3, np.random.RandomState(0), 2, 1000)
+
+    full = search(plant(~none), [np.arange(m)])
+    found = search_among_candidates(plant, none, ~none, search, [np.arange(m)])
+    assert np.array_equal(parents_for(plant(~none), found.order).parents, found.parents)
+    assert found.score == pytest.approx(full.score, rel=0.01)
+    few = np.triu(np.ones((m, m), bool), 1)
+    only = search_among_candidates(plant, few, few, search, [np.arange(m)])
+    assert not only.parents[~few].any()

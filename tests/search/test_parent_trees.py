@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn.datasets import simulate_sem
+from sgbn.graph import random_dag
+from sgbn.search.parent_trees import IS_FULL, grown, make_trees, read_parents, trace
+
+
+def gram(m, n, seed):
+    rng = np.random.default_rng(seed)
+    X, _ = simulate_sem(random_dag(m, 4.0, rng), n, random_state=rng)
+    return np.corrcoef(X, rowvar=False)
+
+
+def rss_of(R, v, parents):
+    if not parents:
+        return 1.0
+    s = R[parents, v]
+    return 1.0 - s @ np.linalg.solve(R[np.ix_(parents, parents)], s)
+
+
+def grow_and_shrink(R, v, available, required, score, max_parents):
+    """The definition, by least squares from scratch at every step."""
+    parents, best = list(required), score(v, list(required))
+    available = [c for c in available if c not in parents]
+    while available and len(parents) < max_parents:
+        trials = [score(v, [*parents, c]) for c in available]
+        if min(trials) >= best:
+            break
+        best = min(trials)
+        parents.append(available.pop(int(np.argmin(trials))))
+    while len(parents) > len(required):
+        free = range(len(required), len(parents))
+        trials = [score(v, parents[:a] + parents[a + 1 :]) for a in free]
+        if min(trials) >= best:
+            break
+        best = min(trials)
+        del parents[len(required) + int(np.argmin(trials))]
+    return best, set(parents)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    is_equal=st.booleans(),
+    max_parents=st.integers(0, 9),
+    knows=st.booleans(),
+)
+def test_equals_growing_and_shrinking_from_scratch(seed, is_equal, max_parents, knows):
+    m, n = 9, 80
+    rng = np.random.default_rng(seed)
+    R = gram(m, n, seed)
+    allowed = rng.random((m, m)) < (0.7 if knows else 2)
+    required = (rng.random((m, m)) < 0.1) & knows & ~np.eye(m, dtype=bool)
+    price = np.cumsum(rng.uniform(1, 6, 62)) - 1
+    weight = n * rng.uniform(0.5, 2, m) if is_equal else np.full(m, float(n))
+
+    def score(v, parents):
+        rss = rss_of(R, v, parents)
+        return weight[v] * (rss if is_equal else np.log(rss)) + price[len(parents)]
+
+    trees = make_trees(R, weight, price, is_equal, max_parents, allowed, required)
+    out = np.empty(m, np.int64)
+    for _ in range(100):
+        rank = rng.permutation(m)
+        v, x = rng.choice(m, 2, replace=False)
+        has_x = bool(rng.random() < 0.5)
+        needed = np.flatnonzero(required[v])
+        before = [
+            c
+            for c in range(m)
+            if c != v and allowed[v, c] and (has_x if c == x else rank[c] < rank[v])
+        ]
+        limit = int(rank[v])
+        rank[x] = -1 if has_x else m
+        node = trace(trees, int(v), rank, limit)
+        most = min(max(max_parents, 0), m - 1)
+        best, parents = grow_and_shrink(R, v, before, needed, score, most)
+        k = read_parents(trees.node, trees.required, int(v), node, out)
+        assert set(out[:k]) == parents
+        assert trees.score[node] == pytest.approx(best, rel=1e-10, abs=1e-8)
+
+
+def test_trees_that_are_full_say_so_and_grow_without_a_loss():
+    m = 12
+    R = gram(m, 300, 0)
+    none = np.zeros((m, m), bool)
+    roomy = make_trees(R, np.full(m, 300.0), 5.0 * np.arange(62), False, m, ~none, none)
+    tight = roomy._replace(
+        node=roomy.node[:14].copy(),
+        score=roomy.score[:14].copy(),
+        sets=roomy.sets[:14].copy(),
+        child=roomy.child[:20].copy(),
+        used=roomy.used.copy(),
+    )
+    rank = np.arange(m)[::-1].copy()
+    n_times_full = 0
+    for v in range(m):
+        while True:
+            node = trace(tight, v, rank, int(rank[v]))
+            if not tight.used[IS_FULL]:
+                break
+            tight = grown(tight)
+            n_times_full += 1
+        assert tight.score[node] == roomy.score[trace(roomy, v, rank, int(rank[v]))]
+    assert n_times_full > 2

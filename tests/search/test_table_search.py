@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from sgbn.graph import is_dag
+from sgbn.search import table_search
+from sgbn.search.exact_order import best_network
+from sgbn.search.search_candidates import ScoredNetwork
+from sgbn.search.table_search import TablePlan, crossed, respecting, search_tables
+
+PLAN = TablePlan(
+    n_candidates=8,
+    n_further=4,
+    n_islands=2,
+    n_random=1,
+    n_warm=1,
+    n_crossed=1,
+    steps=200,
+    lists=("pool", "partial", "now", "last"),
+    patience=4,
+    max_rounds=12,
+)
+
+
+def empty_network(oracle, problem):
+    m = len(problem.R)
+    order = respecting(problem.required, np.arange(m))
+    parents = problem.required.copy()
+    return ScoredNetwork(oracle.network_score(problem, parents), order, parents)
+
+
+def search(oracle, problem, plan=PLAN, known=None, seed=0):
+    partial = np.abs(problem.R)
+    known = [empty_network(oracle, problem)] if known is None else known
+    return search_tables(problem, known, partial, plan, np.random.RandomState(seed))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_the_best_network_with_few_candidates_at_a_time(oracle, seed):
+    problem = oracle.problem_of(11, seed)
+    assert search(oracle, problem).score == pytest.approx(best_network(problem).score)
+
+
+def test_the_score_is_that_of_the_network(oracle):
+    problem = oracle.problem_of(30, 0)
+    found = search(oracle, problem)
+    assert is_dag(found.parents)
+    assert found.score == pytest.approx(oracle.network_score(problem, found.parents))
+    rank = np.argsort(found.order)
+    assert all(rank[u] < rank[v] for v, u in np.argwhere(found.parents))
+
+
+def test_it_is_never_worse_than_what_is_known(oracle):
+    problem = oracle.problem_of(12, 1)
+    best = best_network(problem)
+    hopeless = PLAN._replace(
+        n_candidates=1, n_further=1, n_warm=0, n_crossed=0, n_islands=0, max_rounds=2
+    )
+    worse = empty_network(oracle, problem)
+    assert search(oracle, problem, hopeless, [worse, best]).score == best.score
+
+
+def test_required_and_forbidden_edges_hold(oracle):
+    free = search(oracle, oracle.problem_of(14, 2))
+    (v, u), (y, x) = np.argwhere(free.parents)[[0, -1]]
+    problem = oracle.problem_of(14, 2, forbidden=[(x, y)], required=[(v, u)])
+    found = search(oracle, problem)
+    assert found.parents[u, v]
+    assert not found.parents[y, x]
+    assert found.score == pytest.approx(best_network(problem).score)
+
+
+def test_tables_shrink_to_the_room_there_is(oracle, monkeypatch):
+    monkeypatch.setattr(table_search, "MOST_SETS", 1)
+    problem = oracle.problem_of(14, 4)
+    known = search(oracle, problem)
+    tables = table_search._tables_around(problem, known.parents, np.abs(problem.R), PLAN)
+    n_neighbours = (known.parents | known.parents.T).sum(axis=1)
+    smallest = np.left_shift(1, np.minimum(n_neighbours + 1, PLAN.n_candidates)).sum()
+    assert tables.best.size == smallest
+
+
+def test_islands_end_when_three_agree(oracle, monkeypatch):
+    calls = []
+    improved = table_search._improved
+    monkeypatch.setattr(
+        table_search, "_improved", lambda *given: calls.append(1) or improved(*given)
+    )
+    search(oracle, oracle.problem_of(6, 5), PLAN._replace(n_islands=10))
+    assert len(calls) == 4  # three that agree, and the last one
+
+
+def test_orders_are_changed_only_as_far_as_required_edges_need():
+    required = np.zeros((4, 4), bool)
+    required[0, 2] = True
+    assert respecting(required, np.array([3, 0, 1, 2])).tolist() == [3, 1, 2, 0]
+
+
+def test_crossed_orders_take_a_neighbourhood_from_the_second_network():
+    chain = np.eye(6, k=-1, dtype=bool)  # 0 -> 1 -> ... -> 5
+    first = ScoredNetwork(0.0, np.arange(6), chain)
+    second = ScoredNetwork(0.0, np.arange(6)[::-1].copy(), chain.T.copy())
+    orders = [tuple(crossed(first, second, np.random.RandomState(seed))) for seed in range(60)]
+    assert len(set(orders)) > 5
+    assert all(sorted(order) == list(range(6)) for order in orders)
+    same = crossed(first, first, np.random.RandomState(0))
+    assert np.array_equal(same, first.order)

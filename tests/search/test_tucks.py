@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn.search.order_search import _room, _settle
+from sgbn.search.parent_trees import make_trees, read_parents
+from sgbn.search.tucks import _tuck, _untuck, tuck_any
+
+M, N = 9, 150
+
+
+def settled(seed):
+    rng = np.random.default_rng(seed)
+    R = np.corrcoef(rng.uniform(-1, 1, (M, M)) @ rng.standard_normal((M, N)))
+    none = np.zeros((M, M), bool)
+    trees = make_trees(R, np.full(M, float(N)), 4.0 * np.arange(62), False, M, ~none, none)
+    S = _room(rng.permutation(M), trees.path.size, 2)
+    return trees, S, _settle(trees, S)
+
+
+def parents_of(trees, S):
+    out = np.empty(M, np.int64)
+    found = []
+    for v in range(M):
+        k = read_parents(trees.node, trees.required, v, S.node[v], out)
+        found.append(set(out[:k].tolist()))
+    return found
+
+
+def ancestors(parents, y):
+    found, left = set(), [y]
+    while left:
+        new = parents[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+@given(seed=st.integers(0, 10**6))
+def test_a_tuck_moves_the_ancestors_between_and_counts_what_changes(seed):
+    trees, S, before = settled(seed)
+    parents = parents_of(trees, S)
+    edges = [(x, y) for y in range(M) for x in parents[y]]
+    if not edges:
+        return
+    x, y = edges[seed % len(edges)]
+    old_order, old_node = S.order.copy(), S.node.copy()
+    lowest, highest = int(S.rank[x]), int(S.rank[y])
+    between = old_order[lowest : highest + 1].tolist()
+    moved = [v for v in between if v == y or (v in ancestors(parents, y) and v != x)]
+    moved = [v for v in moved if S.rank[v] > lowest]
+    fall = _tuck(trees, S, x, y, 0)
+    expected = [*moved, *(v for v in between if v not in moved)]
+    assert S.order[lowest : highest + 1].tolist() == expected
+    nodes = S.node.copy()
+    assert before - _settle(trees, S) == pytest.approx(fall, abs=1e-8)
+    assert np.array_equal(nodes, S.node)
+    _untuck(S, lowest, highest, 0)
+    assert np.array_equal(S.order, old_order)
+    assert np.array_equal(S.node, old_node)
+
+
+@given(seed=st.integers(0, 10**6), level=st.integers(0, 2))
+def test_trying_all_tucks_leaves_a_better_order_or_the_same(seed, level):
+    trees, S, before = settled(seed)
+    order = S.order.copy()
+    fall = tuck_any(trees, S, level, np.array([300]))
+    assert fall >= 0
+    if fall == 0:
+        assert np.array_equal(S.order, order)
+    assert _settle(trees, S) == pytest.approx(before - fall, abs=1e-6)

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from sgbn import DataWarning
+from sgbn.structure import SGBN
+from sgbn.structure.ensemble.parts import Sample, deal, learn_parts, learn_task, without_nuisance
+from sgbn.structure.knowledge import read_knowledge
+
+
+def _sample(n=60, m=4, nuisance=None):
+    X = np.random.default_rng(0).standard_normal((n, m))
+    X[:, 1] += X[:, 0]
+    design = np.empty((n, 0)) if nuisance is None else nuisance
+    return Sample(X, [f"x{k}" for k in range(m)], design, None, None)
+
+
+def test_nuisance_effects_are_gone_and_means_stay():
+    rng = np.random.default_rng(0)
+    N = np.column_stack([rng.standard_normal(50), np.ones(50), np.repeat([0.0, 1.0], 25)])
+    X = rng.standard_normal((50, 2)) + N @ rng.standard_normal((3, 2))
+    left, lost = without_nuisance(X, N)
+    assert lost == 2
+    assert np.allclose(left.mean(axis=0), X.mean(axis=0))
+    assert np.allclose((N - N.mean(axis=0)).T @ left, 0, atol=1e-9)
+    fitted = np.linalg.lstsq(np.column_stack([N, np.ones(50)]), X)[0]
+    assert np.allclose(left - left.mean(axis=0), X - np.column_stack([N, np.ones(50)]) @ fitted)
+
+
+def test_more_pairs_go_on_where_fewer_ended(tmp_path):
+    sample, learner = _sample(), SGBN()
+    knowledge = read_knowledge(None, None, None, sample.names)
+    _, two = learn_parts(sample, learner, knowledge, 2, 2, 0, folder=tmp_path)
+    _, three = learn_parts(sample, learner, knowledge, 2, 3, 0, folder=tmp_path)
+    third = learn_task(sample, learner, knowledge, 0, "pair", 2)["arrows"]
+    assert np.allclose(3 * three.arrow_, 2 * two.arrow_ + third)
+    assert three.n_halves == 6
+
+
+def test_a_column_that_is_constant_in_a_half_is_named():
+    sample = _sample()
+    sample.values[:, 3] = 0.0
+    sample.values[7, 3] = 1.0
+    knowledge = read_knowledge(None, None, None, sample.names)
+    learner = SGBN(outliers="keep")
+    with pytest.warns(DataWarning, match="'x3' is constant in 3 of 6 halves"):
+        _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0)
+    assert np.isfinite(confidence.arrow_).all()
+
+
+def test_families_are_dealt_whole_and_persons_count_once():
+    persons, families = np.arange(40) // 2, np.arange(40) // 4
+    sample = Sample(np.zeros((40, 2)), ["a", "b"], np.empty((40, 0)), None, persons, families)
+    part = deal(sample, 0, 0, 0, 2)
+    for family in range(10):
+        assert len(set(part[families == family])) == 1
+    assert sample.n_units == 10
+    assert sample.repeats(np.arange(6)) == 3
+    assert sample.take(np.arange(6)).blocks.tolist() == [0, 0, 0, 0, 1, 1]
