@@ -36,6 +36,7 @@ WORDS = {
     "graph": "DAGs, classes",
     "atlases": "regions, lobes",
     "jit": "numba",
+    "parameters": "what they may be",
     "exceptions": "errors, warnings",
     "types": "names of arrays",
 }

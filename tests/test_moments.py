@@ -198,7 +198,7 @@ def _with(change):
         ([["a", "b"], ["b", "a"]], {}, "other than numbers"),
         (np.eye(3), {"names": ["a", "b"]}, "2 names of 3 variables"),
         (np.eye(3), {"names": ["a", "b", "a"]}, "'a' is used more than once"),
-        (np.eye(3), {"n": 1}, "n is 1: give the number of samples"),
+        (np.eye(3), {"n": 1}, "n is 1; give a whole number from 2 upwards"),
         (np.eye(3), {"n": 10.5}, "n is 10.5"),
         (np.eye(3), {"n": True}, "n is True"),
         (np.eye(3), {"ddof": 2}, "ddof is 2"),

@@ -15,8 +15,9 @@ from scipy.sparse.csgraph import connected_components
 
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Labels, Mask
-from sgbn.validation import LARGEST, is_number
+from sgbn.validation import LARGEST
 
 SITE, PAIR = "site", "pair"  # what a table of a cohort calls these columns
 PERSON, BLOCK = "person", "block"

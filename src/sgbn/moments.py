@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
 from sgbn.jit import jit
+from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 
 CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
@@ -98,7 +98,8 @@ class Moments:
         labels = names or tuple(f"x{k}" for k in range(np.shape(S)[0] if np.ndim(S) else 0))
         matrix = _check_covariance(S, labels)
         m = len(matrix)
-        _check_sizes(n, ddof)
+        Whole(2).check("n", n)
+        Whole(0, 1).check("ddof", ddof)
         centre = np.zeros(m) if mean is None else np.array(mean, dtype=float)
         if centre.shape != (m,) or not np.isfinite(centre).all():
             raise InputError(
@@ -393,13 +394,6 @@ def _check_covariance(S: Any, names: Sequence[str]) -> Array:
             f"{names[i]!r} and {names[j]!r}. Correct one of them."
         )
     return (matrix + matrix.T) / 2
-
-
-def _check_sizes(n: object, ddof: object) -> None:
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 2:
-        raise InputError(f"n is {n!r}: give the number of samples, 2 or more.")
-    if ddof not in (0, 1) or isinstance(ddof, bool):
-        raise InputError(f"ddof is {ddof!r}: give 0 or 1.")
 
 
 def _check_positive(R: Array, names: Sequence[str]) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +24,6 @@ WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of un
 FEW_SAMPLES = 10  # a regression on fewer says little
 LARGEST = 1e100  # of a cell: sums of squares stay finite
 MANY_A_SAMPLE = 3  # columns a sample: with more, the strongest of so many correlations are chance
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a real number, True and False not counted."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:

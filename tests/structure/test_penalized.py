@@ -20,14 +20,18 @@ def test_refit_keeps_the_edges_and_fits_better(learner, simulate):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": 0.0}, "alpha is 0.0; it must be a positive number"),
-        ({"alpha": -1}, "must be a positive number"),
-        ({"alpha": np.nan}, "must be a positive number"),
-        ({"alpha": "aic"}, "alpha is 'aic'; give a number or one of"),
+        ({"alpha": 0.0}, "alpha is 0.0; give .* or a number above 0"),
+        ({"alpha": -1}, "alpha is -1; give"),
+        ({"alpha": np.nan}, "alpha is nan; give"),
+        ({"alpha": "aic"}, "alpha is 'aic'; give 'bic', 'ebic', 'cv_error'"),
         ({"init": "ridge"}, "init is 'ridge'; give 'lasso', 'ols' or 'l1mb'"),
-        ({"max_iter": 0}, "max_iter is 0"),
+        ({"max_iter": 0}, "max_iter is 0; give a whole number from 1 upwards"),
+        ({"max_iter": True}, "max_iter is True"),
         ({"penalize_intercept": True}, "together with standardize=False"),
-        ({"alpha": "bic", "alphas": [-1]}, "give a list of positive numbers"),
+        (
+            {"alpha": "bic", "alphas": [-1]},
+            r"alphas is \[-1\]; .* list .* each is a number above 0",
+        ),
     ],
 )
 def test_bad_parameters_are_named(learner, parameters, message, simulate):

@@ -224,8 +224,11 @@ def test_parts_of_a_sample_have_their_own_outliers_and_no_warning(simulate):
     assert np.flatnonzero(part.outliers_).tolist() == [2]
     with pytest.raises(InputError, match="noise='equal' would decide directions wrongly"):
         SGBN(noise="equal", column_transform="normal-scores").fit(X)
-    for parameters in ({"outliers": "drop"}, {"column_transform": "ranks"}):
-        with pytest.raises(InputError, match="give one of"):
+    for parameters, remedy in (
+        ({"outliers": "drop"}, "give 'trim' or 'keep'"),
+        ({"column_transform": "ranks"}, "give 'none' or 'normal-scores'"),
+    ):
+        with pytest.raises(InputError, match=remedy):
             SGBN(**parameters).fit(X)
 
 

@@ -156,13 +156,13 @@ def test_copies_of_a_column_are_told_and_survived(simulate):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"gamma": -0.1}, "gamma is -0.1; it must be a number from 0 on"),
+        ({"gamma": -0.1}, "gamma is -0.1; give None or a number from 0 upwards"),
         ({"gamma": "ebic"}, "gamma is 'ebic'"),
-        ({"noise": "same"}, r"noise is 'same'; give one of \('unequal', 'equal'\)"),
+        ({"noise": "same"}, "noise is 'same'; give 'unequal' or 'equal'"),
         ({"weights": "ols"}, "weights is 'ols'"),
         ({"alpha": 0.1}, "has an effect with weights='lasso' only. Set gamma"),
-        ({"effort": "much"}, "effort is 'much'; give one of"),
-        ({"n_starts": 0}, "n_starts is 0; it must be a whole number from 1 on"),
+        ({"effort": "much"}, "effort is 'much'; give 'fast'"),
+        ({"n_starts": 0}, "n_starts is 0; give None or a whole number from 1 upwards"),
         ({"n_kicks": -1}, "n_kicks is -1"),
         ({"max_parents": 1.5}, "max_parents is 1.5"),
         ({"required": [("x0", "x9")]}, "required names 'x9'"),

@@ -27,8 +27,8 @@ from sgbn.datasets.nuisance import (
 from sgbn.datasets.regions import choose_regions
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.parameters import is_number
 from sgbn.types import Array, Labels
-from sgbn.validation import is_number
 
 DIFFER = ("both", "edges", "means", "nothing")
 MOST_SHIFT = 8.0  # standard deviations; more would leave no volume

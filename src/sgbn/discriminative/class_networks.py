@@ -20,6 +20,7 @@ from sgbn.discriminative.fisher import with_variances
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
+from sgbn.parameters import check_parameters
 from sgbn.search.network_search import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
@@ -142,7 +143,7 @@ def _learn(
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")
     rows, n_effective = blended_rows(values, labels, label, pool)
-    learner._check_parameters()
+    check_parameters(learner)
     moments = learner._moments(rows, names)
     if moments.has_bias:
         raise InputError("pool centres the rows: it cannot go with a penalised intercept.")

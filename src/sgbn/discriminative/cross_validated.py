@@ -39,8 +39,8 @@ from sgbn.discriminative.likelihood import (
 )
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.parameters import is_number
 from sgbn.types import Array, Indices
-from sgbn.validation import is_number
 
 Numbers = Sequence[float] | Array
 Rule = tuple[Callable[[float], bool], str]  # whether a number will do, and which do in words

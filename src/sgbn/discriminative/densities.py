@@ -23,10 +23,11 @@ from scipy.special import softmax
 
 from sgbn.discriminative.fisher import HasScore, labelled
 from sgbn.exceptions import InputError, shown
+from sgbn.parameters import is_number
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array
-from sgbn.validation import check_values, is_number, read_labels
+from sgbn.validation import check_values, read_labels
 
 TOL = 1e-8  # of the projected gradient of an objective that starts at one
 STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more

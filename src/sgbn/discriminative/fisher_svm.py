@@ -23,10 +23,11 @@ from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import is_number
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array, Indices
-from sgbn.validation import check_classification, check_data, is_number
+from sgbn.validation import check_classification, check_data
 
 ROWS = 256  # whose Fisher vectors are in memory at a time
 

@@ -14,9 +14,10 @@ from sgbn.discriminative.moved import Edges, MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
+from sgbn.parameters import is_number
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array
-from sgbn.validation import Label, is_number
+from sgbn.validation import Label
 
 
 class KLSGBNClassifier(MovedClassifier):

@@ -34,9 +34,10 @@ from sgbn.discriminative.fisher import CHOICES
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import is_number
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array, Indices
-from sgbn.validation import Label, check_classification, check_data, column_names, is_number
+from sgbn.validation import Label, check_classification, check_data, column_names
 
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float

@@ -6,9 +6,9 @@ from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
 from sgbn.exceptions import InputError, warn
+from sgbn.parameters import is_number
 from sgbn.solvers.linear_residuals import margins, minimise_margin
 from sgbn.structure.base import NetworkLearner
-from sgbn.validation import is_number
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
 

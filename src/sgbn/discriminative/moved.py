@@ -22,9 +22,9 @@ from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
+from sgbn.parameters import is_number
 from sgbn.solvers.projected_gradient import spg
 from sgbn.types import Array, Indices, Mask
-from sgbn.validation import is_number
 
 Objective = Callable[[Array], tuple[float, Array]]
 Places = tuple[Indices, ...]

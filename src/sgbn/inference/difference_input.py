@@ -14,9 +14,10 @@ from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.nuisance import check_pairs, missing_rows, nuisance_of
 from sgbn.inference.rows import check_count, region_index
+from sgbn.parameters import is_number
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.types import Array, Indices, Mask
-from sgbn.validation import check_values, is_number, read_labels
+from sgbn.validation import check_values, read_labels
 
 FEWEST = 10  # subjects of a group
 FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05

@@ -21,6 +21,7 @@ from sgbn.graph.acyclicity import known_order
 from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
+from sgbn.parameters import check_parameters
 from sgbn.search.network_search import ebic_prices, most_parents
 from sgbn.search.order_search import parents_for
 from sgbn.search.parent_trees import MOST_PARENTS, make_trees
@@ -217,7 +218,7 @@ class JointSGBN(BaseEstimator):
 
 def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Moments]:
     """Fit to an array whose columns have names, as a table's columns have."""
-    learner._check_parameters()
+    check_parameters(learner)
     moments = learner._moments(residuals, names)
     warn_about_moments(moments, names)
     return learner._fit_moments(moments, residuals, names), moments

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import check_parameters
 from sgbn.structure.base import NetworkEstimator
 from sgbn.types import Array
 
@@ -19,7 +20,7 @@ def check_learner(learner: Any) -> NetworkEstimator:
     """Refuse what is no learner of sgbn, or has parameters that mean nothing."""
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"learner is a {type(learner).__name__}: give a learner of sgbn.")
-    learner._check_parameters()
+    check_parameters(learner)
     return learner
 
 

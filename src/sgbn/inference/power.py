@@ -25,10 +25,10 @@ from sgbn.inference.differences import CORRECTIONS, edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share, network_of, region_index
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import is_number
 from sgbn.runs import run_study
 from sgbn.structure import SGBN
 from sgbn.types import Array, Indices
-from sgbn.validation import is_number
 
 Edge = tuple[str, str]
 

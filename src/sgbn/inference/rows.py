@@ -14,10 +14,11 @@ from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.moments import constant_columns
+from sgbn.parameters import is_number
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.parts import Sample
 from sgbn.types import Array, Indices
-from sgbn.validation import FEW_SAMPLES, check_values, is_number
+from sgbn.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread, below which what is left of it is round-off
 REMEDY = (

@@ -15,6 +15,7 @@ from sgbn.gaussian import GaussianNetwork, HasNetwork
 from sgbn.graph.acyclicity import levels
 from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
 from sgbn.moments import Moments, moments_of
+from sgbn.parameters import check_parameters
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import row_labels, rows_to_trim
@@ -79,10 +80,6 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Learn weights from the moments of `values`, and `_store` them."""
 
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Refuse parameters that mean nothing, before any work is done."""
-
     def _moments(self, values: Array, names: list[str]) -> Moments:
         return moments_of(values, names)
 
@@ -118,7 +115,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None
     ) -> Self:
         """Learn from rows that were checked before; messages have `names`, and `labels` of rows."""
-        self._check_parameters()
+        check_parameters(self)
         values = self._clean(values, names, labels)
         moments = self._moments(values, names)
         warn_about_moments(moments, names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
+from sgbn.parameters import is_number, is_whole
 from sgbn.types import Mask
-from sgbn.validation import is_number
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 
@@ -164,7 +163,7 @@ def _column(variable: Any, names: Sequence[str], kind: str) -> int:
     name = "/".join(map(str, variable)) if isinstance(variable, tuple) else str(variable)
     if name in names:  # a name comes first: columns may be labelled by numbers
         return list(names).index(name)
-    if isinstance(variable, Integral) and not isinstance(variable, bool):
+    if is_whole(variable):
         column = int(variable)
         if not 0 <= column < len(names):
             raise InputError(

@@ -13,18 +13,18 @@ order (`sgbn.solvers.lasso`), the order for fixed weights (`sgbn.solvers.order`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError
 from sgbn.jit import jit
 from sgbn.moments import Moments
+from sgbn.parameters import ANYTHING, Constraint, OneOf
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
-from sgbn.structure.knowledge import Edges, Knowledge, Tiers, read_knowledge
+from sgbn.structure.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
@@ -245,6 +245,11 @@ class ORSGBN(PenalizedEstimator):
     [1, 1]
     """
 
+    _parameters: ClassVar[Mapping[str, Constraint]] = {
+        "path": OneOf("homotopy", "literal"),
+        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
+    }
+
     def __init__(
         self,
         alpha: float | str = 0.1,
@@ -303,8 +308,4 @@ class ORSGBN(PenalizedEstimator):
         return Learned(turns.B, len(turns.steps), turns.steps, turns.violation, converged)
 
     def _penalties(self, strongest: float) -> Iterable[float]:
-        if self.path == "literal":
-            return [strongest]
-        if self.path == "homotopy":
-            return penalty_path(strongest)
-        raise InputError(f"path is {self.path!r}; give 'homotopy' or 'literal'.")
+        return [strongest] if self.path == "literal" else penalty_path(strongest)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Integral
-from typing import NamedTuple, Self
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,25 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments, moments_of
+from sgbn.parameters import (
+    FOLDS,
+    JOBS,
+    NONE,
+    POSITIVE,
+    TRUTH,
+    Constraint,
+    ListOf,
+    OneOf,
+    Whole,
+)
 from sgbn.solvers.lasso import TOL
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import Knowledge
-from sgbn.structure.penalties import penalty_units
+from sgbn.structure.penalties import INITS, penalty_units
 from sgbn.structure.selection import CRITERIA, Folds, select_alpha
 from sgbn.types import Array
-from sgbn.validation import is_number, warn_about_ties
+from sgbn.validation import warn_about_ties
 
 OBJECTIVE_STEP = np.dtype([("penalty", float), ("objective", float)])
 
@@ -51,6 +62,17 @@ class PenalizedEstimator(NetworkEstimator):
     max_iter: int
     n_jobs: int | None
     _knowledge: Knowledge | None = None
+    _parameters: ClassVar[Mapping[str, Constraint]] = {
+        "alpha": OneOf(*CRITERIA) | POSITIVE,
+        "init": OneOf(*INITS),
+        "standardize": TRUTH,
+        "penalize_intercept": TRUTH,
+        "refit": TRUTH,
+        "alphas": NONE | ListOf(POSITIVE),
+        "cv": FOLDS,
+        "max_iter": Whole(1),
+        "n_jobs": JOBS,
+    }
 
     @abstractmethod
     def _learn(self, moments: Moments, alpha: float) -> Learned:
@@ -71,14 +93,7 @@ class PenalizedEstimator(NetworkEstimator):
         self._keep(moments, self._learn(moments, self.alpha_), names)
         return self
 
-    def _check_parameters(self) -> None:
-        if isinstance(self.alpha, str):
-            if self.alpha not in CRITERIA:
-                raise InputError(f"alpha is {self.alpha!r}; give a number or one of {CRITERIA}.")
-        elif not (is_number(self.alpha) and 0 < self.alpha < np.inf):
-            raise InputError(f"alpha is {self.alpha!r}; it must be a positive number.")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise InputError(f"max_iter is {self.max_iter!r}; it must be a whole number from 1 on.")
+    def _check_together(self) -> None:
         if self.penalize_intercept and self.standardize:
             raise InputError(
                 "penalize_intercept=True has no effect on columns that fit centres itself: give "

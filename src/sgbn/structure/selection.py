@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.model_selection import KFold, check_cv
 
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments, moments_of
+from sgbn.parameters import is_whole
 from sgbn.runs import parallel
 from sgbn.solvers.lasso import residual_variances
 from sgbn.structure.given_graph import least_squares
@@ -96,10 +96,6 @@ def select_alpha(
         alphas = grid(moments, standardize=estimator.standardize)
     else:
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
-        if not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
-            raise InputError(
-                "alphas holds none, or one that is not positive: give a list of positive numbers."
-            )
     if estimator.alpha in ("bic", "ebic"):
         gamma = 0.5 if estimator.alpha == "ebic" else 0.0
         learner = _InformationCriterion(estimator, moments, gamma, names)
@@ -114,7 +110,7 @@ def select_alpha(
 
 def folds(cv: Folds, n: int) -> object:
     """Shuffled, seeded folds for a number (rows often come sorted by site); never more than n."""
-    if isinstance(cv, Integral):
+    if is_whole(cv):
         return KFold(min(int(cv), n), shuffle=True, random_state=0)
     return cv
 

@@ -10,9 +10,9 @@ each order (`sgbn.search.order_search`); with equal noise variances the first te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -21,6 +21,18 @@ from sgbn.exceptions import InputError, warn
 from sgbn.graph.acyclicity import known_order
 from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, moments_of
+from sgbn.parameters import (
+    ANYTHING,
+    FOLDS,
+    NONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RANDOM_STATE,
+    Constraint,
+    OneOf,
+    Whole,
+    check_parameters,
+)
 from sgbn.search.candidates import inverse_correlation
 from sgbn.search.network_search import (
     default_gamma,
@@ -34,6 +46,7 @@ from sgbn.search.search_plan import EFFORTS, fits_tables, search_plan
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
+    KNOWLEDGE,
     Edges,
     Knowledge,
     Tiers,
@@ -45,19 +58,11 @@ from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.selection import Folds
 from sgbn.types import Array, Mask, Order
-from sgbn.validation import column_names, is_number, warn_about_moments
+from sgbn.validation import column_names, warn_about_moments
 
 VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
 STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
 UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
-CHOICES = {
-    "noise": ("unequal", "equal"),
-    "weights": ("refit", "lasso"),
-    "effort": EFFORTS,
-    "outliers": OUTLIERS,
-    "column_transform": TRANSFORMS,
-    "non_gaussian": ("ignore", "orient"),
-}
 
 
 class SGBN(NetworkEstimator):
@@ -180,6 +185,23 @@ class SGBN(NetworkEstimator):
     ['compelled', 'compelled']
     """
 
+    _parameters: ClassVar[Mapping[str, Constraint]] = {
+        "gamma": NONE | NOT_NEGATIVE,
+        "noise": OneOf("unequal", "equal"),
+        "max_parents": NONE | Whole(0),
+        "effort": OneOf(*EFFORTS),
+        "n_starts": NONE | Whole(1),
+        "n_kicks": NONE | Whole(0),
+        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
+        "weights": OneOf("refit", "lasso"),
+        "alpha": OneOf("cv") | POSITIVE,
+        "cv": FOLDS,
+        "outliers": OneOf(*OUTLIERS),
+        "column_transform": OneOf(*TRANSFORMS),
+        "non_gaussian": OneOf("ignore", "orient"),
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
         gamma: float | None = None,
@@ -217,12 +239,7 @@ class SGBN(NetworkEstimator):
         self.non_gaussian = non_gaussian
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        if self.gamma is not None and not (is_number(self.gamma) and 0 <= self.gamma < np.inf):
-            raise InputError(f"gamma is {self.gamma!r}; it must be a number from 0 on.")
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
+    def _check_together(self) -> None:
         if self.noise == "equal" and self.column_transform != "none":
             raise InputError(
                 f"column_transform={self.column_transform!r} gives all columns the same variance, "
@@ -238,17 +255,7 @@ class SGBN(NetworkEstimator):
                 "noise='equal' decides every direction already, so that non_gaussian='orient' has "
                 "nothing to do. Leave one of them out."
             )
-        for name, least in (("n_starts", 1), ("n_kicks", 0), ("max_parents", 0)):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-        if isinstance(self.alpha, str) and self.alpha == "cv":
-            return
-        if not (is_number(self.alpha) and 0 < self.alpha < np.inf):
-            raise InputError(f"alpha is {self.alpha!r}; give a positive number or 'cv'.")
-        if self.weights == "refit":
+        if self.weights == "refit" and self.alpha != "cv":
             raise InputError(
                 f"alpha is {self.alpha!r}, but has an effect with weights='lasso' only. Set gamma "
                 "for the sparsity of the network."
@@ -270,7 +277,7 @@ class SGBN(NetworkEstimator):
         InputError
             If parameters need rows: normal scores, or a lasso with ``alpha="cv"``.
         """
-        self._check_parameters()
+        check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
             raise InputError("moments must be made by Moments.from_covariance. Make them so.")
         for wanted, remedy in self._needs_rows().items():

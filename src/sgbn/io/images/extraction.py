@@ -18,9 +18,9 @@ from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_lab
 from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
+from sgbn.parameters import PROBABILITY, OneOf
 from sgbn.runs import Arrays, run_study
 from sgbn.types import Array
-from sgbn.validation import is_number
 
 N_NAMED = 3  # regions that stand for an atlas in a message
 MIN_COVERAGE = 0.5  # an image that has less of the atlas is in another space
@@ -114,9 +114,8 @@ def extract_regions(
     Extraction
     """
     nibabel()
-    if measure not in MEASURES:
-        raise InputError(f"measure is {measure!r}: give 'volume' or 'mean'.")
-    check_share(min_coverage)
+    OneOf(*MEASURES).check("measure", measure)
+    PROBABILITY.check("min_coverage", min_coverage)
     paths = images_by_subject(images, ids)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
@@ -144,12 +143,6 @@ def extract_regions(
         failures,
         measure,
     )
-
-
-def check_share(min_coverage: object) -> None:
-    """Refuse a coverage that is no share."""
-    if not is_number(min_coverage) or not 0 <= min_coverage <= 1:
-        raise InputError(f"min_coverage is {min_coverage!r}: give a share from 0 to 1.")
 
 
 def run_subjects(

@@ -17,8 +17,8 @@ from sklearn.utils import Bunch
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
+from sgbn.parameters import is_number
 from sgbn.types import Indices
-from sgbn.validation import is_number
 
 LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
 LARGEST_LABEL = 2.0**53  # beyond it floats skip whole numbers

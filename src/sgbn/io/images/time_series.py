@@ -16,7 +16,6 @@ from sgbn.exceptions import InputError
 from sgbn.io.images.extraction import (
     MIN_COVERAGE,
     Images,
-    check_share,
     run_subjects,
     study_settings,
     task_name,
@@ -26,6 +25,7 @@ from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_lab
 from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
 from sgbn.io.images.quality import FULL
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
+from sgbn.parameters import PROBABILITY
 from sgbn.runs import Arrays, write_atomically
 from sgbn.types import Array
 
@@ -81,7 +81,7 @@ def extract_time_series(
     -------
     TimeSeries
     """
-    check_share(min_coverage)
+    PROBABILITY.check("min_coverage", min_coverage)
     nibabel()
     path = image_path(image)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
@@ -123,7 +123,7 @@ def write_time_series(
     failures : dict
         Subject id -> message.
     """
-    check_share(min_coverage)
+    PROBABILITY.check("min_coverage", min_coverage)
     nibabel()
     paths, out = images_by_subject(images), Path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)

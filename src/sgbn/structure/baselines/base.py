@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import warn
 from sgbn.moments import Moments, one_blas_thread
+from sgbn.parameters import SHARE, Constraint
 from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines.orientation import (
@@ -18,7 +20,6 @@ from sgbn.structure.baselines.orientation import (
 )
 from sgbn.structure.given_graph import least_squares
 from sgbn.types import Array, Graph
-from sgbn.validation import is_number
 
 LARGE_BLANKET = 20  # variables; each two more double the time
 
@@ -61,16 +62,11 @@ class ConstraintEstimator(GraphEstimator):
     """Base of the learners by tests of conditional independence, Fisher's z if nothing else."""
 
     significance: Any  # a number; None stands for one where a learner says so
+    _parameters: ClassVar[Mapping[str, Constraint]] = {"significance": SHARE}
 
     @abstractmethod
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
         """Learn the blanket of every variable."""
-
-    def _check_parameters(self) -> None:
-        if not (is_number(self.significance) and 0 < self.significance < 1):
-            raise InputError(
-                f"significance is {self.significance!r}; it must be a number between 0 and 1."
-            )
 
     def _test(self, moments: Moments) -> IndependenceTest:
         borders = fisher_z_borders(moments.n, moments.m, self.significance)

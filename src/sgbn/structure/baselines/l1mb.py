@@ -43,9 +43,6 @@ class L1MB(GraphEstimator):
     GaussianNetwork(3 variables, 2 edges)
     """
 
-    def _check_parameters(self) -> None:
-        """Pass: there are none."""
-
     def _learn(self, moments: Moments) -> LearnedGraph:
         blankets = neighbourhoods_by_bic(moments.R, moments.m, moments.n) != 0
         search = hill_climbing(moments.R, moments.n, skeleton(blankets))

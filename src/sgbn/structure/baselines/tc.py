@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, combinations
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
+from sgbn.parameters import NONE, SHARE, Constraint
 from sgbn.solvers.neighbourhood import inverse_gram
 from sgbn.solvers.partial_correlation import IndependenceTest, Link, exact_t_borders
 from sgbn.structure.baselines.base import ConstraintEstimator
@@ -59,12 +61,10 @@ class TC(ConstraintEstimator):
     (3, 2)
     """
 
+    _parameters: ClassVar[Mapping[str, Constraint]] = {"significance": NONE | SHARE}
+
     def __init__(self, significance: float | None = None) -> None:
         self.significance = significance
-
-    def _check_parameters(self) -> None:
-        if self.significance is not None:
-            super()._check_parameters()
 
     def _test(self, moments: Moments) -> IndependenceTest:
         n, m = moments.n, moments.m

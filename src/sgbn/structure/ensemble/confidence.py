@@ -25,11 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
 from sgbn.gaussian import NetworkLike
+from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, UP_TO_ONE, Number
 from sgbn.structure.posterior.consensus import ROUND_OFF, consensus
 from sgbn.types import Array, Mask
-from sgbn.validation import is_number
 
 JOINED = 0.5  # share of a half's networks above which the half joins a pair
 # What makes an arrow. Pairs that fewer networks join seldom come back in other subjects, and so do
@@ -148,7 +147,7 @@ class EdgeConfidence:
         ndarray of bool, shape (m, m)
             ``[i, j]`` is i -> j. `fit_weights` makes a network of it.
         """
-        _check_share(threshold, "threshold", 0.0)
+        UP_TO_ONE.check("threshold", threshold)
         return consensus(self.arrow_, threshold)
 
     def edges(self, least: float = 0.0) -> np.recarray[Any, Any]:
@@ -252,15 +251,7 @@ def selection_bound(threshold: float, theta: float, n_selected: float) -> float:
     n_selected : float
         Expected number of such pairs that one half joins; that of all pairs it joins will do.
     """
-    _check_share(threshold, "threshold", 0.5)
-    if not (0 <= theta <= 1 and n_selected >= 0):
-        raise InputError(
-            f"theta is {theta!r} and n_selected {n_selected!r}: give a probability and a number "
-            "from 0 on."
-        )
+    Number(above=0.5, most=1).check("threshold", threshold)
+    PROBABILITY.check("theta", theta)
+    NOT_NEGATIVE.check("n_selected", n_selected)
     return theta / (2 * threshold - 1) * n_selected
-
-
-def _check_share(value: float, what: str, low: float) -> None:
-    if not (is_number(value) and low < value <= 1):
-        raise InputError(f"{what} is {value!r}; it must lie above {low:g} and be at most 1.")

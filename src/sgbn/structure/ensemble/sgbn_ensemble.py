@@ -9,10 +9,9 @@ are no sparse Gaussian networks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
+from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Constraint, Whole, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
@@ -37,15 +37,10 @@ from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
 from sgbn.structure.robust import row_labels
 from sgbn.types import Array, Mask
-from sgbn.validation import (
-    FEW_SAMPLES,
-    check_data,
-    column_names,
-    is_number,
-    warn_about_moments,
-)
+from sgbn.validation import FEW_SAMPLES, check_data, column_names, warn_about_moments
 
 FEWEST_ROWS = 2 * FEW_SAMPLES  # halves of fewer rows tell nothing about edges
+OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)  # parameters
 OTHER_WAY = 0.5  # how much the rarer direction counts for a pair; 1 has 3 % more errors at n = 100
 
 
@@ -133,6 +128,16 @@ class SGBNEnsemble(NetworkEstimator):
     [[0, 2], [1, 2]]
     """
 
+    _parameters: ClassVar[Mapping[str, Constraint]] = {
+        **{name: SGBN._parameters[name] for name in OF_SEARCH},
+        "n_chains": Whole(1),
+        "n_pairs": Whole(0),
+        "min_adjacency": UP_TO_ONE,
+        "min_direction": UP_TO_ONE,
+        "random_state": SEED,
+        "n_jobs": JOBS,
+    }
+
     def __init__(
         self,
         gamma: float | None = None,
@@ -217,7 +222,7 @@ class SGBNEnsemble(NetworkEstimator):
         progress: bool = False,
     ) -> Self:
         """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
-        self._check_parameters()
+        check_parameters(self)
         with one_blas_thread():
             values, lost = without_nuisance(sample.values, sample.nuisance)
         _check_freedom(len(values), lost)
@@ -242,21 +247,9 @@ class SGBNEnsemble(NetworkEstimator):
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
         return self._learn(Sample(values, names, _design(None, len(values))), moments)
 
-    def _check_parameters(self) -> None:
-        self._searcher()._check_parameters()
-        for name, least in (("n_chains", 1), ("n_pairs", 0), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-        for name in ("min_adjacency", "min_direction"):
-            value = getattr(self, name)
-            if not (is_number(value) and 0 < value <= 1):
-                raise InputError(f"{name} is {value!r}; it must be above 0 and at most 1.")
-
     def _searcher(self) -> SGBN:
-        """Learner of the starting points, which also checks and cleans."""
-        shared = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
-        return SGBN(**{name: getattr(self, name) for name in shared})
+        """Learner of the starting points."""
+        return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
 
     def _learn(
         self,

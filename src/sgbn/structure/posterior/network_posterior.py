@@ -9,17 +9,17 @@ odds of :math:`(m - 1)^{-\gamma}` for every arrow.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sgbn.exceptions import InputError, warn
+from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import Moments
+from sgbn.parameters import POSITIVE, SEED, SHARE, Constraint, Whole
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
@@ -34,7 +34,6 @@ from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.convergence import largest_difference, split_r_hat
 from sgbn.structure.posterior.sampling import ChainPlan, Sampled, check_required, sample_networks
 from sgbn.types import Array, Mask
-from sgbn.validation import is_number
 
 MOST_R_HAT = 1.1  # of chains that have found the same networks, as is usual
 MOST_DIFFERENCE = 0.2  # of an arrow's probability between two chains
@@ -42,6 +41,7 @@ BURN = 300  # steps per variable before the first network is kept
 MOST_CANDIDATES = 18  # a table of their sets has 2 MB per variable
 RIDGE = 1e-9  # of a unit diagonal: copies of a column share their weight
 LEVEL = 0.95
+OF_SEARCH = ("gamma", "max_parents", "outliers", *KNOWLEDGE)  # parameters
 
 
 class Averaged(NamedTuple):
@@ -114,6 +114,15 @@ class NetworkPosterior(NetworkEstimator):
     True
     """
 
+    _parameters: ClassVar[Mapping[str, Constraint]] = {
+        **{name: SGBN._parameters[name] for name in OF_SEARCH},
+        "n_candidates": Whole(1, MOST_CANDIDATES),
+        "n_chains": Whole(1),
+        "n_networks": Whole(4),
+        "thin": POSITIVE,
+        "random_state": SEED,
+    }
+
     def __init__(
         self,
         gamma: float | None = None,
@@ -141,24 +150,8 @@ class NetworkPosterior(NetworkEstimator):
         self.outliers = outliers
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        self._searcher()._check_parameters()
-        leasts = (("n_candidates", 1), ("n_chains", 1), ("n_networks", 4), ("random_state", 0))
-        for name, least in leasts:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name} is {value!r}; it must be a whole number from {least} on.")
-        if self.n_candidates > MOST_CANDIDATES:
-            raise InputError(
-                f"n_candidates is {self.n_candidates}: a table of all their sets would not fit "
-                f"into memory. Give at most {MOST_CANDIDATES}."
-            )
-        if not (is_number(self.thin) and 0 < self.thin < np.inf):
-            raise InputError(f"thin is {self.thin!r}; give a positive number.")
-
     def _searcher(self) -> SGBN:
-        shared = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
-        return SGBN(**{name: getattr(self, name) for name in shared})
+        return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         search = self._searcher()
@@ -208,10 +201,8 @@ class NetworkPosterior(NetworkEstimator):
         check_is_fitted(self)
         chosen = self.networks_
         if n is not None:
-            if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-                raise InputError(f"n is {n!r}; it must be a whole number from 1 on.")
             rng = np.random.default_rng(random_state)
-            chosen = chosen[rng.integers(len(chosen), size=int(n))]
+            chosen = chosen[rng.integers(len(chosen), size=Whole(1).check("n", n))]
         m = self.networks_.shape[1]
         return np.unpackbits(chosen, axis=2, count=m).astype(bool)
 
@@ -282,8 +273,6 @@ def _drawn(graph: Mask, moments: Moments, rng: np.random.Generator) -> tuple[Arr
 
 
 def _averaged(values: list[Array], level: float) -> Averaged:
-    if not (is_number(level) and 0 < level < 1):
-        raise InputError(f"level is {level!r}; it must lie between 0 and 1.")
-    tail = (1 - level) / 2
+    tail = (1 - SHARE.check("level", level)) / 2
     low, high = np.quantile(values, [tail, 1 - tail], axis=0)
     return Averaged(np.mean(values, axis=0), low, high)

@@ -1,0 +1,151 @@
+"""What values parameters may have: declared once for each class or argument, by one rule.
+
+An estimator has a table ``_parameters`` of name to constraint, which subclasses add to, and calls
+`check_parameters`. Other functions call `Constraint.check` for each argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+
+LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number, True and False not counted."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether `value` is an integer of Python or numpy, True, False and 3.0 not counted."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+class Constraint:
+    """Values that a parameter may have; ``one | other`` allows those of both.
+
+    `words` say what is allowed, as messages list it after "give".
+    """
+
+    def __init__(self, words: Iterable[str], allows: Callable[[Any], bool]) -> None:
+        self.words, self.allows = tuple(words), allows
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value; raise InputError with its name where it is not allowed."""
+        if not self.allows(value):
+            *others, last = self.words
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
+        return value
+
+    def __or__(self, other: Constraint) -> Constraint:
+        words = self.words + other.words
+        return Constraint(words, lambda value: self.allows(value) or other.allows(value))
+
+
+class Whole(Constraint):
+    """Whole numbers from `least` to `most`, of which one or both are given."""
+
+    def __init__(self, least: float = -inf, most: float = inf) -> None:
+        start = f" from {least}" if isfinite(least) else ""
+        end = f" up to {most}" if isfinite(most) else " upwards"
+        super().__init__(
+            [f"a whole number{start}{end}"],
+            lambda value: is_whole(value) and least <= value <= most,
+        )
+
+    def check(self, name: str, value: Any) -> int:
+        """Return the value as a Python integer."""
+        return int(super().check(name, value))
+
+
+class Number(Constraint):
+    """Finite numbers; `least` and `most` are allowed themselves, `above` and `below` are not."""
+
+    def __init__(
+        self, least: float = -inf, most: float = inf, *, above: float = -inf, below: float = inf
+    ) -> None:
+        start = f"from {least:g}" if isfinite(least) else f"above {above:g}"
+        end = " upwards" if isfinite(least) else ""
+        if isfinite(min(most, below)):
+            end = f" up to {most:g}" if isfinite(most) else f" to below {below:g}"
+
+        def allows(value: Any) -> bool:
+            finite = is_number(value) and isfinite(value)
+            return finite and least <= value <= most and above < value < below
+
+        super().__init__([f"a number {start}{end}"], allows)
+
+    def check(self, name: str, value: Any) -> float:
+        """Return the value as a Python number."""
+        return float(super().check(name, value))
+
+
+class OneOf(Constraint):
+    """Names of choices."""
+
+    def __init__(self, *choices: str) -> None:
+        super().__init__(
+            map(repr, choices), lambda value: isinstance(value, str) and value in choices
+        )
+
+
+class ListOf(Constraint):
+    """Lists and arrays of one or more values, each of which a constraint allows."""
+
+    def __init__(self, each: Constraint) -> None:
+        def allows(value: Any) -> bool:
+            if isinstance(value, str | Iterator) or not isinstance(value, Iterable):
+                return False  # an iterator would be empty next time
+            members = list(value)
+            return bool(members) and all(map(each.allows, members))
+
+        super().__init__([f"a list of which each is {' or '.join(each.words)}"], allows)
+
+
+def _can_split(value: Any) -> bool:
+    """Whether scikit-learn's check_cv may know what to do with it."""
+    return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
+
+
+ANYTHING = Constraint(
+    ["anything"], lambda _: True
+)  # what is checked where it is used, such as estimators
+NONE = Constraint(["None"], lambda value: value is None)
+TRUTH = Constraint(["True or False"], lambda value: isinstance(value, bool | np.bool_))
+POSITIVE = Number(above=0)
+NOT_NEGATIVE = Number(least=0)
+SHARE = Number(above=0, below=1)
+UP_TO_ONE = Number(above=0, most=1)
+PROBABILITY = Number(least=0, most=1)
+FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
+JOBS = NONE | Whole(1) | Whole(most=-1)
+SEED = Whole(0)
+RANDOM_STATE = (
+    NONE
+    | Whole(0, LARGEST_SEED)
+    | Constraint(["a RandomState"], lambda value: isinstance(value, np.random.RandomState))
+)
+
+
+def declared_parameters(kind: type) -> dict[str, Constraint]:
+    """Constraints of a class: those of its bases, then its own."""
+    merged: dict[str, Constraint] = {}
+    for base in reversed(kind.__mro__):
+        merged |= vars(base).get("_parameters", {})
+    return merged
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise InputError unless all parameters are allowed, and go together (`_check_together`)."""
+    for name, constraint in declared_parameters(type(estimator)).items():
+        constraint.check(name, getattr(estimator, name))
+    if hasattr(estimator, "_check_together"):
+        estimator._check_together()
