@@ -24,7 +24,7 @@ from calibration_parts.report import lines_of
 from output import RESULTS, write
 
 from sgbn.experiments.data import data_folder
-from sgbn.runs import run_study, versions
+from sgbn.runs import Study, versions
 
 SEED = 18
 NAME = "calibration"
@@ -39,7 +39,8 @@ def run(study, folder, cohorts, seed, n_jobs):
             f"{k:04d}": {"design": design.setting, "cohort": k, "seed": seed} for k in range(n)
         }
         described = {"setting": repr(design.setting), "seed": seed}
-        results = run_study(folder / design.folder, design.score, tasks, described, n_jobs=n_jobs)
+        kept = Study(folder / design.folder, n_jobs, progress=True)
+        results = kept.run(design.score, tasks, described)
         yield from rows_of(setting, list(results.values()))
 
 

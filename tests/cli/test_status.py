@@ -4,7 +4,7 @@ import pytest
 
 from sgbn.cli import main
 from sgbn.exceptions import InputError
-from sgbn.runs import run_study
+from sgbn.runs import Study
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}
 
@@ -23,9 +23,9 @@ def fine(k):
 def output(tmp_path):
     """Folder as `compare` leaves it in the middle: a frame without tasks, and a step."""
     settings = {"alpha": 0.1, "regions": [f"region {k}" for k in range(100)]}
-    run_study(tmp_path / "work", dict, {}, {"seed": 0}, progress=False)
+    Study(tmp_path / "work").require({"seed": 0})
     folder = tmp_path / "work" / "differences"
-    run_study(folder, picky, TASKS, settings, progress=False, on_error="skip")
+    Study(folder).run(picky, TASKS, settings, on_error="skip")
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def test_what_is_left_is_said_and_the_exit_code_is_0(output, capsys):
 def test_a_finished_study_is_said_to_be(output, capsys):
     folder = output / "work" / "differences"
     settings = json.loads((folder / "study.json").read_text())["settings"]
-    run_study(folder, fine, TASKS, settings, progress=False)
+    Study(folder).run(fine, TASKS, settings)
     assert main(["status", str(folder)]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"{folder}\n  tasks     5 of 5 done, 0 left\n")
@@ -52,7 +52,7 @@ def test_a_finished_study_is_said_to_be(output, capsys):
 def test_that_the_report_is_not_written_is_said(output, capsys):
     folder = output / "work" / "differences"
     settings = json.loads((folder / "study.json").read_text())["settings"]
-    run_study(folder, fine, TASKS, settings, progress=False)
+    Study(folder).run(fine, TASKS, settings)
     main(["status", str(output)])
     assert "there is no report: the same command" in capsys.readouterr().out
     (output / "about.json").write_text("{}")

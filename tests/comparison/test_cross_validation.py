@@ -24,6 +24,7 @@ from sgbn.comparison.cross_validation import (
     largest_parts,
 )
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.runs import Study
 
 FEW = Settings(n_folds=3, n_repeats=2, peers=False)
 
@@ -35,7 +36,7 @@ def cohort():
 
 @pytest.fixture(scope="module")
 def found(cohort):
-    return cross_validate(cohort, FEW)
+    return cross_validate(cohort, FEW, Study())
 
 
 def test_every_subject_is_classified_once_a_repeat(found, cohort):
@@ -66,7 +67,7 @@ def test_labels_by_chance_are_classified_by_chance(cohort):
     values = rng.normal(size=(160, 60))
     group = rng.permutation(np.repeat(["a", "b"], 80))
     noise = Cohort(values, [f"r{k}" for k in range(60)], range(160), group=group)
-    found = cross_validate(noise, Settings(n_folds=4, n_repeats=1, select=5, peers=False))
+    found = cross_validate(noise, Settings(n_folds=4, n_repeats=1, select=5, peers=False), Study())
     table = found.table().set_index(["method", "metric"])["mean"]
     for method in found.probabilities:
         assert abs(table[method, "balanced accuracy"] - 0.5) < 0.12
@@ -79,7 +80,7 @@ def test_rows_of_one_person_are_never_on_both_sides():
     values = rng.normal(size=(20, 5))[person] + 0.01 * rng.normal(size=(40, 5))
     group = np.repeat(["before", "after"], 20)
     paired = Cohort(values, list("abcde"), range(40), group=group, pair=person)
-    found = cross_validate(paired, Settings(n_folds=4, n_repeats=1, peers=False))
+    found = cross_validate(paired, Settings(n_folds=4, n_repeats=1, peers=False), Study())
     for k in range(20):
         assert len(set(found.folds[0][person == k])) == 1
 
@@ -97,7 +98,7 @@ def test_families_are_whole_in_all_folds_and_inside_of_training_parts(monkeypatc
             yield train, test
 
     monkeypatch.setattr(StratifiedGroupKFold, "split", watched)
-    found = cross_validate(cohort, Settings(n_folds=3, n_repeats=1), n_jobs=1)
+    found = cross_validate(cohort, Settings(n_folds=3, n_repeats=1), Study(n_jobs=1))
     for name in set(family):
         assert len(set(found.folds[0][family == name])) == 1
     assert all(inner)
@@ -109,7 +110,7 @@ def test_a_group_of_one_family_cannot_be_cross_validated():
     drawn = simulate_cohort(24, regions=5)
     cohort = replace(drawn, block=np.asarray(drawn.group))
     with pytest.raises(InputError, match="all rows of a group are of one person or family"):
-        cross_validate(cohort, FEW)
+        cross_validate(cohort, FEW, Study())
 
 
 def test_parts_of_the_explanation_are_of_the_subject(found, cohort):
@@ -121,7 +122,7 @@ def test_parts_of_the_explanation_are_of_the_subject(found, cohort):
 
 
 def test_peers_and_sparsities_are_tried_if_asked_for(cohort):
-    found = cross_validate(cohort, Settings(n_folds=2, n_repeats=1))
+    found = cross_validate(cohort, Settings(n_folds=2, n_repeats=1), Study())
     assert set(PEERS) < set(found.probabilities)
     table = found.sparsity()
     assert (np.diff(table["gamma"]) > 0).all()
@@ -132,7 +133,7 @@ def test_peers_and_sparsities_are_tried_if_asked_for(cohort):
 def test_three_groups_have_their_chance(cohort):
     group = np.array(["a", "b", "c"])[np.arange(len(cohort)) % 3]
     three = Cohort(cohort.values, cohort.regions, cohort.ids, group=group)
-    found = cross_validate(three, Settings(n_folds=2, n_repeats=1))
+    found = cross_validate(three, Settings(n_folds=2, n_repeats=1), Study())
     assert set(PEERS) < set(found.probabilities)
     assert found.chance == pytest.approx(1 / 3)
     assert found.table()["mean"].notna().all()
@@ -143,28 +144,28 @@ def test_a_method_against_itself_differs_by_nothing(found):
 
 
 def test_the_model_is_the_analysis_that_is_cross_validated_on_all_subjects(cohort):
-    model = fit_model(cohort, FEW)
+    model = fit_model(cohort, FEW, Study())
     expected = make_analysis(cohort, classifier=SGBNClassifierCV(random_state=FEW.seed))
     table = cohort_table(cohort)
     expected.fit(table, cohort.group)
     assert np.array_equal(model.predict_proba(table), expected.predict_proba(table))
-    assert "select" in fit_model(cohort, Settings(select=5)).named_steps
+    assert "select" in fit_model(cohort, Settings(select=5), Study()).named_steps
 
 
 def test_a_model_that_was_fitted_is_not_fitted_again(cohort, tmp_path, monkeypatch):
     table = cohort_table(cohort)
-    first = fit_model(cohort, FEW, folder=tmp_path).predict_proba(table)
+    first = fit_model(cohort, FEW, Study(tmp_path)).predict_proba(table)
     monkeypatch.setattr(SGBNClassifierCV, "fit", None)
-    again = fit_model(cohort, FEW, folder=tmp_path)
+    again = fit_model(cohort, FEW, Study(tmp_path))
     assert np.array_equal(again.predict_proba(table), first)
 
 
 def test_the_model_knows_what_the_table_called_the_site(cohort, tmp_path):
     for column in ("scanner", "machine"):
         called = replace(cohort, provenance={"site_column": column})
-        assert fit_model(called, FEW, folder=tmp_path).site_column_ == column
+        assert fit_model(called, FEW, Study(tmp_path)).site_column_ == column
     called = replace(cohort, provenance={})
-    assert not hasattr(fit_model(called, FEW, folder=tmp_path), "site_column_")
+    assert not hasattr(fit_model(called, FEW, Study(tmp_path)), "site_column_")
 
 
 def test_explanations_of_some_rows_at_a_time_are_those_of_all(monkeypatch):

@@ -12,6 +12,7 @@ from sgbn.comparison.networks import (
     takes_effects_out,
 )
 from sgbn.quality import review
+from sgbn.runs import Study
 
 GROUP = np.repeat(["a", "b"], 40)
 SITE = np.tile(["one", "two", "three", "four"], 20)
@@ -87,7 +88,7 @@ def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
     cohort = cohort_of(site=SITE)
     regions = prepare(review(cohort))
     ensemble = SGBNEnsemble(n_chains=3, n_pairs=2)
-    found = learn_ensemble(ensemble, cohort, regions, "b", n_jobs=1, folder=tmp_path / "x")
+    found = learn_ensemble(ensemble, cohort, regions, "b", Study(tmp_path / "x", n_jobs=1))
     own = GROUP == "b"
     by_hand = SGBNEnsemble(n_chains=3, n_pairs=2).fit(
         regions[own], nuisance=nuisance_columns(cohort, "b"), strata=SITE[own]
@@ -101,7 +102,7 @@ def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
 def test_a_small_group_has_a_network_without_confidence(recwarn):
     cohort = cohort_of().subset(rows=np.r_[0:18, 40:80])
     regions = prepare(review(cohort))
-    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, regions, "a")
+    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, regions, "a", Study())
     assert found.confidence_ is None
     assert found.n_pairs == 2
     assert not any("confidence_" in str(one.message) for one in recwarn)

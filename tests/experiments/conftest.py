@@ -5,6 +5,7 @@ import pytest
 
 from sgbn import simulate_cohort
 from sgbn.experiments import exp2, exp3, exp4
+from sgbn.runs import Study
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +16,7 @@ def exp2_settings():
 @pytest.fixture(scope="session")
 def exp2_folder(tmp_path_factory, exp2_settings):
     folder = tmp_path_factory.mktemp("exp2")
-    exp2.run(folder, exp2_settings, progress=False)
+    exp2.run(Study(folder), exp2_settings)
     return folder
 
 
@@ -36,7 +37,7 @@ def exp3_folder(tmp_path, monkeypatch):
     settings = exp3.Settings(splits=3, regions=6, sizes=(24, 12))
     cohort = simulate_cohort(20, 0, regions=10, covariates=["age"])
     data = exp3.table_samples(cohort, settings) | {"edges": exp3.Sample((24, 12), differ="edges")}
-    exp3.run(tmp_path, settings, data, progress=False)
+    exp3.run(Study(tmp_path), settings, data)
     return tmp_path
 
 
@@ -46,5 +47,5 @@ def exp4_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp4")
     settings = exp4.Settings(permutations=19, orders=2, seed=1)
     cohort = simulate_cohort(30, 0, regions=14)
-    exp4.run(folder, settings, {"table": exp4.make_sample(cohort, settings)}, progress=False)
+    exp4.run(Study(folder), settings, {"table": exp4.make_sample(cohort, settings)})
     return folder

@@ -3,6 +3,7 @@ import pytest
 
 from sgbn import StudyError
 from sgbn.experiments import exp1
+from sgbn.runs import Study
 
 SETTINGS = exp1.Settings(permutations=12, alpha=0.15, seed=1)
 
@@ -13,7 +14,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SGBN_DATA", str(folder))
-        exp1.run(folder, SETTINGS, progress=False)
+        exp1.run(Study(folder), SETTINGS)
     return folder
 
 
@@ -59,12 +60,12 @@ def test_a_second_start_with_other_settings_is_refused(folder, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(folder))
     other = exp1.Settings(permutations=12, alpha=0.3, seed=1)
     with pytest.raises(StudyError, match=r"alpha: 0\.15 there, 0\.3 now"):
-        exp1.run(folder, other, progress=False)
+        exp1.run(Study(folder), other)
 
 
 def test_results_do_not_depend_on_the_number_of_processes(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(folder))
-    exp1.run(tmp_path, SETTINGS, n_jobs=2, progress=False)
+    exp1.run(Study(tmp_path, n_jobs=2), SETTINGS)
     first, second = exp1.read(folder)[0], exp1.read(tmp_path)[0]
     for key, seen in first.items():
         assert np.array_equal(seen.average, second[key].average)

@@ -8,6 +8,7 @@ from sgbn import InputError, StudyError
 from sgbn.datasets import load_network
 from sgbn.experiments import exp2
 from sgbn.experiments.exp2_paper import BASELINES
+from sgbn.runs import Study
 from sgbn.structure import ORSGBN
 
 
@@ -99,7 +100,7 @@ def test_a_second_start_does_only_what_is_missing(exp2_folder, exp2_settings, mo
     kept, lost = (exp2_folder / "tasks" / f"chain.{k:04d}.npz" for k in range(2))
     written = kept.stat().st_mtime_ns
     lost.unlink()
-    exp2.run(exp2_folder, exp2_settings, progress=False)
+    exp2.run(Study(exp2_folder), exp2_settings)
     assert kept.stat().st_mtime_ns == written
     after = exp2.read(exp2_folder)
     for field in ("errors", "false", "pdag", "edges", "failure"):
@@ -109,6 +110,6 @@ def test_a_second_start_does_only_what_is_missing(exp2_folder, exp2_settings, mo
 def test_other_settings_are_refused(exp2_folder):
     other = exp2.Settings(simulations=2, seed=4, networks=("alarm", "chain"))
     with pytest.raises(StudyError, match="seed: 3 there, 4 now"):
-        exp2.run(exp2_folder, other, progress=False)
+        exp2.run(Study(exp2_folder), other)
     with pytest.raises(InputError, match="no network is called 'asia'"):
         exp2.Settings(networks=("asia",))

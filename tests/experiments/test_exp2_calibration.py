@@ -4,6 +4,7 @@ import pytest
 from sgbn.experiments import exp2, exp2_calibration
 from sgbn.experiments.exp2_paper import paper_sum
 from sgbn.graph import compare_graphs
+from sgbn.runs import Study
 
 ALPHAS = np.array([0.1, 0.3, 0.5])
 
@@ -11,7 +12,7 @@ ALPHAS = np.array([0.1, 0.3, 0.5])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, exp2_settings):
     folder = tmp_path_factory.mktemp("calibration")
-    exp2_calibration.run(folder, exp2_settings, ALPHAS, progress=False)
+    exp2_calibration.run(Study(folder), exp2_settings, ALPHAS)
     return folder
 
 
@@ -43,4 +44,4 @@ def test_the_report_has_a_row_a_reading(folder, exp2_settings):
 
 def test_mildew_is_left_out(tmp_path):
     settings = exp2.Settings(simulations=1, networks=("chain", "mildew"))
-    assert list(exp2_calibration.run(tmp_path, settings, ALPHAS, progress=False)) == ["chain.0000"]
+    assert list(exp2_calibration.run(Study(tmp_path), settings, ALPHAS)) == ["chain.0000"]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from sgbn.experiments import exp2, exp2_calibration, exp2_report
+from sgbn.runs import Study
 
 
 @pytest.fixture(scope="module")
@@ -78,5 +79,5 @@ def test_a_calibration_in_the_folder_is_shown(exp2_folder, exp2_settings, tmp_pa
     shutil.copytree(exp2_folder, folder)
     assert "--calibrate" in exp2_report.report(folder)
     alphas = np.array([0.3])
-    exp2_calibration.run(folder / "calibration", exp2_settings, alphas, progress=False)
+    exp2_calibration.run(Study(folder / "calibration"), exp2_settings, alphas)
     assert "in 2 simulations that are not evaluated" in exp2_report.report(folder)

@@ -11,6 +11,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.experiments import exp3
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.exp3_methods import Method
+from sgbn.runs import Study
 
 SETTINGS = exp3.Settings(splits=2, regions=6, sizes=(24, 12))
 
@@ -95,7 +96,7 @@ def test_a_move_adds_no_more_fitting_error_than_allowed(problem):
 
 def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatch):
     data = exp3.table_samples(table, SETTINGS) | {"edges": exp3.Sample((24, 12), differ="edges")}
-    exp3.run(tmp_path, SETTINGS, data, progress=False)
+    exp3.run(Study(tmp_path), SETTINGS, data)
     results = exp3.read(tmp_path)
     assert (results.real, results.simulated) == (["table"], ["edges"])
     assert results.data["table"].overlap == 0.5
@@ -107,9 +108,9 @@ def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatc
         "edges": (40, 6),
     }
     monkeypatch.setattr(exp3, "draw", None)  # nothing is drawn again
-    exp3.run(tmp_path, SETTINGS, data, progress=False)
+    exp3.run(Study(tmp_path), SETTINGS, data)
     with pytest.raises(StudyError, match="other settings"):
-        exp3.run(tmp_path, replace(SETTINGS, seed=1), data, progress=False)
+        exp3.run(Study(tmp_path), replace(SETTINGS, seed=1), data)
 
 
 def test_tables_and_sizes_are_told_apart(table):
@@ -120,10 +121,10 @@ def test_tables_and_sizes_are_told_apart(table):
 
 
 def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
-    exp3.run(tmp_path, SETTINGS, exp3.table_samples(table, SETTINGS), progress=False)
+    exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(table, SETTINGS))
     shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
     with pytest.raises(StudyError, match="other settings"):
-        exp3.run(tmp_path, SETTINGS, exp3.table_samples(shuffled, SETTINGS), progress=False)
+        exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(shuffled, SETTINGS))
 
 
 def test_means_leave_failures_out():
@@ -134,7 +135,7 @@ def test_means_leave_failures_out():
 
 
 def test_every_outcome_is_a_row(tmp_path, table, few_methods):
-    exp3.run(tmp_path, SETTINGS, exp3.table_samples(table, SETTINGS), progress=False)
+    exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(table, SETTINGS))
     results = exp3.read(tmp_path)
     path = exp3.write_rows(tmp_path, results)
     with path.open(newline="") as stream:

@@ -11,6 +11,7 @@ from sgbn.experiments import exp3_canary
 from sgbn.experiments.exp3 import Sample, Settings, pipelines
 from sgbn.experiments.exp3_canary import CONTROL, shuffle_outcomes, verdicts
 from sgbn.experiments.exp3_methods import Method, at_base
+from sgbn.runs import Study
 
 SETTINGS = Settings(splits=20, regions=10, sizes=(40, 20))
 CHEAP = {
@@ -30,7 +31,7 @@ def folder(tmp_path_factory):
     cohort = simulate_cohort(30, 0, regions=90)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exp3_canary, "all_pipelines", lambda seed: CHEAP)
-        exp3_canary.run(folder, SETTINGS, Sample((40, 20), cohort), progress=False)
+        exp3_canary.run(Study(folder), SETTINGS, Sample((40, 20), cohort))
     return folder
 
 
@@ -38,7 +39,7 @@ def test_shuffles_of_other_labels_are_not_taken_for_these(folder):
     cohort = simulate_cohort(30, 0, regions=90)
     other = Sample((40, 20), replace(cohort, group=cohort.group[::-1]))
     with pytest.raises(StudyError, match="other settings"):
-        exp3_canary.run(folder, SETTINGS, other, progress=False)
+        exp3_canary.run(Study(folder), SETTINGS, other)
 
 
 def test_no_pipeline_learns_from_shuffled_labels(folder):

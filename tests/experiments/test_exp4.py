@@ -5,6 +5,7 @@ import pytest
 
 from sgbn import InputError, StudyError, simulate_cohort
 from sgbn.experiments import exp4
+from sgbn.runs import Study
 
 SETTINGS = exp4.Settings(permutations=19, orders=2, regions=12, seed=1)
 
@@ -18,7 +19,7 @@ def data():
 @pytest.fixture(scope="module")
 def folder(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp4")
-    exp4.run(folder, SETTINGS, data, progress=False)
+    exp4.run(Study(folder), SETTINGS, data)
     return folder
 
 
@@ -65,7 +66,7 @@ def test_counts_by_chance_are_of_the_size_of_the_study_and_repeat(folder, data, 
     first = exp4.read(folder)["table"]
     assert first["chance"]["OR-SGBN"].shape[0] == 19
     assert first["networks"][exp4.BIASED].shape == (2, 13, 12)
-    exp4.run(tmp_path, SETTINGS, data, n_jobs=2, progress=False)
+    exp4.run(Study(tmp_path, n_jobs=2), SETTINGS, data)
     second = exp4.read(tmp_path)["table"]
     assert first.keys() == second.keys()
     for part, arrays in first.items():
@@ -75,10 +76,10 @@ def test_counts_by_chance_are_of_the_size_of_the_study_and_repeat(folder, data, 
 
 def test_other_settings_and_other_data_are_refused(folder, data):
     with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
-        exp4.run(folder, replace(SETTINGS, alpha=0.2), data, progress=False)
+        exp4.run(Study(folder), replace(SETTINGS, alpha=0.2), data)
     swapped = {"table": replace(data["table"], groups=("control", "patient"))}
     with pytest.raises(StudyError, match="samples: "):
-        exp4.run(folder, SETTINGS, swapped, progress=False)
+        exp4.run(Study(folder), SETTINGS, swapped)
 
 
 def test_every_part_of_a_sample_is_in_its_digest(data):

@@ -4,6 +4,7 @@ import pytest
 from sgbn import SGBN, DataWarning, InputError, StudyError
 from sgbn.inference.half_samples import learn_halves, learn_pair
 from sgbn.inference.rows import read_sample
+from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 
 FAST = SGBN(n_kicks=0)
@@ -44,42 +45,42 @@ def test_edges_are_those_of_a_fit_to_each_half(simulate):
 
 def test_results_do_not_depend_on_jobs_and_can_be_taken_up_again(simulate, tmp_path):
     rows = read_sample(simulate(6, 40, 2)[0])
-    plain = learn_halves(rows, FAST, 4, 0).arrow_
-    np.testing.assert_array_equal(plain, learn_halves(rows, FAST, 4, 0, n_jobs=2).arrow_)
-    learn_halves(rows, FAST, 2, 0, folder=tmp_path)
+    plain = learn_halves(rows, FAST, 4, 0, Study()).arrow_
+    np.testing.assert_array_equal(plain, learn_halves(rows, FAST, 4, 0, Study(n_jobs=2)).arrow_)
+    learn_halves(rows, FAST, 2, 0, Study(tmp_path))
     first = tmp_path / "tasks" / "pair00001.npz"
     written = first.stat().st_mtime_ns
-    np.testing.assert_array_equal(plain, learn_halves(rows, FAST, 4, 0, folder=tmp_path).arrow_)
+    np.testing.assert_array_equal(plain, learn_halves(rows, FAST, 4, 0, Study(tmp_path)).arrow_)
     assert first.stat().st_mtime_ns == written
     with pytest.raises(StudyError, match="random_state: 0 there, 1 now"):
-        learn_halves(rows, FAST, 4, 1, folder=tmp_path)
-    assert not np.array_equal(learn_halves(rows, FAST, 4, 1).arrow_, plain)
+        learn_halves(rows, FAST, 4, 1, Study(tmp_path))
+    assert not np.array_equal(learn_halves(rows, FAST, 4, 1, Study()).arrow_, plain)
 
 
 def test_the_data_are_not_changed(simulate):
     X, _ = simulate(5, 40, 3)
     before = X.copy()
-    learn_halves(read_sample(X), FAST, 2, 0)
+    learn_halves(read_sample(X), FAST, 2, 0, Study())
     np.testing.assert_array_equal(X, before)
 
 
 def test_too_few_rows_are_refused_with_a_remedy(simulate):
     with pytest.raises(InputError, match=r"19 rows.*Give 20 or more, or .*weight_intervals"):
-        learn_halves(read_sample(simulate(4, 19, 0)[0]), FAST, 1, 0)
+        learn_halves(read_sample(simulate(4, 19, 0)[0]), FAST, 1, 0, Study())
 
 
 def test_many_columns_for_halves_are_warned_of(simulate):
     with pytest.warns(DataWarning, match="halves have 11 rows of 40 columns"):
-        learn_halves(read_sample(simulate(40, 22, 0)[0]), FAST, 1, 0)
+        learn_halves(read_sample(simulate(40, 22, 0)[0]), FAST, 1, 0, Study())
 
 
 def test_a_folder_of_another_learner_is_refused(simulate, tmp_path):
     rows = read_sample(simulate(60, 50, 0)[0])
     tiers = [[f"x{k}"] for k in range(60)]
-    learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 1, 0, folder=tmp_path)
+    learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 1, 0, Study(tmp_path))
     tiers[30], tiers[31] = tiers[31], tiers[30]
     with pytest.raises(StudyError, match="learner_parameters"):
-        learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 1, 0, folder=tmp_path)
+        learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 1, 0, Study(tmp_path))
 
 
 def test_a_column_that_is_constant_in_some_halves_has_no_edge_there_and_is_named(simulate):
@@ -87,24 +88,24 @@ def test_a_column_that_is_constant_in_some_halves_has_no_edge_there_and_is_named
     X[:, 2] = 0.0
     X[:3, 2] = X[:3, 1]
     with pytest.warns(DataWarning, match=r"'x2' is constant in \d+ of 20 halves, .*\(1 such"):
-        found = learn_halves(read_sample(X), FAST, 10, 0)
+        found = learn_halves(read_sample(X), FAST, 10, 0, Study())
     assert found.adjacency_[3].any()  # columns after it keep their places
     assert found.adjacency_[2].sum() < found.adjacency_[3].sum()
     with pytest.raises(InputError, match=r"'x2' is constant in half of the rows, and .*knowledge"):
-        learn_halves(read_sample(X), SGBN(forbidden=[("x3", "x0")]), 10, 0)
+        learn_halves(read_sample(X), SGBN(forbidden=[("x3", "x0")]), 10, 0, Study())
 
 
 def test_a_column_that_is_constant_throughout_is_refused(simulate):
     X, _ = simulate(4, 40, 0)
     X[:, 1] = 2.0
     with pytest.raises(InputError, match="constant column: 'x1'"):
-        learn_halves(read_sample(X), FAST, 1, 0)
+        learn_halves(read_sample(X), FAST, 1, 0, Study())
 
 
 def test_prior_knowledge_reaches_the_halves_by_name(simulate):
     rows = read_sample(simulate(5, 60, 0)[0])
     tiers = [["x4"], ["x3"], ["x2"], ["x1"], ["x0"]]
-    found = learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 5, 0)
+    found = learn_halves(rows, SGBN(n_kicks=0, tiers=tiers), 5, 0, Study())
     assert found.arrow_.any()
     assert not np.triu(found.arrow_).any()  # from later to earlier columns alone
 
@@ -115,4 +116,4 @@ def test_any_learner_of_sgbn_will_do(simulate):
     rows = read_sample(simulate(5, 60, 0)[0])
     for learner in (ORSGBN(), IAMB()):
         assert isinstance(learner, NetworkEstimator)
-        assert learn_halves(rows, learner, 2, 0).n_halves == 4
+        assert learn_halves(rows, learner, 2, 0, Study()).n_halves == 4

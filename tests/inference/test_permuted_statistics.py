@@ -5,6 +5,7 @@ from sgbn import SGBN
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.permuted_statistics import permute, permuted_statistics, statistics_of
+from sgbn.runs import Study
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_permutation_is_that_of_its_rows(problem):
 
 
 def test_sets_of_groups_have_permutations_of_their_own(problem):
-    found = permuted_statistics(problem, 60, 0, {}, None, None, False)
+    found = permuted_statistics(problem, 60, 0, {}, Study())
     assert list(found) == [(0, 1, 2), (0, 1), (0, 2), (1, 2)]
     assert {len(own["counts"]) for own in found.values()} == {60}
     assert "totals" in found[0, 1, 2]

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 from sgbn import InputError, StudyError
 from sgbn.inference import edge_differences
-from sgbn.runs import ClusterWarning, cluster, on_dask, parallel, run_study, study
+from sgbn.runs import ClusterWarning, Study, cluster, on_dask, parallel, study
 
 TASKS = {f"task{k}": {"seed": k} for k in range(40)}
 
@@ -79,9 +79,9 @@ def assert_same(results):
 @pytest.mark.parametrize("kept", [True, False])
 def test_the_bits_are_those_of_one_process(dask_client, tmp_path, kept):
     folder = tmp_path if kept else None
-    serial = run_study(None, draw, TASKS, {}, shared={"offset": 0.1}, progress=False)
+    serial = Study().run(draw, TASKS, {}, shared={"offset": 0.1})
     with on_dask(dask_client):
-        found = run_study(folder, draw, TASKS, {}, shared={"offset": 0.1}, progress=False)
+        found = Study(folder).run(draw, TASKS, {}, shared={"offset": 0.1})
     assert list(found) == list(serial)
     for name, result in found.items():
         assert set(result) == {"draw"}
@@ -102,7 +102,7 @@ def test_tests_of_differences_are_the_same_to_the_bit(dask_client, simulate):
 def test_a_lost_worker_changes_nothing(dask_client, tmp_path):
     shared = {"marker": str(tmp_path / "killed")}
     with on_dask(dask_client):
-        found = run_study(tmp_path / "s", die_once, TASKS, {}, shared=shared, progress=False)
+        found = Study(tmp_path / "s").run(die_once, TASKS, {}, shared=shared)
     assert (tmp_path / "killed").exists()
     assert_same(found)
 
@@ -137,7 +137,7 @@ def test_a_worker_that_is_killed_from_outside_changes_nothing(
     victim = min(dask_client.run(os.getpid).values())
     after_five_results(lambda: os.kill(victim, signal.SIGKILL))
     with on_dask(dask_client):
-        found = run_study(tmp_path, slow, TASKS, {}, progress=False)
+        found = Study(tmp_path).run(slow, TASKS, {})
     assert_same(found)
     dask_client.wait_for_workers(2, timeout=60)
     assert victim not in dask_client.run(os.getpid).values()
@@ -151,12 +151,12 @@ def test_a_lost_scheduler_is_said_and_another_one_goes_on(
         pytest.raises(StudyError, match=r"connection to the Dask scheduler was lost.*is not lost"),
         on_dask(frail_cluster.address),
     ):
-        run_study(tmp_path, slow, TASKS, {}, progress=False)
+        Study(tmp_path).run(slow, TASKS, {})
     assert not [one for one in caplog.records if one.levelname == "ERROR"]  # our words are enough
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
     assert 5 <= len(kept) < 40
     with on_dask(dask_client):
-        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+        assert_same(Study(tmp_path).run(slow, TASKS, {}))
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
@@ -196,7 +196,7 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
     monkeypatch.setattr(cluster, "warn", start_another)
     after_five_results(lambda: frail_cluster.kill("worker"))
     with on_dask(frail_cluster.address):
-        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+        assert_same(Study(tmp_path).run(slow, TASKS, {}))
     ((message, category),) = said
     assert category is ClusterWarning
     assert "no worker for 0.5 seconds, and tasks wait. Start one" in message
@@ -220,7 +220,7 @@ def test_a_scheduler_that_is_silent_is_said_and_the_run_goes_on_when_it_answers(
     monkeypatch.setattr(cluster, "warn", wake)
     after_five_results(suspend)
     with on_dask(frail_cluster.address):
-        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+        assert_same(Study(tmp_path).run(slow, TASKS, {}))
     ((message, category),) = said
     assert category is ClusterWarning
     assert f"{frail_cluster.address} has not answered for 0.5 seconds" in message
@@ -239,9 +239,9 @@ def test_tasks_that_somebody_cancelled_are_not_called_a_lost_connection(
         on_dask(dask_client),
         pytest.raises(StudyError, match=r"^tasks were cancelled on the Dask cluster.*is not lost"),
     ):
-        run_study(tmp_path, slow, TASKS, {}, progress=False)
+        Study(tmp_path).run(slow, TASKS, {})
     with on_dask(dask_client):
-        assert_same(run_study(tmp_path, slow, TASKS, {}, progress=False))
+        assert_same(Study(tmp_path).run(slow, TASKS, {}))
 
 
 JOBLIB = """
@@ -294,17 +294,17 @@ def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_cli
         on_dask(dask_client),
         pytest.raises(StudyError, match=r"^task17 killed each worker that had it.*memory"),
     ):
-        run_study(tmp_path, die_always, TASKS, {}, progress=False)
+        Study(tmp_path).run(die_always, TASKS, {})
     assert not (tmp_path / "tasks" / "task17.npz").exists()
     assert (tmp_path / "tasks" / "task0.npz").exists()
-    assert_same(run_study(tmp_path, draw, TASKS, {}, progress=False))
+    assert_same(Study(tmp_path).run(draw, TASKS, {}))
 
 
 def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
     dask_client.wait_for_workers(2, timeout=60)  # a test before it killed some
     shared = {"witness": Witness(tmp_path / "loads")}
     with on_dask(dask_client):
-        found = run_study(None, draw_here, TASKS, {}, shared=shared, progress=False)
+        found = Study().run(draw_here, TASKS, {}, shared=shared)
     loads = (tmp_path / "loads").read_text().split()
     assert len(loads) == len(set(loads)) <= 2
     assert os.getpid() not in {int(result["pid"]) for result in found.values()}
@@ -313,8 +313,8 @@ def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
 def test_errors_of_tasks_are_raised_or_skipped_as_elsewhere(dask_client, tmp_path):
     with on_dask(dask_client):
         with pytest.raises(InputError, match="seed 4 is bad luck"):
-            run_study(tmp_path / "a", picky, TASKS, {}, progress=False)
-        found = run_study(tmp_path / "b", picky, TASKS, {}, progress=False, on_error="skip")
+            Study(tmp_path / "a").run(picky, TASKS, {})
+        found = Study(tmp_path / "b").run(picky, TASKS, {}, on_error="skip")
     assert found.failures == {"task4": "seed 4 is bad luck"}
     assert len(found) == 39
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sgbn import InputError, StudyError
-from sgbn.runs import find_studies, run_study, study_status, versions
+from sgbn.runs import Study, find_studies, study_status, versions
 
 TASKS = {f"task{k}": {"k": k} for k in range(5)}
 
@@ -16,7 +16,7 @@ def identity(k):
 
 
 def half_done(folder):
-    run_study(folder, identity, TASKS, {"alpha": 0.1}, progress=False, on_error="skip")
+    Study(folder).run(identity, TASKS, {"alpha": 0.1}, on_error="skip")
     return folder
 
 
@@ -52,7 +52,7 @@ def test_results_of_an_earlier_plan_leave_nothing_below_zero(tmp_path):
 
 
 def test_studies_are_found_at_any_depth(tmp_path):
-    run_study(tmp_path / "work", identity, {}, {}, progress=False)
+    Study(tmp_path / "work").run(identity, {}, {})
     half_done(tmp_path / "work" / "b")
     half_done(tmp_path / "work" / "a")
     assert find_studies(tmp_path) == [tmp_path / "work" / part for part in ("", "a", "b")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError, StudyError
-from sgbn.runs import parallel, read_result, run_study, study_status, versions
+from sgbn.runs import Study, parallel, read_result, study_status, versions
 
 
 def task(seed, scale=1.0):
@@ -21,7 +21,7 @@ TASKS = {f"task{k}": {"seed": k} for k in range(6)}
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path, n_jobs):
-    results = run_study(tmp_path, task, TASKS, {"scale": 1}, n_jobs=n_jobs, progress=False)
+    results = Study(tmp_path, n_jobs).run(task, TASKS, {"scale": 1})
     assert list(results) == list(TASKS)
     for name, result in results.items():
         assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
@@ -34,10 +34,10 @@ def test_a_second_start_does_only_what_is_missing(tmp_path):
         calls.append(seed)
         return task(seed)
 
-    run_study(tmp_path, counted, TASKS, {}, progress=False)
+    Study(tmp_path).run(counted, TASKS, {})
     (tmp_path / "tasks" / "task3.npz").unlink()
     calls.clear()
-    results = run_study(tmp_path, counted, TASKS, {}, progress=False)
+    results = Study(tmp_path).run(counted, TASKS, {})
     assert calls == [3]
     assert len(results) == 6
 
@@ -49,7 +49,7 @@ def test_a_failed_task_loses_nothing_that_was_finished(tmp_path):
         return task(seed)
 
     with pytest.raises(ValueError, match="disk is full"):
-        run_study(tmp_path, sometimes, TASKS, {}, progress=False)
+        Study(tmp_path).run(sometimes, TASKS, {})
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == [f"task{k}.npz" for k in range(4)]
 
@@ -58,7 +58,7 @@ def test_a_failed_task_loses_nothing_that_was_finished(tmp_path):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_skipped_task_is_reported_and_the_others_are_done(tmp_path, kept, n_jobs):
     folder = tmp_path if kept else None
-    results = run_study(folder, picky, TASKS, {}, n_jobs=n_jobs, progress=False, on_error="skip")
+    results = Study(folder, n_jobs).run(picky, TASKS, {}, on_error="skip")
     assert list(results) == [name for name in TASKS if name != "task4"]
     assert results.failures == {"task4": "seed 4 is bad luck"}
     for name, result in results.items():
@@ -73,14 +73,14 @@ def picky(seed):
 
 
 def test_a_skipped_task_is_tried_again_and_no_other(tmp_path):
-    run_study(tmp_path, picky, TASKS, {}, progress=False, on_error="skip")
+    Study(tmp_path).run(picky, TASKS, {}, on_error="skip")
     calls = []
 
     def counted(seed):
         calls.append(seed)
         return task(seed)
 
-    results = run_study(tmp_path, counted, TASKS, {}, progress=False, on_error="skip")
+    results = Study(tmp_path).run(counted, TASKS, {}, on_error="skip")
     assert calls == [4]
     assert list(results) == list(TASKS)
     assert results.failures == {}
@@ -91,41 +91,62 @@ def test_errors_that_are_not_of_the_input_are_never_skipped(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run_study(tmp_path, broken, TASKS, {}, progress=False, on_error="skip")
+        Study(tmp_path).run(broken, TASKS, {}, on_error="skip")
     with pytest.raises(InputError, match="'raise' or 'skip'"):
-        run_study(tmp_path, task, TASKS, {}, progress=False, on_error="ignore")
+        Study(tmp_path).run(task, TASKS, {}, on_error="ignore")
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    results = run_study(None, task, TASKS, {}, progress=False)
+    results = Study().run(task, TASKS, {})
     assert list(results) == list(TASKS)
     assert np.array_equal(results["task2"]["draw"], task(2)["draw"])
     assert not list(tmp_path.iterdir())
 
 
 def test_other_settings_are_refused_and_the_difference_is_shown(tmp_path):
-    run_study(tmp_path, task, TASKS, {"alpha": 0.1, "seed": 0}, progress=False)
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1, "seed": 0})
     with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now") as caught:
-        run_study(tmp_path, task, TASKS, {"alpha": 0.2, "seed": 0}, progress=False)
+        Study(tmp_path).run(task, TASKS, {"alpha": 0.2, "seed": 0})
     assert "seed" not in str(caught.value)
 
 
+def test_settings_can_be_required_before_any_task_is_known(tmp_path):
+    Study(tmp_path).require({"alpha": 0.1})
+    assert study_status(tmp_path).planned == 0
+    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
+        Study(tmp_path).require({"alpha": 0.2})
+    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
+        Study(tmp_path).run(task, TASKS, {"alpha": 0.2})
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
+    Study(tmp_path).require({"alpha": 0.1})
+    assert study_status(tmp_path).planned == 6
+
+
+def test_a_part_has_its_own_folder_and_the_same_workers(tmp_path, monkeypatch):
+    part = Study(str(tmp_path), n_jobs=2, progress=True).part("step")
+    assert part == Study(tmp_path / "step", 2, True)
+    monkeypatch.chdir(tmp_path)
+    Study().require({"alpha": 0.1})
+    Study(n_jobs=2).part("step").run(task, TASKS, {"alpha": 0.1})
+    assert not list(tmp_path.iterdir())
+
+
 def test_results_of_which_nobody_knows_the_settings_are_refused(tmp_path):
-    run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     description = tmp_path / "study.json"
     description.rename(tmp_path / "elsewhere")
     with pytest.raises(StudyError, match=r"study\.json is gone.* Put it back .* start anew"):
-        run_study(tmp_path, task, TASKS, {"alpha": 0.2}, progress=False)
+        Study(tmp_path).run(task, TASKS, {"alpha": 0.2})
     assert not description.exists()
     (tmp_path / "elsewhere").rename(description)
-    assert list(run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)) == list(TASKS)
+    assert list(Study(tmp_path).run(task, TASKS, {"alpha": 0.1})) == list(TASKS)
 
 
 def test_other_data_are_said_in_words(tmp_path):
-    run_study(tmp_path, task, TASKS, {"data": "0a1b2c"}, progress=False)
+    Study(tmp_path).run(task, TASKS, {"data": "0a1b2c"})
     with pytest.raises(StudyError, match="the data are not the same") as caught:
-        run_study(tmp_path, task, TASKS, {"data": "3d4e5f"}, progress=False)
+        Study(tmp_path).run(task, TASKS, {"data": "3d4e5f"})
     assert "0a1b2c" not in str(caught.value)
 
 
@@ -133,7 +154,7 @@ def test_other_data_are_said_in_words(tmp_path):
 def test_a_folder_that_is_a_file_is_named(tmp_path, within):
     (tmp_path / "study").write_text("notes")
     with pytest.raises(InputError, match=r"study.* is a file, or lies in one. Give a folder"):
-        run_study(tmp_path / "study" / within, task, TASKS, {}, progress=False)
+        Study(tmp_path / "study" / within).run(task, TASKS, {})
     assert (tmp_path / "study").read_text() == "notes"
 
 
@@ -142,23 +163,23 @@ def test_a_folder_that_is_a_file_is_named(tmp_path, within):
     [b"", b"{", b"{}", b"[]", b"\xff", b'{"settings": {}}', b'{"settings": 1, "versions": 2}'],
 )
 def test_a_damaged_study_file_is_named(tmp_path, content):
-    run_study(tmp_path, task, TASKS, {}, progress=False)
+    Study(tmp_path).run(task, TASKS, {})
     (tmp_path / "study.json").write_bytes(content)
     with pytest.raises(StudyError, match=r"study\.json cannot be read .* Give another folder"):
-        run_study(tmp_path, task, TASKS, {}, progress=False)
+        Study(tmp_path).run(task, TASKS, {})
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
 def test_a_number_of_processes_that_is_none_is_refused(tmp_path, n_jobs):
     with pytest.raises(InputError, match=r"n_jobs is .* give the number of processes"):
-        run_study(tmp_path / "study", task, TASKS, {}, n_jobs=n_jobs, progress=False)
+        Study(tmp_path / "study", n_jobs).run(task, TASKS, {})
     with pytest.raises(InputError, match="n_jobs is"):
         parallel(abs, [1], n_jobs=n_jobs)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_study_file_says_what_was_run(tmp_path):
-    run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     study = json.loads((tmp_path / "study.json").read_text())
     assert study["settings"] == {"alpha": 0.1}
     assert study["versions"] == versions()
@@ -166,7 +187,7 @@ def test_the_study_file_says_what_was_run(tmp_path):
 
 
 def test_every_result_says_what_it_was_made_with(tmp_path):
-    run_study(tmp_path, task, TASKS, {"alpha": 0.1}, progress=False)
+    Study(tmp_path).run(task, TASKS, {"alpha": 0.1})
     with np.load(tmp_path / "tasks" / "task0.npz") as stored:
         provenance = json.loads(str(stored["provenance"]))
     assert provenance == {"settings": {"alpha": 0.1}, "versions": versions()}
@@ -174,20 +195,20 @@ def test_every_result_says_what_it_was_made_with(tmp_path):
 
 
 def test_going_on_with_other_versions_warns_and_names_them(tmp_path):
-    run_study(tmp_path, task, TASKS, {}, progress=False)
+    Study(tmp_path).run(task, TASKS, {})
     study = json.loads((tmp_path / "study.json").read_text())
     study["versions"]["numpy"] = "1.0"
     (tmp_path / "study.json").write_text(json.dumps(study))
     with pytest.warns(UserWarning, match=r"numpy: 1\.0 there"):
-        run_study(tmp_path, task, TASKS, {}, progress=False)
+        Study(tmp_path).run(task, TASKS, {})
 
 
 def test_a_damaged_result_is_named(tmp_path):
-    run_study(tmp_path, task, TASKS, {}, progress=False)
+    Study(tmp_path).run(task, TASKS, {})
     path = tmp_path / "tasks" / "task2.npz"
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(StudyError, match=r"task2\.npz cannot be read .* Delete it"):
-        run_study(tmp_path, task, TASKS, {}, progress=False)
+        Study(tmp_path).run(task, TASKS, {})
 
 
 def scaled(factor, seed):
@@ -197,7 +218,7 @@ def scaled(factor, seed):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_shared_arguments_are_those_of_every_task(tmp_path, n_jobs):
     shared = {"factor": np.arange(3.0)}
-    results = run_study(tmp_path, scaled, TASKS, {}, shared=shared, n_jobs=n_jobs, progress=False)
+    results = Study(tmp_path, n_jobs).run(scaled, TASKS, {}, shared=shared)
     for name, result in results.items():
         assert np.array_equal(result["draw"], np.arange(3) * task(TASKS[name]["seed"])["draw"])
 
@@ -207,19 +228,19 @@ def test_the_number_of_tasks_is_noted_and_follows_the_plan(tmp_path):
         return json.loads((tmp_path / "study.json").read_text())["tasks"]
 
     few = {name: TASKS[name] for name in ("task0", "task1")}
-    run_study(tmp_path, task, few, {}, progress=False)
+    Study(tmp_path).run(task, few, {})
     assert noted() == 2
-    run_study(tmp_path, task, TASKS, {}, progress=False)
+    Study(tmp_path).run(task, TASKS, {})
     assert noted() == 6
 
 
 def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
-    run_study(tmp_path, task, TASKS, {}, progress=False)
+    Study(tmp_path).run(task, TASKS, {})
     study = json.loads((tmp_path / "study.json").read_text())
     del study["tasks"]
     (tmp_path / "study.json").write_text(json.dumps(study))
     (tmp_path / "tasks" / "task3.npz").unlink()
-    assert list(run_study(tmp_path, task, TASKS, {}, progress=False)) == list(TASKS)
+    assert list(Study(tmp_path).run(task, TASKS, {})) == list(TASKS)
     assert json.loads((tmp_path / "study.json").read_text()) == study | {"tasks": 6}
 
 
@@ -234,11 +255,11 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(tmp_path, mon
 
     monkeypatch.setattr(np, "savez", until_full)
     with pytest.raises(StudyError, match=r"no room for .*task3\.npz .*No space left.*make room"):
-        run_study(tmp_path, task, TASKS, {}, progress=False)
+        Study(tmp_path).run(task, TASKS, {})
     names = sorted(path.name for path in (tmp_path / "tasks").iterdir())
     assert names == ["task0.npz", "task1.npz", "task2.npz"]
     monkeypatch.undo()
-    assert list(run_study(tmp_path, task, TASKS, {}, progress=False)) == list(TASKS)
+    assert list(Study(tmp_path).run(task, TASKS, {})) == list(TASKS)
 
 
 def kill_own_process(seed):
@@ -249,9 +270,9 @@ def kill_own_process(seed):
 
 def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
     with pytest.raises(StudyError, match="a process that ran tasks was killed"):
-        run_study(tmp_path, kill_own_process, TASKS, {}, n_jobs=2, progress=False)
+        Study(tmp_path, 2).run(kill_own_process, TASKS, {})
     assert not list(tmp_path.rglob("*.unfinished"))
-    results = run_study(tmp_path, task, TASKS, {}, n_jobs=2, progress=False)
+    results = Study(tmp_path, 2).run(task, TASKS, {})
     for name, result in results.items():
         assert np.array_equal(result["draw"], task(TASKS[name]["seed"])["draw"])
 
@@ -260,7 +281,7 @@ def test_a_killed_process_is_said_and_what_was_finished_is_kept(tmp_path):
 PROGRAM = """
 import signal, sys, time
 import numpy as np
-from sgbn.runs import run_study
+from sgbn.runs import Study
 
 def slow(offset, k):
     time.sleep(0.1)
@@ -271,7 +292,7 @@ if __name__ == "__main__":
     tasks = {f"t{k:02d}": {"k": k} for k in range(30)}
     shared = {"offset": np.ones(1000)}
     n_jobs = int(sys.argv[2])
-    run_study(sys.argv[1], slow, tasks, {}, shared=shared, n_jobs=n_jobs, progress=False)
+    Study(sys.argv[1], n_jobs).run(slow, tasks, {}, shared=shared)
 """
 
 
@@ -314,10 +335,10 @@ def test_a_folder_in_which_another_process_writes_is_refused_and_left_alone(tmp_
         _wait_until(lambda: list(tasks.glob("*.npz")))
         (tasks / "t29.npz.1.unfinished").write_bytes(b"being written")
         with pytest.raises(StudyError, match="study is being written by another process"):
-            run_study(tmp_path / "study", task, TASKS, {}, progress=False)
+            Study(tmp_path / "study").run(task, TASKS, {})
         assert study_status(tmp_path / "study").planned == 30  # reading goes on
         assert (tasks / "t29.npz.1.unfinished").exists()
-        run_study(tmp_path, dict, {}, {}, progress=False)  # a frame around it, as compare has one
+        Study(tmp_path).require({})  # a frame around it, as compare has one
         assert (tasks / "t29.npz.1.unfinished").exists()
         assert process.wait(60) == 0
     finally:

@@ -193,11 +193,8 @@ def run_exp2(arguments: argparse.Namespace) -> None:
         _show(folder / "calibration.md", exp2_calibration.report(folder), [])
         return
     _run(arguments, exp2.run, arguments.out, settings)
-    _show(
-        arguments.out / "exp2.md",
-        exp2_report.report(arguments.out),
-        exp2_figure.draw(arguments.out),
-    )
+    text = exp2_report.report(arguments.out)
+    _show(arguments.out / "exp2.md", text, exp2_figure.draw(arguments.out))
 
 
 def run_exp3(arguments: argparse.Namespace) -> None:
@@ -246,10 +243,12 @@ def run_exp4(arguments: argparse.Namespace) -> None:
     _show(arguments.out / "exp4.md", text, exp4_figure.draw(arguments.out))
 
 
-def _run(arguments: argparse.Namespace, run: Callable[..., Any], *given: Any) -> None:
+def _run(arguments: argparse.Namespace, run: Callable[..., Any], folder: Path, *given: Any) -> None:
     """Run an experiment where the options say."""
+    from sgbn.runs import Study
+
     with workers(arguments) as n_jobs:
-        run(*given, n_jobs=n_jobs)
+        run(Study(folder, n_jobs, progress=True), *given)
 
 
 def _check_columns(arguments: argparse.Namespace) -> None:

@@ -55,7 +55,7 @@ from sgbn.inference import (
 )
 from sgbn.inference.confidence import sample_confidence
 from sgbn.quality import review
-from sgbn.runs import ClusterWarning, parallel, run_study
+from sgbn.runs import ClusterWarning, Study, parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
@@ -96,9 +96,7 @@ class _Job:
     settings: Settings
     learner: NetworkEstimator  # of the networks
     searcher: NetworkEstimator  # of all other steps
-    n_jobs: int | None
-    folder: Path | None
-    progress: bool
+    study: Study
     on_step: Callable[[str], None]
     skipped: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -116,11 +114,6 @@ class _Job:
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
         rows = rows[~getattr(learner, "outliers_", np.zeros(len(rows), bool))]
         return prepared_cohort(self.cohort, self.regions).subset(rows)
-
-    def how(self, name: str) -> dict[str, Any]:
-        """Arguments of what runs through `runs.run_study`."""
-        folder = None if self.folder is None else self.folder / name
-        return {"n_jobs": self.n_jobs, "folder": folder, "progress": self.progress}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -215,9 +208,7 @@ def compare(
             settings,
             learner,
             _plain(searcher_of(learner, np.asarray(usable.group))),
-            n_jobs,
-            None if folder is None else Path(folder),
-            progress,
+            Study(folder, n_jobs, progress),
             on_step or (lambda _: None),
         )
         _begin(job)
@@ -243,14 +234,13 @@ def compare(
 def _networks(job: _Job) -> dict[str, NetworkEstimator]:
     with job.step("networks"):
         if isinstance(job.learner, SGBNEnsemble):
-            return {
-                group: learn_ensemble(
-                    job.learner, job.cohort, job.regions, group, **job.how(f"networks-{number}")
-                )
-                for number, group in enumerate(job.groups)
-            }
+            found: dict[str, NetworkEstimator] = {}
+            for number, group in enumerate(job.groups):
+                study = job.study.part(f"networks-{number}")
+                found[group] = learn_ensemble(job.learner, job.cohort, job.regions, group, study)
+            return found
         parts = [job.rows(group) for group in job.groups]
-        fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.n_jobs)
+        fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
     raise InputError(job.skipped["networks"])
 
@@ -273,7 +263,7 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
                 group,
                 job.searcher,
                 random_state=job.settings.seed,
-                **job.how(f"models-{number}"),
+                **asdict(job.study.part(f"models-{number}")),
             )
             beside[group] = edges_beside_factors(
                 job.kept(group, learners[group]),
@@ -302,7 +292,7 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
                 _fast(job.learner),
                 job.settings.n_pairs,
                 job.settings.seed,
-                **job.how(f"confidence-{number}"),
+                job.study.part(f"confidence-{number}"),
             )
     return found
 
@@ -320,7 +310,7 @@ def _differences(job: _Job, networks: Mapping[str, NetworkEstimator]) -> Differe
             among=job.settings.among,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
-            **job.how("differences"),
+            **asdict(job.study.part("differences")),
         )
     return None
 
@@ -340,7 +330,7 @@ def _replication(job: _Job) -> Replication | None:
             level=job.settings.level,
             n_permutations=job.settings.n_permutations,
             random_state=job.settings.seed,
-            **job.how("replication"),
+            **asdict(job.study.part("replication")),
         )
     return None
 
@@ -367,7 +357,7 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
         refine = partial(_refined, learner=job.searcher, regions=job.regions, labels=labels)
-        refined = _in_parallel(refine, job.settings.refinements, job.n_jobs)
+        refined = _in_parallel(refine, job.settings.refinements, job.study.n_jobs)
         found.update(zip(job.settings.refinements, refined, strict=True))
     return found
 
@@ -386,7 +376,7 @@ def _deviations(job: _Job) -> Deviations | None:
     with job.step("deviations"):
         own = np.asarray(job.cohort.group) == reference
         norm = NormativeDeviation(
-            clone(job.searcher), random_state=job.settings.seed, n_jobs=job.n_jobs
+            clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
         units = job.cohort.units
         norm.fit(job.rows(reference), persons=None if units is None else units[own])
@@ -409,7 +399,7 @@ def _accuracy(job: _Job) -> Accuracy | None:
     if "accuracy" not in job.settings.steps:
         return None
     with job.step("accuracy"):
-        return cross_validate(job.cohort, job.settings, job.searcher, **job.how("accuracy"))
+        return cross_validate(job.cohort, job.settings, job.study.part("accuracy"), job.searcher)
     return None
 
 
@@ -418,7 +408,7 @@ def _model(job: _Job, accuracy: Accuracy | None) -> Pipeline | None:
     if accuracy is None or "model" not in job.settings.steps:
         return None
     with job.step("model"):
-        return fit_model(job.cohort, job.settings, **job.how("model"))
+        return fit_model(job.cohort, job.settings, job.study.part("model"))
     return None
 
 
@@ -482,13 +472,8 @@ def _with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list
 
 def _begin(job: _Job) -> None:
     """Refuse a folder that was begun with other data or settings, before any work."""
-    if job.folder is not None:
-        described = {
-            **asdict(job.settings),
-            "learner": repr(job.learner),
-            "data": digest(job.cohort),
-        }
-        run_study(job.folder, dict, {}, described, progress=False)
+    learned = {"learner": repr(job.learner), "data": digest(job.cohort)}
+    job.study.require(asdict(job.settings) | learned)
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:

@@ -30,7 +30,7 @@ from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifier
 from sgbn.exceptions import InputError
 from sgbn.io import cohort_table, load, save
 from sgbn.preprocessing import make_analysis
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.types import Array, Indices, Labels, Mask
@@ -45,11 +45,8 @@ A_BLOCK = 32  # subjects that are explained at a time: each has a part for every
 def cross_validate(
     cohort: Cohort,
     settings: Settings,
+    study: Study,
     learner: NetworkEstimator | None = None,
-    *,
-    n_jobs: int | None = None,
-    folder: Path | None = None,
-    progress: bool = False,
 ) -> Accuracy:
     """Classify every subject by models that have not seen it, `n_repeats` times.
 
@@ -58,10 +55,10 @@ def cross_validate(
     cohort : Cohort
         As reviewed: gaps, sites and covariates are dealt with in each training part.
     settings : Settings
+    study : Study
+        Runs one task per fold and method.
     learner : estimator, optional
         Of the networks that are refined; `SGBN` by default.
-    n_jobs, folder, progress
-        As in `run_study`.
     """
     labels = np.asarray(cohort.group)
     folds = np.array([_folds(cohort, settings, repeat) for repeat in range(settings.n_repeats)])
@@ -86,19 +83,11 @@ def cross_validate(
         "data": digest(cohort),
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    results = run_study(folder, _task, tasks, described, shared=shared, **ways)
+    results = study.run(_task, tasks, described, shared=shared)
     return _collected(labels, folds, methods, gammas, results)
 
 
-def fit_model(
-    cohort: Cohort,
-    settings: Settings,
-    *,
-    n_jobs: int | None = None,
-    folder: Path | None = None,
-    progress: bool = False,
-) -> Pipeline:
+def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     """Fit the first of the analyses that are cross-validated to all subjects.
 
     It is the one with `SGBNClassifierCV`, to classify subjects who are in no group yet; how well it
@@ -109,8 +98,8 @@ def fit_model(
     cohort : Cohort
         As reviewed.
     settings : Settings
-    n_jobs, folder, progress
-        As in `run_study`; there is one task.
+    study : Study
+        Runs one task, so that a second start need not fit again.
 
     Returns
     -------
@@ -120,8 +109,7 @@ def fit_model(
     """
     described = {"select": settings.select, "seed": settings.seed, "data": digest(cohort)}
     shared = {"cohort": cohort, "settings": settings}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    results = run_study(folder, _fitted_file, {"model": {}}, described, shared=shared, **ways)
+    results = study.run(_fitted_file, {"model": {}}, described, shared=shared)
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model"
         path.write_bytes(results["model"]["content"].tobytes())

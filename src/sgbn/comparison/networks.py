@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sgbn.exceptions import DataWarning, warn
 from sgbn.inference.nuisance import nuisance_of
 from sgbn.moments import one_blas_thread
 from sgbn.quality import Review, review_prepared
+from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.parts import Sample, without_nuisance
@@ -63,14 +63,7 @@ def steps_of(settings: Settings, learner: NetworkEstimator | None = None) -> tup
 
 
 def learn_ensemble(
-    ensemble: SGBNEnsemble,
-    cohort: Cohort,
-    regions: pd.DataFrame,
-    group: str,
-    *,
-    n_jobs: int | None = None,
-    folder: Path | None = None,
-    progress: bool = False,
+    ensemble: SGBNEnsemble, cohort: Cohort, regions: pd.DataFrame, group: str, study: Study
 ) -> SGBNEnsemble:
     """Learn the network of one group.
 
@@ -78,7 +71,7 @@ def learn_ensemble(
     balanced between halves, and the rows of a person and of a family stay together.
     """
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
-    fitted = clone(ensemble).set_params(n_jobs=n_jobs)
+    fitted = clone(ensemble).set_params(n_jobs=study.n_jobs)
     sample = group_sample(cohort, regions, group)
     if sample.n_units < FEWEST_ROWS:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
@@ -88,8 +81,8 @@ def learn_ensemble(
         strata=sample.strata,
         persons=sample.persons,
         blocks=sample.blocks,
-        folder=folder,
-        progress=progress,
+        folder=study.folder,
+        progress=study.progress,
     )
     # results do not depend on it, and a client of a cluster cannot be kept in files
     return fitted.set_params(**given)

@@ -22,7 +22,7 @@ from sgbn.experiments.data import data_folder, most_different, read_neuro
 from sgbn.experiments.h_sgbn_variants import h_sgbn_frozen, h_sgbn_whole
 from sgbn.experiments.markdown import provenance, table
 from sgbn.moments import moments_of
-from sgbn.runs import Arrays, read_result, run_study
+from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.types import Array
 
@@ -56,10 +56,8 @@ def samples() -> dict[str, Array]:
     return result
 
 
-def run(
-    folder: Path, settings: Settings, n_jobs: int | None = None, progress: bool = True
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet."""
+def run(study: Study, settings: Settings) -> dict[str, Arrays]:
+    """Run what the study does not hold yet."""
     tasks: dict[str, dict[str, Any]] = {}
     data = samples()
     for name in data:
@@ -81,8 +79,7 @@ def run(
         "experiment": "exp1",
         "samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()},
     }
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    return run_study(folder, _task, tasks, described, shared={"data": data}, **ways)
+    return study.run(_task, tasks, described, shared={"data": data})
 
 
 def _task(data: Mapping[str, Array], name: str, method: str, **arguments: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.datasets import NETWORKS, load_network, simulate_sem
 from sgbn.experiments.exp2_paper import BASELINES
 from sgbn.graph import compare_graphs
-from sgbn.runs import Arrays, read_result, run_study
+from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN, SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines import (
@@ -165,10 +165,8 @@ def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
     )
 
 
-def run(
-    folder: Path, settings: Settings, n_jobs: int | None = None, progress: bool = True
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet: a task is one simulation of one network."""
+def run(study: Study, settings: Settings) -> dict[str, Arrays]:
+    """Run what the study does not hold yet: a task is one simulation of one network."""
     tasks = {
         f"{network}.{simulation:04d}": {
             "network": network,
@@ -179,7 +177,7 @@ def run(
         for network in settings.networks
     }
     described = asdict(settings) | {"experiment": "exp2"}
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    return study.run(_task, tasks, described)
 
 
 def _task(network: str, simulation: int, settings: Settings) -> dict[str, object]:

@@ -17,7 +17,7 @@ import numpy as np
 from sgbn.experiments.exp2 import CALIBRATION, Settings, evaluate, readings, simulate
 from sgbn.experiments.exp2_paper import paper_sum, summed
 from sgbn.experiments.markdown import provenance, table
-from sgbn.runs import Arrays, read_result, run_study
+from sgbn.runs import Arrays, Study, read_result
 from sgbn.types import Array
 
 FINE, COARSE = np.arange(0.20, 0.61, 0.02), np.arange(0.7, 1.61, 0.1)
@@ -34,14 +34,8 @@ class Fit(NamedTuple):
     distance: float
 
 
-def run(
-    folder: Path,
-    settings: Settings,
-    alphas: Array = ALPHAS,
-    n_jobs: int | None = None,
-    progress: bool = True,
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet: a task is one simulation of one network."""
+def run(study: Study, settings: Settings, alphas: Array = ALPHAS) -> dict[str, Arrays]:
+    """Run what the study does not hold yet: a task is one simulation of one network."""
     networks = summed(settings.networks)
     tasks = {
         f"{network}.{simulation:04d}": {
@@ -60,7 +54,7 @@ def run(
         "seed": settings.seed,
         "alphas": alphas.tolist(),
     }
-    return run_study(folder, _task, tasks, described, n_jobs=n_jobs, progress=progress)
+    return study.run(_task, tasks, described)
 
 
 def _task(network: str, simulation: int, seed: int, alphas: Array) -> dict[str, Array]:

@@ -33,7 +33,7 @@ from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
 from sgbn.io import cohort_table
 from sgbn.preprocessing import make_analysis
-from sgbn.runs import Arrays, read_result, run_study, write_atomically
+from sgbn.runs import Arrays, Study, read_result, write_atomically
 from sgbn.types import Array
 
 SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in
@@ -235,14 +235,8 @@ def pipelines(seed: int) -> dict[str, Any]:
     return defaults() | peers(seed)
 
 
-def run(
-    folder: Path,
-    settings: Settings,
-    data: Mapping[str, Sample],
-    n_jobs: int | None = None,
-    progress: bool = True,
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet: a task is one split of one sample."""
+def run(study: Study, settings: Settings, data: Mapping[str, Sample]) -> dict[str, Arrays]:
+    """Run what the study does not hold yet: a task is one split of one sample."""
     tasks = {
         f"{name}.{split:04d}": {"name": name, "split": split}
         for split in range(settings.splits)
@@ -252,8 +246,7 @@ def run(
     varied = {"alphas": ALPHAS, "edges": EDGES, "slacks": SLACKS}
     described = asdict(settings) | varied | {"experiment": "exp3", "samples": digests}
     shared = {"data": dict(data), "settings": settings}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    return run_study(folder, _task, tasks, described, shared=shared, **ways)
+    return study.run(_task, tasks, described, shared=shared)
 
 
 def _task(data: Mapping[str, Sample], settings: Settings, name: str, split: int) -> dict[str, Any]:

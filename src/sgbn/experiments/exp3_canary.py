@@ -33,7 +33,7 @@ from sgbn.experiments.exp3 import (
 from sgbn.experiments.exp3_methods import at_base
 from sgbn.experiments.markdown import provenance, table
 from sgbn.preprocessing import RegionImputer, RegionSelector
-from sgbn.runs import Arrays, read_result, run_study
+from sgbn.runs import Arrays, Study, read_result
 
 SHUFFLES = 50
 FEWEST_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
@@ -86,19 +86,12 @@ def _peek(cohort: Cohort, y: NDArray[Any], rows: NDArray[Any], regions: int) -> 
     return cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
 
 
-def run(
-    folder: Path,
-    settings: Settings,
-    sample: Sample,
-    n_jobs: int | None = None,
-    progress: bool = True,
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet: a task is one shuffle; `splits` are the shuffles."""
+def run(study: Study, settings: Settings, sample: Sample) -> dict[str, Arrays]:
+    """Run what the study does not hold yet: a task is one shuffle; `splits` are the shuffles."""
     tasks = {f"shuffle.{shuffle:04d}": {"shuffle": shuffle} for shuffle in range(settings.splits)}
     described = asdict(settings) | {"experiment": "exp3 canary", "sample": sample.digest}
     shared = {"sample": sample, "settings": settings}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    return run_study(folder, _task, tasks, described, shared=shared, **ways)
+    return study.run(_task, tasks, described, shared=shared)
 
 
 def _task(sample: Sample, shuffle: int, settings: Settings) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from sgbn.inference import edge_differences
 from sgbn.inference.exchange import exchange_of
 from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.quality import review
-from sgbn.runs import Arrays, read_result, run_study
+from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.types import Array, Indices
 
@@ -165,14 +165,8 @@ def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
     return cohort.subset(regions=brain)
 
 
-def run(
-    folder: Path,
-    settings: Settings,
-    data: Mapping[str, Sample],
-    n_jobs: int | None = None,
-    progress: bool = True,
-) -> dict[str, Arrays]:
-    """Run what `folder` does not hold yet."""
+def run(study: Study, settings: Settings, data: Mapping[str, Sample]) -> dict[str, Arrays]:
+    """Run what the study does not hold yet."""
     tasks: dict[str, dict[str, Any]] = {}
     for name in data:
         common = {"name": name}
@@ -188,8 +182,7 @@ def run(
         "samples": {name: sample.digest for name, sample in data.items()},
     }
     shared = {"data": dict(data), "settings": settings}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    return run_study(folder, _task, tasks, described, shared=shared, **ways)
+    return study.run(_task, tasks, described, shared=shared)
 
 
 def read(folder: Path) -> dict[str, dict[str, Arrays]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -12,6 +11,7 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.inference.half_samples import check_rows, learn_halves
 from sgbn.inference.rows import check_count, read_sample
+from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
 from sgbn.structure.ensemble.parts import Sample
@@ -74,31 +74,22 @@ def edge_confidence(
         SGBNEnsemble() if learner is None else learner,
         check_count(n_pairs, "n_pairs", 1),
         check_count(random_state, "random_state", 0),
-        n_jobs=n_jobs,
-        folder=folder,
-        progress=progress,
+        Study(folder, n_jobs, progress),
     )
 
 
 def sample_confidence(
-    sample: Sample,
-    learner: NetworkEstimator,
-    n_pairs: int,
-    random_state: int,
-    *,
-    n_jobs: int | None = None,
-    **how: Any,
+    sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
-    """Do what `edge_confidence` does, for rows that were checked; `how`: `folder`, `progress`."""
+    """Do what `edge_confidence` does, for rows that were checked."""
     if isinstance(learner, SGBNEnsemble):
         check_rows(sample)
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
-        ensemble = clone(learner).set_params(**settings, n_jobs=n_jobs)
-        found = ensemble.fit_sample(sample, **how).confidence_
+        found = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
         if found is None:
             raise InputError(
                 f"too few of the {len(sample.values)} rows are left for two halves, once outliers, "
                 "sites and covariates are taken out. Give more rows, or fewer covariates."
             )
         return found
-    return learn_halves(sample, learner, n_pairs, random_state, n_jobs=n_jobs, **how)
+    return learn_halves(sample, learner, n_pairs, random_state, study)

@@ -62,7 +62,7 @@ from sgbn.inference.permuted_statistics import (
 )
 from sgbn.inference.rows import check_share
 from sgbn.moments import one_blas_thread
-from sgbn.runs import Arrays
+from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.types import Array
 
@@ -326,7 +326,8 @@ def edge_differences(
             f"{len(data.groups)} groups are compared all together only: pairs are tested of up to "
             f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
         )
-    null = permuted_statistics(problem, n_permutations, seed, settings, n_jobs, folder, progress)
+    study = Study(folder, n_jobs, progress)
+    null = permuted_statistics(problem, n_permutations, seed, settings, study)
     return _summarised(problem, fit, null, networks, left_out)
 
 

@@ -8,7 +8,6 @@ network several times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -17,7 +16,7 @@ import numpy as np
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.learning import check_learner, clean_part, learn_part
 from sgbn.moments import constant_columns, moments_of, one_blas_thread
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays, Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
 from sgbn.structure.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
@@ -29,19 +28,12 @@ from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
 
 
 def learn_halves(
-    sample: Sample,
-    learner: NetworkEstimator,
-    n_pairs: int,
-    random_state: int,
-    *,
-    n_jobs: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = False,
+    sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
     """Count the arrows of the networks of all halves.
 
-    What a pair gives depends on the data, the learner, the seed and its number only: a folder can
-    be taken up again with more pairs.
+    What a pair gives depends on the data, the learner, the seed and its number only: a study can be
+    taken up again with more pairs.
     """
     check_rows(sample)
     warn_about_moments(moments_of(sample.values, sample.names), sample.names)
@@ -53,15 +45,8 @@ def learn_halves(
         "learner_parameters": joblib.hash(learner.get_params()),  # long ones are cut in the repr
         "random_state": random_state,
     }
-    results = run_study(
-        folder,
-        learn_pair,
-        tasks,
-        settings,
-        shared={"sample": sample, "learner": learner, "random_state": random_state},
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    shared = {"sample": sample, "learner": learner, "random_state": random_state}
+    results = study.run(learn_pair, tasks, settings, shared=shared)
     return gather_pairs(list(results.values()), sample.names)
 
 

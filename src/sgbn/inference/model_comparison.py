@@ -31,7 +31,7 @@ from sgbn.inference.held_out import (
 )
 from sgbn.inference.learning import check_learner
 from sgbn.inference.rows import check_count, read_sample
-from sgbn.runs import run_study
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.types import Array, Indices
@@ -252,8 +252,8 @@ def compare_models(
     }
     shared = {"sample": sample, "learner": learner, "folds": folds, "random_state": random_state}
     tasks = {f"fold{fold:03d}": {"fold": fold} for fold in range(n_folds)}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    results = run_study(folder, score_fold, tasks, described, shared=shared, **ways).values()
+    study = Study(folder, n_jobs, progress)
+    results = study.run(score_fold, tasks, described, shared=shared).values()
     return ModelComparison(
         n,
         m,

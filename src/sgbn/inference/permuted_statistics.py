@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sgbn.inference.difference_input import FEWEST_EXCHANGES, GroupData
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
 from sgbn.inference.difference_tables import signed_statistic
 from sgbn.moments import one_blas_thread
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
 A_TASK = 50  # permutations
@@ -30,18 +29,15 @@ def permuted_statistics(
     n_permutations: int,
     seed: int,
     settings: dict[str, Any],
-    n_jobs: int | None,
-    folder: str | Path | None,
-    progress: bool,
+    study: Study,
 ) -> dict[Members, Arrays]:
     """Statistics of all permutations: of all groups first, then of the sets that closed tests need.
 
-    Finished permutations are kept in `folder`, with the `settings` that tell them from others.
+    `settings` tell finished permutations that the study keeps from others.
     """
     sets = _compared_sets(problem.data)
     tasks = _tasks(n_permutations, seed, sets)
-    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    parts = run_study(folder, permute, tasks, settings, shared={"problem": problem}, **how)
+    parts = study.run(permute, tasks, settings, shared={"problem": problem})
     found: dict[Members, list[Arrays]] = {members: [] for members in sets}
     for name, task in tasks.items():
         found[task["members"]].append(parts[name])

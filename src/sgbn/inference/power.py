@@ -26,7 +26,7 @@ from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share, network_of, region_index
 from sgbn.moments import one_blas_thread
 from sgbn.parameters import is_number
-from sgbn.runs import run_study
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.types import Array, Indices
 
@@ -198,7 +198,20 @@ def power(
     """
     chosen = edge_pairs(edges)
     design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
-    return _power(design, n_per_group, n_simulations, n_jobs, folder, progress)
+    n = check_count(n_per_group, "n_per_group", FEWEST)
+    tasks = {
+        f"{k:05d}": {"simulation": k} for k in range(check_count(n_simulations, "n_simulations", 2))
+    }
+    described = design.described() | {"n_per_group": n}
+    study = Study(folder, n_jobs, progress)
+    results = study.run(_simulate, tasks, described, shared={"design": design, "n": n})
+    shares = np.array([result["found"] for result in results.values()])
+    any_edge, overall = (
+        float(np.mean([result[name] for result in results.values()]))
+        for name in ("any_edge", "overall")
+    )
+    found, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
+    return Power(n, found, *wilson(found, trials), any_edge, overall, trials)
 
 
 def edge_pairs(edges: Any) -> tuple[Edge, ...]:
@@ -221,31 +234,6 @@ def _network(network: int | NetworkLike) -> int | GaussianNetwork:
     except InputError as error:
         message = f"{error} A number of regions stands for random networks."
         raise InputError(message) from None
-
-
-def _power(
-    design: Design,
-    n_per_group: int,
-    n_simulations: int,
-    n_jobs: int | None,
-    folder: str | Path | None,
-    progress: bool,
-) -> Power:
-    n = check_count(n_per_group, "n_per_group", FEWEST)
-    tasks = {
-        f"{k:05d}": {"simulation": k} for k in range(check_count(n_simulations, "n_simulations", 2))
-    }
-    described = design.described() | {"n_per_group": n}
-    shared = {"design": design, "n": n}
-    ways: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    results = run_study(folder, _simulate, tasks, described, shared=shared, **ways)
-    shares = np.array([result["found"] for result in results.values()])
-    any_edge, overall = (
-        float(np.mean([result[name] for result in results.values()]))
-        for name in ("any_edge", "overall")
-    )
-    found, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
-    return Power(n, found, *wilson(found, trials), any_edge, overall, trials)
 
 
 def effective_trials(shares: Array, n_edges: int) -> float:

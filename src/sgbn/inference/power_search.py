@@ -20,6 +20,7 @@ from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
 from sgbn.inference.rows import check_count, check_share
+from sgbn.runs import Study
 
 Bracket = tuple[int, int | None]
 
@@ -103,8 +104,8 @@ def sample_size(
     tried: dict[int, Power] = {}
     size: int | None = 2 * FEWEST
     while size is not None:
-        own = None if folder is None else Path(folder) / f"n{size:05d}"
-        tried[size] = power_with(effect, size, folder=own, **settings)
+        own = Study(folder).part(f"n{size:05d}")
+        tried[size] = power_with(effect, size, folder=own.folder, **settings)
         brackets = _brackets(tried, power)
         size = _next_size(brackets, tried)
     (_, needed), (_, low), (_, high) = brackets

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import check_count, check_share
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.types import Array, Mask
@@ -225,15 +226,14 @@ def replicate_differences(
         "outliers": outliers,
         "n_permutations": n_permutations,
         "random_state": random_state,
-        "n_jobs": n_jobs,
-        "progress": progress,
     }
+    study = Study(folder, n_jobs, progress)
 
     def tests(name: str, rows: Mask, **more: Any) -> Differences:
-        own = None if folder is None else Path(folder) / name
+        own = asdict(study.part(name))
         with _said_of(name):
             part = prepare(_part(cohort, rows))
-            found = edge_differences(part, folder=own, **(ways | more))
+            found = edge_differences(part, **(ways | own | more))
         left_out[name] = found.left_out
         sizes[name] = _sizes(part, found.groups, found.left_out)
         return found

@@ -1,6 +1,6 @@
 """Tasks: parallel, resumable, with progress. The one place that starts workers.
 
-`parallel` and `run_study` run tasks in processes of this machine or, within ``on_dask``, on the
+`parallel` and `Study` run tasks in processes of this machine or, within ``on_dask``, on the
 workers of a Dask cluster. Results are the same to the bit: a task depends on its arguments only
 (a seed among them), and BLAS uses one thread in every task.
 
@@ -11,7 +11,7 @@ from sgbn.runs.cluster import ClusterWarning, on_dask
 from sgbn.runs.files import UNFINISHED, Arrays, read_result, write_atomically, write_json
 from sgbn.runs.provenance import versions
 from sgbn.runs.status import StudyStatus, find_studies, study_status
-from sgbn.runs.study import Results, run_study
+from sgbn.runs.study import Results, Study
 from sgbn.runs.tasks import n_processors, parallel
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "Arrays",
     "ClusterWarning",
     "Results",
+    "Study",
     "StudyStatus",
     "find_studies",
     "n_processors",
     "on_dask",
     "parallel",
     "read_result",
-    "run_study",
     "study_status",
     "versions",
     "write_atomically",

@@ -12,9 +12,10 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -33,6 +34,8 @@ from sgbn.runs.files import (
 )
 from sgbn.runs.provenance import differences, versions
 from sgbn.runs.tasks import check_jobs, run_tasks
+
+Item = TypeVar("Item")
 
 STUDY, TASKS = "study.json", "tasks"  # of a folder
 
@@ -58,107 +61,138 @@ class _Task(NamedTuple):
     path: Path | None
 
 
-def run_study(
-    folder: str | Path | None,
-    function: Callable[..., Mapping[str, Any]],
-    tasks: Mapping[str, Mapping[str, Any]],
-    settings: Mapping[str, Any],
-    *,
-    shared: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
-    on_error: str = "raise",
-) -> Results:
-    """Run the tasks of a study that its folder does not hold yet, and return all results.
+@dataclass(frozen=True)
+class Study:
+    """Tasks that run in parallel and, with a folder, resume.
 
     Parameters
     ----------
-    folder : path or None
-        Made if absent. None keeps nothing.
-    function : callable
-        Called as ``function(**shared, **tasks[name])``; returns a mapping of names to arrays,
-        numbers or strings. It must depend on its arguments only (a seed among them), and must not
-        change them.
-    tasks : mapping of name to arguments
-        Names become file names.
-    settings : mapping
-        What makes the study what it is, as JSON can write it. A folder that was begun with other
-        settings is refused.
-    shared : mapping, optional
-        Arguments that are the same for all tasks, such as a cohort. They are sent once a worker,
-        not once a task.
+    folder : path, optional
+        Keeps finished tasks, so that a second start does only what is missing. Made if absent.
     n_jobs : int, optional
         Processes. Results do not depend on it. Within `on_dask` the cluster runs the tasks, and
         `n_jobs` says nothing; files are written here, so that workers need not see the folder.
     progress : bool
         Show a bar with the time left.
-    on_error : {"raise", "skip"}
-        What an `InputError` of a task does: end the run, or leave that task out. Skipped tasks are
-        tried again at the next start. All other errors end the run.
-
-    Returns
-    -------
-    Results
-        Task name -> result as arrays, in the order of the tasks, and `failures`.
     """
-    if on_error not in ("raise", "skip"):
-        raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
-    check_jobs(n_jobs)
-    run = partial(
-        _run_task,
-        function,
-        shared=dict(shared or {}),
-        settings=None if folder is None else dict(settings),
-        skip=on_error == "skip",
-    )
-    with _result_paths(folder, tasks, settings) as paths:
-        missing = [name for name in tasks if name not in paths or not paths[name].exists()]
-        bar = partial(
-            tqdm,
-            total=len(tasks),
-            initial=len(tasks) - len(missing),
-            desc=Path(folder).name if folder else None,
+
+    folder: str | Path | None = None
+    n_jobs: int | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        check_jobs(self.n_jobs)
+
+    def part(self, name: str) -> Study:
+        """Study of a step, in a folder within this one, by the same workers."""
+        return self if self.folder is None else replace(self, folder=Path(self.folder) / name)
+
+    def require(self, settings: Mapping[str, Any]) -> None:
+        """Raise StudyError if the folder was begun with other settings; begin it if it is new."""
+        with self._begun(settings, ()):
+            pass
+
+    def run(
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        tasks: Mapping[str, Mapping[str, Any]],
+        settings: Mapping[str, Any],
+        *,
+        shared: Mapping[str, Any] | None = None,
+        on_error: str = "raise",
+    ) -> Results:
+        """Run the tasks that the folder does not hold yet, and return all results.
+
+        Parameters
+        ----------
+        function : callable
+            Called as ``function(**shared, **tasks[name])``; returns a mapping of names to arrays,
+            numbers or strings. It must depend on its arguments only (a seed among them), and must
+            not change them.
+        tasks : mapping of name to arguments
+            Names become file names.
+        settings : mapping
+            What makes the study what it is, as JSON can write it. A folder that was begun with
+            other settings is refused.
+        shared : mapping, optional
+            Arguments that are the same for all tasks, such as a cohort. They are sent once per
+            worker, not once per task.
+        on_error : {"raise", "skip"}
+            What an `InputError` of a task does: end the run, or leave that task out. Skipped tasks
+            are tried again at the next start. All other errors end the run.
+
+        Returns
+        -------
+        Results
+            Task name -> result as arrays, in the order of the tasks, and `failures`.
+        """
+        if on_error not in ("raise", "skip"):
+            raise InputError(f"on_error is {on_error!r}: give 'raise' or 'skip'.")
+        kept_with = None if self.folder is None else dict(settings)
+        run = partial(_run_task, function, dict(shared or {}), kept_with, on_error == "skip")
+        elsewhere = active_client() is not None
+        made: dict[str, tuple[Arrays, str]] = {}
+        with self._begun(settings, tasks) as paths:
+            missing = [name for name in tasks if name not in paths or not paths[name].exists()]
+            items = [_Task(tasks[name], None if elsewhere else paths.get(name)) for name in missing]
+            with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
+                for number, (result, failure) in self._bar(finished, len(tasks), len(missing)):
+                    name = missing[number]
+                    if elsewhere and name in paths and not failure:
+                        write_result(paths[name], result)
+                        result = {}
+                    made[name] = result, failure
+        failures = {name: made[name][1] for name in missing if made[name][1]}
+        results = {
+            name: read_result(paths[name]) if name in paths else made[name][0]
+            for name in tasks
+            if name not in failures
+        }
+        return Results(results, failures)
+
+    def _bar(self, finished: Iterable[Item], planned: int, missing: int) -> Iterable[Item]:
+        return tqdm(
+            finished,
+            total=planned,
+            initial=planned - missing,
+            desc=Path(self.folder).name if self.folder else None,
             unit="task",
-            disable=not progress,
+            disable=not self.progress,
         )
-        made = _run_missing(run, {name: tasks[name] for name in missing}, paths, n_jobs, bar)
-    failures = {name: made[name][1] for name in missing if made[name][1]}
-    results = {
-        name: read_result(paths[name]) if name in paths else made[name][0]
-        for name in tasks
-        if name not in failures
-    }
-    return Results(results, failures)
 
-
-def _run_missing(
-    run: Callable[[_Task], tuple[Arrays, str]],
-    tasks: Mapping[str, Mapping[str, Any]],
-    paths: Mapping[str, Path],
-    n_jobs: int | None,
-    bar: Callable[..., Iterable[tuple[int, tuple[Arrays, str]]]],
-) -> dict[str, tuple[Arrays, str]]:
-    """Task name -> result, unless a file has it, and failure."""
-    names, elsewhere = list(tasks), active_client() is not None
-    items = [_Task(tasks[name], None if elsewhere else paths.get(name)) for name in names]
-    made: dict[str, tuple[Arrays, str]] = {}
-    with closing(run_tasks(run, items, names, n_jobs)) as finished:
-        for number, (result, failure) in bar(finished):
-            name = names[number]
-            if elsewhere and name in paths and not failure:
-                write_result(paths[name], result)
-                result = {}
-            made[name] = result, failure
-    return made
+    @contextmanager
+    def _begun(
+        self, settings: Mapping[str, Any], tasks: Iterable[str]
+    ) -> Iterator[dict[str, Path]]:
+        """File of each task in a folder that is ours alone meanwhile; none without a folder."""
+        if self.folder is None:
+            yield {}
+            return
+        folder = Path(self.folder)
+        try:
+            with full_disk_named(folder):
+                (folder / TASKS).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InputError(
+                f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
+            ) from error
+        paths = {name: folder / TASKS / f"{name}.npz" for name in tasks}
+        with only_writer(folder):
+            _check_settings(folder, settings, paths)
+            remove_unfinished(folder, folder / TASKS)
+            try:
+                yield paths
+            except BaseException:  # workers may have been stopped while they wrote
+                remove_unfinished(folder, folder / TASKS)
+                raise
 
 
 def _run_task(
     function: Callable[..., Mapping[str, Any]],
-    task: _Task,
-    *,
     shared: Mapping[str, Any],
     settings: Mapping[str, Any] | None,
     skip: bool,
+    task: _Task,
 ) -> tuple[Arrays, str]:
     """Give result and failure of a task; a result that is written here is not sent back.
 
@@ -178,33 +212,6 @@ def _run_task(
         return result, ""
     write_result(task.path, result)
     return {}, ""
-
-
-@contextmanager
-def _result_paths(
-    folder: str | Path | None, tasks: Iterable[str], settings: Mapping[str, Any]
-) -> Iterator[dict[str, Path]]:
-    """File of each task in a folder that is ours alone meanwhile; none without a folder."""
-    if folder is None:
-        yield {}
-        return
-    folder = Path(folder)
-    try:
-        with full_disk_named(folder):
-            (folder / TASKS).mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise InputError(
-            f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
-        ) from error
-    paths = {name: folder / TASKS / f"{name}.npz" for name in tasks}
-    with only_writer(folder):
-        _check_settings(folder, settings, paths)
-        remove_unfinished(folder, folder / TASKS)
-        try:
-            yield paths
-        except BaseException:  # workers may have been stopped while they wrote
-            remove_unfinished(folder, folder / TASKS)
-            raise
 
 
 def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[str, Path]) -> None:

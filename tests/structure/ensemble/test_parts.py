@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import DataWarning
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.parts import Sample, deal, learn_parts, learn_task, without_nuisance
 from sgbn.structure.knowledge import read_knowledge
@@ -29,8 +30,8 @@ def test_nuisance_effects_are_gone_and_means_stay():
 def test_more_pairs_go_on_where_fewer_ended(tmp_path):
     sample, learner = _sample(), SGBN()
     knowledge = read_knowledge(None, None, None, sample.names)
-    _, two = learn_parts(sample, learner, knowledge, 2, 2, 0, folder=tmp_path)
-    _, three = learn_parts(sample, learner, knowledge, 2, 3, 0, folder=tmp_path)
+    _, two = learn_parts(sample, learner, knowledge, 2, 2, 0, Study(tmp_path))
+    _, three = learn_parts(sample, learner, knowledge, 2, 3, 0, Study(tmp_path))
     third = learn_task(sample, learner, knowledge, 0, "pair", 2)["arrows"]
     assert np.allclose(3 * three.arrow_, 2 * two.arrow_ + third)
     assert three.n_halves == 6
@@ -43,7 +44,7 @@ def test_a_column_that_is_constant_in_a_half_is_named():
     knowledge = read_knowledge(None, None, None, sample.names)
     learner = SGBN(outliers="keep")
     with pytest.warns(DataWarning, match="'x3' is constant in 3 of 6 halves"):
-        _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0)
+        _, confidence = learn_parts(sample, learner, knowledge, 1, 3, 0, Study())
     assert np.isfinite(confidence.arrow_).all()
 
 

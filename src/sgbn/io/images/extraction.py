@@ -19,7 +19,7 @@ from sgbn.io.images.nifti import nibabel
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
 from sgbn.parameters import PROBABILITY, OneOf
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
 N_NAMED = 3  # regions that stand for an atlas in a message
@@ -120,14 +120,12 @@ def extract_regions(
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
-        folder,
+        Study(folder, n_jobs, progress),
         measure_image,
         {subject: {"path": path} for subject, path in paths.items()},
         study_settings(atlas, measure, min_coverage),
-        shared=same,
-        n_jobs=n_jobs,
-        progress=progress,
-        on_error=on_error,
+        same,
+        on_error,
     )
     stored = list(results.values())
     used = [str(paths[subject]) for subject in results]
@@ -146,19 +144,20 @@ def extract_regions(
 
 
 def run_subjects(
-    folder: str | Path | None,
+    study: Study,
     function: Callable[..., Mapping[str, Any]],
     tasks: Mapping[str, Mapping[str, Any]],
     settings: Mapping[str, Any],
-    **ways: Any,
+    shared: Mapping[str, Any],
+    on_error: str,
 ) -> tuple[dict[str, Arrays], dict[str, str]]:
-    """Run a task a subject with `run_study`; results and failures by subject.
+    """Run one task per subject, see `Study.run`; results and failures by subject.
 
     Each task has a `path`: if that file changes, the task is run again.
     """
     names = {subject: task_name(subject, task["path"]) for subject, task in tasks.items()}
     by_name = {names[subject]: task for subject, task in tasks.items()}
-    done = run_study(folder, function, by_name, settings, **ways)
+    done = study.run(function, by_name, settings, shared=shared, on_error=on_error)
     failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
     if not done:
         raise InputError(

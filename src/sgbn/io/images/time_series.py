@@ -26,7 +26,7 @@ from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, vo
 from sgbn.io.images.quality import FULL
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
 from sgbn.parameters import PROBABILITY
-from sgbn.runs import Arrays, write_atomically
+from sgbn.runs import Arrays, Study, write_atomically
 from sgbn.types import Array
 
 
@@ -134,14 +134,12 @@ def write_time_series(
             kept[subject].unlink(missing_ok=True)
     same = {"atlas": atlas, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
-        study,
+        Study(study, n_jobs, progress),
         _write,
         {s: {"path": path, "target": targets[s], "kept": kept[s]} for s, path in paths.items()},
         study_settings(atlas, "time series", min_coverage),
-        shared=same,
-        n_jobs=n_jobs,
-        progress=progress,
-        on_error=on_error,
+        same,
+        on_error,
     )
     return _subject_table(paths, targets, results), failures
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
@@ -19,7 +18,7 @@ from sklearn.base import clone
 
 from sgbn.exceptions import DataWarning, warn
 from sgbn.moments import Moments, constant_columns, moments_of, one_blas_thread
-from sgbn.runs import Arrays, run_study
+from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
 from sgbn.structure.ensemble.splits import deal_rows
@@ -113,15 +112,12 @@ def learn_parts(
     n_chains: int,
     n_pairs: int,
     seed: int,
-    *,
-    n_jobs: int | None = None,
-    folder: str | Path | None = None,
-    progress: bool = False,
+    study: Study,
 ) -> tuple[Array, EdgeConfidence | None]:
     """Share of each arrow in the posteriors of nearly all rows, and what halves agree on.
 
-    What a task gives depends on the data, the learner, the seed and its number only: a folder can
-    be taken up again with more pairs.
+    What a task gives depends on the data, the learner, the seed and its number only: a study can be
+    taken up again with more pairs.
     """
     settings = {
         "data": joblib.hash([*sample]),
@@ -132,15 +128,8 @@ def learn_parts(
     }
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
-    results = run_study(
-        folder,
-        learn_task,
-        wholes | pairs,
-        settings,
-        shared={"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed},
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
+    results = study.run(learn_task, wholes | pairs, settings, shared=shared)
     arrows: Array = np.mean([results[name]["arrows"] for name in wholes], axis=0)
     if not n_pairs:
         return arrows, None

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
 from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Constraint, Whole, check_parameters
+from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
@@ -211,16 +212,9 @@ class SGBNEnsemble(NetworkEstimator):
         groups = (_labels(one, n) for one in (strata, persons, blocks))
         sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
         _check_nested(sample)
-        return self.fit_sample(sample, row_labels(X), folder=folder, progress=progress)
+        return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
 
-    def fit_sample(
-        self,
-        sample: Sample,
-        labels: Sequence[Any] | None = None,
-        *,
-        folder: str | Path | None = None,
-        progress: bool = False,
-    ) -> Self:
+    def fit_sample(self, sample: Sample, study: Study, labels: Sequence[Any] | None = None) -> Self:
         """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
         check_parameters(self)
         with one_blas_thread():
@@ -230,12 +224,13 @@ class SGBNEnsemble(NetworkEstimator):
         sample = sample._replace(values=values).take(~self.outliers_)
         moments = moments_of(sample.values, sample.names).of_residuals(lost)
         warn_about_moments(moments, sample.names)
-        return self._learn(sample, moments, folder, progress)
+        return self._learn(sample, moments, study)
 
     def _fit_rows(
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None
     ) -> Self:
-        return self.fit_sample(Sample(values, names, _design(None, len(values))), labels)
+        sample = Sample(values, names, _design(None, len(values)))
+        return self.fit_sample(sample, Study(n_jobs=self.n_jobs), labels)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Refuse moments: halves need rows."""
@@ -245,19 +240,14 @@ class SGBNEnsemble(NetworkEstimator):
         )
 
     def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        return self._learn(Sample(values, names, _design(None, len(values))), moments)
+        sample = Sample(values, names, _design(None, len(values)))
+        return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
 
     def _searcher(self) -> SGBN:
         """Learner of the starting points."""
         return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
 
-    def _learn(
-        self,
-        sample: Sample,
-        moments: Moments,
-        folder: str | Path | None = None,
-        progress: bool = False,
-    ) -> Self:
+    def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
         names, search = sample.names, self._searcher()
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         most = search._most_parents(moments)
@@ -270,9 +260,7 @@ class SGBNEnsemble(NetworkEstimator):
             self.n_chains,
             self._pairs_for(sample, len(sample.values) - moments.n),
             int(self.random_state),
-            n_jobs=self.n_jobs,
-            folder=folder,
-            progress=progress,
+            study,
         )
         graph = _consensus(self.posterior_, moments, most)
         B = least_squares(moments, moments.to_canonical(graph.astype(float)), names)
