@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sgbn.atlases import Atlas
 from sgbn.exceptions import InputError
-from sgbn.io.tables.cells import Markers, Missing
+from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
 
-Names = str | Sequence[str]
+LISTS = ("covariates", "regions", "exclude", "groups", "measure")
 
 
 @dataclass(frozen=True)
@@ -34,43 +34,17 @@ class Options:
     only_regions: bool = False  # the table holds measures alone: unknown ones are left out
 
     @classmethod
-    def of(
-        cls,
-        *,
-        group: str | None = None,
-        id: str | None = None,
-        covariates: Names = (),
-        site: str | None = None,
-        pair: str | None = None,
-        subject: str | None = None,
-        block: str | None = None,
-        regions: Names | None = None,
-        exclude: Names = (),
-        groups: Names | None = None,
-        atlas: Atlas | str | None = None,
-        measure: Names | None = None,
-        missing: Markers = None,
-        only_regions: bool = False,
-    ) -> Options:
-        """From the arguments of a reader."""
-        if not isinstance(atlas, Atlas | str | None):
-            raise InputError(f"atlas is {atlas!r}. Give the name of one, or read_atlas(path).")
-        options = cls(
-            group=group,
-            id=id,
-            covariates=_several(covariates, "covariates"),
-            site=site,
-            pair=pair,
-            subject=subject,
-            block=block,
-            regions=None if regions is None else _several(regions, "regions"),
-            exclude=_several(exclude, "exclude"),
-            groups=None if groups is None else tuple(map(as_text, _several(groups, "groups"))),
-            atlas=atlas,
-            measure=_several(measure, "measure"),
-            missing=Missing.of(missing),
-            only_regions=only_regions,
-        )
+    def of(cls, **given: Any) -> Options:
+        """From the arguments of a reader, where a list may be one name and None is the default."""
+        asked = {name: value for name, value in given.items() if value is not None}
+        asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
+        if "groups" in asked:
+            asked["groups"] = tuple(map(as_text, asked["groups"]))
+        options = cls(**(asked | {"missing": Missing.of(asked.get("missing"))}))
+        if not isinstance(options.atlas, Atlas | str | None):
+            raise InputError(
+                f"atlas is {options.atlas!r}. Give the name of one, or read_atlas(path)."
+            )
         options._check_groups()
         options._check_distinct()
         return options
@@ -115,8 +89,6 @@ class Options:
 
 
 def _several(names: object, what: str) -> tuple[Any, ...]:
-    if names is None:
-        return ()
     if isinstance(names, str):
         return (names,)
     if not isinstance(names, Iterable):
