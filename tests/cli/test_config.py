@@ -1,3 +1,5 @@
+import tomllib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +48,7 @@ def test_paths_are_relative_to_the_folder_of_the_config(tmp_path):
             "group": TEXT,
             "covariates": st.lists(TEXT, min_size=1, max_size=3, unique=True),
             "gamma": st.floats(0, 5),
-            "permutations": st.integers(0, 10_000),
+            "n_permutations": st.integers(0, 10_000),
             "peers": st.booleans(),
             "refinements": st.lists(st.sampled_from(["KL-SGBN", "MM-SGBN"]), unique=True),
             "freesurfer": st.booleans(),
@@ -100,11 +102,12 @@ def test_without_a_config_the_words_stay():
 
 def test_quick_replaces_how_thorough_the_file_is(tmp_path):
     config = tmp_path / "config.toml"
-    write_config(config, {"permutations": 999, "repeats": 5, "peers": True, "seed": 7})
+    write_config(config, {"n_permutations": 999, "n_repeats": 5, "peers": True, "seed": 7})
     found = parsed("--config", str(config), "--quick")
-    assert (found.permutations, found.repeats, found.peers, found.seed) == (None, None, None, 7)
+    decided = (found.n_permutations, found.n_repeats, found.peers)
+    assert (*decided, found.seed) == (None, None, None, 7)
     found = parsed("--config", str(config), "--quick", "--permutations", "50")
-    assert found.permutations == 50
+    assert found.n_permutations == 50
 
 
 def test_an_empty_list_does_not_swallow_the_tables(tmp_path):
@@ -113,3 +116,14 @@ def test_an_empty_list_does_not_swallow_the_tables(tmp_path):
     found = parsed("--config", str(config))
     assert found.missing == []
     assert found.tables == [tmp_path / "t.csv"]
+
+
+def test_a_config_has_every_option_by_its_name_and_nothing_of_one_run(tmp_path):
+    path = tmp_path / "config.toml"
+    words = ["compare", "t.csv", "--half-samples", "3", "--rows-are-subjects", "--workers", "2"]
+    chosen = parser().parse_args([*words, "--quick", "--out", "x"])
+    write_config(path, vars(chosen))
+    written = tomllib.loads(path.read_text())
+    assert written["half-samples"] == 3
+    assert written["rows-are-subjects"]
+    assert not {"workers", "quick", "out", "config", "command"} & set(written)

@@ -324,7 +324,7 @@ def images() -> list[bytes]:
 def settings_files() -> list[bytes]:
     path = Path("folder/config.toml")
     small = {"tables": [Path("data/t.csv")], "group": "dx", "covariates": ["age"], "gamma": 0.5}
-    large = {**small, "participants": Path("p.tsv"), "permutations": 99, "peers": True, "seed": 1}
+    large = {**small, "participants": Path("p.tsv"), "n_permutations": 99, "peers": True, "seed": 1}
     return [config_text(path, one).encode() for one in (small, {**large, "missing": []})]
 
 

@@ -6,13 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from sgbn.cli.help import examples
-from sgbn.cli.tables import add_table_options, read_cohort
+from sgbn.cli.tables import add_table_options, show_cohort
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
-
-# Columns that reading left out.
-LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,10 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.exceptions import InputError
     from sgbn.quality import review
 
-    cohort = read_cohort(arguments)
-    print_cohort(cohort)
+    cohort = show_cohort(arguments)
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
-    print()
     for finding in reviewed.findings:
         print(finding)
     if reviewed.stops:
@@ -74,15 +69,3 @@ def untestable(cohort: Cohort) -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def print_cohort(cohort: Cohort) -> None:
-    """Print what a cohort holds, and which columns reading left out."""
-    from sgbn.exceptions import listed
-
-    print(cohort.summary())
-    for name in LEFT_OUT:
-        if cohort.provenance.get(name):
-            print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
-    if cohort.provenance.get("ids") == "row numbers":
-        print("no column of subjects' names was found: rows are numbered (--id names one)")

@@ -12,27 +12,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sgbn.cli.options import LEARNER, QUICK, SETTINGS, TABLE
 from sgbn.exceptions import InputError, did_you_mean
 
-PATHS = ("tables", "participants")
-THOROUGHNESS = (  # what --quick decides
-    *("permutations", "half_samples", "folds", "repeats"),
-    *("refinements", "models", "deviations", "model", "peers"),
-)
-BESIDE = ("out", "config", "workers", "dask", "quick")  # of one run, not of what is repeated
+TABLES = "tables"  # the one argument without dashes that a config has
+OPTIONS = {one.name: one.dest for one in (*TABLE, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
+PATHS = {TABLES, *(one.name for one in TABLE if one.kind.get("type") is Path)}
 
 
-def config_text(path: Path, options: Mapping[str, Any]) -> str:
-    """Text of a config that is to lie at `path`; options that are None are left out."""
+def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
+    """Text of a config that is to lie at `path`.
+
+    Parameters
+    ----------
+    path : path
+    chosen : dict
+        As options are called in Python; those that are None, and what is no option, are left out.
+    """
     import tomli_w
 
-    given = {
-        name.replace("_", "-"): _relative(value, path.parent) if name in PATHS else _plain(value)
-        for name, value in sorted(options.items())
-        if value is not None and name not in BESIDE
+    given = {name: chosen.get(dest) for name, dest in sorted(OPTIONS.items())}
+    written = {
+        name: _relative(value, path.parent) if name in PATHS else _plain(value)
+        for name, value in given.items()
+        if value is not None
     }
     head = "# Repeats this run: sgbn compare --config THIS_FILE --out NEW_FOLDER\n"
-    return head + tomli_w.dumps(given)
+    return head + tomli_w.dumps(written)
 
 
 def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
@@ -49,16 +55,21 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     path = given.pop("config", None)
     if path is None:
         return list(words)
-    replaced = {*given, *(THOROUGHNESS if "quick" in given else ())}
+    replaced = {*given, *(one.dest for one in QUICK if "quick" in given)}
     tables: list[str] = []
     options: list[str] = []
     for name, value in _read(path).items():
-        action = _action(parser, name, path)
-        if action.dest in replaced:
+        if name not in OPTIONS:
+            raise InputError(
+                f"{path} (--config) has {name!r}. {did_you_mean(name, sorted(OPTIONS))}"
+            )
+        if OPTIONS[name] in replaced:
             continue
-        value = _absolute(value, path) if action.dest in PATHS else value
-        part = options if action.option_strings else tables
-        part += _as_words(action, name, value)
+        value = _absolute(value, path) if name in PATHS else value
+        if name == TABLES:
+            tables = [str(one) for one in (value if isinstance(value, list) else [value])]
+        else:
+            options += _as_words(parser, name, value)
     return [*tables, *options, *words]  # an option of many values would take tables after it
 
 
@@ -86,25 +97,13 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _action(parser: argparse.ArgumentParser, name: str, path: Path) -> argparse.Action:
-    dest = name.replace("-", "_")
-    known = {a.dest: a for a in parser._actions if a.dest not in (*BESIDE, "help")}
-    if dest not in known:
-        names = sorted(one.replace("_", "-") for one in known)
-        raise InputError(f"{path} (--config) has {name!r}. {did_you_mean(name, names)}")
-    return known[dest]
-
-
-def _as_words(action: argparse.Action, name: str, value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    if not action.option_strings:
-        return [str(one) for one in values]
+def _as_words(parser: argparse.ArgumentParser, name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         word = f"--{name}" if value else f"--no-{name}"
-        return [word] if word in action.option_strings else []
-    if not values:
+        return [word] if word in parser._option_string_actions else []
+    if value == []:
         return [f"--{name}"]
-    return [f"--{name}={one}" for one in values]
+    return [f"--{name}={one}" for one in (value if isinstance(value, list) else [value])]
 
 
 def _plain(value: Any) -> Any:

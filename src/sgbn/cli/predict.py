@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.help import examples
-from sgbn.cli.tables import add_file_options
+from sgbn.cli.options import TABLE, add_options
 from sgbn.exceptions import InputError, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FAR = 10  # standard deviations of training beyond which a cell is hardly in the same unit
-READING = ("id", "site", "participants", "sheet", "delimiter", "decimal", "missing")
+READING = {  # options of reading a table, and what their help is here, if another
+    "id": "column of the subjects' names (found)",
+    "site": "column of the site, if the model calls it otherwise",
+    "sheet": "sheet of an Excel file by name or number, the first is 1",
+    **dict.fromkeys(("participants", "missing", "delimiter", "decimal"), ""),
+}
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,17 +55,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="add the regions and edges that count most for the predicted group, over the next",
     )
-    _add_reading(parser.add_argument_group("columns, rows and files"))
+    known = {one.name: one for one in TABLE}
+    reading = [
+        replace(known[name], help=text or known[name].help) for name, text in READING.items()
+    ]
+    add_options(parser.add_argument_group("columns, rows and files"), reading)
     parser.set_defaults(run=run, after_interrupt="Nothing was written.")
-
-
-def _add_reading(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--id", metavar="COLUMN", help="column of the subjects' names (found)")
-    group.add_argument(
-        "--site", metavar="COLUMN", help="column of the site, if the model calls it otherwise"
-    )
-    group.add_argument("--sheet", help="sheet of an Excel file by name or number, the first is 1")
-    add_file_options(group)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from sgbn.cli.arguments import add_worker_options, at_least, workers
 from sgbn.cli.help import examples
-from sgbn.cli.tables import OPTIONS, add_column_options, read_cohort
+from sgbn.cli.options import TABLE
+from sgbn.cli.tables import add_column_options, read_cohort
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -255,7 +256,7 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     """Refuse options that describe a table where none is given, and a table without groups."""
     from sgbn.exceptions import InputError
 
-    names = (*OPTIONS, "sheet", "freesurfer", "reference")
+    names = (*(one.name for one in TABLE), "reference")
     given = [f"--{name}" for name in names if getattr(arguments, name, None) not in (None, False)]
     if given and not arguments.tables:
         raise InputError(
