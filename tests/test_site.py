@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def thing(name):
 
 def test_every_public_name_stands_in_the_api_pages():
     names = {name.removeprefix("sgbn.") for name in listed()}
-    assert set(sgbn.__all__) - {"__version__"} - names == set()
+    public = {name for name in sgbn.__all__ if not inspect.ismodule(getattr(sgbn, name))}
+    assert public - names == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
