@@ -22,9 +22,9 @@ from sklearn.svm import SVC
 from sgbn import ORSGBN, KLSGBNClassifier, MMSGBNClassifier, simulate_cohort
 from sgbn.discriminative.class_networks import Scale, learn_networks
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
+from sgbn.discriminative.linear_residuals import margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample, exact_margin
-from sgbn.solvers.linear_residuals import margins, residuals_at
 
 SEED, REPEATS, COHORTS, EDGES, NU = 0, 10, 8, 100, 0.5
 N = 40  # subjects a class in the race with SLSQP

@@ -17,7 +17,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SGBN_DATA", ROOT.parent / "shared" / "data"))
 IXI = DATA / "neuro" / "ixi_age.csv"
-COMPARE = "--group group --covariates sex eTIV --site site --exclude age euler_mean --quick".split()
+COMPARE = [
+    "--group",
+    "group",
+    "--covariates",
+    "sex",
+    "eTIV",
+    "--site",
+    "site",
+    "--exclude",
+    "age",
+    "euler_mean",
+    "--quick",
+]
 RUNS = {
     "demo": ["demo"],
     "IXI": ["compare", str(IXI), *COMPARE, "--deviations", "--refinements", "KL-SGBN"],

@@ -7,8 +7,9 @@ import numpy as np
 from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
 from sgbn.search import order_search, parent_trees, tucks
-from sgbn.solvers import lasso, neighbourhood, order, partial_correlation, reachability
-from sgbn.structure import or_sgbn
+from sgbn.solvers import lasso, order
+from sgbn.structure import neighbourhood, or_sgbn, reachability
+from sgbn.structure.baselines import partial_correlation
 
 
 def kernels():

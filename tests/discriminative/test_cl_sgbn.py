@@ -5,9 +5,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import CLSGBNClassifier, InputError, SGBNClassifier, simulate_cohort
 from sgbn.discriminative.class_networks import Scale
+from sgbn.discriminative.linear_residuals import log_loss
 from sgbn.discriminative.moves import Moves, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
-from sgbn.solvers.linear_residuals import log_loss
 
 
 @parametrize_with_checks([CLSGBNClassifier()])

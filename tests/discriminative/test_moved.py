@@ -17,11 +17,11 @@ from sgbn import (
 )
 from sgbn.discriminative import moved as moved_module
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
+from sgbn.discriminative.linear_residuals import log_loss, margins, residuals_at
 from sgbn.discriminative.moves import theta_of
 from sgbn.discriminative.objectives import exact_margin
 from sgbn.graph import is_dag
 from sgbn.moments import one_blas_thread
-from sgbn.solvers.linear_residuals import log_loss, margins, residuals_at
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
 

@@ -4,7 +4,7 @@ import pytest
 from sgbn import SGBN, InputError, simulate_sem
 from sgbn.inference import edges_beside_factors
 from sgbn.inference.beside_factors import _regressed
-from sgbn.solvers.factor_analysis import factor_analysis
+from sgbn.inference.factor_analysis import factor_analysis
 
 
 def hidden(n, m, k, seed=0):

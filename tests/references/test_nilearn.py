@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import EmpiricalCovariance
 
 from sgbn import GaussianNetwork, extract_regions, extract_time_series, fit_weights
-from sgbn.solvers.partial_correlation import partial_correlations
+from sgbn.structure.baselines.partial_correlation import partial_correlations
 
 nib = pytest.importorskip("nibabel", reason="images come with the brain extra")
 pytest.importorskip("nilearn", reason="images come with the brain extra")

@@ -15,7 +15,7 @@ from sgbn.inference.nuisance import nuisance_of
 from sgbn.inference.power import wilson
 from sgbn.inference.regressions import regressions
 from sgbn.inference.resampling import resampled_weights, resamples
-from sgbn.solvers.partial_correlation import exact_t, partial_correlations
+from sgbn.structure.baselines.partial_correlation import exact_t, partial_correlations
 
 sm = pytest.importorskip("statsmodels.api", reason="statsmodels comes with the test extra")
 

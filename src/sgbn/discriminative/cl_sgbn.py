@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.discriminative.likelihood import Priors, Temperature
+from sgbn.discriminative.linear_residuals import minimise_log_loss
 from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_number
-from sgbn.solvers.linear_residuals import minimise_log_loss
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sgbn.discriminative.likelihood import Priors, Temperature
+from sgbn.discriminative.linear_residuals import margins, minimise_margin
 from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
 from sgbn.exceptions import InputError, warn
 from sgbn.parameters import is_number
-from sgbn.solvers.linear_residuals import margins, minimise_margin
 from sgbn.structure.base import NetworkLearner
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks

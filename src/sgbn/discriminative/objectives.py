@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.discriminative.moves import Moves, with_bias
-from sgbn.discriminative.whitening import regressors
-from sgbn.solvers.linear_residuals import (
+from sgbn.discriminative.linear_residuals import (
     LinearResiduals,
     likelihoods_at,
     margins,
 )
-from sgbn.solvers.max_margin import MaxMargin, max_margin
+from sgbn.discriminative.max_margin import MaxMargin, max_margin
+from sgbn.discriminative.moves import Moves, with_bias
+from sgbn.discriminative.whitening import regressors
 from sgbn.types import Array, Indices
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sgbn.graph import is_dag
 from sgbn.solvers.lasso import lasso_gram
-from sgbn.solvers.reachability import descendant_prices
+from sgbn.structure.reachability import descendant_prices
 from sgbn.types import Array, Mask
 
 

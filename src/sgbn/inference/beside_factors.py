@@ -22,9 +22,9 @@ from scipy.special import stdtrit
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
+from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.resampling import fixed_weights
 from sgbn.inference.rows import check_count, check_share, read_rows
-from sgbn.solvers.factor_analysis import factor_analysis, most_factors
 from sgbn.types import Array, Indices, Mask
 
 # Of the intervals. Edges are the strongest of all pairs, so that at 95 % one in five shadows of a

@@ -22,12 +22,12 @@ from sklearn.covariance import graphical_lasso
 from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.exceptions import InputError, listed
+from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
 from sgbn.inference.nuisance import residuals_of_training
 from sgbn.inference.rows import NOTHING_LEFT
 from sgbn.moments import moments_of, one_blas_thread
 from sgbn.runs import Arrays
-from sgbn.solvers.factor_analysis import factor_analysis, most_factors
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.parts import Sample
 from sgbn.structure.ensemble.splits import deal_rows

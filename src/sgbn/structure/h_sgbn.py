@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.moments import Moments
-from sgbn.solvers.reachability import sweep_columns
 from sgbn.structure.penalized import Learned, PenalizedEstimator
 from sgbn.structure.penalties import (
     initial_weights,
@@ -21,6 +20,7 @@ from sgbn.structure.penalties import (
     penalty_units,
     strongest_penalty,
 )
+from sgbn.structure.reachability import sweep_columns
 from sgbn.structure.selection import Folds
 
 

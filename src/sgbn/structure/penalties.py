@@ -6,8 +6,8 @@ import numpy as np
 
 from sgbn.moments import Moments
 from sgbn.solvers.lasso import lasso_gram
-from sgbn.solvers.neighbourhood import inverse_gram, neighbourhoods_by_bic
 from sgbn.solvers.result import SolverResult
+from sgbn.structure.neighbourhood import inverse_gram, neighbourhoods_by_bic
 from sgbn.types import Array
 
 INITS = ("lasso", "ols", "l1mb")

@@ -1,7 +1,7 @@
 import numpy as np
 
-from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 
 
 def test_matrix_of_blankets():

@@ -3,9 +3,9 @@ import numpy as np
 from sgbn import cpdag, random_dag
 from sgbn.datasets import simulate_sem
 from sgbn.graph import skeleton
-from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.baselines import IAMB, IAMBnPC
 from sgbn.structure.baselines.iamb_npc import pc_skeleton
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 
 
 def test_the_skeleton_equals_bnlearns_pc_stable(cases):

@@ -5,9 +5,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn import cpdag
 from sgbn.graph import skeleton
 from sgbn.moments import moments_of
-from sgbn.solvers import hill_climbing
-from sgbn.solvers.neighbourhood import neighbourhoods_by_bic
-from sgbn.structure.baselines import L1MB
+from sgbn.structure.baselines import L1MB, hill_climbing
+from sgbn.structure.neighbourhood import neighbourhoods_by_bic
 
 
 def test_edges_join_variables_of_which_one_selects_the_other(simulate):

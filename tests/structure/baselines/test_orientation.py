@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sgbn.graph import consistent_extension, cpdag, is_dag, random_dag, skeleton, v_structures
-from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.baselines.orientation import (
     Collider,
     closest_dag,
@@ -14,6 +13,7 @@ from sgbn.structure.baselines.orientation import (
     neighbours,
     smaller_sides,
 )
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 
 
 def graph(m, arrows, edges=()):

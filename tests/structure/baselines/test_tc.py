@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 
 from sgbn import InputError
-from sgbn.solvers.partial_correlation import IndependenceTest, exact_t_borders
 from sgbn.structure.baselines import TC
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
 from sgbn.structure.baselines.tc import separator_of_spouses
 
 

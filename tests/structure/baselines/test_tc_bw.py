@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sgbn import InputError
-from sgbn.solvers.partial_correlation import IndependenceTest, exact_t_borders
 from sgbn.structure.baselines import TC, TCbw
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
 
 
 def eliminated(test, target):

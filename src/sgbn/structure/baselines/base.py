@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from sgbn.exceptions import warn
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.parameters import SHARE, Constraint
-from sgbn.solvers.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines.orientation import (
     closest_dag,
@@ -18,6 +17,7 @@ from sgbn.structure.baselines.orientation import (
     extends,
     neighbours,
 )
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, fisher_z_borders
 from sgbn.structure.given_graph import least_squares
 from sgbn.types import Array, Graph
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sgbn.solvers.partial_correlation import IndependenceTest
+from sgbn.structure.baselines.partial_correlation import IndependenceTest
 from sgbn.types import Graph
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.moments import Moments
-from sgbn.solvers.partial_correlation import IndependenceTest
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.blankets import blanket_matrix, shrink
+from sgbn.structure.baselines.partial_correlation import IndependenceTest
 from sgbn.types import Graph, Indices
 
 

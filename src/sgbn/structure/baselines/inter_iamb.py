@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sgbn.solvers.partial_correlation import IndependenceTest
 from sgbn.structure.baselines.iamb import IAMB, strongest
+from sgbn.structure.baselines.partial_correlation import IndependenceTest
 
 
 class InterIAMB(IAMB):

@@ -7,9 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.exceptions import warn
 from sgbn.graph.equivalence import cpdag, skeleton
 from sgbn.moments import Moments
-from sgbn.solvers.hill_climbing import hill_climbing
-from sgbn.solvers.neighbourhood import neighbourhoods_by_bic
 from sgbn.structure.baselines.base import GraphEstimator, LearnedGraph
+from sgbn.structure.baselines.hill_climbing import hill_climbing
+from sgbn.structure.neighbourhood import neighbourhoods_by_bic
 
 
 class L1MB(GraphEstimator):

@@ -18,7 +18,7 @@ from sgbn.graph.equivalence import (
     skeleton,
     v_structures,
 )
-from sgbn.solvers.partial_correlation import IndependenceTest
+from sgbn.structure.baselines.partial_correlation import IndependenceTest
 from sgbn.types import Graph, Indices
 
 

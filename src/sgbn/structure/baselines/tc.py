@@ -12,10 +12,10 @@ from scipy.sparse.csgraph import connected_components
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.parameters import NONE, SHARE, Constraint
-from sgbn.solvers.neighbourhood import inverse_gram
-from sgbn.solvers.partial_correlation import IndependenceTest, Link, exact_t_borders
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.orientation import Collider, direct, smaller_sides, without
+from sgbn.structure.baselines.partial_correlation import IndependenceTest, Link, exact_t_borders
+from sgbn.structure.neighbourhood import inverse_gram
 from sgbn.types import Array, Graph
 
 LARGEST_LEVEL = 0.05  # of a test: 2 / (m (m - 1)) is 1 for a pair of variables

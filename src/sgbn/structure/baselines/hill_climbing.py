@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.graph.acyclicity import reachable
-from sgbn.solvers.neighbourhood import LARGEST_SHARE
-from sgbn.solvers.partial_correlation import partial_correlations
 from sgbn.solvers.result import SolverResult
+from sgbn.structure.baselines.partial_correlation import partial_correlations
+from sgbn.structure.neighbourhood import LARGEST_SHARE
 from sgbn.types import Array, Graph
 
 TIE = 1e-10  # gains per sample that differ by less are equal: the first move is taken

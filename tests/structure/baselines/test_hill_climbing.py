@@ -3,7 +3,7 @@ import pytest
 
 from sgbn import fit_weights
 from sgbn.graph import cpdag, is_dag, skeleton
-from sgbn.solvers.hill_climbing import hill_climbing
+from sgbn.structure.baselines.hill_climbing import hill_climbing
 
 
 def bic(R, n, A):

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from sgbn.solvers import partial_correlation as module
-from sgbn.solvers.partial_correlation import (
+from sgbn.structure.baselines import partial_correlation as module
+from sgbn.structure.baselines.partial_correlation import (
     IndependenceTest,
     exact_t,
     exact_t_borders,

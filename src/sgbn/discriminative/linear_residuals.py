@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sgbn.discriminative.max_margin import smooth_margins
 from sgbn.jit import jit
-from sgbn.solvers.max_margin import smooth_margins
 from sgbn.solvers.projected_gradient import descent
 from sgbn.types import Array
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from sgbn.solvers.linear_residuals import (
+from sgbn.discriminative.linear_residuals import (
     LinearResiduals,
     likelihoods_at,
     log_loss,
@@ -13,7 +13,7 @@ from sgbn.solvers.linear_residuals import (
     residuals_at,
     soft_margin,
 )
-from sgbn.solvers.max_margin import smooth_margins
+from sgbn.discriminative.max_margin import smooth_margins
 
 OFFSETS, RADII = np.array([0, 3, 5, 6]), np.array([1.0, 0.5, 2.0])
 
