@@ -30,10 +30,6 @@ class IAMBnPC(IAMB):
     ----------
     coef_, coef_std_, intercept_, noise_variance_, order_, network_, pdag_, blankets_, consistent_
         As in `IAMB`.
-
-    References
-    ----------
-    As of `IAMB`.
     """
 
     def _shrink(self, test: IndependenceTest, target: int, blanket: list[int]) -> list[int]:

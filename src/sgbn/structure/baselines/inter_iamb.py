@@ -22,10 +22,6 @@ class InterIAMB(IAMB):
     ----------
     coef_, coef_std_, intercept_, noise_variance_, order_, network_, pdag_, blankets_, consistent_
         As in `IAMB`.
-
-    References
-    ----------
-    As of `IAMB`.
     """
 
     def _blanket(self, test: IndependenceTest, target: int) -> list[int]:

@@ -21,8 +21,4 @@ class InterIAMBnPC(IAMBnPC, InterIAMB):
     ----------
     coef_, coef_std_, intercept_, noise_variance_, order_, network_, pdag_, blankets_, consistent_
         As in `IAMB`.
-
-    References
-    ----------
-    As of `IAMB`.
     """
