@@ -14,8 +14,7 @@ from peers.studies import GAUSSIAN, cases, make_data
 
 from sgbn import SGBN, compare_graphs
 from sgbn.experiments.markdown import table
-from sgbn.search.parent_trees import MOST_PARENTS
-from sgbn.structure import sgbn as module
+from sgbn.search import problem as module
 
 SEEDS = (3, 21, 22)  # other than the race's
 GAMMAS = (0.5, 1.0, 1.2, 1.35, 1.5, 1.65)
@@ -29,7 +28,7 @@ binomial, with which further parents of a variable cost less."""
 
 
 def constant_price(n, m, gamma):
-    return np.arange(MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(m))
+    return np.arange(module.MOST_PARENTS + 2) * (np.log(n) + 2 * gamma * np.log(m))
 
 
 def measure(study, gamma, seed):

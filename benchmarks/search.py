@@ -26,7 +26,7 @@ from sgbn import SGBN, random_dag, simulate_sem
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import table
 from sgbn.graph.equivalence import consistent_extension
-from sgbn.search.network_search import default_gamma, ebic_prices
+from sgbn.search.problem import default_gamma, ebic_prices
 
 HIT = 0.01  # difference of scores that is round-off
 RESTARTS = 20  # of FLOP

@@ -6,7 +6,7 @@ import pytest
 
 from sgbn.inference.difference_tables import Among
 from sgbn.report.methods import Citations, describe_methods, prepared_in_folds
-from sgbn.search.network_search import default_gamma
+from sgbn.search.problem import default_gamma
 from sgbn.structure import ORSGBN, SGBN
 
 

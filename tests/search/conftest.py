@@ -8,7 +8,7 @@ import pytest
 
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
-from sgbn.search.search_candidates import ParentProblem
+from sgbn.search.problem import ParentProblem
 
 N = 120
 

@@ -1,71 +1,73 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.special import comb
 
-from sgbn.search.candidates import inverse_correlation
+from sgbn.moments import moments_of
 from sgbn.search.exact_order import best_network
-from sgbn.search.network_search import (
-    default_gamma,
-    ebic_prices,
-    most_parents,
-    search_network,
-    starting_orders,
-)
-from sgbn.search.search_candidates import ParentProblem
-from sgbn.search.search_plan import SearchPlan, search_plan
+from sgbn.search.network_search import search_network, search_on_trees, starting_orders
+from sgbn.search.order_search import parents_for
+from sgbn.search.parent_trees import make_trees
+from sgbn.search.plan import SearchPlan
+from sgbn.search.problem import SearchProblem
 
-N = 200
+N, M = 200, 12
+ALL, NONE = ~np.eye(M, dtype=bool), np.zeros((M, M), bool)
 
 
 @pytest.fixture
 def problem(simulate):
-    X, _ = simulate(12, N, 7, degree=4.0)
-    R = np.corrcoef(X, rowvar=False)
-    allowed = ~np.eye(12, dtype=bool)
-    return ParentProblem(R, N, ebic_prices(N, 12, 1.0), 11, allowed, np.zeros((12, 12), bool))
+    X, _ = simulate(M, N, 7, degree=4.0)
+    return SearchProblem.of(moments_of(X, [""] * M), (ALL, NONE), 1.0, M - 1)
 
 
-def search(problem, plan, variance=None):
-    precision = inverse_correlation(problem.R, N)
-    return search_network(problem, precision, plan, np.random.RandomState(0), variance)
-
-
-def test_prices_are_those_of_the_extended_bic_and_never_fall():
-    price = ebic_prices(50, 9, 0.7)
-    assert price[3] == pytest.approx(3 * np.log(50) + 1.4 * np.log(comb(8, 3)))
-    assert (np.diff(price) > 0).all()
-
-
-def test_gamma_grows_with_the_logarithm_of_the_samples():
-    assert default_gamma(20) == default_gamma(100) == 1.0
-    assert default_gamma(1000) == pytest.approx(1.5)
-
-
-def test_parents_are_at_most_a_third_of_the_samples():
-    assert most_parents(30, 50, None) == 10
-    assert most_parents(30, 5, None) == 4
-    assert most_parents(30, 50, 2) == 2
-    assert most_parents(2, 50, None) == 1
+def search(problem, plan):
+    return search_network(problem, plan, np.random.RandomState(0))
 
 
 def test_few_variables_are_compared_in_all_networks(problem):
-    found = search(problem, search_plan("standard", None, None, 12, N))
+    found = search(problem, SearchPlan.for_size(N, M))
     assert found.score == best_network(problem).score
 
 
 def test_tables_improve_what_trees_found(problem):
-    plan = search_plan("standard", None, None, 40, N)
     trees = search(problem, SearchPlan(1, 0))
-    tables = search(problem, plan._replace(exact=0))
+    tables = search(problem, SearchPlan.for_size(N, 40))
     assert tables.score <= trees.score
     assert tables.score == pytest.approx(best_network(problem).score)
 
 
+def test_quick_searches_give_tables_their_starts(problem):
+    plan = SearchPlan.for_size(N, 40, "thorough")
+    tables = plan.tables._replace(n_islands=2, steps=5, max_rounds=3)
+    found = search(problem, plan._replace(n_quick=3, n_kicks=0, tables=tables))
+    assert found.score == pytest.approx(best_network(problem).score)
+
+
 def test_equal_variances_have_a_criterion_of_their_own(problem):
-    plan = search_plan("thorough", None, None, 12, N)
-    found = search(problem, plan, np.ones(12))
+    equal = replace(problem, variance=np.ones(M))
+    found = search(equal, SearchPlan.for_size(N, M, "thorough", equal_noise=True))
     assert found.score != best_network(problem).score
-    assert found.score == search(problem, SearchPlan(2, 30), np.ones(12)).score
+    assert found.score == search(equal, SearchPlan(2, 30)).score
+
+
+def test_candidates_that_were_missed_are_added_until_none_is(problem):
+    start, rng = [np.arange(M)], np.random.RandomState(0)
+    full = search_on_trees(problem, SearchPlan(1, 3), start, rng)
+    none = SearchPlan(1, 3, candidate_z=np.inf)
+    found = search_on_trees(problem, none, start, np.random.RandomState(0))
+    best = parents_for(make_trees(problem), found.order)
+    assert np.array_equal(best.parents, found.parents)
+    assert found.score == pytest.approx(full.score, rel=0.01)
+    few = np.triu(ALL)
+    only = search_on_trees(replace(problem, allowed=few), SearchPlan(1, 3), start, rng)
+    assert only.parents.any()
+    assert not only.parents[~few].any()
+
+
+def test_a_rough_order_is_a_start_only(problem):
+    rough = search(problem, SearchPlan(1, 3, n_rough=3 * M))
+    assert rough.score == pytest.approx(search(problem, SearchPlan(1, 3)).score, rel=0.01)
 
 
 def test_orders_to_start_from_rise_fall_and_are_random_and_keep_required_edges():

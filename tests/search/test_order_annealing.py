@@ -4,7 +4,7 @@ import pytest
 from sgbn.graph import is_dag
 from sgbn.search import order_annealing
 from sgbn.search.order_annealing import anneal, order_tables, parents_along, score_along
-from sgbn.search.search_candidates import best_candidates
+from sgbn.search.table_candidates import best_candidates
 
 TEMPERATURES = (10.0, 0.3)
 

@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from sgbn.datasets import simulate_sem
 from sgbn.graph import is_dag, random_dag
 from sgbn.search import order_search
-from sgbn.search.order_search import (
-    parents_for,
-    search_among_candidates,
-    search_order,
-)
+from sgbn.search.order_search import parents_for, search_order
 from sgbn.search.parent_trees import make_trees
+from sgbn.search.problem import ParentProblem
 
 PRICE, N = 8.0, 200
 RNG = np.random.RandomState(0)
@@ -26,7 +23,7 @@ def trees_of(m, seed, required=None):
     none = np.zeros((m, m), bool)
     required = none if required is None else required
     price = PRICE * np.arange(62)
-    return make_trees(R, np.full(m, float(N)), price, False, m, ~none, required), R
+    return make_trees(ParentProblem(R, N, price, m, ~none, required)), R
 
 
 def score_of(trees, order):
@@ -115,23 +112,3 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
     found = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     assert len(growths) > 3
     assert found.score == pytest.approx(roomy.score, abs=1e-6)
-
-
-def test_candidates_that_were_missed_are_added_until_none_is():
-    m = 12
-    none = np.zeros((m, m), bool)
-    _, R = trees_of(m, 5)
-
-    def plant(mask):
-        return make_trees(R, np.full(m, float(N)), PRICE * np.arange(62), False, m, mask, none)
-
-    def search(trees, starts):
-        return search_order(trees, starts, 3, np.random.RandomState(0), 2, 1000)
-
-    full = search(plant(~none), [np.arange(m)])
-    found = search_among_candidates(plant, none, ~none, search, [np.arange(m)])
-    assert np.array_equal(parents_for(plant(~none), found.order).parents, found.parents)
-    assert found.score == pytest.approx(full.score, rel=0.01)
-    few = np.triu(np.ones((m, m), bool), 1)
-    only = search_among_candidates(plant, few, few, search, [np.arange(m)])
-    assert not only.parents[~few].any()

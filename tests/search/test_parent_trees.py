@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
 from sgbn.search.parent_trees import IS_FULL, grown, make_trees, read_parents, trace
+from sgbn.search.problem import ParentProblem
 
 
 def gram(m, n, seed):
@@ -60,7 +61,8 @@ def test_equals_growing_and_shrinking_from_scratch(seed, is_equal, max_parents, 
         rss = rss_of(R, v, parents)
         return weight[v] * (rss if is_equal else np.log(rss)) + price[len(parents)]
 
-    trees = make_trees(R, weight, price, is_equal, max_parents, allowed, required)
+    problem = ParentProblem(R, n, price, max_parents, allowed, required)
+    trees = make_trees(problem, weight=weight if is_equal else None)
     out = np.empty(m, np.int64)
     for _ in range(100):
         rank = rng.permutation(m)
@@ -86,7 +88,7 @@ def test_trees_that_are_full_say_so_and_grow_without_a_loss():
     m = 12
     R = gram(m, 300, 0)
     none = np.zeros((m, m), bool)
-    roomy = make_trees(R, np.full(m, 300.0), 5.0 * np.arange(62), False, m, ~none, none)
+    roomy = make_trees(ParentProblem(R, 300, 5.0 * np.arange(62), m, ~none, none))
     tight = roomy._replace(
         node=roomy.node[:14].copy(),
         score=roomy.score[:14].copy(),

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sgbn.search.network_search import ebic_prices
+from sgbn.search.problem import ebic_prices
 from sgbn.search.score_tables import IMPOSSIBLE, log_totals, score_tables
 
 N = 60

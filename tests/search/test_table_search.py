@@ -4,7 +4,7 @@ import pytest
 from sgbn.graph import is_dag
 from sgbn.search import table_search
 from sgbn.search.exact_order import best_network
-from sgbn.search.search_candidates import ScoredNetwork
+from sgbn.search.problem import ScoredNetwork
 from sgbn.search.table_search import TablePlan, crossed, respecting, search_tables
 
 PLAN = TablePlan(

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from sgbn.search.order_search import _room, _settle
 from sgbn.search.parent_trees import make_trees, read_parents
+from sgbn.search.problem import ParentProblem
 from sgbn.search.tucks import _tuck, _untuck, tuck_any
 
 M, N = 9, 150
@@ -14,7 +15,7 @@ def settled(seed):
     rng = np.random.default_rng(seed)
     R = np.corrcoef(rng.uniform(-1, 1, (M, M)) @ rng.standard_normal((M, N)))
     none = np.zeros((M, M), bool)
-    trees = make_trees(R, np.full(M, float(N)), 4.0 * np.arange(62), False, M, ~none, none)
+    trees = make_trees(ParentProblem(R, N, 4.0 * np.arange(62), M, ~none, none))
     S = _room(rng.permutation(M), trees.path.size, 2)
     return trees, S, _settle(trees, S)
 

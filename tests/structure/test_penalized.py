@@ -49,8 +49,8 @@ def test_stopping_early_warns_and_is_still_a_dag(simulate):
 
 def test_a_lasso_that_did_not_converge_warns_with_its_violation(simulate, monkeypatch):
     X, _ = simulate(6, 50, 7)
-    learn = ORSGBN._learn
-    monkeypatch.setattr(ORSGBN, "_learn", lambda *a: learn(*a)._replace(violation=1e-3))
+    learn = ORSGBN.learn_weights
+    monkeypatch.setattr(ORSGBN, "learn_weights", lambda *a: learn(*a)._replace(violation=1e-3))
     with pytest.warns(ConvergenceWarning, match=r"KKT violation of 1\.0e-03"):
         ORSGBN().fit(X)
 

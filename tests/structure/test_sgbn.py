@@ -17,8 +17,9 @@ from sgbn import (
     simulate_sem,
 )
 from sgbn.graph import is_dag
-from sgbn.search import network_search, parent_trees, search_plan
-from sgbn.search.candidates import inverse_correlation, partly_correlated
+from sgbn.moments import moments_of
+from sgbn.search import parent_trees, plan
+from sgbn.search.problem import SearchProblem
 
 
 def sample(name, n, seed, noise="equal"):
@@ -37,11 +38,9 @@ def test_it_finds_the_equivalence_class_of_published_networks(name):
 
 def test_with_plentiful_samples_a_rough_order_first_finds_the_class_and_keeps_knowledge():
     rng = np.random.default_rng(0)
-    m = network_search.MANY + 10
+    m = plan.MANY + 10
     graph = random_dag(m, 3.0, rng)
-    X, network = simulate_sem(
-        graph, network_search.PLENTIFUL * m, noise="unequal", random_state=rng
-    )
+    X, network = simulate_sem(graph, plan.PLENTIFUL * m, noise="unequal", random_state=rng)
     learner = SGBN().fit(X)
     assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
     i, j = np.argwhere(learner.coef_)[0]
@@ -177,16 +176,13 @@ def test_bad_parameters_are_named(parameters, message, simulate):
 def test_many_variables_are_screened_and_found(monkeypatch, simulate):
     X, network = simulate(60, 1000, 7)
     dense = SGBN(n_kicks=0).fit(X)
-    monkeypatch.setattr(network_search, "SCREENED", 50)
+    monkeypatch.setattr(plan, "SCREENED", 50)
     screened = SGBN(n_kicks=0).fit(X)
-    assert not np.array_equal(_candidates(X), np.ones((60, 60), bool))
+    none = np.zeros((60, 60), bool)
+    problem = SearchProblem.of(moments_of(X, [""] * 60), (~none, none), 1.0, 10)
+    assert not problem.partly_correlated(plan.CANDIDATE_Z).all()
     assert compare_graphs(dense.coef_, network.coef).shd_cpdag <= 8
     assert compare_graphs(screened.coef_, network.coef).shd_cpdag <= 8
-
-
-def _candidates(X):
-    R = np.corrcoef(X, rowvar=False)
-    return partly_correlated(inverse_correlation(R, len(X)), len(X), network_search.CANDIDATE_Z)
 
 
 def test_the_lasso_says_which_edges_only_the_order_directs():
@@ -294,12 +290,12 @@ def test_fast_is_a_search_without_kicks(simulate):
     assert np.array_equal(fast.coef_, named.coef_)
 
 
-SHORT = search_plan.THOROUGH._replace(n_islands=2, steps=2, n_random=1, n_warm=2, max_rounds=5)
+SHORT = plan.THOROUGH._replace(n_islands=2, steps=2, n_random=1, n_warm=2, max_rounds=5)
 
 
 @pytest.mark.parametrize("effort", ["standard", "thorough"])
 def test_tables_know_nothing_of_the_order_of_columns(simulate, monkeypatch, effort):
-    monkeypatch.setattr(search_plan, "THOROUGH", SHORT)
+    monkeypatch.setattr(plan, "THOROUGH", SHORT)
     X, _ = simulate(24, 120, 3, degree=5.0)
     order = np.random.default_rng(0).permutation(24)
     first, second = (SGBN(effort=effort).fit(values) for values in (X, X[:, order]))
@@ -310,7 +306,7 @@ def test_tables_know_nothing_of_the_order_of_columns(simulate, monkeypatch, effo
 @pytest.mark.parametrize("effort", ["standard", "thorough"])
 @pytest.mark.parametrize("m", [12, 24])
 def test_tables_keep_prior_knowledge(simulate, monkeypatch, effort, m):
-    monkeypatch.setattr(search_plan, "THOROUGH", SHORT)
+    monkeypatch.setattr(plan, "THOROUGH", SHORT)
     X, _ = simulate(m, 150, 4, degree=4.0)
     free = SGBN(effort=effort).fit(X)
     edges = np.argwhere(free.coef_)

@@ -21,7 +21,7 @@ from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
 from sgbn.parameters import check_parameters
-from sgbn.search.network_search import default_gamma
+from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
 from sgbn.types import Array
@@ -138,18 +138,19 @@ def _learn(
     if pool == 0:
         rows = np.ascontiguousarray(values[labels == label])
         named = isinstance(learner, NetworkEstimator)  # its messages then name the columns
-        found = (learner._fit_rows(rows, names) if named else learner.fit(rows)).network_
+        fitted = learner.learn(*learner.prepare(rows, names), names) if named else learner.fit(rows)
+        found = fitted.network_
         return GaussianNetwork(found.coef, found.intercept, found.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")
     rows, n_effective = blended_rows(values, labels, label, pool)
     check_parameters(learner)
-    moments = learner._moments(rows, names)
+    moments = learner.moments(rows, names)
     if moments.has_bias:
         raise InputError("pool centres the rows: it cannot go with a penalised intercept.")
     mean = values[labels == label].mean(axis=0)
     moments = replace(moments, n=n_effective, mean=mean)
-    network: GaussianNetwork = learner._fit_moments(moments, rows, names).network_
+    network: GaussianNetwork = learner.learn(moments, rows, names).network_
     return network
 
 

@@ -31,9 +31,10 @@ from sgbn.discriminative.class_networks import FEWEST, Scale
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
-from sgbn.search.network_search import SAMPLES_A_PARENT, TUCK_DEPTH, TUCKS, ebic_prices
 from sgbn.search.order_search import search_order
-from sgbn.search.parent_trees import MOST_PARENTS, make_trees
+from sgbn.search.parent_trees import make_trees
+from sgbn.search.plan import FEW_TUCKS, TUCK_DEPTH, most_parents
+from sgbn.search.problem import ParentProblem, ebic_prices
 from sgbn.solvers.departures import TOL, lasso_departures, residual_variances
 from sgbn.types import Array, Indices
 
@@ -194,18 +195,11 @@ def common_order(centred: Array, names: list[str]) -> Indices:
     """
     moments = moments_of(centred, names)
     n, m = moments.n, moments.m
-    most = max(1, min(n // SAMPLES_A_PARENT, MOST_PARENTS, m - 1))
-    trees = make_trees(
-        moments.R,
-        np.full(m, float(n)),
-        ebic_prices(n, m, 0.0),
-        False,
-        most,
-        ~np.eye(m, dtype=bool),
-        np.zeros((m, m), bool),
-    )
+    every, none = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
+    price = ebic_prices(n, m, 0.0)
+    trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
     rng = np.random.RandomState(0)  # of kicks, of which there are none
-    found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, TUCKS[1])
+    found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, FEW_TUCKS)
     return moments.columns[found.order]
 
 

@@ -22,9 +22,10 @@ from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
 from sgbn.parameters import check_parameters
-from sgbn.search.network_search import ebic_prices, most_parents
 from sgbn.search.order_search import parents_for
-from sgbn.search.parent_trees import MOST_PARENTS, make_trees
+from sgbn.search.parent_trees import make_trees
+from sgbn.search.plan import most_parents
+from sgbn.search.problem import MOST_PARENTS, ParentProblem, ebic_prices
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
 from sgbn.types import Array, Graph, Indices
@@ -65,7 +66,7 @@ class SharedOrder:
                 "one, with parameters of your choice."
             )
         learned, moments = _learn(clone(learner), residuals, list(names))
-        known = cast(Knowledge, learned._arrows.knowledge)  # an SGBN has it, if only empty
+        known = cast(Knowledge, learned.arrows_.knowledge)  # an SGBN has it, if only empty
         self.order = known_order(learned.coef_ != 0, known.directions, _places(moments))
         rank = np.argsort(self.order)
         self.allowed = known.allowed.T & (rank[:, None] > rank)  # of those that come before
@@ -75,18 +76,11 @@ class SharedOrder:
 
     def parents_of(self, S: Array, n: int, gamma: float, most: int = MOST_PARENTS) -> Graph:
         """Parents along the order by extended BIC, ``[i, j]`` for i -> j, at most `most`."""
-        m = len(S)
-        sd = np.sqrt(np.diag(S))
-        trees = make_trees(
-            S / np.outer(sd, sd),
-            np.full(m, float(n)),
-            ebic_prices(n, m, gamma),
-            False,
-            min(most, most_parents(n, m, self.max_parents)),
-            self.allowed,
-            self.required,
-        )
-        return parents_for(trees, self.order).parents.T
+        m, sd = len(S), np.sqrt(np.diag(S))
+        most = min(most, most_parents(n, m, self.max_parents))
+        known = self.allowed, self.required
+        problem = ParentProblem(S / np.outer(sd, sd), n, ebic_prices(n, m, gamma), most, *known)
+        return parents_for(make_trees(problem), self.order).parents.T
 
     def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:
         """Union of the pooled parents and those of each group."""
@@ -219,9 +213,9 @@ class JointSGBN(BaseEstimator):
 def _learn(learner: SGBN, residuals: Array, names: list[str]) -> tuple[SGBN, Moments]:
     """Fit to an array whose columns have names, as a table's columns have."""
     check_parameters(learner)
-    moments = learner._moments(residuals, names)
+    moments = learner.moments(residuals, names)
     warn_about_moments(moments, names)
-    return learner._fit_moments(moments, residuals, names), moments
+    return learner.learn(moments, residuals, names), moments
 
 
 def _places(moments: Moments) -> Indices:

@@ -28,7 +28,7 @@ def clean_part(learner: NetworkEstimator, values: Array, names: Sequence[str]) -
     """Rows of a part that the learner learns from, without those that it leaves out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return clone(learner)._clean(np.ascontiguousarray(values), list(names))
+        return clone(learner).clean(np.ascontiguousarray(values), list(names))
 
 
 def learn_part(
@@ -52,5 +52,5 @@ def learn_part(
         warnings.simplefilter("ignore", DataWarning)
         values = np.ascontiguousarray(values)
         if not is_clean:
-            values = copy._clean(values, list(names))
-        return copy._fit_moments(copy._moments(values, list(names)), values, list(names))
+            values = copy.clean(values, list(names))
+        return copy.learn(copy.moments(values, list(names)), values, list(names))

@@ -18,7 +18,7 @@ from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
-from sgbn.search.network_search import default_gamma
+from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.search.order_annealing import OrderTables, order_tables, parents_along, score_along
-from sgbn.search.search_candidates import ParentProblem, ScoredNetwork, best_candidates
+from sgbn.search.problem import ParentProblem, ScoredNetwork
+from sgbn.search.table_candidates import best_candidates
 
 
 def best_network(problem: ParentProblem) -> ScoredNetwork:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.search.parent_trees import TOL
+from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import fill_scores, places_of
-from sgbn.search.search_candidates import ParentProblem
 from sgbn.types import Array, Mask, Order
 
 NEGLIGIBLE = 30.0  # temperatures above the best gap: drawn once in 1e13 steps
@@ -58,14 +58,15 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     candidates : ndarray of shape (m, K)
         Distinct variables other than v itself, required ones among them, then -1.
     """
-    R, n, price, max_parents, _, required = problem
+    R, n = problem.R, float(problem.n)
     counts = (candidates >= 0).sum(axis=1)
     bit = places_of(candidates)
-    needed = np.where(required, 1 << np.maximum(bit, 0), 0).sum(axis=1)
+    needed = np.where(problem.required, 1 << np.maximum(bit, 0), 0).sum(axis=1)
     sizes = np.left_shift(1, counts)
     first = np.cumsum(sizes) - sizes
     best = np.empty(int(sizes.sum()))
-    _fill_minima(R, float(n), price, max_parents, candidates, counts, needed, first, best)
+    limits = problem.price, problem.max_parents
+    _fill_minima(R, n, *limits, candidates, counts, needed, first, best)
     related = (bit >= 0) | (bit >= 0).T
     width = int(related.sum(axis=1).max()) + 1
     relatives = np.full((len(R), width), -1, np.int64)

@@ -14,7 +14,6 @@ and another variable's parents depend on the side that x stands on only if its t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,20 +35,12 @@ from sgbn.search.parent_trees import (
     trace,
     walk,
 )
+from sgbn.search.problem import ScoredNetwork
 from sgbn.search.tucks import tuck_any
-from sgbn.types import Array, Mask, Order
+from sgbn.types import Array, Order
 
-ROUNDS = 5  # of adding candidates that were missed; 1 or 2 are usual
 MOST_GROWTHS = 30  # of the trees in one local search
 KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
-
-
-class Found(NamedTuple):
-    """The best order, its parents (``parents[v, c]``: c -> v), and their score."""
-
-    order: Order
-    parents: Mask
-    score: float
 
 
 class Room(NamedTuple):
@@ -263,8 +254,8 @@ def search_order(
     rng: np.random.RandomState,
     depth: int,
     budget: int,
-    seen: list[Found] | None = None,
-) -> Found:
+    seen: list[ScoredNetwork] | None = None,
+) -> ScoredNetwork:
     """Search from several orders, then by kicks from the best one.
 
     Parameters
@@ -282,74 +273,38 @@ def search_order(
     seen : list, optional
         Takes the end of every local search, one for each score.
     """
-    best, best_score = starts[0], np.inf
-    rooms = [_room(order, trees.path.size, depth) for order in starts]
-    for S in rooms:
+    best, best_score, in_vain = starts[0], np.inf, 0
+    S = _room(best, trees.path.size, depth)
+    left = list(starts)
+    while left or in_vain < n_kicks:
+        if left:
+            S.order[:] = left.pop(0)
+        else:
+            in_vain += 1
+            S.order[:] = best
+            S.rank[best] = np.arange(len(best))
+            _kick(trees, S, rng.random_sample((KICK, 2)))
         trees, score = _local_search(trees, S, depth, budget)
         _note(trees, S, score, seen)
         if score < best_score - TOL:
-            best, best_score = S.order.copy(), score
-    S = rooms[0]
-    in_vain = 0
-    while in_vain < n_kicks:
-        in_vain += 1
-        S.order[:] = best
-        S.rank[best] = np.arange(len(best))
-        _kick(trees, S, rng.random_sample((KICK, 2)))
-        trees, score = _local_search(trees, S, depth, budget)
-        _note(trees, S, score, seen)
-        if score < best_score - TOL:
-            best, best_score = S.order.copy(), score
-            in_vain = 0
+            best, best_score, in_vain = S.order.copy(), score, 0
     return parents_for(trees, best)
 
 
-def _note(trees: Trees, S: Room, score: float, seen: list[Found] | None) -> None:
+def _note(trees: Trees, S: Room, score: float, seen: list[ScoredNetwork] | None) -> None:
     """Add the network that a local search ended at, unless its score is known."""
     if seen is not None and not any(abs(score - found.score) < TOL for found in seen):
-        seen.append(Found(S.order.copy(), _all_parents(trees, S), score))
+        seen.append(ScoredNetwork(score, S.order.copy(), _all_parents(trees, S)))
 
 
-def parents_for(trees: Trees, order: Order) -> Found:
+def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
     """Best parents for an order as it is."""
     S = _room(order, trees.path.size, 0)
     score = _settle(trees, S)
     while trees.used[IS_FULL]:
         trees = grown(trees)
         score = _settle(trees, S)
-    return Found(order, _all_parents(trees, S), score)
-
-
-def search_among_candidates(
-    plant: Callable[[Mask], Trees],
-    candidates: Mask,
-    allowed: Mask,
-    search: Callable[[Trees, list[Order]], Found],
-    starts: list[Order],
-) -> Found:
-    """Search with few candidates, until all that are allowed would add nothing for the order found.
-
-    Parameters
-    ----------
-    plant : function
-        Makes trees for a mask of candidates.
-    candidates, allowed : ndarray of shape (m, m), bool
-        Those to begin with, and all.
-    search : function
-        Searches in trees from starts.
-    starts : list of orders
-    """
-    candidates = candidates & allowed
-    for _ in range(ROUNDS):
-        found = search(plant(candidates), starts)
-        if np.array_equal(candidates, allowed):
-            break
-        missed = parents_for(plant(allowed), found.order).parents & ~candidates
-        if not missed.any():
-            break
-        candidates |= (missed | missed.T) & allowed
-        starts = [found.order]
-    return found
+    return ScoredNetwork(score, order, _all_parents(trees, S))
 
 
 def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:

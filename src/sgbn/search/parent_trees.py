@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
+from sgbn.search.problem import MOST_PARENTS, ParentProblem
 from sgbn.types import Array, Mask
 
-MOST_PARENTS = 60  # those kept after shrinking are the bits of one whole number
 COLLINEAR = 1e-10  # share of a variable's variance that the others leave: less is round-off
 SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance
 NODES_A_TREE, CHILDREN_A_TREE = 192, 3072  # to begin with; memory not used is not taken
@@ -83,34 +83,31 @@ class Trees(NamedTuple):
 
 
 def make_trees(
-    R: Array,
-    weight: Array,
-    price: Array,
-    is_equal: bool,
-    max_parents: int,
-    candidates: Mask,
-    required: Mask,
+    problem: ParentProblem, candidates: Mask | None = None, weight: Array | None = None
 ) -> Trees:
     """Trees of roots only.
 
     Parameters
     ----------
-    R, weight, price, is_equal, max_parents
-        As in `Trees`; prices of up to `MOST_PARENTS` parents are needed.
-    candidates, required : ndarray of shape (m, m), bool
-        ``candidates[v, c]``: c may be a parent of v; ``required[v, c]``: it must be one.
+    problem : ParentProblem
+        With prices of up to `MOST_PARENTS` parents.
+    candidates : ndarray of shape (m, m), bool, optional
+        ``candidates[v, c]``: c may be a parent of v; by default all that are allowed.
+    weight : ndarray of shape (m,), optional
+        What a unit of RSS costs, where noise variances are taken to be equal.
     """
-    m = len(R)
+    m, required, max_parents = len(problem.R), problem.required, problem.max_parents
+    candidates = problem.allowed if candidates is None else candidates
     most_required = int(required.sum(axis=1).max())
     width = min(max(max_parents, most_required), m - 1, MOST_PARENTS) + 1
     others = _listed(np.ascontiguousarray(candidates & ~required & ~np.eye(m, dtype=bool)))
     trees = Trees(
-        R=np.ascontiguousarray(R),
+        R=np.ascontiguousarray(problem.R),
         candidates=others,
         required=_listed(np.ascontiguousarray(required)),
-        weight=weight,
-        price=price,
-        limits=np.array([is_equal, min(max_parents, width - 1)], dtype=float),
+        weight=np.full(m, float(problem.n)) if weight is None else weight,
+        price=problem.price,
+        limits=np.array([weight is not None, min(max_parents, width - 1)], dtype=float),
         **_pools(NODES_A_TREE * m, CHILDREN_A_TREE * m, (m + 63) // 64),
         used=np.empty(4, np.int64),
         path=np.empty(width, np.int64),

@@ -15,12 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.search.order_annealing import OrderTables, anneal, order_tables, parents_along
-from sgbn.search.search_candidates import (
-    ParentProblem,
-    ScoredNetwork,
-    best_candidates,
-    candidate_priorities,
-)
+from sgbn.search.problem import ParentProblem, ScoredNetwork
+from sgbn.search.table_candidates import best_candidates, candidate_priorities
 from sgbn.types import Array, Mask, Order
 
 BETTER = 1e-6  # difference of scores that is no round-off
@@ -44,7 +40,7 @@ class TablePlan(NamedTuple):
     n_random, n_warm, n_crossed : annealings in one round: from random orders, from known networks,
         and from pairs of these.
     steps : of one annealing, per variable.
-    lists : candidates beyond neighbours come from these in turn (see `search_candidates`); on
+    lists : candidates beyond neighbours come from these in turn (see `table_candidates`); on
         islands from "mixed" alone.
     patience : rounds in a row without a better network after which the search ends; on islands 2.
     max_rounds : rounds after which it ends in any case.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.gaussian import GaussianNetwork, HasNetwork
 from sgbn.graph.acyclicity import levels
-from sgbn.graph.equivalence import cpdag, edge_kinds, orient_known
+from sgbn.graph.equivalence import (
+    consistent_extension,
+    cpdag,
+    edge_kinds,
+    orient_known,
+    skeleton,
+)
 from sgbn.moments import Moments, moments_of
 from sgbn.parameters import check_parameters
 from sgbn.structure.given_graph import user_weights
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import row_labels, rows_to_trim
-from sgbn.types import Array, Labels, Mask
+from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import check_data, column_names, warn_about_moments
 
 if TYPE_CHECKING:
@@ -40,9 +46,20 @@ class Arrows(NamedTuple):
     def equivalence_class(self) -> Mask:
         """Return the CPDAG, oriented further by prior knowledge and non-Gaussian residuals."""
         P = cpdag(self.graph)
-        if self.knowledge is not None:
+        if self.knowledge is not None and self.knowledge.directions.any():
             P = orient_known(P, self.knowledge.directions)
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
+
+    def hubs_first(self, columns: Indices) -> Self:
+        """Return the member of the equivalence class in which hubs, then first columns, come first.
+
+        Directions that nothing decides then do not depend on which member a search found.
+        """
+        P = self.equivalence_class()
+        first = columns[np.argsort(-skeleton(P).sum(axis=0)[columns], kind="stable")]
+        back = np.argsort(first)
+        graph = cast(Mask, consistent_extension(P[np.ix_(first, first)]))  # the class has members
+        return self._replace(graph=graph[np.ix_(back, back)])
 
     def kinds(self, coef: Array) -> Labels:
         """Say what the direction of each edge of `coef` rests on."""
@@ -72,21 +89,22 @@ class NetworkLearner(HasNetwork, Protocol):
 class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
     """Base of the learners of one network from one sample.
 
-    A learner says how it learns from moments (`_fit_moments`) and ends with `_store`. Fitted
+    A learner says how it learns from moments (`learn`) and ends with `_store`. Fitted
     attributes are described where they are public: in `SGBN` and `ORSGBN`.
     """
 
     @abstractmethod
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        """Learn weights from the moments of `values`, and `_store` them."""
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Learn weights from the moments of `values`, which are checked, and `_store` them."""
 
-    def _moments(self, values: Array, names: list[str]) -> Moments:
+    def moments(self, values: Array, names: list[str]) -> Moments:
+        """Return the moments of rows that this learner learns from."""
         return moments_of(values, names)
 
-    def _clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
+    def clean(self, values: Array, names: list[str], labels: Sequence[Any] | None = None) -> Array:
         """Return the rows to learn from: all of them, unless a learner has ``outliers="trim"``.
 
-        Everything that learns from rows, all of them or a part, calls this before `_moments`.
+        Everything that learns from rows, all of them or a part, calls this before `moments`.
         """
         outliers = getattr(self, "outliers", None)
         if outliers is None:
@@ -109,17 +127,21 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self
         """
         values = check_data(self, X)
-        return self._fit_rows(values, column_names(self, X), row_labels(X))
+        names = column_names(self, X)
+        return self.learn(*self.prepare(values, names, row_labels(X)), names)
 
-    def _fit_rows(
+    def prepare(
         self, values: Array, names: list[str], labels: Sequence[Any] | None = None
-    ) -> Self:
-        """Learn from rows that were checked before; messages have `names`, and `labels` of rows."""
+    ) -> tuple[Moments, Array]:
+        """Return moments and rows to `learn` from; warns of both, by `names` and `labels` of rows.
+
+        The rows were checked before; the parameters are checked here.
+        """
         check_parameters(self)
-        values = self._clean(values, names, labels)
-        moments = self._moments(values, names)
+        values = self.clean(values, names, labels)
+        moments = self.moments(values, names)
         warn_about_moments(moments, names)
-        return self._fit_moments(moments, values, names)
+        return moments, values
 
     def _store(
         self,
@@ -135,13 +157,13 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         # Raises CycleError if the learner broke its promise: a DAG is checked on every fit.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
         self.order_ = levels(self.coef_)
-        self._arrows = Arrows(self.coef_ != 0) if arrows is None else arrows
+        self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
 
     @property
     def cpdag_(self) -> Mask:
         """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
         check_is_fitted(self)
-        return self._arrows.equivalence_class()
+        return self.arrows_.equivalence_class()
 
     @property
     def edge_kinds_(self) -> Labels:
@@ -151,7 +173,7 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         "reversible" or "order only"; see `sgbn.graph.edge_kinds`.
         """
         check_is_fitted(self)
-        return self._arrows.kinds(self.coef_)
+        return self.arrows_.kinds(self.coef_)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-likelihood of every row of X under the learned network.

@@ -90,7 +90,8 @@ class HSGBN(PenalizedEstimator):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def _learn(self, moments: Moments, alpha: float) -> Learned:
+    def learn_weights(self, moments: Moments, alpha: float) -> Learned:
+        """Learn one variable after the other, with a rising penalty for cycles."""
         units = penalty_units(moments, self.standardize)
         B = initial_weights(
             self.init, moments, units, np.full((moments.m, len(moments.R)), alpha)

@@ -12,7 +12,7 @@ from sgbn.exceptions import InputError, did_you_mean, warn
 from sgbn.graph.acyclicity import find_cycle
 from sgbn.moments import Moments
 from sgbn.parameters import is_number, is_whole
-from sgbn.types import Mask
+from sgbn.types import Indices, Mask
 
 KNOWLEDGE = ("forbidden", "required", "tiers")  # parameters of learners
 
@@ -40,6 +40,11 @@ class Knowledge(NamedTuple):
         """Where set, i -> j is the only direction that an edge between i and j may have."""
         known: Mask = self.required | (self.allowed & ~self.allowed.T)
         return known
+
+    def among(self, columns: Indices) -> Knowledge:
+        """Return what is known of some of the columns."""
+        here = np.ix_(columns, columns)
+        return Knowledge(self.allowed[here], self.required[here])
 
     def rows(self, moments: Moments) -> tuple[Mask, Mask]:
         """Return `allowed` and `required` as rows ``[j, i]`` of parents, in canonical order."""

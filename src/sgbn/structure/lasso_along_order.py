@@ -7,16 +7,16 @@ r"""Lasso of every variable on those that come before it in an order: weights th
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from sgbn.exceptions import warn
+from sgbn.graph.acyclicity import known_order
 from sgbn.moments import Moments, moments_of
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.selection import Folds, folds, grid
-from sgbn.types import Array
+from sgbn.types import Array, Mask
 
 FORBIDDING = 2.0  # a price that no weight pays: with unit columns no correlation exceeds 1
 
@@ -27,7 +27,7 @@ def lasso_along_order(
     moments: Moments,
     values: Array,
     names: list[str],
-    order: NDArray[np.int64],
+    graph: Mask,
     knowledge: Knowledge,
 ) -> Array:
     """Weights in canonical places, a row a variable.
@@ -39,13 +39,14 @@ def lasso_along_order(
     cv : int or splitter
     moments, values, names
         The sample.
-    order : ndarray of shape (m,)
-        Canonical variables, the first one first.
+    graph : ndarray of shape (m, m), bool
+        The learned DAG in the user's order, whose order counts.
     knowledge : Knowledge
         Required edges are not penalised.
     """
     place = np.empty(moments.m)
-    place[moments.columns[order]] = np.arange(moments.m)
+    order = known_order(graph, knowledge.directions, np.argsort(moments.columns))
+    place[order] = np.arange(moments.m)
     unit = np.where(knowledge.allowed & (place[:, None] < place), 1.0, np.inf)
     unit[knowledge.required] = 0.0
     if isinstance(alpha, str):

@@ -281,13 +281,15 @@ class ORSGBN(PenalizedEstimator):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Read the prior knowledge, and learn."""
         self._knowledge: Knowledge = read_knowledge(
             self.forbidden, self.required, self.tiers, names
         )
-        return super()._fit_moments(moments, values, names)
+        return super().learn(moments, values, names)
 
-    def _learn(self, moments: Moments, alpha: float) -> Learned:
+    def learn_weights(self, moments: Moments, alpha: float) -> Learned:
+        """Learn weights and order in turn, with a rising penalty for what breaks the order."""
         units = penalty_units(moments, self.standardize)
         allowed, required = self._knowledge.rows(moments)
         A = np.full((moments.m, len(moments.R)), alpha)

@@ -75,13 +75,14 @@ class PenalizedEstimator(NetworkEstimator):
     }
 
     @abstractmethod
-    def _learn(self, moments: Moments, alpha: float) -> Learned:
+    def learn_weights(self, moments: Moments, alpha: float) -> Learned:
         """Learn the weights for one alpha."""
 
-    def _moments(self, values: Array, names: list[str]) -> Moments:
+    def moments(self, values: Array, names: list[str]) -> Moments:
+        """Return the moments, with a bias if the intercept is penalised."""
         return moments_of(values, names, bias=self.penalize_intercept)
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Choose alpha if need be, learn, and store."""
         for stale in ("alphas_", "criterion_path_"):
             self.__dict__.pop(stale, None)
@@ -90,7 +91,7 @@ class PenalizedEstimator(NetworkEstimator):
             self.alpha_, self.alphas_, self.criterion_path_ = choice
         else:
             self.alpha_ = float(self.alpha)
-        self._keep(moments, self._learn(moments, self.alpha_), names)
+        self._keep(moments, self.learn_weights(moments, self.alpha_), names)
         return self
 
     def _check_together(self) -> None:

@@ -128,7 +128,7 @@ class _InformationCriterion:
         n, m = self.moments.n, self.moments.m
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the final fit repeats them
-            B = self.estimator._learn(self.moments, alpha).B
+            B = self.estimator.learn_weights(self.moments, alpha).B
             n_parents = np.count_nonzero(B[:, :m], axis=1)
             if MOST_PARENTS * n_parents.max() > n:
                 return np.inf
@@ -151,8 +151,7 @@ class _HeldOutLoss:
             warnings.simplefilter("ignore")  # the final fit repeats them
             try:
                 X = self.X[train]
-                moments = learner._moments(X, self.names)
-                network = learner._fit_moments(moments, X, self.names).network_
+                network = learner.learn(learner.moments(X, self.names), X, self.names).network_
             except InputError as error:
                 raise InputError(
                     f"alpha={self.estimator.alpha!r} could not learn from one of its "

@@ -18,8 +18,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sgbn.exceptions import InputError, warn
-from sgbn.graph.acyclicity import known_order
-from sgbn.graph.equivalence import consistent_extension, cpdag, orient_known, skeleton
 from sgbn.moments import Moments, moments_of
 from sgbn.parameters import (
     ANYTHING,
@@ -33,22 +31,14 @@ from sgbn.parameters import (
     Whole,
     check_parameters,
 )
-from sgbn.search.candidates import inverse_correlation
-from sgbn.search.network_search import (
-    default_gamma,
-    ebic_prices,
-    most_parents,
-    search_network,
-)
-from sgbn.search.order_search import Found
-from sgbn.search.search_candidates import ParentProblem
-from sgbn.search.search_plan import EFFORTS, fits_tables, search_plan
+from sgbn.search.network_search import search_network
+from sgbn.search.plan import EFFORTS, SearchPlan, most_parents
+from sgbn.search.problem import SearchProblem, default_gamma
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
     KNOWLEDGE,
     Edges,
-    Knowledge,
     Tiers,
     check_number_of_parents,
     read_knowledge,
@@ -57,10 +47,9 @@ from sgbn.structure.lasso_along_order import lasso_along_order
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.selection import Folds
-from sgbn.types import Array, Mask, Order
+from sgbn.types import Array, Mask
 from sgbn.validation import column_names, warn_about_moments
 
-VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
 STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
 UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
 
@@ -152,6 +141,8 @@ class SGBN(NetworkEstimator):
         learned edges are right: "compelled" (the data), "prior knowledge", "equal variances"
         (only that assumption), "non-Gaussian" (the shape of residuals), "reversible" (nothing)
         or, for edges that the lasso adds, "order only". `edge_table` shows them beside the edges.
+    arrows_ : Arrows
+        The learned graph, and what its directions rest on: behind `cpdag_` and `edge_kinds_`.
     order_ : ndarray of shape (m,)
         Levels in whole numbers: ``order_[j] > order_[i]`` for every edge i -> j.
     network_ : GaussianNetwork
@@ -289,7 +280,7 @@ class SGBN(NetworkEstimator):
             self.feature_names_in_ = np.array(moments.names, dtype=object)
         names = column_names(self)
         warn_about_moments(moments, names)
-        return self._fit_moments(moments, np.empty((0, moments.m)), names)
+        return self.learn(moments, np.empty((0, moments.m)), names)
 
     def _needs_rows(self) -> dict[str, str]:
         """Parameters that moments alone cannot serve, and what to do about each."""
@@ -304,84 +295,41 @@ class SGBN(NetworkEstimator):
             asked["alpha='cv'"] = "Give alpha a number."
         return asked
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
-        self.gamma_ = default_gamma(moments.n) if self.gamma is None else float(self.gamma)
-        if self.noise == "equal":
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Search for a graph, take the member of its class that hubs decide, and fit weights."""
+        n, m, is_equal = moments.n, moments.m, self.noise == "equal"
+        self.gamma_ = default_gamma(n) if self.gamma is None else float(self.gamma)
+        if is_equal:
             _warn_about_units(moments, names)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
-        check_number_of_parents(knowledge.required, self._most_parents(moments), names)
+        most = most_parents(n, m, self.max_parents)
+        check_number_of_parents(knowledge.required, most, names)
         learned_from = moments
         if self.column_transform == "normal-scores":
-            learned_from = replace(moments_of(normal_scores(values), names), n=moments.n)
-        found, decided = self._learn_graph(learned_from, values, knowledge, names)
-        support = learned_from.to_user(found.parents)
-        graph = moments.to_canonical(support)
-        if self.weights == "refit":
-            B = least_squares(moments, graph.astype(float), names)
-        else:
-            known = moments.to_canonical(knowledge.directions).T
-            order = known_order(graph.T, known)
-            B = lasso_along_order(self.alpha, self.cv, moments, values, names, order, knowledge)
+            learned_from = replace(moments_of(normal_scores(values), names), n=n)
+        # x0, x1, ... say where a column stands, on which nothing may depend
+        own_names = names if hasattr(self, "feature_names_in_") else None
+        problem = SearchProblem.of(
+            learned_from, knowledge, self.gamma_, most, own_names, equal_noise=is_equal
+        )
+        n_required = int(knowledge.required.sum(axis=0).max())
+        effort = self.effort, self.n_starts, self.n_kicks
+        plan = SearchPlan.for_size(n, m, *effort, n_required=n_required, equal_noise=is_equal)
+        found = search_network(problem, plan, check_random_state(self.random_state))
         self.score_ = found.score
-        if decided is not None:
-            decided = moments.to_user(decided.T)
-        arrows = Arrows(support, knowledge, self.noise == "equal", decided)
+        arrows = Arrows(problem.to_user(found.parents), knowledge, is_equal)
+        if self.non_gaussian == "orient":
+            arrows = arrows._replace(non_gaussian=_decided_by_residuals(arrows, moments, values))
+        if not is_equal:
+            arrows = arrows.hubs_first(problem.columns)
+        if self.weights == "refit":
+            B = least_squares(moments, moments.to_canonical(arrows.graph.astype(float)), names)
+        else:
+            B = lasso_along_order(
+                self.alpha, self.cv, moments, values, names, arrows.graph, knowledge
+            )
         self._store(moments, B, names, arrows)
         return self
-
-    def _learn_graph(
-        self, moments: Moments, values: Array, knowledge: Knowledge, names: list[str]
-    ) -> tuple[Found, Mask | None]:
-        """Search, and take the member of the equivalence class that does not depend on it.
-
-        Beside it the arrows that residuals decide, where these are asked.
-        """
-        precision = inverse_correlation(moments.R, moments.n)
-        labels = self._labels(moments, precision, names)
-        found = self._search(moments, precision, knowledge, labels)
-        if self.noise == "equal":
-            return found, None
-        decided = None
-        if self.non_gaussian == "orient":
-            decided = _decided_by_residuals(found.parents, moments, values, knowledge)
-        graph = _canonical_graph(found.parents, moments, knowledge, labels, decided)
-        return found._replace(parents=graph), decided
-
-    def _most_parents(self, moments: Moments) -> int:
-        return most_parents(moments.n, moments.m, self.max_parents)
-
-    def _labels(self, moments: Moments, precision: Array, names: list[str]) -> Order:
-        """Variables by rising variance inflation, in canonical places.
-
-        Ties are broken by name where columns have names; content has sorted them already.
-        """
-        has_names = hasattr(self, "feature_names_in_")
-        tie = np.argsort(np.argsort([names[c] for c in moments.columns])) if has_names else None
-        vif = np.round(np.log(np.maximum(np.diag(precision), 1.0)), VIF_DIGITS)
-        return np.argsort(vif, kind="stable") if tie is None else np.lexsort((tie, vif))
-
-    def _search(
-        self, moments: Moments, precision: Array, knowledge: Knowledge, labels: Order
-    ) -> Found:
-        """Search in the coordinates of the labels; the result is in canonical places."""
-        here = np.ix_(labels, labels)
-        R = np.ascontiguousarray(moments.R[here])
-        allowed, required = (mask[here] for mask in knowledge.rows(moments))
-        price = ebic_prices(moments.n, moments.m, self.gamma_)
-        problem = ParentProblem(R, moments.n, price, self._most_parents(moments), allowed, required)
-        with_tables = self.noise != "equal" and fits_tables(required)
-        size = moments.m, moments.n
-        plan = search_plan(self.effort, self.n_starts, self.n_kicks, *size, with_tables=with_tables)
-        variance = np.square(moments.scale[moments.columns][labels])
-        found = search_network(
-            problem,
-            precision[here],
-            plan,
-            check_random_state(self.random_state),
-            variance if self.noise == "equal" else None,
-        )
-        back = np.argsort(labels)
-        return Found(labels[found.order], found.parents[np.ix_(back, back)], found.score)
 
 
 def _warn_about_units(moments: Moments, names: list[str]) -> None:
@@ -402,36 +350,9 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
         )
 
 
-def _class(parents: Mask, moments: Moments, knowledge: Knowledge) -> Mask:
-    """Equivalence class of rows of parents, directed further by prior knowledge."""
-    P = cpdag(parents.T)
-    known = moments.to_canonical(knowledge.directions).T
-    return orient_known(P, known) if known.any() else P
-
-
-def _decided_by_residuals(
-    parents: Mask, moments: Moments, values: Array, knowledge: Knowledge
-) -> Mask:
+def _decided_by_residuals(arrows: Arrows, moments: Moments, values: Array) -> Mask:
     """Arrows ``[i, j]`` that the class leaves open and non-Gaussian residuals decide."""
-    columns = moments.columns
+    columns = moments.columns  # by content: the bits of residuals depend on the order
     Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
-    return decide_directions(Z, _class(parents, moments, knowledge))
-
-
-def _canonical_graph(
-    parents: Mask,
-    moments: Moments,
-    knowledge: Knowledge,
-    labels: Order,
-    decided: Mask | None = None,
-) -> Mask:
-    """Return the member of the equivalence class in which hubs, then small labels, come first."""
-    P = _class(parents, moments, knowledge)
-    if decided is not None:
-        P = orient_known(P, decided)
-    place = np.lexsort((np.argsort(labels), -skeleton(P).sum(axis=0)))
-    graph = consistent_extension(P[np.ix_(place, place)])
-    if graph is None:  # cannot be: the class holds the network found
-        return parents
-    back = np.argsort(place)
-    return graph[np.ix_(back, back)].T
+    P = arrows.equivalence_class()[np.ix_(columns, columns)]
+    return moments.to_user(decide_directions(Z, P).T)

@@ -38,6 +38,12 @@ def test_a_parameter_that_an_older_version_lacked_has_its_default():
     assert build("SGBN", {"gamma": 0.5}).get_params() == sgbn.SGBN(0.5).get_params()
 
 
+def test_an_attribute_has_the_name_it_has_now_whatever_an_older_version_called_it():
+    made = build("SGBN", {"_arrows": "some"})
+    assert made.arrows_ == "some"
+    assert not hasattr(made, "_arrows")
+
+
 def test_what_has_no_default_must_be_there():
     with pytest.raises(InputError, match="no 'steps'"):
         build("Pipeline", {"memory": None})

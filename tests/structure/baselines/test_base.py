@@ -97,7 +97,7 @@ def test_where_tests_do_not_err_blankets_and_class_are_found(
     rng = np.random.default_rng([44, seed])
     A = random_dag(12, 3, rng)
     _, network = simulate_sem(A, 2, random_state=rng)
-    learned = learner()._learn(population(network))
+    learned = learner().learn_graph(population(network))
     assert np.array_equal(learned.blankets, true_blankets(A))
     assert np.array_equal(learned.pdag, cpdag(A))
     assert np.array_equal(cpdag(learned.dag), cpdag(A))

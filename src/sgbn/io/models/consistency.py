@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sgbn.exceptions import InputError
-from sgbn.io.models.registry import CONSTRUCTED, is_estimator, name_of
+from sgbn.io.models.registry import BASELINES, CONSTRUCTED, is_estimator, name_of
 from sgbn.validation import LARGEST
 
 Shapes = Mapping[str, str]
@@ -25,7 +25,7 @@ LEARNER: Shapes = {
     "intercept_": "f",
     "noise_variance_": "f",
     "order_": "f",
-    "_arrows.graph": "ff",
+    "arrows_.graph": "ff",
 }
 BASELINE: Shapes = {**LEARNER, "blankets_": "ff", "pdag_": "ff"}
 CLASSIFIER: Shapes = {"classes_": "c", "priors_": "c"}
@@ -33,10 +33,8 @@ PLACED: Shapes = {"_region_places": "r", "_kept_places": "k"}
 EFFECTS = {"location": "sr", "scale": "sr", "mean": "r", "sd": "r", "slopes.coef": "er"}
 SHAPES: dict[str, Shapes] = {
     **dict.fromkeys(("ORSGBN", "HSGBN"), LEARNER),
-    "SGBN": {**LEARNER, "_arrows.non_gaussian": "ff"},
-    **dict.fromkeys(
-        ("GS", "IAMB", "IAMBnPC", "InterIAMB", "InterIAMBnPC", "L1MB", "TC", "TCbw"), BASELINE
-    ),
+    "SGBN": {**LEARNER, "arrows_.non_gaussian": "ff"},
+    **dict.fromkeys(BASELINES, BASELINE),
     **dict.fromkeys(("SGBNClassifier", "SGBNClassifierCV"), CLASSIFIER),
     **dict.fromkeys(("CLSGBNClassifier", "KLSGBNClassifier", "MMSGBNClassifier"), CLASSIFIER),
     "BayesianRidge": {"coef_": "f"},
@@ -74,7 +72,7 @@ TEMPERATURES = (1e-6, 1e6)  # a fit finds 1e-3 to 10; one that is given may lie 
 SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
 MAY_BE_NONE = {
     "RegionSelector": ("scores_",),
-    "SGBN": ("_arrows.non_gaussian",),
+    "SGBN": ("arrows_.non_gaussian",),
     "StandardScaler": ("mean_", "var_", "scale_"),
 }
 

@@ -15,12 +15,11 @@ from sklearn.base import BaseEstimator
 
 from sgbn.exceptions import InputError, listed
 
+BASELINES = ("GS", "IAMB", "IAMBnPC", "InterIAMB", "InterIAMBnPC", "L1MB", "TC", "TCbw")
 _NAMES = {
     "sgbn.gaussian": ("GaussianNetwork",),
     "sgbn.structure": ("HSGBN", "ORSGBN", "SGBN"),
-    "sgbn.structure.baselines": (
-        *("GS", "IAMB", "IAMBnPC", "InterIAMB", "InterIAMBnPC", "L1MB", "TC", "TCbw"),
-    ),
+    "sgbn.structure.baselines": BASELINES,
     "sgbn.structure.base": ("Arrows",),
     "sgbn.structure.knowledge": ("Knowledge",),
     "sgbn.moments": ("Moments",),
@@ -57,6 +56,8 @@ CONSTRUCTED = {
     "GaussianNetwork": ("coef", "intercept", "noise_variance", "names"),
     "NetworkScore": ("network", "edges", "scaling"),
 }
+# Attributes of estimators that older versions called otherwise.
+RENAMED = {"_arrows": "arrows_"}
 # Attributes that nothing after a fit reads.
 LEFT_OUT = {
     "BayesianRidge": ("scores_", "sigma_"),
@@ -129,6 +130,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
 def _estimator(name: str, state: dict[str, Any]) -> Any:
     """Estimator with these attributes; a parameter that an older version lacked has its default."""
     cls = class_named(name)
+    state = {RENAMED.get(attribute, attribute): one for attribute, one in state.items()}
     for attribute in state:
         if not attribute.isidentifier() or attribute.startswith("__") or _works(cls, attribute):
             raise InputError(f"a {name} has no attribute {attribute!r}.")

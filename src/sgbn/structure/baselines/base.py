@@ -39,12 +39,13 @@ class GraphEstimator(NetworkEstimator):
     """Base of the learners of a graph whose weights are then those of least squares."""
 
     @abstractmethod
-    def _learn(self, moments: Moments) -> LearnedGraph:
+    def learn_graph(self, moments: Moments) -> LearnedGraph:
         """Learn the graph."""
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
+        """Learn the graph, and its weights by least squares."""
         with one_blas_thread():
-            learned = self._learn(moments)
+            learned = self.learn_graph(moments)
         B = least_squares(moments, learned.dag.T.astype(float), names)
         self._store(moments, B, names)
         self.blankets_ = _to_user(moments, learned.blankets)
@@ -77,7 +78,8 @@ class ConstraintEstimator(GraphEstimator):
         joined = neighbours(test, mutual)
         return direct(joined, colliders(test, mutual, joined))
 
-    def _learn(self, moments: Moments) -> LearnedGraph:
+    def learn_graph(self, moments: Moments) -> LearnedGraph:
+        """Learn blankets by tests, and orient what they have in common."""
         test = self._test(moments)
         blankets = self._blankets(test, moments)
         largest = int((blankets & blankets.T).sum(axis=0).max())

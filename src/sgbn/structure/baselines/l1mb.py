@@ -43,7 +43,8 @@ class L1MB(GraphEstimator):
     GaussianNetwork(3 variables, 2 edges)
     """
 
-    def _learn(self, moments: Moments) -> LearnedGraph:
+    def learn_graph(self, moments: Moments) -> LearnedGraph:
+        """Learn neighbourhoods by lasso and BIC, and climb among their edges."""
         blankets = neighbourhoods_by_bic(moments.R, moments.m, moments.n) != 0
         search = hill_climbing(moments.R, moments.n, skeleton(blankets))
         if not search.converged:

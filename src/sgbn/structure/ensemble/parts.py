@@ -193,17 +193,15 @@ def _learn_part(
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # of a part: there are many
         values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
-        values = clone(learner)._clean(np.ascontiguousarray(values), sample.names)
+        values = clone(learner).clean(np.ascontiguousarray(values), sample.names)
         constant = constant_columns(values)
         kept = np.flatnonzero(~constant)
-        here = np.ix_(kept, kept)
         names = [sample.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
         moments = moments.of_residuals(lost + sample.repeats(rows))
-        known = Knowledge(knowledge.allowed[here], knowledge.required[here])
-        sampled = sample_networks(moments, known, learner, PLAN, seed)
+        sampled = sample_networks(moments, knowledge.among(kept), learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))
-        arrows[here] = moments.to_user(sampled.arrows)
+        arrows[np.ix_(kept, kept)] = moments.to_user(sampled.arrows)
     return arrows, constant
 
 

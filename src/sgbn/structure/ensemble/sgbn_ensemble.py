@@ -21,6 +21,7 @@ from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
 from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Constraint, Whole, check_parameters
 from sgbn.runs import Study
+from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
@@ -220,17 +221,11 @@ class SGBNEnsemble(NetworkEstimator):
         with one_blas_thread():
             values, lost = without_nuisance(sample.values, sample.nuisance)
         _check_freedom(len(values), lost)
-        self._clean(values, sample.names, labels)
+        self.clean(values, sample.names, labels)
         sample = sample._replace(values=values).take(~self.outliers_)
         moments = moments_of(sample.values, sample.names).of_residuals(lost)
         warn_about_moments(moments, sample.names)
         return self._learn(sample, moments, study)
-
-    def _fit_rows(
-        self, values: Array, names: list[str], labels: Sequence[Any] | None = None
-    ) -> Self:
-        sample = Sample(values, names, _design(None, len(values)))
-        return self.fit_sample(sample, Study(n_jobs=self.n_jobs), labels)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
         """Refuse moments: halves need rows."""
@@ -239,7 +234,8 @@ class SGBNEnsemble(NetworkEstimator):
             "to fit, or the moments to SGBN().fit_moments, which says nothing about confidence."
         )
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
+        """Learn from rows of which nothing else is known."""
         sample = Sample(values, names, _design(None, len(values)))
         return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
 
@@ -250,7 +246,7 @@ class SGBNEnsemble(NetworkEstimator):
     def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
         names, search = sample.names, self._searcher()
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
-        most = search._most_parents(moments)
+        most = most_parents(moments.n, moments.m, self.max_parents)
         check_number_of_parents(knowledge.required, most, names)
         check_required(knowledge.required, names)
         self.posterior_, self.confidence_ = learn_parts(

@@ -20,6 +20,7 @@ from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import Moments
 from sgbn.parameters import POSITIVE, SEED, SHARE, Constraint, Whole
+from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
@@ -153,17 +154,20 @@ class NetworkPosterior(NetworkEstimator):
     def _searcher(self) -> SGBN:
         return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
 
-    def _fit_moments(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
-        search = self._searcher()
+    def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
+        """Draw networks, and store the one that most of them agree with."""
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
-        check_number_of_parents(knowledge.required, search._most_parents(moments), names)
+        most = most_parents(moments.n, moments.m, self.max_parents)
+        check_number_of_parents(knowledge.required, most, names)
         check_required(knowledge.required, names)
         plan = ChainPlan(self.n_candidates, self.n_chains, BURN, self.n_networks, self.thin)
-        sampled = sample_networks(moments, knowledge, search, plan, int(self.random_state))
+        sampled = sample_networks(
+            moments, knowledge, self._searcher(), plan, int(self.random_state)
+        )
         arrows = sampled.arrows
         self.arrow_probability_ = moments.to_user(arrows)
         # in canonical order, where ties do not depend on columns
-        graph = consensus(arrows.T, max_parents=search._most_parents(moments)).T
+        graph = consensus(arrows.T, max_parents=most).T
         B = least_squares(moments, graph.astype(float), names)
         self._store(moments, B, names, Arrows(moments.to_user(graph), knowledge))
         self._moments_ = moments

@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
 from sgbn.search.candidate_parents import candidate_parents
-from sgbn.search.candidates import inverse_correlation
-from sgbn.search.network_search import default_gamma
+from sgbn.search.network_search import search_network
 from sgbn.search.order_chain import Visited, arrow_shares, run_chain
-from sgbn.search.order_search import Found
-from sgbn.search.parent_trees import MOST_PARENTS
+from sgbn.search.plan import SearchPlan, most_parents
+from sgbn.search.problem import MOST_PARENTS, SearchProblem, default_gamma
 from sgbn.search.score_tables import ScoreTables, log_totals, score_tables
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
@@ -106,35 +104,34 @@ def sample_networks(
     knowledge : Knowledge
         About the columns of the moments.
     learner : SGBN
-        The search of the starting points. Its `gamma`, if given, is that of the prior.
+        Its `max_parents` hold, and its `gamma`, if given, is that of the prior.
     plan : ChainPlan
     seed : int or sequence of int
     """
+    n, m = moments.n, moments.m
     seeds = np.random.default_rng(seed).integers(2**31, size=(plan.n_chains, 2))
     gamma = GAMMA if learner.gamma is None else float(learner.gamma)
-    starts = [_fast_search(moments, knowledge, learner, int(own)) for own in seeds[:, 0]]
+    most = most_parents(n, m, learner.max_parents)
+    # the criterion that is searched has a gamma of its own, which is not the prior's
+    problem = SearchProblem.of(moments, knowledge, default_gamma(n), most)
+    fast = SearchPlan.for_size(n, m, "fast", SEARCHES)
+    found = [search_network(problem, fast, np.random.RandomState(own)) for own in seeds[:, 0]]
+    place = np.argsort(moments.columns)[problem.columns]  # of the search's variables, here
+    near = np.zeros((m, m), bool)
+    near[np.ix_(place, place)] = np.any([one.parents | one.parents.T for one in found], axis=0)
     allowed, required = knowledge.rows(moments)
-    near = np.logical_or.reduce([found.parents | found.parents.T for found in starts])
     tables = score_tables(
         moments.R,
-        moments.n,
-        arrow_prices(moments.n, moments.m, gamma),
-        learner._most_parents(moments),
+        n,
+        arrow_prices(n, m, gamma),
+        most,
         candidate_parents(moments.R, near, allowed, required, plan.n_candidates),
         required,
     )
     total = log_totals(tables)
-    thin = max(FEWEST_STEPS, round(plan.thin * moments.m))
+    thin = max(FEWEST_STEPS, round(plan.thin * m))
     chains = (
-        run_chain(tables, total, start.order, plan.n_burn * moments.m, plan.n_kept, thin, int(own))
-        for start, own in zip(starts, seeds[:, 1], strict=True)
+        run_chain(tables, total, place[one.order], plan.n_burn * m, plan.n_kept, thin, int(own))
+        for one, own in zip(found, seeds[:, 1], strict=True)
     )
     return Sampled(tables, tuple(chains))
-
-
-def _fast_search(moments: Moments, knowledge: Knowledge, learner: SGBN, seed: int) -> Found:
-    """Order and parents of a fast search that begins with a random order too."""
-    fast = clone(learner).set_params(effort="fast", n_starts=SEARCHES, n_kicks=0, random_state=seed)
-    fast.gamma_ = default_gamma(moments.n)  # of the criterion that is searched; not the prior's
-    precision = inverse_correlation(moments.R, moments.n)
-    return fast._search(moments, precision, knowledge, fast._labels(moments, precision, []))

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from sgbn.search.problem import ScoredNetwork
 from sgbn.search.score_tables import places_of
-from sgbn.search.search_candidates import (
+from sgbn.search.table_candidates import (
     LISTS,
-    ScoredNetwork,
     best_candidates,
     candidate_priorities,
     score_changes,

@@ -19,14 +19,13 @@ all, and what is not allowed is no candidate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
 from sgbn.search.parent_trees import COLLINEAR, SMALLEST_RSS
-from sgbn.types import Array, Mask, Order
+from sgbn.search.problem import ParentProblem, ScoredNetwork
+from sgbn.types import Array, Mask
 
 LISTS = ("pool", "partial", "now", "last", "mixed")
 AS_CHILD = 0.5  # weight of u for its parent v in a network, where u counts 1 for its child
@@ -34,34 +33,6 @@ EXAMINED = 4  # networks in which the worth of further parents is computed
 SLACK = 6.0  # loss of score up to which a parent that nearly entered counts in "mixed",
 MOST_MERIT = 1.5  # and its largest weight there, in networks
 TOLERANCE = 20.0  # score behind the best at which the weight of a network has fallen to 1 / e
-
-
-class ParentProblem(NamedTuple):
-    """What the score of a parent set rests on.
-
-    Attributes
-    ----------
-    R : (m, m) correlations.
-    n : samples.
-    price : what 0, 1, 2, ... parents cost.
-    max_parents : most parents of a variable.
-    allowed, required : (m, m) ``allowed[v, u]``: u may be a parent of v; or must be one.
-    """
-
-    R: Array
-    n: int
-    price: Array
-    max_parents: int
-    allowed: Mask
-    required: Mask
-
-
-class ScoredNetwork(NamedTuple):
-    """A network (``parents[v, u]``: u -> v) that agrees with an order, and its score."""
-
-    score: float
-    order: Order
-    parents: Mask
 
 
 def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array, Array]:

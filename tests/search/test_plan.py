@@ -1,0 +1,114 @@
+import pytest
+
+from sgbn.search.plan import (
+    CANDIDATE_Z,
+    EXACT,
+    EXACT_THOROUGH,
+    FEW,
+    FEW_TUCKS,
+    MANY,
+    PLENTIFUL,
+    ROUGH,
+    ROUGH_TUCKS,
+    ROUGH_Z,
+    SCREENED,
+    STANDARD,
+    THOROUGH,
+    THOROUGH_KICKS,
+    TOO_MANY,
+    TUCKS,
+    SearchPlan,
+    most_parents,
+)
+
+for_size = SearchPlan.for_size
+
+
+def test_parents_are_at_most_a_third_of_the_samples():
+    assert most_parents(30, 50) == 10
+    assert most_parents(30, 5) == 4
+    assert most_parents(30, 50, 2) == 2
+    assert most_parents(2, 50) == 1
+
+
+def test_what_is_given_wins():
+    for effort in ("fast", "standard", "thorough"):
+        plan = for_size(200, 40, effort, 3, 7)
+        assert (plan.n_starts, plan.n_kicks) == (3, 7)
+    assert for_size(200, 40, n_kicks=7).tables is None
+    tables = for_size(200, 40, "thorough", n_kicks=7).tables
+    assert tables == THOROUGH._replace(steps=40 * THOROUGH.steps)
+
+
+def test_efforts_differ_in_what_follows_the_local_searches():
+    fast, standard, thorough = (
+        for_size(200, 40, effort) for effort in ("fast", "standard", "thorough")
+    )
+    assert fast.n_kicks == 0
+    assert fast.tables is None
+    assert standard.tables == STANDARD
+    assert thorough.tables.n_islands == THOROUGH.n_islands
+
+
+def test_few_variables_are_compared_in_all_networks():
+    exact = {
+        effort: [m for m in range(2, 30) if for_size(200, m, effort).is_exact]
+        for effort in ("fast", "standard", "thorough")
+    }
+    assert exact["fast"] == []
+    assert exact["standard"] == list(range(2, EXACT + 1))
+    assert exact["thorough"] == list(range(2, EXACT_THOROUGH + 1))
+
+
+@pytest.mark.parametrize(("m", "n"), [(MANY + 1, 5 * MANY), (TOO_MANY + 1, 100)])
+def test_large_problems_get_one_start_without_kicks(m, n):
+    plan = for_size(n, m)
+    assert (plan.n_starts, plan.n_kicks, plan.tables) == (1, 0, None)
+
+
+def test_a_given_number_of_starts_leaves_the_kicks_to_the_size():
+    assert for_size(200, 40, n_starts=3).n_kicks == 30
+    assert for_size(500, 40, n_starts=3).n_kicks == 10
+    assert for_size(500, TOO_MANY + 1, n_starts=3).n_kicks == 0
+
+
+def test_few_samples_get_no_tables():
+    for effort in ("standard", "thorough"):
+        plan = for_size(FEW - 1, 40, effort)
+        assert plan.tables is None
+        assert not for_size(FEW - 1, 5, effort).is_exact
+        assert plan.n_kicks >= 30
+        assert for_size(FEW, 40, effort).tables is not None
+
+
+@pytest.mark.parametrize("why", [{"equal_noise": True}, {"n_required": STANDARD.n_candidates + 1}])
+def test_without_tables_trees_are_searched_as_long_as_ever(why):
+    for effort, n, kicks in (("fast", 200, 0), ("standard", 200, 30), ("standard", 500, 10)):
+        plan = for_size(n, 40, effort, **why)
+        assert (plan.n_starts, plan.n_kicks, plan.tables) == (2, kicks, None)
+        assert not for_size(n, 5, effort, **why).is_exact
+    thorough = for_size(200, 40, "thorough", **why)
+    assert (thorough.n_kicks, thorough.tables) == (THOROUGH_KICKS, None)
+
+
+def test_tables_have_room_for_some_required_parents():
+    assert for_size(200, 40, n_required=STANDARD.n_candidates) == for_size(200, 40)
+
+
+def test_many_variables_are_screened_if_samples_are_no_fewer():
+    assert for_size(SCREENED, SCREENED).candidate_z == CANDIDATE_Z
+    assert for_size(SCREENED, SCREENED, equal_noise=True).candidate_z == CANDIDATE_Z
+    assert for_size(SCREENED - 1, SCREENED).candidate_z is None
+    assert for_size(SCREENED, SCREENED - 1).candidate_z is None
+
+
+def test_plentiful_samples_of_many_variables_get_a_rough_order_first():
+    m = MANY + 1
+    plan = for_size(PLENTIFUL * m, m)
+    assert (plan.n_rough, plan.candidate_z, plan.n_tucks) == (ROUGH * m, ROUGH_Z, ROUGH_TUCKS)
+    usual = for_size(PLENTIFUL * m - 1, m)
+    assert (usual.n_rough, usual.candidate_z, usual.n_tucks) == (0, None, TUCKS)
+    assert not for_size(PLENTIFUL * m, m, equal_noise=True).n_rough
+    assert not for_size(PLENTIFUL * MANY, MANY).n_rough
+    largest = for_size(PLENTIFUL * (TOO_MANY + 1), TOO_MANY + 1)
+    assert largest.n_tucks == for_size(600, TOO_MANY + 1).n_tucks == FEW_TUCKS
