@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import HSGBN, ORSGBN, SGBN, certifies_dag
 from sgbn.graph import cpdag, is_dag
+from sgbn.structure.base import Arrows
+from sgbn.structure.knowledge import Knowledge
 
 LEARNERS = [ORSGBN, HSGBN, SGBN]
 
@@ -85,3 +87,24 @@ def test_the_callers_table_is_not_changed(learner, simulate):
     copy = X.copy()
     learner().fit(X)
     assert np.array_equal(X, copy)
+
+
+def test_of_a_class_the_member_is_taken_in_which_hubs_and_then_first_columns_come_first():
+    chain = np.zeros((4, 4), bool)  # 0 <- 1 <- 2 <- 3, of which nothing is decidable
+    chain[[1, 2, 3], [0, 1, 2]] = True
+    for columns, hub in (([3, 1, 2, 0], 1), ([0, 2, 1, 3], 2)):
+        graph = Arrows(chain).hubs_first(np.array(columns)).graph
+        assert np.array_equal(cpdag(graph), cpdag(chain))
+        assert not graph[:, hub].any()
+        assert graph[[1, 2], [0, 3]].all()
+    known = Knowledge(~np.eye(4, dtype=bool), chain & (np.arange(4) == 2))
+    assert Arrows(chain, known).hubs_first(np.arange(4)).graph[3, 2]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_fit_is_to_prepare_and_to_learn(learner, simulate):
+    X, _ = simulate(5, 60, 2)
+    names = [f"x{k}" for k in range(5)]
+    one = learner()
+    learned = one.learn(*one.prepare(X, names), names)
+    assert np.array_equal(learned.coef_, learner().fit(X).coef_)

@@ -141,3 +141,10 @@ def test_more_required_parents_than_allowed_is_an_error(simulate):
     X, _ = simulate(6, 40, 0)
     with pytest.raises(InputError, match="'x5' has 3 required parents, but may have 2"):
         SGBN(max_parents=2, required=[(0, 5), (1, 5), (2, 5)]).fit(X)
+
+
+def test_what_is_known_of_some_columns_is_a_part_of_what_is_known():
+    known = read_knowledge([(1, 2)], [(3, 1)], None, NAMES).among(np.array([3, 2, 1]))
+    assert np.argwhere(known.required).tolist() == [[0, 2]]
+    assert not known.allowed[2, 1]
+    assert known.allowed[1, 2]
