@@ -115,9 +115,8 @@ def _can_split(value: Any) -> bool:
     return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
 
 
-ANYTHING = Constraint(
-    ["anything"], lambda _: True
-)  # what is checked where it is used, such as estimators
+# What is checked where it is used, such as estimators.
+ANYTHING = Constraint(["anything"], lambda _: True)
 NONE = Constraint(["None"], lambda value: value is None)
 TRUTH = Constraint(["True or False"], lambda value: isinstance(value, bool | np.bool_))
 POSITIVE = Number(above=0)
@@ -126,7 +125,7 @@ SHARE = Number(above=0, below=1)
 UP_TO_ONE = Number(above=0, most=1)
 PROBABILITY = Number(least=0, most=1)
 FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
-JOBS = NONE | Whole(1) | Whole(most=-1)
+JOBS = NONE | Whole(1) | Whole(most=-1)  # of processes; -1: one per processor
 SEED = Whole(0)
 RANDOM_STATE = (
     NONE

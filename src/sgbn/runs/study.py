@@ -21,6 +21,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from sgbn.exceptions import InputError, StudyError, warn
+from sgbn.parameters import JOBS
 from sgbn.runs.cluster import active_client
 from sgbn.runs.files import (
     PROVENANCE,
@@ -33,7 +34,7 @@ from sgbn.runs.files import (
     write_result,
 )
 from sgbn.runs.provenance import differences, versions
-from sgbn.runs.tasks import check_jobs, run_tasks
+from sgbn.runs.tasks import run_tasks
 
 Item = TypeVar("Item")
 
@@ -81,7 +82,7 @@ class Study:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        check_jobs(self.n_jobs)
+        JOBS.check("n_jobs", self.n_jobs)
 
     def part(self, name: str) -> Study:
         """Study of a step, in a folder within this one, by the same workers."""

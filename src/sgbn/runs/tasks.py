@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import joblib
-import numpy as np
 from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from sgbn.exceptions import InputError, StudyError
+from sgbn.exceptions import StudyError
+from sgbn.parameters import JOBS
 from sgbn.runs import cluster
 from sgbn.runs.calls import call, call_in_worker, packed, unpacked
 from sgbn.runs.files import full_disk_named
@@ -64,7 +64,7 @@ def run_tasks(
     n_jobs : int or None
         Processes, where no cluster was asked for.
     """
-    check_jobs(n_jobs)
+    JOBS.check("n_jobs", n_jobs)
     client = cluster.active_client()
     if not tasks:
         return _in_this_process(function, tasks)
@@ -73,16 +73,6 @@ def run_tasks(
     if joblib.effective_n_jobs(n_jobs) == 1:
         return _in_this_process(function, tasks)
     return _in_processes(function, tasks, n_jobs)
-
-
-def check_jobs(n_jobs: object) -> None:
-    """Refuse a number of processes that is none."""
-    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and not (whole and n_jobs):
-        raise InputError(
-            f"n_jobs is {n_jobs!r}: give the number of processes, from 1 on, or -1 for one a "
-            "processor."
-        )
 
 
 def n_processors() -> int:
