@@ -6,7 +6,7 @@ An estimator has a table ``_parameters`` of name to constraint, which subclasses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -38,16 +38,19 @@ class Constraint:
         self.words, self.allows = tuple(words), allows
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value; raise InputError with its name where it is not allowed."""
+        """Return the value, numpy's scalars as Python's; refuse by name what is not allowed."""
         if not self.allows(value):
             *others, last = self.words
             allowed = f"{', '.join(others)} or {last}" if others else last
             raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
-        return value
+        return value.item() if isinstance(value, np.generic) else value
 
     def __or__(self, other: Constraint) -> Constraint:
         words = self.words + other.words
         return Constraint(words, lambda value: self.allows(value) or other.allows(value))
+
+
+Parameters = Mapping[str, Constraint]  # table of a class: name of a parameter -> what it may be
 
 
 class Whole(Constraint):
@@ -61,10 +64,6 @@ class Whole(Constraint):
             lambda value: is_whole(value) and least <= value <= most,
         )
 
-    def check(self, name: str, value: Any) -> int:
-        """Return the value as a Python integer."""
-        return int(super().check(name, value))
-
 
 class Number(Constraint):
     """Finite numbers; `least` and `most` are allowed themselves, `above` and `below` are not."""
@@ -72,20 +71,18 @@ class Number(Constraint):
     def __init__(
         self, least: float = -inf, most: float = inf, *, above: float = -inf, below: float = inf
     ) -> None:
-        start = f"from {least:g}" if isfinite(least) else f"above {above:g}"
-        end = " upwards" if isfinite(least) else ""
+        start, end = "", ""
+        if isfinite(max(least, above)):
+            start = f" from {least:g}" if isfinite(least) else f" above {above:g}"
+            end = " upwards" if isfinite(least) else ""
         if isfinite(min(most, below)):
-            end = f" up to {most:g}" if isfinite(most) else f" to below {below:g}"
+            end = f" up to {most:g}" if isfinite(most) else f" and below {below:g}"
 
         def allows(value: Any) -> bool:
             finite = is_number(value) and isfinite(value)
             return finite and least <= value <= most and above < value < below
 
-        super().__init__([f"a number {start}{end}"], allows)
-
-    def check(self, name: str, value: Any) -> float:
-        """Return the value as a Python number."""
-        return float(super().check(name, value))
+        super().__init__([f"a number{start}{end}"], allows)
 
 
 class OneOf(Constraint):
@@ -115,8 +112,7 @@ def _can_split(value: Any) -> bool:
     return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
 
 
-# What is checked where it is used, such as estimators.
-ANYTHING = Constraint(["anything"], lambda _: True)
+ANYTHING = Constraint(["anything"], lambda _: True)  # checked where it is used, as estimators are
 NONE = Constraint(["None"], lambda value: value is None)
 TRUTH = Constraint(["True or False"], lambda value: isinstance(value, bool | np.bool_))
 POSITIVE = Number(above=0)

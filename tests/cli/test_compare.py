@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsy
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--level", "2"], "level is 2.0: give a number between 0 and 1"),
+        (["--level", "2"], "level is 2.0; give a number above 0 and below 1"),
         (["--level", "0"], "level is 0.0"),
         (["--level", "0.001", "--quick"], "n_permutations is 199: no false discovery rate can"),
         (["--permutations", "0", "--edges", "a:b"], "--edges are tested by permutations"),

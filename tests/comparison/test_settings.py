@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from sgbn import InputError
@@ -10,6 +11,8 @@ from sgbn.comparison import Settings
         ({"n_permutations": -1}, "n_permutations is -1"),
         ({"n_folds": 1}, "n_folds is 1"),
         ({"n_pairs": 2.5}, "n_pairs is 2.5"),
+        ({"n_repeats": True}, "n_repeats is True; give a whole number from 0 upwards"),
+        ({"peers": 1}, "peers is 1; give True or False"),
         ({"select": 0}, "select is 0"),
         ({"level": 1}, "level is 1"),
         ({"level": 0}, "level is 0"),
@@ -18,14 +21,19 @@ from sgbn.comparison import Settings
         ({"edges": ["a:b"]}, r"edges holds 'a:b': give pairs \(source, target\)"),
         ({"edges": "ab"}, "edges holds 'ab'"),
         ({"edges": [("a", "b")], "n_permutations": 0}, "nothing would be tested"),
-        ({"outliers": "drop"}, r"outliers is 'drop'; give one of \('trim', 'keep'\)"),
-        ({"transform": "ranks"}, "transform is 'ranks'; give one of"),
+        ({"outliers": "drop"}, "outliers is 'drop'; give None, 'trim' or 'keep'"),
+        ({"transform": "ranks"}, "transform is 'ranks'; give None, 'none' or 'normal-scores'"),
         ({"refinements": ("KL",)}, "'KL', which is none. Did you mean|There are"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(options, message):
     with pytest.raises(InputError, match=message):
         Settings(**options)
+
+
+def test_numbers_of_numpy_are_kept_as_pythons():
+    found = Settings(select=np.int64(4), n_pairs=np.int32(3), level=np.float64(0.1))
+    assert [type(one) for one in (found.select, found.n_pairs, found.level)] == [int, int, float]
 
 
 def test_just_enough_permutations_and_none_are_taken():

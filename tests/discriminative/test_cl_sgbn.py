@@ -44,7 +44,7 @@ def test_more_slack_moves_more(cohort):
 
 
 def test_sharpness_is_positive(cohort):
-    with pytest.raises(InputError, match="sharpness=0"):
+    with pytest.raises(InputError, match="sharpness is 0"):
         CLSGBNClassifier(sharpness=0).fit(cohort.values, cohort.group)
 
 

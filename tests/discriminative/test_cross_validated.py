@@ -222,14 +222,14 @@ def test_a_region_that_is_constant_in_a_fold_is_named(cohort):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alphas": ()}, "alphas="),
-        ({"pools": (2,)}, "pools="),
-        ({"alphas": (np.inf,)}, "alphas=.* from 0 on"),
-        ({"ridges": (-0.1,)}, "ridges="),
-        ({"ridges": (1.0,)}, "ridges=.* below 1"),
-        ({"mean_shares": (1.5,)}, "mean_shares="),
-        ({"slacks": 1}, "slacks=1"),
-        ({"slacks": (0.0, np.inf)}, "slacks="),
+        ({"alphas": ()}, "alphas is "),
+        ({"pools": (2,)}, "pools is "),
+        ({"alphas": (np.inf,)}, "alphas is .* from 0 upwards"),
+        ({"ridges": (-0.1,)}, "ridges is "),
+        ({"ridges": (1.0,)}, "ridges is .* below 1"),
+        ({"mean_shares": (1.5,)}, "mean_shares is "),
+        ({"slacks": 1}, "slacks is 1"),
+        ({"slacks": (0.0, np.inf)}, "slacks is "),
     ],
 )
 def test_grids_that_mean_nothing_are_refused(cohort, parameters, message):

@@ -235,9 +235,9 @@ def test_what_cannot_be_learned_from():
         learn_kernel([full], X, y, radius=1.0)
     with pytest.raises(InputError, match="one class, 'up'"):
         learn_kernel(density, X, np.repeat("up", 40), radius=1.0)
-    with pytest.raises(InputError, match="radius=0"):
+    with pytest.raises(InputError, match="radius is 0"):
         learn_kernel(density, X, y, radius=0)
-    with pytest.raises(InputError, match="C=-1"):
+    with pytest.raises(InputError, match="C is -1"):
         learn_kernel(density, X, y, radius=1.0, C=-1)
     with pytest.raises(InputError, match="the same for all rows"):
         learn_kernel(density, np.ones((40, 2)), y, radius=1.0)

@@ -332,9 +332,9 @@ def test_any_density_with_a_score_function_will_do():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"edges": "some"}, "edges='some': give one of 'all', 'present'"),
-        ({"scaling": "fisher"}, "scaling='fisher'"),
-        ({"variances": 1}, "variances=1"),
+        ({"edges": "some"}, "edges is 'some'; give 'all' or 'present'"),
+        ({"scaling": "fisher"}, "scaling is 'fisher'"),
+        ({"variances": 1}, "variances is 1"),
         ({"learner": StandardScaler()}, "StandardScaler has no score function"),
         ({"networks": []}, "networks is empty"),
         ({"networks": [make_network(7, 0)], "learner": SGBN()}, "both learner and networks"),

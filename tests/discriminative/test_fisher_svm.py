@@ -267,10 +267,10 @@ def test_grid_search_reaches_the_networks(cohort):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"components": 0}, "components=0"),
-        ({"components": 2.5}, "components=2.5"),
-        ({"components": "all"}, "components='all'"),
-        ({"C": -1}, "C=-1: give a positive number"),
+        ({"components": 0}, "components is 0"),
+        ({"components": 2.5}, "components is 2.5"),
+        ({"components": "all"}, "components is 'all'"),
+        ({"C": -1}, "C is -1; give a number above 0"),
         ({"classifier": LogisticRegression()}, "LogisticRegression has no networks_ after fit"),
     ],
 )

@@ -37,12 +37,12 @@ def test_units_do_not_matter(cohort):
 
 
 def test_the_penalty_is_positive(cohort):
-    with pytest.raises(InputError, match="C=-1"):
+    with pytest.raises(InputError, match="C is -1"):
         KLSGBNClassifier(C=-1).fit(cohort.values, cohort.group)
 
 
 def test_the_radius_is_one_of_two(cohort):
-    with pytest.raises(InputError, match="radius='sphere'"):
+    with pytest.raises(InputError, match="radius is 'sphere'"):
         KLSGBNClassifier(radius="sphere").fit(cohort.values, cohort.group)
 
 
@@ -65,5 +65,5 @@ def test_one_network_has_no_likelihood_ratio(cohort):
     for method in (fitted.predict, fitted.explain):
         with pytest.raises(InputError, match="FisherSVMClassifier"):
             method(cohort.values)
-    with pytest.raises(InputError, match="shared='no'"):
+    with pytest.raises(InputError, match="shared is 'no'"):
         KLSGBNClassifier(shared="no").fit(cohort.values, cohort.group)

@@ -36,7 +36,7 @@ def test_a_margin_that_collapses_is_said_with_a_remedy():
 
 
 def test_nu_is_a_share(cohort):
-    with pytest.raises(InputError, match="nu=2"):
+    with pytest.raises(InputError, match="nu is 2"):
         MMSGBNClassifier(nu=2).fit(cohort.values, cohort.group)
 
 

@@ -276,12 +276,12 @@ def test_a_move_that_has_not_settled_is_said(cohort, kind):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"edges": 0}, "edges=0"),
-        ({"edges": "some"}, "edges='some'"),
-        ({"slack": -1}, "slack=-1"),
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"max_iter": 1.5}, "max_iter=1.5"),
-        ({"anchor": "end"}, "anchor='end'"),
+        ({"edges": 0}, "edges is 0"),
+        ({"edges": "some"}, "edges is 'some'"),
+        ({"slack": -1}, "slack is -1"),
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"max_iter": 1.5}, "max_iter is 1.5"),
+        ({"anchor": "end"}, "anchor is 'end'"),
         ({"anchor": "start", "edges": "all"}, "edges='all' with anchor='start'"),
     ],
 )

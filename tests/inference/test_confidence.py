@@ -166,7 +166,7 @@ def test_the_bound_by_hand_and_its_limits():
     confidence = confidence_of({(0, 1): 1.0})
     assert confidence.bound(1.0) == pytest.approx(1 / 3)
     assert confidence.bound(0.75, theta=0.1) == pytest.approx(0.2)
-    with pytest.raises(InputError, match=r"threshold is 0.5; .* above 0.5 and be at most 1"):
+    with pytest.raises(InputError, match=r"threshold is 0.5; give a number above 0.5 up to 1"):
         confidence.bound(0.5)
     with pytest.raises(InputError, match="theta is 2"):
         selection_bound(0.9, 2, 1)

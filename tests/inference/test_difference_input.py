@@ -15,7 +15,7 @@ from sgbn.inference.differences import edge_differences
         (lambda X, y: (X, np.repeat("a", len(y))), {}, "one group"),
         (lambda X, y: (X[51:], y[51:]), {}, "'NC' has 9 subjects"),
         (lambda X, y: (X, y), {"n_permutations": 5}, "n_permutations=5"),
-        (lambda X, y: (X, y), {"alternative": "more"}, "alternative='more'"),
+        (lambda X, y: (X, y), {"alternative": "more"}, "alternative is 'more'; give 'two-sided'"),
         (lambda X, y: (X.assign(r1=X["r1"].where(y == "NC", 1.0)), y), {}, "r1.*group 'MCI'"),
         (lambda X, y: (X, np.arange(120) % 3), {"alternative": "less"}, "by pairs"),
         (lambda X, y: (X, np.arange(120) % 3), {"pairs": np.arange(120)}, "once in every group"),

@@ -143,7 +143,7 @@ def test_what_has_no_answer_is_refused_by_name(X, message):
     ("arguments", "message"),
     [
         ({"n_folds": 1}, "n_folds is 1"),
-        ({"n_folds": 26}, "n_folds is 26 for 50 rows: give at most 25"),
+        ({"n_folds": 26}, "n_folds is 26; give a whole number from 2 up to 25"),
         ({"learner": "SGBN"}, "learner is a str"),
         ({"random_state": -1}, "random_state is -1"),
         ({"group": "a"}, "needs a Cohort"),

@@ -144,7 +144,7 @@ def test_what_cannot_be_imputed_is_named(gaps):
         imputer().fit(gaps.assign(region3=np.nan))
     with pytest.raises(InputError, match=r"'age' is missing in all 80"):
         imputer().fit(gaps.assign(age=np.nan))
-    with pytest.raises(InputError, match="strategy='mode'"):
+    with pytest.raises(InputError, match="strategy is 'mode'; give 'median', 'mean'"):
         imputer("mode").fit(gaps)
     infinite = gaps.copy()
     infinite.loc["sub-004", "region1"] = -np.inf

@@ -94,9 +94,9 @@ def test_a_region_that_tells_the_groups_exactly_comes_first(regions):
 @pytest.mark.parametrize(
     ("options", "y", "message"),
     [
-        ({"k": 0}, None, "k=0"),
-        ({"k": True}, None, "k=True"),
-        ({"by": "t"}, None, "by='t'"),
+        ({"k": 0}, None, "k is 0"),
+        ({"k": True}, None, "k is True"),
+        ({"by": "t"}, None, "by is 't'"),
         ({}, None, "requires y"),
         ({}, np.linspace(0, 1.5, 60), "y is continuous"),
         ({}, np.zeros(60), "one class"),

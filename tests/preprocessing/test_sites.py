@@ -118,7 +118,7 @@ def test_an_unseen_site_is_an_error_on_request(table):
     harmonizer.fit(X[X["site"] != "ROMA"])
     with pytest.raises(InputError, match=r"'ROMA' \(20\); it had 'BERN', 'LYON', 'OSLO'"):
         harmonizer.transform(X)
-    with pytest.raises(InputError, match="unseen='drop'"):
+    with pytest.raises(InputError, match="unseen is 'drop'; give 'average' or 'error'"):
         SiteHarmonizer("site", unseen="drop").fit(X)
 
 

@@ -11,9 +11,19 @@ from sgbn.exceptions import InputError, did_you_mean
 from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, read_among, read_edges
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.replication import HALF
+from sgbn.parameters import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
+ALLOWED: Parameters = {
+    "select": NONE | Whole(1),
+    **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats", "seed"), Whole(0)),
+    "n_folds": Whole(2),
+    **dict.fromkeys(("models", "deviations", "model", "peers", "rows_are_subjects"), TRUTH),
+    "level": SHARE,
+    "outliers": NONE | OneOf(*OUTLIERS),
+    "transform": NONE | OneOf(*TRANSFORMS),
+}
 
 
 @dataclass(frozen=True)
@@ -98,22 +108,14 @@ class Settings:
         object.__setattr__(self, "edges", _pairs(self.edges))
         among = [self.among] if isinstance(self.among, str) else self.among
         object.__setattr__(self, "among", tuple(str(name) for name in among))
-        for name in ("n_permutations", "n_pairs", "n_repeats", "seed"):
-            _check_count(name, getattr(self, name), 0)
-        _check_count("n_folds", self.n_folds, 2)
-        if self.select is not None:
-            _check_count("select", self.select, 1)
-        if not 0 < self.level < 1:
-            raise InputError(f"level is {self.level!r}: give a number between 0 and 1.")
+        for name, allowed in ALLOWED.items():
+            object.__setattr__(self, name, allowed.check(name, getattr(self, name)))
         _check_permutations(self.n_permutations, self.level)
         if not self.n_permutations and (self.edges or self.among):
             raise InputError(
                 "edges or among are named, and n_permutations is 0: nothing would be tested. Give "
                 "999 permutations, or name none."
             )
-        for name, choices in (("outliers", OUTLIERS), ("transform", TRANSFORMS)):
-            if getattr(self, name) not in (None, *choices):
-                raise InputError(f"{name} is {getattr(self, name)!r}; give one of {choices}.")
         self._check_replicate()
         for name in self.refinements:
             if name not in REFINEMENTS:
@@ -212,8 +214,3 @@ def _check_permutations(n_permutations: int, level: float) -> None:
             f"n_permutations is {n_permutations}: no false discovery rate can reach "
             f"level={level:g} with fewer than {needed}. Give {needed} or more, or 0 for no tests."
         )
-
-
-def _check_count(name: str, value: object, smallest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-        raise InputError(f"{name} is {value!r}: give a whole number from {smallest} on.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -27,7 +26,7 @@ from sgbn.datasets.nuisance import (
 from sgbn.datasets.regions import choose_regions
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import is_number
+from sgbn.parameters import PROBABILITY, Number, OneOf, Whole
 from sgbn.types import Array, Labels
 
 DIFFER = ("both", "edges", "means", "nothing")
@@ -178,8 +177,8 @@ def simulate_cohort(
     sizes = _group_sizes(n_per_group, _group_names(groups))
     asked = _covariate_names(covariates)
     difference = _difference(differ, n_changed, mean_shift)
-    _check_number("site_effect", site_effect, 0.0, MOST_SITE_EFFECT)
-    _check_number("missing", missing, 0.0, 1.0)
+    Number(0, MOST_SITE_EFFECT).check("site_effect", site_effect)
+    PROBABILITY.check("missing", missing)
     _check_sites_and_confounding(n_sites, confounding, asked)
     space = load_atlas(atlas) if isinstance(atlas, str) else atlas
     places = choose_regions(space, regions)
@@ -234,7 +233,7 @@ def _group_sizes(
                 f"n_per_group names {list(named)}, but the groups are {list(groups)}: name these."
             )
         given: Sequence[Any] = [named[name] for name in groups]
-    elif isinstance(n_per_group, Integral):
+    elif np.isscalar(n_per_group):
         given = [n_per_group] * len(groups)
     else:
         given = np.atleast_1d(np.asarray(n_per_group, dtype=object)).tolist()
@@ -242,9 +241,10 @@ def _group_sizes(
         raise InputError(
             f"n_per_group has {len(given)} sizes for {len(groups)} groups: give one each."
         )
-    for name, size in zip(groups, given, strict=True):
-        _check_whole(f"the size of group {name!r}", size, 1)
-    return {name: int(size) for name, size in zip(groups, given, strict=True)}
+    return {
+        name: Whole(1).check(f"the size of group {name!r}", size)
+        for name, size in zip(groups, given, strict=True)
+    }
 
 
 def _covariate_names(covariates: Iterable[str] | bool) -> tuple[str, ...]:
@@ -259,17 +259,16 @@ def _covariate_names(covariates: Iterable[str] | bool) -> tuple[str, ...]:
 
 
 def _difference(differ: str, n_changed: int, mean_shift: float) -> Difference:
-    if differ not in DIFFER:
-        raise InputError(f"differ is {differ!r}: give one of {list(DIFFER)}.")
-    _check_whole("n_changed", n_changed, 0)
-    _check_number("mean_shift", mean_shift, -MOST_SHIFT, MOST_SHIFT)
+    OneOf(*DIFFER).check("differ", differ)
+    Whole(0).check("n_changed", n_changed)
+    Number(-MOST_SHIFT, MOST_SHIFT).check("mean_shift", mean_shift)
     edges, means = differ in ("both", "edges"), differ in ("both", "means")
     return Difference(edges, means, n_changed, mean_shift)
 
 
 def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[str, ...]) -> None:
-    _check_whole("n_sites", n_sites, 0)
-    _check_number("confounding", confounding, 0.0, 1.0)
+    Whole(0).check("n_sites", n_sites)
+    PROBABILITY.check("confounding", confounding)
     if n_sites == 1:
         raise InputError("n_sites is 1: give 0, or two or more.")
     if confounding and not n_sites and "age" not in asked:
@@ -277,16 +276,6 @@ def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[
             "confounding needs something that the groups can differ in beside their biology: ask "
             "for sites (n_sites) or for the covariate 'age'."
         )
-
-
-def _check_whole(what: str, value: object, smallest: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < smallest:
-        raise InputError(f"{what} is {value!r}: give a whole number, {smallest} or more.")
-
-
-def _check_number(what: str, value: object, low: float, high: float) -> None:
-    if not is_number(value) or not low <= value <= high:
-        raise InputError(f"{what} is {value!r}: give a number from {low:g} to {high:g}.")
 
 
 def _ids(n: int) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from numbers import Integral
 
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError
+from sgbn.parameters import is_whole
 
 SIDE = re.compile(r"^(?:lh|rh|left|right|l|r)[-_. ]|[-_. ](?:lh|rh|left|right|l|r)$", re.IGNORECASE)
 FLUID = "ventricle/CSF"  # no tissue: taken only when named
@@ -48,7 +48,7 @@ def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Re
     """
     if wanted is None:
         chosen = _tissue(atlas)
-    elif isinstance(wanted, Integral) and not isinstance(wanted, bool):
+    elif is_whole(wanted):
         chosen = _so_many(atlas, int(wanted))
     elif isinstance(wanted, Iterable) and not isinstance(wanted, str):
         chosen = _named(atlas, list(wanted))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import adjacency
+from sgbn.parameters import OneOf
 from sgbn.types import Array
 
 UNEQUAL_SD = (0.5, 1.5)  # range of the noise's standard deviation where it is unequal
@@ -52,8 +52,7 @@ def simulate_sem(
     network : GaussianNetwork
         The truth.
     """
-    if noise not in ("equal", "unequal"):
-        raise InputError(f"noise is {noise!r}; give 'equal' or 'unequal'.")
+    OneOf("equal", "unequal").check("noise", noise)
     rng = np.random.default_rng(random_state)
     coef = random_weights(graph, rng, low, high)
     sd = rng.uniform(*UNEQUAL_SD, len(coef)) if noise == "unequal" else np.ones(len(coef))

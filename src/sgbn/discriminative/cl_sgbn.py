@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import ClassVar
 
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.linear_residuals import minimise_log_loss
 from sgbn.discriminative.moved import STALL, TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods
-from sgbn.exceptions import InputError
-from sgbn.parameters import is_number
+from sgbn.parameters import POSITIVE, Parameters
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array
 
@@ -45,6 +44,8 @@ class CLSGBNClassifier(MovedClassifier):
         With ``anchor="start"`` the limit follows from the ball, and is above ``1 + slack`` times
         the error before.
     """
+
+    _parameters: ClassVar[Parameters] = {"sharpness": POSITIVE}
 
     def __init__(
         self,
@@ -92,8 +93,3 @@ class CLSGBNClassifier(MovedClassifier):
     def _log_priors(self) -> Array:
         # the objective multiplies them by the sharpness, as it does the log-likelihoods
         return super()._log_priors() / self.sharpness
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not is_number(self.sharpness) or not 0 < self.sharpness < np.inf:
-            raise InputError(f"sharpness={self.sharpness!r}: give a positive number.")

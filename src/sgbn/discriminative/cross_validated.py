@@ -15,9 +15,9 @@ little has a low temperature, and counts for little.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,25 +39,14 @@ from sgbn.discriminative.likelihood import (
 )
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import is_number
+from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
 from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
-Rule = tuple[Callable[[float], bool], str]  # whether a number will do, and which do in words
 
 REPEATS = 3  # times that the rows are split into folds: the choice depends less on one split
 EVIDENCE = 0.5  # share of the summed log-loss that counts: candidates err on the same rows
 LEAST = 1e-3  # weights below this, relative to the largest, are not worth a fit
-FROM_0_ON: Rule = (lambda x: 0 <= x < np.inf), "from 0 on"
-UP_TO_1: Rule = (lambda x: 0 <= x <= 1), "from 0 to 1"
-BELOW_1: Rule = (lambda x: 0 <= x < 1), "from 0 to below 1"
-GRIDS = {  # parameter, and the numbers that it may hold
-    "alphas": FROM_0_ON,
-    "pools": UP_TO_1,
-    "ridges": BELOW_1,
-    "mean_shares": UP_TO_1,
-    "slacks": FROM_0_ON,
-}
 FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "weight")
 
 
@@ -169,6 +158,14 @@ class SGBNClassifierCV(SGBNClassifier):
     >>> bool(found.score(cohort.values, cohort.group) > 0.6)
     True
     """
+
+    _parameters: ClassVar[Parameters] = {
+        "alphas": ListOf(NOT_NEGATIVE),
+        "pools": ListOf(PROBABILITY),
+        "ridges": ListOf(Number(least=0, below=1)),
+        "mean_shares": ListOf(PROBABILITY),
+        "slacks": ListOf(NOT_NEGATIVE),
+    }
 
     def __init__(
         self,
@@ -319,11 +316,3 @@ class SGBNClassifierCV(SGBNClassifier):
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, (holds, words) in GRIDS.items():
-            given = getattr(self, name)
-            numbers = list(given) if isinstance(given, Iterable) else []
-            if not numbers or not all(is_number(x) and holds(x) for x in numbers):
-                raise InputError(f"{name}={given!r}: give numbers {words}.")

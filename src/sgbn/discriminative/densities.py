@@ -23,7 +23,7 @@ from scipy.special import softmax
 
 from sgbn.discriminative.fisher import HasScore, labelled
 from sgbn.exceptions import InputError, shown
-from sgbn.parameters import is_number
+from sgbn.parameters import POSITIVE, Whole
 from sgbn.solvers.projected_gradient import spg
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array
@@ -220,9 +220,9 @@ def learn_kernel(
     classes, codes = np.unique(read_labels(y, len(values)), return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"y has one class, {shown(classes[0])}: a kernel needs two to part.")
-    for name, value in (("radius", radius), ("C", C)):
-        if not is_number(value) or not 0 < value < np.inf:
-            raise InputError(f"{name}={value!r}: give a positive number.")
+    POSITIVE.check("radius", radius)
+    POSITIVE.check("C", C)
+    Whole(1).check("max_iter", max_iter)
     signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(classes))]
     start = SideBySide(densities, values)
     u = np.zeros(start.offsets[-1])

@@ -20,6 +20,7 @@ from sgbn.discriminative.fisher import aligned, labelled, parameters_of
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.jit import jit
+from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
 
@@ -99,8 +100,7 @@ def select_edges(
     """
     scores = np.asarray(scores, dtype=float)
     candidates = _candidates(scores, present)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise InputError(f"k={k!r}: give how many edges to select, 1 or more.")
+    Whole(1).check("k", k)
     places = np.argwhere(candidates)
     heights = scores[candidates]
     heights = np.round(np.abs(heights) if absolute else heights, TIE_DIGITS)

@@ -10,7 +10,7 @@ weights and biases are stored as (m + 1, m): one column a child, the bias in the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,19 +18,16 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from sgbn.exceptions import InputError, listed, shown
+from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
+from sgbn.parameters import ANYTHING, NONE, OneOf, Parameters, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_data, column_names, read_labels
 
 BIAS = "bias"  # what the names of components call the parent of all variables
-CHOICES = {
-    "edges": ("all", "present"),
-    "scaling": (None, "information"),
-    "variances": ("class", "unit", "pooled"),
-}
+VARIANCES = OneOf("class", "unit", "pooled")
 
 
 @runtime_checkable
@@ -175,6 +172,14 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     ['MCI: x0 -> x1', 'MCI: x1 -> x0', 'MCI: bias -> x0', 'MCI: bias -> x1']
     """
 
+    _parameters: ClassVar[Parameters] = {
+        "learner": ANYTHING,
+        "edges": OneOf("all", "present"),
+        "scaling": NONE | OneOf("information"),
+        "variances": VARIANCES,
+        "networks": ANYTHING,
+    }
+
     def __init__(
         self,
         learner: NetworkLearner | HasScore | None = None,
@@ -201,7 +206,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
             Classes. Without it, one network is learned from all rows.
         """
         values = check_data(self, X)
-        self._check_parameters()
+        check_parameters(self)
         table = X if hasattr(X, "columns") else values
         if self.networks is None:
             labels = np.full(len(values), None) if y is None else read_labels(y, len(values))
@@ -240,11 +245,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
             names += own if label is None else [f"{label}: {name}" for name in own]
         return np.array(names, dtype=object)
 
-    def _check_parameters(self) -> None:
-        for parameter, choices in CHOICES.items():
-            value = getattr(self, parameter)
-            if value not in choices:
-                raise InputError(f"{parameter}={value!r}: give one of {listed(choices)}.")
+    def _check_together(self) -> None:
         if self.networks is not None and self.learner is not None:
             raise InputError("both learner and networks are given: give one of them.")
 

@@ -8,7 +8,7 @@ found on the kernel in closed form where samples are fewer than components; its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import is_number
+from sgbn.parameters import ANYTHING, NONE, POSITIVE, Parameters, Whole, check_parameters
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array, Indices
@@ -93,6 +93,12 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     'MCI: x0 -> x1'
     """
 
+    _parameters: ClassVar[Parameters] = {
+        "classifier": ANYTHING,
+        "components": NONE | Whole(1),
+        "C": POSITIVE,
+    }
+
     def __init__(
         self,
         classifier: HasNetworks | None = None,
@@ -113,7 +119,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
         """
         values, labels, self.classes_ = check_classification(self, X, y)
-        self._check_parameters()
+        check_parameters(self)
         codes = np.searchsorted(self.classes_, labels)
         self.classifier_ = self._fitted(X if hasattr(X, "columns") else values, labels)
         networks, self._scale = standardised(self.classifier_.networks_, values)
@@ -182,13 +188,6 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         """Rows, a few at a time, and the components of their Fisher vectors that count."""
         for rows in gen_batches(len(Z), ROWS):
             yield rows, self._vectors.transform(Z[rows])[:, self._columns]
-
-    def _check_parameters(self) -> None:
-        k = self.components
-        if k is not None and not (is_number(k) and k == int(k) and k >= 1):
-            raise InputError(f"components={k!r}: give how many to take, 1 or more, or None.")
-        if not is_number(self.C) or not 0 < self.C < np.inf:
-            raise InputError(f"C={self.C!r}: give a positive number.")
 
 
 def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, Any], Scale]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from sgbn.discriminative.moved import Edges, MovedClassifier, Optimum, minimise
 from sgbn.discriminative.objectives import MovingLikelihoods
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import is_number
+from sgbn.parameters import POSITIVE, TRUTH, OneOf, Parameters
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array
 from sgbn.validation import Label
@@ -63,6 +63,12 @@ class KLSGBNClassifier(MovedClassifier):
     Paper: Section 3.1, Algorithm 1 (KL-SGBN), on Eq. 3.5 in the form of Eq. 3.7, with the
     multipliers solved anew at each step.
     """
+
+    _parameters: ClassVar[Parameters] = {
+        "shared": TRUTH,
+        "C": POSITIVE,
+        "radius": OneOf(*RADII),
+    }
 
     def __init__(
         self,
@@ -130,12 +136,3 @@ class KLSGBNClassifier(MovedClassifier):
                 "one network for all classes gives each the same likelihood. Predict by "
                 "FisherSVMClassifier(KLSGBNClassifier(shared=True))."
             )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not is_number(self.C) or not 0 < self.C < np.inf:
-            raise InputError(f"C={self.C!r}: give a positive number.")
-        if not isinstance(self.shared, bool | np.bool_):
-            raise InputError(f"shared={self.shared!r}: give True or False.")
-        if self.radius not in RADII:
-            raise InputError(f"radius={self.radius!r}: give 'scatter' or 'ball'.")

@@ -10,9 +10,9 @@ and one number, fitted on rows that the networks have not seen, puts that right.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +30,21 @@ from sgbn.discriminative.class_networks import (
     log_likelihoods,
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
-from sgbn.discriminative.fisher import CHOICES
+from sgbn.discriminative.fisher import VARIANCES
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import is_number
+from sgbn.parameters import (
+    ANYTHING,
+    POSITIVE,
+    PROBABILITY,
+    RANDOM_STATE,
+    Constraint,
+    ListOf,
+    OneOf,
+    Parameters,
+    check_parameters,
+)
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array, Indices
 from sgbn.validation import Label, check_classification, check_data, column_names
@@ -102,6 +112,15 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _units: Indices | None = None  # of the rows, while they are fitted
+    _parameters: ClassVar[Parameters] = {
+        "learner": ANYTHING,
+        "variances": VARIANCES,
+        "pool": PROBABILITY,
+        "priors": OneOf("empirical", "equal")
+        | Constraint(["a mapping of class to share"], lambda value: isinstance(value, Mapping)),
+        "temperature": OneOf("cv") | POSITIVE,
+        "random_state": RANDOM_STATE,
+    }
 
     def __init__(
         self,
@@ -132,7 +151,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             never on both sides of an inner fold.
         """
         values, labels, self.classes_ = check_classification(self, X, y)
-        self._check_parameters()
+        check_parameters(self)
         names = column_names(self, X)
         self.priors_ = self._class_priors(labels)
         self._units = _units(groups, len(values))
@@ -277,23 +296,6 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         normalised: Array = shares / shares.sum()
         return normalised
 
-    def _check_parameters(self) -> None:
-        if not _is_one_of(self.variances, CHOICES["variances"]):
-            raise InputError(
-                f"variances={self.variances!r}: give one of {listed(CHOICES['variances'])}."
-            )
-        if not is_number(self.pool) or not 0 <= self.pool <= 1:
-            raise InputError(f"pool is {self.pool!r}: give a number from 0 to 1.")
-        named = _is_one_of(self.priors, ("empirical", "equal"))
-        if not named and not isinstance(self.priors, Mapping):
-            raise InputError(
-                f"priors={self.priors!r}: give 'empirical', 'equal' or a mapping of each class to "
-                "its share."
-            )
-        given = is_number(self.temperature) and 0 < self.temperature < np.inf
-        if not given and not _is_one_of(self.temperature, ("cv",)):
-            raise InputError(f"temperature={self.temperature!r}: give 'cv' or a positive number.")
-
 
 def count_folds(codes: Indices, units: Indices | None = None) -> int:
     """Folds in which every class keeps enough rows, or units, to train on; 0 if there are none."""
@@ -341,16 +343,12 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
             )
         shares[label] = share
     given = [shares.get(label) for label in classes]
-    if not all(is_number(share) and 0 < share < np.inf for share in given):
+    if not ListOf(POSITIVE).allows(given):
         raise InputError(
             f"priors={dict(priors)!r}: give a positive share for each of the classes "
             f"{listed(classes)}."
         )
     return np.array(given, dtype=float)
-
-
-def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
-    return isinstance(value, str) and value in choices
 
 
 def _check_scores(scores: Array, X: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sgbn.discriminative.likelihood import Priors, Temperature
 from sgbn.discriminative.linear_residuals import margins, minimise_margin
 from sgbn.discriminative.moved import TOL, Edges, MovedClassifier, Optimum
 from sgbn.discriminative.objectives import MovingLikelihoods, exact_margin
-from sgbn.exceptions import InputError, warn
-from sgbn.parameters import is_number
+from sgbn.exceptions import warn
+from sgbn.parameters import UP_TO_ONE, Parameters
 from sgbn.structure.base import NetworkLearner
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
@@ -57,6 +59,8 @@ class MMSGBNClassifier(MovedClassifier):
     Paper: Section 3.2, Algorithm 2 (MM-SGBN), on Eq. 3.11 under Eq. 3.11a, Eq. 3.11b, Eq. 3.11c
     and Eq. 3.11d.
     """
+
+    _parameters: ClassVar[Parameters] = {"nu": UP_TO_ONE}
 
     def __init__(
         self,
@@ -118,8 +122,3 @@ class MMSGBNClassifier(MovedClassifier):
                 "or take CLSGBNClassifier, which has no such limit."
             )
         return Optimum(best, n_iter, rounds < self.max_iter)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not is_number(self.nu) or not 0 < self.nu <= 1:
-            raise InputError(f"nu={self.nu!r}: give a number above 0, 1 at most.")

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import levels
-from sgbn.parameters import is_number
+from sgbn.parameters import NOT_NEGATIVE, OneOf, Parameters, Whole
 from sgbn.solvers.projected_gradient import spg
 from sgbn.types import Array, Indices, Mask
 
@@ -90,6 +90,12 @@ class MovedClassifier(SGBNClassifier, ABC):
     slack: float
     anchor: str
     max_iter: int
+    _parameters: ClassVar[Parameters] = {
+        "edges": OneOf("present", "all") | Whole(1),
+        "slack": NOT_NEGATIVE,
+        "anchor": OneOf("fit", "start"),
+        "max_iter": Whole(1),
+    }
 
     @abstractmethod
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
@@ -244,18 +250,7 @@ class MovedClassifier(SGBNClassifier, ABC):
                 break
         return moved
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        whole = is_number(self.max_iter) and self.max_iter == int(self.max_iter)
-        if not whole or self.max_iter < 1:
-            raise InputError(f"max_iter={self.max_iter!r}: give a whole number from 1 on.")
-        whole = is_number(self.edges) and self.edges == int(self.edges) and self.edges >= 1
-        if not whole and self.edges not in ("present", "all"):
-            raise InputError(f"edges={self.edges!r}: give a number of edges, 'present' or 'all'.")
-        if not is_number(self.slack) or not 0 <= self.slack < np.inf:
-            raise InputError(f"slack={self.slack!r}: give a number from 0 on.")
-        if self.anchor not in ("fit", "start"):
-            raise InputError(f"anchor={self.anchor!r}: give 'fit' or 'start'.")
+    def _check_together(self) -> None:
         if self.edges == "all" and self.anchor == "start":
             raise InputError(
                 "edges='all' with anchor='start': edges that appear have no start. Set "

@@ -24,7 +24,8 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.resampling import fixed_weights
-from sgbn.inference.rows import check_count, check_share, read_rows
+from sgbn.inference.rows import read_rows
+from sgbn.parameters import SHARE, Whole
 from sgbn.types import Array, Indices, Mask
 
 # Of the intervals. Edges are the strongest of all pairs, so that at 95 % one in five shadows of a
@@ -90,10 +91,10 @@ def edges_beside_factors(
     [True, False]
     """
     rows = read_rows(X, group)
-    check_share(level, "level")
+    SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
     n, m = rows.values.shape
-    n_factors = _check_factors(n_factors, m)
+    n_factors = Whole(1, most_factors(m)).check("n_factors", n_factors)
     degrees = n - 1 - rows.lost - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError(
@@ -124,16 +125,6 @@ def _refitted(
         parents = np.flatnonzero(support[:, j])
         weights[parents, j], errors[parents, j] = _regressed(E, parents, j, int(degrees[j]))
     return weights[support], errors[support]
-
-
-def _check_factors(n_factors: int, m: int) -> int:
-    n_factors = check_count(n_factors, "n_factors", 1)
-    if n_factors > most_factors(m):
-        raise InputError(
-            f"n_factors is {n_factors}, but {m} columns can tell at most {most_factors(m)} factors "
-            "apart. Take out fewer, or give more columns."
-        )
-    return n_factors
 
 
 def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array, Array]:

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.inference.half_samples import check_rows, learn_halves
-from sgbn.inference.rows import check_count, read_sample
+from sgbn.inference.rows import read_sample
+from sgbn.parameters import SEED, Whole
 from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
@@ -72,8 +73,8 @@ def edge_confidence(
     return sample_confidence(
         read_sample(X, group),
         SGBNEnsemble() if learner is None else learner,
-        check_count(n_pairs, "n_pairs", 1),
-        check_count(random_state, "random_state", 0),
+        Whole(1).check("n_pairs", n_pairs),
+        SEED.check("random_state", random_state),
         Study(folder, n_jobs, progress),
     )
 

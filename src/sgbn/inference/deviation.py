@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +31,9 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
-from sgbn.inference.rows import check_count, check_varies, refuse_cohort
+from sgbn.inference.rows import check_varies, refuse_cohort
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import ANYTHING, JOBS, RANDOM_STATE, Parameters, Whole, check_parameters
 from sgbn.runs import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -128,6 +129,13 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [[0.0, 0.0, 6.0, 0.0]]
     """
 
+    _parameters: ClassVar[Parameters] = {
+        "learner": ANYTHING,
+        "n_folds": Whole(2),
+        "random_state": RANDOM_STATE,
+        "n_jobs": JOBS,
+    }
+
     def __init__(
         self,
         learner: NetworkEstimator | None = None,
@@ -154,6 +162,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         refuse_cohort(X, "the rows of the reference group, such as cohort.of_group('control')")
         values = check_data(self, X)
+        check_parameters(self)
         names = column_names(self, X)
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         folds = self._folds(values, names, persons)
@@ -210,18 +219,17 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self, values: Array, names: list[str], persons: ArrayLike | None
     ) -> list[tuple[Indices, Indices]]:
         """Rows to learn from and rows to score, checked."""
-        n_folds = check_count(self.n_folds, "n_folds", 2)
         if len(values) < FEW_SAMPLES:
             raise InputError(
                 f"the reference group has {len(values)} rows: fewer than {FEW_SAMPLES} are no "
                 "norm. Add subjects."
             )
         if persons is None:
-            n_folds = min(n_folds, len(values))
+            n_folds = min(self.n_folds, len(values))
             splitter = KFold(n_folds, shuffle=True, random_state=self.random_state)
             folds = list(splitter.split(values))
         else:
-            folds = self._whole_persons(np.asarray(persons), len(values), n_folds)
+            folds = self._whole_persons(np.asarray(persons), len(values), self.n_folds)
         for train, _ in folds:
             check_varies(values[train], names, "reference rows of a fold")
         return folds

@@ -13,8 +13,8 @@ from sgbn.cohort import UNKNOWN_LOBE, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.nuisance import check_pairs, missing_rows, nuisance_of
-from sgbn.inference.rows import check_count, region_index
-from sgbn.parameters import is_number
+from sgbn.inference.rows import region_index
+from sgbn.parameters import SEED, OneOf, Whole, is_number
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
@@ -158,9 +158,8 @@ def without_outliers(
                 f"outliers has shape {far.shape} and type {far.dtype}: give True or False for each "
                 f"of {n} rows, or one of {list(OUTLIERS)}."
             )
-    elif outliers not in OUTLIERS:
-        raise InputError(f"outliers={outliers!r}: give one of {list(OUTLIERS)}, or mark rows.")
     else:
+        OneOf(*OUTLIERS).check("outliers", outliers)
         far = _far_rows(data) if outliers == "trim" else np.zeros(n, bool)
     for persons in (data.pairs, data.persons):
         if persons is not None:
@@ -250,21 +249,21 @@ def check_request(
 ) -> tuple[int, int]:
     """Give the number of permutations and the seed; refuse what cannot be tested."""
     _check_sizes(data)
-    whole = is_number(n_permutations) and np.isfinite(n_permutations) and n_permutations % 1 == 0
-    if not whole or n_permutations < FEWEST_PERMUTATIONS:
+    if is_number(n_permutations) and float(n_permutations).is_integer():
+        n_permutations = int(n_permutations)  # 1e4 is written for 10,000 permutations
+    if not Whole(FEWEST_PERMUTATIONS).allows(n_permutations):
         raise InputError(
             f"n_permutations={n_permutations!r}: no p can be below 0.05 with fewer than "
             f"{FEWEST_PERMUTATIONS}. Give 999 for a report, 199 for a first look."
         )
-    if alternative not in ALTERNATIVES:
-        raise InputError(f"alternative={alternative!r}: give one of {list(ALTERNATIVES)}.")
+    OneOf(*ALTERNATIVES).check("alternative", alternative)
     if alternative != "two-sided" and len(data.groups) > 2:
         raise InputError(
             f"alternative={alternative!r} with {len(data.groups)} groups: a difference has a "
             "direction between two only. Compare groups by pairs."
         )
-    _check_exchanges(data, int(n_permutations))
-    return int(n_permutations), check_count(random_state, "random_state", 0)
+    _check_exchanges(data, n_permutations)
+    return n_permutations, SEED.check("random_state", random_state)
 
 
 def _complete(labels: Any, n: int, what: str) -> NDArray[Any]:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, shown, warn
+from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.closed_tests import MOST_GROUPS, Members
 from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
@@ -60,8 +60,8 @@ from sgbn.inference.permuted_statistics import (
     permuted_statistics,
     statistics_of,
 )
-from sgbn.inference.rows import check_share
 from sgbn.moments import one_blas_thread
+from sgbn.parameters import SHARE, OneOf
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.types import Array
@@ -154,7 +154,7 @@ class Differences:
 
     def threshold(self, level: float = 0.05) -> float:
         """Statistic beyond which an edge is found family-wise, if the pooled rows chose it."""
-        check_share(level, "level")
+        SHARE.check("level", level)
         place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
         if not place:
             raise InputError(
@@ -173,7 +173,7 @@ class Differences:
         threshold of the permutations. Of more than two groups it is that of the last from the first
         where the others do not differ, and a little too small.
         """
-        check_share(power, "power")
+        SHARE.check("power", power)
         found: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
         return found
 
@@ -183,10 +183,8 @@ class Differences:
         "q_both" and "p_fwer_both" are for differences that hold both ways: a change of variance
         alone rarely makes them. ``by="p"`` corrects for nothing.
         """
-        check_share(level, "level")
-        if by not in CORRECTIONS:
-            hint = did_you_mean(by, CORRECTIONS)
-            raise InputError(f"by={by!r}: give one of {list(CORRECTIONS)}. {hint}")
+        SHARE.check("level", level)
+        OneOf(*CORRECTIONS).check("by", by)
         needed = permutations_needed(level, by)
         if by not in UNCORRECTED and self.n_permutations < needed:
             warn(

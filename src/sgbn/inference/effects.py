@@ -33,14 +33,8 @@ from sgbn.inference.resampling import (
     resampled_weights,
     resamples,
 )
-from sgbn.inference.rows import (
-    Rows,
-    check_share,
-    network_of,
-    read_groups,
-    region_index,
-    warn_about_few,
-)
+from sgbn.inference.rows import Rows, network_of, read_groups, region_index, warn_about_few
+from sgbn.parameters import SHARE
 from sgbn.types import Array, Graph
 
 SAME_EFFECT = 1e-8  # per standard deviation: smaller differences of effects are round-off
@@ -171,7 +165,7 @@ def effect_difference(
     (True, True)
     """
     rows = read_groups(groups)
-    check_share(level, "level")
+    SHARE.check("level", level)
     names = next(iter(rows.values())).names
     s, t = (region_index(name, names) for name in (source, target))
     if s == t:

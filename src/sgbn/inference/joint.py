@@ -9,7 +9,7 @@ and its weights, least squares in each group, can be compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from sgbn.graph.acyclicity import known_order
 from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
-from sgbn.parameters import check_parameters
+from sgbn.parameters import ANYTHING, TRUTH, Parameters, check_parameters
 from sgbn.search.order_search import parents_for
 from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import most_parents
@@ -153,6 +153,11 @@ class JointSGBN(BaseEstimator):
     ['control', 'patient']
     """
 
+    _parameters: ClassVar[Parameters] = {
+        "learner": ANYTHING,
+        "separate_parents": TRUTH,
+    }
+
     def __init__(self, learner: SGBN | None = None, *, separate_parents: bool = True) -> None:
         self.learner = learner
         self.separate_parents = separate_parents
@@ -170,6 +175,7 @@ class JointSGBN(BaseEstimator):
         if y is None:
             raise InputError("requires y to be passed, but the target y is None.")
         values = check_data(self, X)
+        check_parameters(self)
         labels = read_labels(y, len(values))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         sizes = np.bincount(codes)

@@ -10,6 +10,7 @@ import numpy as np
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.inference.rows import network_of, region_index
+from sgbn.parameters import NONE, Number
 from sgbn.types import Array, Indices
 
 DIGITS = 12  # of a divergence: the rest is round-off
@@ -104,6 +105,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     [('c', -0.6666...), ('a', 0.0)]
     """
     network = network_of(network)
+    (NONE | Number()).check("value", value)
     place = region_index(region, network.names)
     still = np.flatnonzero(network.noise_variance == 0)
     if still.size:

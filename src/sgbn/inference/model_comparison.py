@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
 from sgbn.inference.held_out import (
     FACTORS,
     INDEPENDENCE,
@@ -30,7 +29,8 @@ from sgbn.inference.held_out import (
     score_fold,
 )
 from sgbn.inference.learning import check_learner
-from sgbn.inference.rows import check_count, read_sample
+from sgbn.inference.rows import read_sample
+from sgbn.parameters import SEED, OneOf, Whole
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -116,8 +116,7 @@ class ModelComparison:
 
         A difference is clear from `CLEAR` standard errors upwards.
         """
-        if model not in MODELS:
-            raise InputError(f"model is {model!r}: give one of {', '.join(MODELS)}.")
+        OneOf(*MODELS).check("model", model)
         row = self.table[MODELS.index(model)]
         if not abs(row.difference) > CLEAR * row.standard_error:  # NaN is not clear
             return 0
@@ -237,11 +236,10 @@ def compare_models(
     """
     sample = read_sample(cohort, group)
     learner = check_learner(SGBN() if learner is None else learner)
-    random_state = check_count(random_state, "random_state", 0)
+    random_state = SEED.check("random_state", random_state)
     check_sample(sample)
     n, m = sample.values.shape
-    if check_count(n_folds, "n_folds", 2) > n // 2:
-        raise InputError(f"n_folds is {n_folds} for {n} rows: give at most {n // 2}.")
+    n_folds = Whole(2, n // 2).check("n_folds", n_folds)
     folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
     described = {
         "data": joblib.hash([*sample]),

@@ -23,9 +23,9 @@ from sgbn.graph.random import random_dag
 from sgbn.inference.difference_input import FEWEST, FEWEST_PERMUTATIONS
 from sgbn.inference.differences import CORRECTIONS, edge_differences
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.inference.rows import check_count, check_share, network_of, region_index
+from sgbn.inference.rows import network_of, region_index
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import is_number
+from sgbn.parameters import NOT_NEGATIVE, SEED, SHARE, OneOf, Whole, is_number
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.types import Array, Indices
@@ -79,21 +79,19 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "network", _network(self.network))
         object.__setattr__(self, "n_changed", len(self.edges) or self.n_changed)
-        check_share(self.level, "level")
-        check_count(self.n_changed, "n_changed", 1)
-        check_count(self.random_state, "random_state", 0)
+        NOT_NEGATIVE.check("effect", self.effect)
+        Whole(1).check("n_changed", self.n_changed)
+        SHARE.check("level", self.level)
+        OneOf(*CORRECTIONS).check("by", self.by)
+        SEED.check("random_state", self.random_state)
         self._check_permutations()
-        if not (is_number(self.effect) and np.isfinite(self.effect) and self.effect >= 0):
-            raise InputError(f"effect is {self.effect!r}: give a number from 0 on.")
-        if self.by not in CORRECTIONS:
-            raise InputError(f"by is {self.by!r}: give one of {list(CORRECTIONS)}.")
         if isinstance(self.network, GaussianNetwork):
             self._check_network(self.network)
         else:
             self._check_regions(self.network)
 
     def _check_permutations(self) -> None:
-        count = check_count(self.n_permutations, "n_permutations", FEWEST_PERMUTATIONS)
+        count = Whole(FEWEST_PERMUTATIONS).check("n_permutations", self.n_permutations)
         needed = permutations_needed(self.level, self.by)
         if count < needed:
             raise InputError(
@@ -198,9 +196,9 @@ def power(
     """
     chosen = edge_pairs(edges)
     design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
-    n = check_count(n_per_group, "n_per_group", FEWEST)
+    n = Whole(FEWEST).check("n_per_group", n_per_group)
     tasks = {
-        f"{k:05d}": {"simulation": k} for k in range(check_count(n_simulations, "n_simulations", 2))
+        f"{k:05d}": {"simulation": k} for k in range(Whole(2).check("n_simulations", n_simulations))
     }
     described = design.described() | {"n_per_group": n}
     study = Study(folder, n_jobs, progress)
@@ -228,7 +226,7 @@ def edge_pairs(edges: Any) -> tuple[Edge, ...]:
 def _network(network: int | NetworkLike) -> int | GaussianNetwork:
     """Return the network, or the number of regions of random ones."""
     if is_number(network):
-        return check_count(network, "network", 2)
+        return Whole(2).check("network", network)
     try:
         return network_of(network)
     except InputError as error:

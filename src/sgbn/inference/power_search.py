@@ -19,7 +19,7 @@ from sgbn.gaussian import NetworkLike
 from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
-from sgbn.inference.rows import check_count, check_share
+from sgbn.parameters import SHARE, Whole
 from sgbn.runs import Study
 
 Bracket = tuple[int, int | None]
@@ -119,8 +119,8 @@ def sample_size(
 
 
 def _check_wanted(power: float, n_simulations: int) -> None:
-    check_share(power, "power")
-    if wilson(1.0, check_count(n_simulations, "n_simulations", 2))[0] < power:
+    SHARE.check("power", power)
+    if wilson(1.0, Whole(2).check("n_simulations", n_simulations))[0] < power:
         raise InputError(
             f"{n_simulations} simulations cannot tell a power of {power:g} from a lower one even "
             "if all find the difference. Give more, or a lower power."

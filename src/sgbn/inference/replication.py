@@ -24,7 +24,7 @@ from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, warn
 from sgbn.inference.difference_input import FEWEST
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.permutation_p import permutations_needed
-from sgbn.inference.rows import check_count, check_share
+from sgbn.parameters import SEED, SHARE
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.splits import deal_rows
@@ -145,7 +145,7 @@ def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
         Of the random half.
     """
     if how == HALF:
-        rng = np.random.default_rng(check_count(random_state, "random_state", 0))
+        rng = np.random.default_rng(SEED.check("random_state", random_state))
         labels = [one for one in (cohort.group, cohort.site) if one is not None]
         strata = ["\n".join(own) for own in zip(*(one.tolist() for one in labels), strict=True)]
         held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
@@ -208,7 +208,7 @@ def replicate_differences(
     >>> len(found.confirmed) <= len(found.table)
     True
     """
-    check_share(level, "level")
+    SHARE.check("level", level)
     if isinstance(held_back, str):
         marked = replication_rows(cohort, held_back, random_state)
     else:

@@ -25,14 +25,8 @@ from sklearn.base import BaseEstimator
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import GraphLike, adjacency
-from sgbn.inference.rows import (
-    Rows,
-    check_count,
-    check_share,
-    network_of,
-    read_rows,
-    warn_about_few,
-)
+from sgbn.inference.rows import Rows, network_of, read_rows, warn_about_few
+from sgbn.parameters import SEED, SHARE, Whole
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
 from sgbn.types import Array, Graph, Indices
@@ -88,7 +82,7 @@ def weight_intervals(
     True
     """
     rows = read_rows(X, group)
-    check_share(level, "level")
+    SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
     warn_about_few(rows.n_units, "the sample")
     counts = resamples(rows.n_units, n_resamples, [random_state], rows.units)
@@ -156,8 +150,8 @@ def resamples(n: int, n_resamples: int, seed: Sequence[int], units: Indices | No
 
     Drawn are n rows, or n units: `units` numbers the unit of each row.
     """
-    n_resamples = check_count(n_resamples, "n_resamples", 2)
-    rng = np.random.default_rng([check_count(number, "random_state", 0) for number in seed])
+    n_resamples = Whole(2).check("n_resamples", n_resamples)
+    rng = np.random.default_rng([SEED.check("random_state", number) for number in seed])
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
     return counts if units is None else counts[:, units]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.moments import constant_columns
-from sgbn.parameters import is_number
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble.parts import Sample
 from sgbn.types import Array, Indices
@@ -176,20 +174,6 @@ def warn_about_few(n: int, whose: str) -> None:
             f"{whose} has {n} rows: intervals from fewer than {FEW_SAMPLES} say little. Add "
             "subjects, or join groups."
         )
-
-
-def check_count(value: object, what: str, least: int) -> int:
-    """Return a whole number; refuse what is none from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{what} is {value!r}; it must be a whole number from {least} on.")
-    return int(value)
-
-
-def check_share(value: float, what: str, low: float = 0.0, high: float = 1.0) -> float:
-    """Refuse a number that is not strictly between `low` and `high`."""
-    if not (is_number(value) and low < value < high):
-        raise InputError(f"{what} is {value!r}; it must lie between {low:g} and {high:g}.")
-    return float(value)
 
 
 def one_group(cohort: Cohort, group: str | None) -> Cohort:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from numbers import Integral
 from typing import Any, Protocol
 
 from sklearn.base import BaseEstimator
@@ -13,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sgbn.cohort import SITE
 from sgbn.exceptions import InputError
+from sgbn.parameters import is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
 from sgbn.preprocessing.missing import RegionImputer
@@ -167,7 +167,7 @@ def _named_columns(
 
 
 def _selector(k: Names, select_by: str) -> RegionSelector:
-    if isinstance(k, Integral):
+    if is_whole(k):
         return RegionSelector(k, by=select_by)
     return RegionSelector(regions=as_names(k))
 

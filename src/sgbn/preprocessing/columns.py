@@ -1,8 +1,8 @@
 """Named columns of X: what is a region and what is not, and the table put together again.
 
-A transformer says which columns its parameters name (`_roles`) and which of those it takes out of
-X (`_consumes`). All that is left is a region. A DataFrame gives a DataFrame, an array an array;
-the columns of an array are named by their position, from 0.
+A transformer declares which of its parameters name columns (`COLUMNS`) and which of those it takes
+out of X (`_consumes`). All that is left is a region. A DataFrame gives a DataFrame, an array an
+array; the columns of an array are named by their position, from 0.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sgbn.exceptions import InputError, did_you_mean, listed, shown
+from sgbn.parameters import Constraint, check_parameters, declared_parameters
 from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
 Name = str | int  # of a column; its position in an array
 Names = int | Iterable[Hashable] | None  # of columns; one alone, a text among them, will do
+
+COLUMNS = Constraint(["names of columns"], lambda _: True)  # they are looked for in X
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,10 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     _consumes: ClassVar[tuple[str, ...]] = ()  # parameters whose columns are taken out of X
     _accepts_gaps: ClassVar[bool] = False  # whether a region may hold NaN
 
-    @abstractmethod
-    def _roles(self) -> Mapping[str, Any]:
+    def _roles(self) -> dict[str, Any]:
         """Parameter -> the column or columns that it names."""
+        declared = declared_parameters(type(self)).items()
+        return {name: getattr(self, name) for name, allowed in declared if allowed is COLUMNS}
 
     @abstractmethod
     def _changed(self, table: Table) -> Table:
@@ -97,6 +101,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         """Take X apart; with `reset`, find and remember the places of its columns first."""
         frame = self._frame(X, reset)
         if reset:
+            check_parameters(self)
             self._place(frame.columns)
         regions = frame.iloc[:, self._region_places]
         values = _numbers(regions)

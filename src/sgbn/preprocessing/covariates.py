@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, warn
-from sgbn.preprocessing.columns import NamedColumnTransformer, Names, Table, labels_of
+from sgbn.parameters import ANYTHING, TRUTH, Parameters
+from sgbn.preprocessing.columns import COLUMNS, NamedColumnTransformer, Names, Table, labels_of
 from sgbn.preprocessing.design import (
     Design,
     Slopes,
@@ -69,6 +69,11 @@ class CovariateRegressor(NamedColumnTransformer):
     """
 
     _consumes: ClassVar[tuple[str, ...]] = ("covariates",)
+    _parameters: ClassVar[Parameters] = {
+        "covariates": COLUMNS,
+        "reference": ANYTHING,
+        "within_groups": TRUTH,
+    }
 
     def __init__(
         self, covariates: Names = (), *, reference: Label | None = None, within_groups: bool = False
@@ -76,9 +81,6 @@ class CovariateRegressor(NamedColumnTransformer):
         self.covariates = covariates
         self.reference = reference
         self.within_groups = within_groups
-
-    def _roles(self) -> Mapping[str, Any]:
-        return {"covariates": self.covariates}
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the slopes.
@@ -94,11 +96,6 @@ class CovariateRegressor(NamedColumnTransformer):
         -------
         self
         """
-        if self.reference is not None and self.within_groups:
-            raise InputError(
-                "reference learns the slopes from one group, within_groups from all: give one of "
-                "them."
-            )
         table = self._open(X)
         rows, codes = self._training(y, len(table.values))
         design = learn_design(table.named, rows)
@@ -110,6 +107,13 @@ class CovariateRegressor(NamedColumnTransformer):
         self.coef_, self.n_rows_ = slopes.coef, len(rows)
         self.design_names_, self.design_mean_ = design.names, design.means
         return self
+
+    def _check_together(self) -> None:
+        if self.reference is not None and self.within_groups:
+            raise InputError(
+                "reference learns the slopes from one group, within_groups from all: give one of "
+                "them."
+            )
 
     def _training(self, y: Any, n_rows: int) -> tuple[Indices, Indices]:
         """Rows that the slopes are learned from, and the intercept that each of them has."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sgbn.exceptions import InputError, listed, warn
+from sgbn.parameters import OneOf, Parameters
 from sgbn.preprocessing.columns import (
+    COLUMNS,
     Name,
     NamedColumnTransformer,
     Names,
@@ -32,7 +33,6 @@ from sgbn.preprocessing.columns import (
 from sgbn.preprocessing.design import is_categorical, numeric_cells
 from sgbn.types import Array
 
-STRATEGIES = ("median", "mean", "knn", "iterative")
 FEWEST = 5  # known cells that make a median of a site's own
 NEAREST = 20  # regions that predict a missing one: with all of them, time grows as their cube
 
@@ -69,6 +69,11 @@ class RegionImputer(NamedColumnTransformer):
     """
 
     _accepts_gaps = True
+    _parameters: ClassVar[Parameters] = {
+        "strategy": OneOf("median", "mean", "knn", "iterative"),
+        "covariates": COLUMNS,
+        "site": COLUMNS,
+    }
 
     def __init__(
         self, strategy: str = "median", *, covariates: Names = (), site: Name | None = None
@@ -81,9 +86,6 @@ class RegionImputer(NamedColumnTransformer):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _roles(self) -> Mapping[str, Any]:
-        return {"covariates": self.covariates, "site": self.site}
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn what to fill in.
@@ -98,8 +100,6 @@ class RegionImputer(NamedColumnTransformer):
         -------
         self
         """
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"strategy={self.strategy!r}: give one of {listed(STRATEGIES)}.")
         table = self._open(X)
         self.n_missing_ = self._count(table)
         self.n_imputed_ = int(self.n_missing_.sum())

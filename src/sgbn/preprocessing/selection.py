@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from sgbn.exceptions import InputError, shown
+from sgbn.parameters import ANYTHING, OneOf, Parameters, Whole
 from sgbn.preprocessing.columns import (
     NamedColumnTransformer,
     Names,
@@ -54,6 +54,12 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         Columns of X in `fit`.
     """
 
+    _parameters: ClassVar[Parameters] = {
+        "k": Whole(1),
+        "by": OneOf("f", "correlation"),
+        "regions": ANYTHING,
+    }
+
     def __init__(self, k: int = 40, *, by: str = "f", regions: Names = None) -> None:
         self.k = k
         self.by = by
@@ -63,9 +69,6 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.regions is None
         return tags
-
-    def _roles(self) -> Mapping[str, Any]:
-        return {}
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Choose the regions.
@@ -88,7 +91,6 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
             if not wanted:
                 raise InputError("regions is empty: name one region or more, or set k.")
         else:
-            self._check_parameters()
             self.scores_ = self._scores(table.values, y)
             wanted = _best(self.scores_, table.labels)[: self.k].tolist()
         self.support_[wanted] = True
@@ -109,12 +111,6 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
             labels=table.labels[kept],
             places=table.places[kept],
         )
-
-    def _check_parameters(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
-            raise InputError(f"k={self.k!r}: give how many regions to keep, 1 or more.")
-        if self.by not in ("f", "correlation"):
-            raise InputError(f"by={self.by!r}: give 'f' or 'correlation'.")
 
     def _scores(self, values: Array, y: Any) -> Array:
         if y is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -11,7 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, shown, warn
+from sgbn.parameters import TRUTH, OneOf, Parameters
 from sgbn.preprocessing.columns import (
+    COLUMNS,
     Name,
     NamedColumnTransformer,
     Names,
@@ -95,6 +96,11 @@ class SiteHarmonizer(NamedColumnTransformer):
     """
 
     _consumes: ClassVar[tuple[str, ...]] = ("site",)
+    _parameters: ClassVar[Parameters] = {
+        **dict.fromkeys(("site", "preserve", "passthrough"), COLUMNS),
+        "unseen": OneOf("average", "error"),
+        **dict.fromkeys(("empirical_bayes", "within_groups"), TRUTH),
+    }
 
     def __init__(
         self,
@@ -113,9 +119,6 @@ class SiteHarmonizer(NamedColumnTransformer):
         self.empirical_bayes = empirical_bayes
         self.within_groups = within_groups
 
-    def _roles(self) -> Mapping[str, Any]:
-        return {"site": self.site, "preserve": self.preserve, "passthrough": self.passthrough}
-
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Estimate the site effects.
 
@@ -131,8 +134,6 @@ class SiteHarmonizer(NamedColumnTransformer):
         -------
         self
         """
-        if self.unseen not in ("average", "error"):
-            raise InputError(f"unseen={self.unseen!r}: give 'average' or 'error'.")
         table = self._open(X)
         preserved = self._preserved(table)
         design = learn_design(preserved)

@@ -13,7 +13,7 @@ order (`sgbn.solvers.lasso`), the order for fixed weights (`sgbn.solvers.order`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.jit import jit
 from sgbn.moments import Moments
-from sgbn.parameters import ANYTHING, Constraint, OneOf
+from sgbn.parameters import ANYTHING, OneOf, Parameters
 from sgbn.solvers.lasso import column_objective, solve_column
 from sgbn.solvers.order import solve_order
 from sgbn.structure.knowledge import KNOWLEDGE, Edges, Knowledge, Tiers, read_knowledge
@@ -245,7 +245,7 @@ class ORSGBN(PenalizedEstimator):
     [1, 1]
     """
 
-    _parameters: ClassVar[Mapping[str, Constraint]] = {
+    _parameters: ClassVar[Parameters] = {
         "path": OneOf("homotopy", "literal"),
         **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
     }

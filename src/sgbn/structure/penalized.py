@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,9 +17,9 @@ from sgbn.parameters import (
     NONE,
     POSITIVE,
     TRUTH,
-    Constraint,
     ListOf,
     OneOf,
+    Parameters,
     Whole,
 )
 from sgbn.solvers.lasso import TOL
@@ -62,7 +61,7 @@ class PenalizedEstimator(NetworkEstimator):
     max_iter: int
     n_jobs: int | None
     _knowledge: Knowledge | None = None
-    _parameters: ClassVar[Mapping[str, Constraint]] = {
+    _parameters: ClassVar[Parameters] = {
         "alpha": OneOf(*CRITERIA) | POSITIVE,
         "init": OneOf(*INITS),
         "standardize": TRUTH,

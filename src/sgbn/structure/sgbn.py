@@ -10,7 +10,6 @@ each order (`sgbn.search.order_search`); with equal noise variances the first te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -26,8 +25,8 @@ from sgbn.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
     RANDOM_STATE,
-    Constraint,
     OneOf,
+    Parameters,
     Whole,
     check_parameters,
 )
@@ -176,7 +175,7 @@ class SGBN(NetworkEstimator):
     ['compelled', 'compelled']
     """
 
-    _parameters: ClassVar[Mapping[str, Constraint]] = {
+    _parameters: ClassVar[Parameters] = {
         "gamma": NONE | NOT_NEGATIVE,
         "noise": OneOf("unequal", "equal"),
         "max_parents": NONE | Whole(0),

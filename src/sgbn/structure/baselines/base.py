@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 from sgbn.exceptions import warn
 from sgbn.moments import Moments, one_blas_thread
-from sgbn.parameters import SHARE, Constraint
+from sgbn.parameters import SHARE, Parameters
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.baselines.orientation import (
     closest_dag,
@@ -63,7 +62,7 @@ class ConstraintEstimator(GraphEstimator):
     """Base of the learners by tests of conditional independence, Fisher's z if nothing else."""
 
     significance: Any  # a number; None stands for one where a learner says so
-    _parameters: ClassVar[Mapping[str, Constraint]] = {"significance": SHARE}
+    _parameters: ClassVar[Parameters] = {"significance": SHARE}
 
     @abstractmethod
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:

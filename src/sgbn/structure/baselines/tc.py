@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, combinations
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sgbn.exceptions import InputError
 from sgbn.moments import Moments
-from sgbn.parameters import NONE, SHARE, Constraint
+from sgbn.parameters import NONE, SHARE, Parameters
 from sgbn.structure.baselines.base import ConstraintEstimator
 from sgbn.structure.baselines.orientation import Collider, direct, smaller_sides, without
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, Link, exact_t_borders
@@ -61,7 +61,7 @@ class TC(ConstraintEstimator):
     (3, 2)
     """
 
-    _parameters: ClassVar[Mapping[str, Constraint]] = {"significance": NONE | SHARE}
+    _parameters: ClassVar[Parameters] = {"significance": NONE | SHARE}
 
     def __init__(self, significance: float | None = None) -> None:
         self.significance = significance

@@ -9,7 +9,7 @@ are no sparse Gaussian networks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
-from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Constraint, Whole, check_parameters
+from sgbn.parameters import JOBS, SEED, UP_TO_ONE, Parameters, Whole, check_parameters
 from sgbn.runs import Study
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
@@ -130,7 +130,7 @@ class SGBNEnsemble(NetworkEstimator):
     [[0, 2], [1, 2]]
     """
 
-    _parameters: ClassVar[Mapping[str, Constraint]] = {
+    _parameters: ClassVar[Parameters] = {
         **{name: SGBN._parameters[name] for name in OF_SEARCH},
         "n_chains": Whole(1),
         "n_pairs": Whole(0),

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import Moments
-from sgbn.parameters import POSITIVE, SEED, SHARE, Constraint, Whole
+from sgbn.parameters import POSITIVE, SEED, SHARE, Parameters, Whole
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
@@ -115,7 +115,7 @@ class NetworkPosterior(NetworkEstimator):
     True
     """
 
-    _parameters: ClassVar[Mapping[str, Constraint]] = {
+    _parameters: ClassVar[Parameters] = {
         **{name: SGBN._parameters[name] for name in OF_SEARCH},
         "n_candidates": Whole(1, MOST_CANDIDATES),
         "n_chains": Whole(1),
