@@ -30,8 +30,8 @@ from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, random_dag, simulate_sem
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import data_folder
 from sgbn.experiments.markdown import table
-from sgbn.structure.ensemble.parts import without_nuisance
 from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.nuisance import without_nuisance
 
 SEED = 17
 SPLITS = range(5, 15)  # 0 to 4 were used to choose the settings

@@ -17,11 +17,11 @@ from output import RESULTS, write
 from scipy import stats
 
 from sgbn import SGBN, compare_graphs, random_dag, review
-from sgbn.comparison import prepare
 from sgbn.datasets.sem import UNEQUAL_SD, random_weights
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
 from sgbn.experiments.markdown import table
+from sgbn.preprocessing import prepare
 from sgbn.structure.robust import OUTLIER_SD, TO_SD, far_rows, score_gain
 
 SEED = 17
@@ -176,10 +176,9 @@ def real_tables():
     """Yield table, group, size, subjects that lie far out and gain by normal scores."""
     folder = data_folder()
     for name in COVARIATES if folder else ():
-        reviewed = review(read_neuro(folder, name))
-        regions, group = prepare(reviewed).to_numpy(), np.asarray(reviewed.cohort.group)
-        for label in reviewed.cohort.groups:
-            X = regions[group == label]
+        prepared = prepare(review(read_neuro(folder, name)).require())
+        for label in prepared.groups:
+            X = prepared.of_group(label)
             far = far_rows(X)
             gain = score_gain(X[~far])
             yield [name, label, "{} x {}".format(*X.shape), int(far.sum()), f"{gain.share:+.1%}"]

@@ -273,3 +273,26 @@ def test_units_join_what_any_label_joins(labels, units):
     assert cohort.units is None if units is None else cohort.units.tolist() == list(units)
     who = labels.get("person", labels.get("pair"))
     assert cohort.persons is None if who is None else cohort.persons.tolist() == list(who)
+
+
+def test_the_fingerprint_tells_any_two_tables_apart():
+    one = make(covariates={}, site=None)
+    values = one.values.copy()
+    values[3, 2] += 1e-12
+    others = [
+        replace(one, values=values),
+        replace(one, regions=NAMES[::-1]),
+        replace(one, group=["CTR", "CTR", "SCZ", "SCZ"]),
+        replace(one, site=["X", "Y", "X", "Y"]),
+        replace(one, pair=[0, 0, 1, 1]),
+        replace(one, person=[0, 1, 1, 2]),
+        replace(one, block=[0, 1, 1, 2]),
+        replace(one, covariates={"age": np.arange(4.0)}),
+    ]
+    names = {one.fingerprint, *(other.fingerprint for other in others)}
+    assert len(names) == 9
+    assert make(covariates={}, site=None).fingerprint == one.fingerprint
+
+
+def test_the_fingerprint_is_that_of_folders_begun_before():
+    assert make(atlas=None).fingerprint == "065524299ce73951"

@@ -13,9 +13,9 @@ import numpy as np
 
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.inference.nuisance import nuisance_of
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.nuisance import nuisance_of
 
 from .cohorts import Pair
 from .peers import discoveries

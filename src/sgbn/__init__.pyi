@@ -42,7 +42,6 @@ from .graph import pdag_errors as pdag_errors
 from .graph import random_dag as random_dag
 from .graph import shd as shd
 from .inference import compare_models as compare_models
-from .io import cohort_table as cohort_table
 from .io import edge_table as edge_table
 from .io import export_network as export_network
 from .io import extract_regions as extract_regions
@@ -59,6 +58,7 @@ from .preprocessing import CovariateRegressor as CovariateRegressor
 from .preprocessing import RegionImputer as RegionImputer
 from .preprocessing import RegionSelector as RegionSelector
 from .preprocessing import SiteHarmonizer as SiteHarmonizer
+from .preprocessing import cohort_table as cohort_table
 from .preprocessing import make_analysis as make_analysis
 from .preprocessing import make_preparation as make_preparation
 from .quality import review as review

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import reduce
+from functools import cached_property, reduce
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -19,7 +21,7 @@ from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import LARGEST
 
-SITE, PAIR = "site", "pair"  # what a table of a cohort calls these columns
+ID, SITE, PAIR = "subject_id", "site", "pair"  # what a table of a cohort calls these columns
 PERSON, BLOCK = "person", "block"
 UNKNOWN_LOBE = "unknown"
 MANY_LEVELS = 24  # of a column, that a summary lists
@@ -196,6 +198,20 @@ class Cohort:
         visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
         np.add.at(visits, (person, member), 1)
         return np.asarray((visits == 1).all(axis=1)[person])
+
+    @property
+    def content(self) -> bytes:
+        """Everything that results depend on."""
+        columns = [("group", self.group), ("site", self.site), *self.covariates.items()]
+        labels = {"pair": self.pair, "person": self.person, "block": self.block}
+        columns += [(name, one) for name, one in labels.items() if one is not None]
+        beside = [(name, None if one is None else one.tolist()) for name, one in columns]
+        return self.values.tobytes() + json.dumps([self.regions, beside]).encode()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short name of the content, to tell two tables apart."""
+        return sha256(self.content).hexdigest()[:16]
 
     def of_group(self, group: str) -> Array:
         """Rows of one group."""

@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from sgbn import HSGBN, SGBN, Cohort, DataWarning, SGBNEnsemble
-from sgbn.comparison import Settings, prepare
+from sgbn import HSGBN, SGBN, Cohort, SGBNEnsemble
+from sgbn.comparison import Settings
 from sgbn.comparison.networks import (
     default_ensemble,
     learn_ensemble,
-    nuisance_columns,
     searcher_of,
     steps_of,
-    takes_effects_out,
 )
-from sgbn.quality import review
+from sgbn.preprocessing import prepare
+from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
+from sgbn.structure.samples import group_sample
 
 GROUP = np.repeat(["a", "b"], 40)
 SITE = np.tile(["one", "two", "three", "four"], 20)
@@ -61,37 +61,13 @@ def test_an_ensemble_has_no_step_of_its_own_for_the_confidence():
     assert steps_of(settings, SGBN()) == ("networks", "confidence")
 
 
-def test_nuisance_is_covariates_and_sites_of_the_group_without_its_mean():
-    age = np.random.default_rng(1).normal(50, 10, 80)
-    found = nuisance_columns(cohort_of(covariates={"age": age}, site=SITE), "b")
-    assert found.shape == (40, 4)  # age, and three of four sites
-    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-9)
-    own = age[40:] - age[40:].mean()
-    np.testing.assert_allclose(found @ (found.T @ own), own, atol=1e-9)
-    assert nuisance_columns(cohort_of(), "a").shape == (40, 0)
-
-
-def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
-    many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
-    with pytest.warns(DataWarning, match="group 'a': 40 subjects are too few to take 11 effects"):
-        assert nuisance_columns(cohort_of(covariates=many), "a").shape == (40, 0)
-
-
-def test_it_can_be_asked_whether_effects_are_taken_out():
-    many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
-    for more, wanted in (({"covariates": many}, False), ({"site": SITE}, True), ({}, False)):
-        cohort = cohort_of(**more)
-        assert takes_effects_out(cohort, prepare(review(cohort))) is wanted
-
-
 def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
-    cohort = cohort_of(site=SITE)
-    regions = prepare(review(cohort))
+    cohort = prepare(cohort_of(site=SITE))
     ensemble = SGBNEnsemble(n_chains=3, n_pairs=2)
-    found = learn_ensemble(ensemble, cohort, regions, "b", Study(tmp_path / "x", n_jobs=1))
+    found = learn_ensemble(ensemble, cohort, "b", Study(tmp_path / "x", n_jobs=1))
     own = GROUP == "b"
     by_hand = SGBNEnsemble(n_chains=3, n_pairs=2).fit(
-        regions[own], nuisance=nuisance_columns(cohort, "b"), strata=SITE[own]
+        regions_table(cohort)[own], nuisance=group_sample(cohort, "b").nuisance, strata=SITE[own]
     )
     np.testing.assert_array_equal(found.arrow_, by_hand.arrow_)
     np.testing.assert_array_equal(found.coef_, by_hand.coef_)
@@ -100,9 +76,8 @@ def test_the_fit_of_a_group_equals_that_of_the_ensemble_itself(tmp_path):
 
 
 def test_a_small_group_has_a_network_without_confidence(recwarn):
-    cohort = cohort_of().subset(rows=np.r_[0:18, 40:80])
-    regions = prepare(review(cohort))
-    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, regions, "a", Study())
+    cohort = prepare(cohort_of().subset(rows=np.r_[0:18, 40:80]))
+    found = learn_ensemble(SGBNEnsemble(n_chains=2, n_pairs=2), cohort, "a", Study())
     assert found.confidence_ is None
     assert found.n_pairs == 2
     assert not any("confidence_" in str(one.message) for one in recwarn)

@@ -5,7 +5,7 @@ import pytest
 
 from sgbn import SGBN, Cohort, InputError
 from sgbn.comparison import Settings, compare
-from sgbn.comparison.replicated import prepare_part, replication, replication_words
+from sgbn.comparison.replicated import replication, replication_words
 from sgbn.comparison.summary import summarise
 
 QUESTION = "Do the differences come back in other subjects?"
@@ -54,14 +54,6 @@ def test_it_goes_on_where_it_was_stopped(cohort, found):
     assert done
     assert {path: path.stat().st_mtime_ns for path in parts.rglob("*.npz")} == done
     assert np.array_equal(again.replication.table, comparison.replication.table)
-
-
-def test_a_part_is_prepared_without_the_other(cohort):
-    part = prepare_part(cohort.subset(cohort.site != "UCLA"))
-    assert not np.isnan(part.values).any()
-    changed = cohort.values + 100.0 * (cohort.site == "UCLA")[:, None]
-    again = prepare_part(replace(cohort, values=changed).subset(cohort.site != "UCLA"))
-    assert np.array_equal(part.values, again.values)
 
 
 def test_a_site_is_held_back(cohort):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn import DataWarning, InputError, simulate_cohort
-from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.difference_input import check_pairs, read_group_data
 from sgbn.inference.differences import edge_differences
 
 
@@ -105,3 +105,15 @@ def test_a_cohort_brings_its_persons_and_families():
         np.testing.assert_array_equal(np.unique(own)[codes], own)
     plain, with_persons = (edge_differences(one, n_permutations=39) for one in (drawn, cohort))
     assert not np.array_equal(plain.null["lowest"], with_persons.null["lowest"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "codes", "message"),
+    [
+        ("xyzzxw", [0, 0, 0, 1, 1, 1], "once in every group: 'w', 'y'"),
+        ("xyzzxy", [0, 0, 1, 1, 2, 2], "once in every group: 'x', 'y', 'z'"),
+    ],
+)
+def test_half_pairs_are_refused(ids, codes, message):
+    with pytest.raises(InputError, match=message):
+        check_pairs(list(ids), np.array(codes))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sgbn.inference import edge_differences
+from sgbn.inference.difference_input import check_pairs
 from sgbn.inference.exchange import exchange_of
-from sgbn.inference.nuisance import check_pairs
 
 
 @st.composite

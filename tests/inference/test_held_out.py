@@ -11,11 +11,13 @@ from sgbn.inference.held_out import (
     choose_n_factors,
     deal,
     log_likelihood,
+    residuals_of_training,
     score_fold,
     standardised,
 )
 from sgbn.inference.rows import read_sample
-from sgbn.structure.ensemble.parts import Sample
+from sgbn.structure.nuisance import design_of
+from sgbn.structure.samples import Sample
 
 
 @pytest.fixture
@@ -161,3 +163,36 @@ def test_rows_far_out_count_for_all_models():
         score_fold(sample, learner, folds, 1, 0) for learner in (SGBN(), SGBN(outliers="keep"))
     ]
     np.testing.assert_array_equal(*(one["log_likelihood"] for one in scores))
+
+
+@pytest.fixture
+def design():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 20)
+    age = rng.normal(60, 10, 40) + 5 * codes
+    return codes, {"age": age, "sex": rng.choice(["F", "M"], 40)}, rng.choice(["a", "b", "c"], 40)
+
+
+def test_effects_of_training_rows_are_taken_out_of_all_rows(design):
+    _, covariates, sites = design
+    Y = np.random.default_rng(1).normal(size=(40, 3))
+    train = np.arange(40) % 4 > 0
+    N = np.column_stack(
+        [np.ones(40), covariates["age"], covariates["sex"] == "M", sites == "b", sites == "c"]
+    ).astype(float)
+    expected = Y - N @ np.linalg.lstsq(N[train], Y[train])[0]
+    found, rank = residuals_of_training(Y, design_of(40, covariates, sites), train)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert rank == 4
+
+
+def test_a_site_without_training_rows_has_the_average_effect_of_the_others():
+    sites = np.repeat(["a", "b", "c"], 10)
+    Y = np.repeat([1.0, 3.0, 100.0], 10)[:, None]
+    found, rank = residuals_of_training(Y, design_of(30, sites=sites), sites != "c")
+    np.testing.assert_allclose(found[sites != "c"], 0, atol=1e-12)
+    np.testing.assert_allclose(found[sites == "c"], 98.0)
+    assert rank == 1
+    alone, rank = residuals_of_training(Y, design_of(30), sites != "c")
+    np.testing.assert_allclose(alone[sites == "c"], 98.0)
+    assert rank == 0

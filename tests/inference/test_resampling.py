@@ -15,13 +15,14 @@ from sgbn import (
 from sgbn.inference import weight_intervals
 from sgbn.inference.resampling import fixed_weights, interval, resampled_weights, resamples
 from sgbn.inference.rows import read_rows
+from sgbn.structure.samples import Sample
 
 
 def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):
     X, truth = simulate(8, 50, 0)
     X = X * np.geomspace(1e-3, 1e3, 8) + 10
     support = truth.coef != 0
-    counts = resamples(50, 5, [1])
+    counts = resamples(read_rows(X), 5, [1])
     drawn = resampled_weights(X, support, counts)
     assert drawn.shape == (5, support.sum())
     for count, weights in zip(counts.astype(int), drawn, strict=True):
@@ -30,11 +31,12 @@ def test_weights_of_a_resample_are_those_of_a_fit_to_its_rows(simulate):
 
 
 def test_resamples_have_as_many_rows_and_depend_on_the_seed_only():
-    counts = resamples(30, 200, [0])
+    rows = read_rows(np.eye(30))
+    counts = resamples(rows, 200, [0])
     assert (counts.sum(axis=1) == 30).all()
     assert np.abs(counts.mean(axis=0) - 1).max() < 0.4
-    np.testing.assert_array_equal(counts, resamples(30, 200, [0]))
-    assert not np.array_equal(counts, resamples(30, 200, [1]))
+    np.testing.assert_array_equal(counts, resamples(rows, 200, [0]))
+    assert not np.array_equal(counts, resamples(rows, 200, [1]))
 
 
 def test_a_parent_that_is_constant_in_a_resample_gets_the_smallest_weight():
@@ -147,8 +149,10 @@ def test_warnings_have_the_names_of_the_columns(simulate):
 
 def test_persons_are_resampled_whole_and_their_copies_add_nothing():
     units = np.array([0, 1, 1, 2, 0])
-    counts = resamples(3, 50, [0], units)
-    np.testing.assert_array_equal(counts, resamples(3, 50, [0])[:, units])
+    rows = Sample(np.zeros((5, 2)), ["a", "b"], np.empty((5, 0)), persons=units)
+    three = read_rows(np.eye(3))
+    counts = resamples(rows, 50, [0])
+    np.testing.assert_array_equal(counts, resamples(three, 50, [0])[:, units])
     drawn = simulate_cohort(40, regions=3).subset(groups=["control"])
     twice = np.repeat(np.arange(40), 2)
     several = Cohort(

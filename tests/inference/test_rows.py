@@ -44,7 +44,7 @@ def test_a_missing_cell_is_named_by_region_and_subject(cohort):
     values[3, 1] = np.nan
     holes = Cohort(values, cohort.regions, cohort.ids, group=cohort.group)
     assert len(read_rows(holes, "AD").values) == 3
-    message = r"'amygdala' of subject 's3' is missing .*RegionImputer.*sgbn.comparison.prepare"
+    message = r"'amygdala' of subject 's3' is missing .*RegionImputer.*sgbn.preprocessing.prepare"
     with pytest.raises(InputError, match=message):
         read_rows(holes, "NC")
 
@@ -114,9 +114,9 @@ def test_sites_and_covariates_are_taken_out_within_each_group_and_its_mean_is_ke
         fitted = design @ np.linalg.lstsq(design, own.values, rcond=None)[0]
         expected = own.values - fitted + own.values.mean(axis=0)
         np.testing.assert_allclose(rows.values, expected, atol=1e-9)
-        assert rows.lost == 4  # two sites beyond the first, a slope, and a second sex
+        assert rows.nuisance.shape[1] == 4  # two sites beyond the first, a slope, and a second sex
     plain = confounded(site=None, covariates={})
-    assert read_rows(plain, "AD").lost == 0
+    assert read_rows(plain, "AD").nuisance.shape[1] == 0
     np.testing.assert_array_equal(read_rows(plain, "AD").values, plain.of_group("AD"))
 
 
@@ -124,7 +124,7 @@ def test_a_missing_covariate_is_named_with_its_subject_and_the_remedy():
     age = np.where(np.arange(40) == 7, np.nan, 70.0 + np.arange(40))
     sex = np.where(np.arange(40) == 6, "", "m")
     cohort = confounded(covariates={"age": age, "sex": sex})
-    message = "covariate {!r} of subject {!r} is missing .1 such .*sgbn.comparison.prepare"
+    message = "covariate {!r} of subject {!r} is missing .1 such .*sgbn.preprocessing.prepare"
     with pytest.raises(InputError, match=message.format("age", "s7")):
         read_rows(cohort, "NC")
     with pytest.raises(InputError, match=message.format("sex", "s6")):

@@ -11,11 +11,12 @@ from sgbn import ORSGBN, CovariateRegressor, fit_weights
 from sgbn.comparison.intervals import estimate
 from sgbn.inference.deviation import NormativeDeviation
 from sgbn.inference.edge_statistics import Units, group_columns, one_way
-from sgbn.inference.nuisance import nuisance_of
 from sgbn.inference.power import wilson
 from sgbn.inference.regressions import regressions
 from sgbn.inference.resampling import resampled_weights, resamples
+from sgbn.inference.rows import read_rows
 from sgbn.structure.baselines.partial_correlation import exact_t, partial_correlations
+from sgbn.structure.nuisance import nuisance_of
 
 sm = pytest.importorskip("statsmodels.api", reason="statsmodels comes with the test extra")
 
@@ -155,7 +156,7 @@ def test_slopes_of_covariates(network_data):
 
 def test_weights_of_a_resample_are_those_of_rows_weighted_by_their_counts(network_data):
     X, graph = network_data
-    counts = resamples(len(X), 5, [0])
+    counts = resamples(read_rows(X), 5, [0])
     drawn = resampled_weights(X, graph, counts)
     for place, (i, j) in enumerate(np.argwhere(graph)):
         parents = np.flatnonzero(graph[:, j])

@@ -36,11 +36,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
-    from sgbn.comparison import prepare
-    from sgbn.comparison.networks import review_regions
-    from sgbn.comparison.preparation import prepared_cohort
     from sgbn.exceptions import InputError
-    from sgbn.quality import review
+    from sgbn.preprocessing import prepare
+    from sgbn.quality import review, review_prepared
 
     cohort = show_cohort(arguments)
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
@@ -48,11 +46,10 @@ def run(arguments: argparse.Namespace) -> None:
         print(finding)
     if reviewed.stops:
         raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
-    known, regions = reviewed.findings, prepare(reviewed)
-    for finding in review_regions(reviewed, regions).findings:
-        if finding not in known:
-            print(finding)
-    reason = untestable(prepared_cohort(reviewed.cohort, regions))
+    prepared = prepare(reviewed.cohort)
+    for finding in review_prepared(prepared):
+        print(finding)
+    reason = untestable(prepared)
     if reason:
         print(f"warning: differences of edges would not be tested: {reason}")
     print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")

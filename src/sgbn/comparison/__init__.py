@@ -2,8 +2,7 @@
 
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.compare import compare
-from sgbn.comparison.preparation import prepare
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 
-__all__ = ["Accuracy", "Comparison", "Settings", "compare", "prepare"]
+__all__ = ["Accuracy", "Comparison", "Settings", "compare"]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,20 +20,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
-from sgbn.comparison.networks import (
-    default_ensemble,
-    group_sample,
-    learn_ensemble,
-    review_regions,
-    searcher_of,
-)
-from sgbn.comparison.preparation import (
-    digest,
-    imputed_cohort,
-    prepare,
-    prepared_cohort,
-)
-from sgbn.comparison.replicated import prepare_part
+from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.datasets.cohort import SimulatedCohort
@@ -54,13 +41,16 @@ from sgbn.inference import (
     replication_rows,
 )
 from sgbn.inference.confidence import sample_confidence
-from sgbn.quality import review
+from sgbn.preprocessing import prepare
+from sgbn.preprocessing.preparation import impute, regions_table
+from sgbn.quality import review, review_prepared
 from sgbn.runs import ClusterWarning, Study, parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.robust import OutlierWarning
+from sgbn.structure.samples import group_sample
 from sgbn.types import Array, Labels, Mask
 
 Learner = TypeVar("Learner", bound=NetworkEstimator)
@@ -91,8 +81,8 @@ TOO_FEW = f"halves of a group of fewer than {FEWEST_ROWS} subjects say nothing a
 class _Job:
     """What all steps of a comparison share."""
 
-    cohort: Cohort
-    regions: pd.DataFrame
+    cohort: Cohort  # as reviewed
+    prepared: Cohort
     settings: Settings
     learner: NetworkEstimator  # of the networks
     searcher: NetworkEstimator  # of all other steps
@@ -106,14 +96,16 @@ class _Job:
         reference = self.settings.reference
         return sorted(self.cohort.groups, key=lambda group: (group != reference, group))
 
-    def rows(self, group: str) -> pd.DataFrame:
-        return self.regions[np.asarray(self.cohort.group) == group]
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Prepared regions for learners that take tables."""
+        return regions_table(self.prepared)
 
     def kept(self, group: str, learner: NetworkEstimator) -> Cohort:
         """Subjects of a group that its network was learned from, with prepared regions."""
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
         rows = rows[~getattr(learner, "outliers_", np.zeros(len(rows), bool))]
-        return prepared_cohort(self.cohort, self.regions).subset(rows)
+        return self.prepared.subset(rows)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -198,13 +190,12 @@ def compare(
     learner = _robust(default_ensemble(settings) if learner is None else learner, settings)
     settings = _as_learned(settings, learner)
     with _recorded() as messages:
-        regions = prepare(reviewed)
-        reviewed = review_regions(
-            reviewed, regions, settings.outliers or "tests", settings.transform or "none"
-        )
+        prepared = prepare(usable)
+        how = settings.outliers or "tests", settings.transform or "none"
+        reviewed = reviewed.with_findings(review_prepared(prepared, *how))
         job = _Job(
             usable,
-            regions,
+            prepared,
             settings,
             learner,
             _plain(searcher_of(learner, np.asarray(usable.group))),
@@ -213,7 +204,7 @@ def compare(
         )
         _begin(job)
         networks = _networks(job)
-        found = Comparison(reviewed, settings, job.regions, networks, truth=_truth(usable))
+        found = Comparison(reviewed, settings, prepared, networks, truth=_truth(usable))
         found = replace(found, **_models(job, networks))
         found = replace(
             found,
@@ -237,9 +228,9 @@ def _networks(job: _Job) -> dict[str, NetworkEstimator]:
             found: dict[str, NetworkEstimator] = {}
             for number, group in enumerate(job.groups):
                 study = job.study.part(f"networks-{number}")
-                found[group] = learn_ensemble(job.learner, job.cohort, job.regions, group, study)
+                found[group] = learn_ensemble(job.learner, job.prepared, group, study)
             return found
-        parts = [job.rows(group) for group in job.groups]
+        parts = [job.table[job.cohort.group == group] for group in job.groups]
         fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
     raise InputError(job.skipped["networks"])
@@ -256,7 +247,7 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
     if "models" not in job.settings.steps:
         return {}
     with job.step("models"):
-        cohort = imputed_cohort(job.cohort)
+        cohort = impute(job.cohort)
         for number, group in enumerate(job.groups):
             models[group] = compare_models(
                 cohort,
@@ -287,8 +278,10 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
         return found
     with job.step("confidence"):
         for number, group in enumerate(job.groups):
+            sample = group_sample(job.prepared, group)
             found[group] = sample_confidence(
-                group_sample(job.cohort, job.regions, group),
+                # in this order: folders that were begun before know the bytes
+                sample._replace(values=np.asfortranarray(sample.values)),
                 _fast(job.learner),
                 job.settings.n_pairs,
                 job.settings.seed,
@@ -302,7 +295,7 @@ def _differences(job: _Job, networks: Mapping[str, NetworkEstimator]) -> Differe
         return None
     with job.step("differences"):
         return edge_differences(
-            prepared_cohort(job.cohort, job.regions),
+            job.prepared,
             reference=job.settings.reference,
             learner=job.searcher if isinstance(job.searcher, SGBN) else None,
             outliers=_outliers(job, networks),
@@ -323,7 +316,7 @@ def _replication(job: _Job) -> Replication | None:
         return replicate_differences(
             job.cohort,
             job.settings.replicate or "",
-            prepare=prepare_part,
+            prepare=prepare,
             reference=job.settings.reference,
             learner=job.searcher if isinstance(job.searcher, SGBN) else None,
             outliers="keep" if job.settings.outliers == "keep" else "trim",
@@ -356,7 +349,7 @@ def _refinements(job: _Job) -> dict[str, NDArray[Any]]:
         return found
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
-        refine = partial(_refined, learner=job.searcher, regions=job.regions, labels=labels)
+        refine = partial(_refined, learner=job.searcher, regions=job.table, labels=labels)
         refined = _in_parallel(refine, job.settings.refinements, job.study.n_jobs)
         found.update(zip(job.settings.refinements, refined, strict=True))
     return found
@@ -379,8 +372,8 @@ def _deviations(job: _Job) -> Deviations | None:
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
         units = job.cohort.units
-        norm.fit(job.rows(reference), persons=None if units is None else units[own])
-        return _merged(norm.reference_, norm.deviations(job.regions[~own]), own)
+        norm.fit(job.table[own], persons=None if units is None else units[own])
+        return _merged(norm.reference_, norm.deviations(job.table[~own]), own)
     return None
 
 
@@ -472,7 +465,7 @@ def _with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list
 
 def _begin(job: _Job) -> None:
     """Refuse a folder that was begun with other data or settings, before any work."""
-    learned = {"learner": repr(job.learner), "data": digest(job.cohort)}
+    learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)
 
 

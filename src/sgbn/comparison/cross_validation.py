@@ -24,12 +24,11 @@ from sklearn.utils.validation import has_fit_parameter
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import OURS, REFINED, Accuracy
 from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
-from sgbn.comparison.preparation import digest
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
-from sgbn.io import cohort_table, load, save
-from sgbn.preprocessing import make_analysis
+from sgbn.io import load, save
+from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -80,7 +79,7 @@ def cross_validate(
         "folds": [settings.n_folds, settings.n_repeats, settings.seed],
         "select": settings.select,
         "learner": repr(learner),
-        "data": digest(cohort),
+        "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
     results = study.run(_task, tasks, described, shared=shared)
@@ -107,7 +106,7 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
         From a table of covariates, site and regions to probabilities. Its ``site_column_`` is what
         the table that was read calls the site, where that is known.
     """
-    described = {"select": settings.select, "seed": settings.seed, "data": digest(cohort)}
+    described = {"select": settings.select, "seed": settings.seed, "data": cohort.fingerprint}
     shared = {"cohort": cohort, "settings": settings}
     results = study.run(_fitted_file, {"model": {}}, described, shared=shared)
     with tempfile.TemporaryDirectory() as place:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.preparation import prepared_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
-from sgbn.exceptions import DataWarning, warn
-from sgbn.inference.nuisance import nuisance_of
-from sgbn.moments import one_blas_thread
-from sgbn.quality import Review, review_prepared
+from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.ensemble.parts import Sample, without_nuisance
-from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS, enough_left
+from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.knowledge import KNOWLEDGE
-from sgbn.types import Array
-
-SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
+from sgbn.structure.samples import group_sample
 
 
 def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
@@ -63,20 +52,20 @@ def steps_of(settings: Settings, learner: NetworkEstimator | None = None) -> tup
 
 
 def learn_ensemble(
-    ensemble: SGBNEnsemble, cohort: Cohort, regions: pd.DataFrame, group: str, study: Study
+    ensemble: SGBNEnsemble, cohort: Cohort, group: str, study: Study
 ) -> SGBNEnsemble:
-    """Learn the network of one group.
+    """Learn the network of one group of a prepared cohort.
 
     Effects of its covariates and sites are taken out of each part of its subjects again, sites are
     balanced between halves, and the rows of a person and of a family stay together.
     """
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(ensemble).set_params(n_jobs=study.n_jobs)
-    sample = group_sample(cohort, regions, group)
+    sample = group_sample(cohort, group)
     if sample.n_units < FEWEST_ROWS:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(
-        regions[np.asarray(cohort.group) == group],
+        regions_table(cohort)[cohort.group == group],
         nuisance=sample.nuisance,
         strata=sample.strata,
         persons=sample.persons,
@@ -86,71 +75,3 @@ def learn_ensemble(
     )
     # results do not depend on it, and a client of a cluster cannot be kept in files
     return fitted.set_params(**given)
-
-
-def group_sample(cohort: Cohort, regions: pd.DataFrame, group: str) -> Sample:
-    """Return the prepared rows of a group, with what is taken out of each half of them again."""
-    own = np.asarray(cohort.group) == group
-    blocks = None if cohort.block is None else cohort.units
-    labels = (cohort.site, cohort.persons, blocks)
-    parted = (None if one is None else np.asarray(one)[own] for one in labels)
-    nuisance = nuisance_columns(prepared_cohort(cohort, regions), group)
-    names = [str(name) for name in regions.columns]
-    return Sample(regions[own].to_numpy(float), names, nuisance, *parted)
-
-
-def review_regions(
-    reviewed: Review, regions: pd.DataFrame, outliers: str = "trim", transform: str = "none"
-) -> Review:
-    """Add to a review what the rows that networks are learned from show.
-
-    See `sgbn.quality.review_prepared`. Effects are taken out of each group once more, as
-    `SGBNEnsemble` does it, so that the same subjects lie far out.
-    """
-    cohort = prepared_cohort(reviewed.cohort, regions)
-    values = cohort.values.copy()
-    with warnings.catch_warnings(), one_blas_thread():
-        warnings.simplefilter("ignore", DataWarning)  # the networks say it
-        for group in cohort.groups:
-            own = group_sample(reviewed.cohort, regions, group)
-            rows = np.asarray(cohort.group) == group
-            values[rows], _ = without_nuisance(own.values, own.nuisance)
-    return reviewed.with_findings(
-        review_prepared(replace(cohort, values=values), outliers, transform)
-    )
-
-
-def nuisance_columns(cohort: Cohort, group: str) -> Array:
-    """Columns that span the effects of covariates and sites in a group, without its mean.
-
-    None, with a warning, where a half has too few subjects to estimate them: they have been taken
-    out over all subjects before.
-    """
-    columns = _effects(cohort, group)
-    n, p = columns.shape
-    if not _can_lose(n, p):
-        warn(
-            f"group {group!r}: {n} subjects are too few to take {p} effects of covariates and sites"
-            " out of each half. They were taken out over all subjects only; name fewer covariates, "
-            "or join small sites."
-        )
-        return columns[:, :0]
-    return columns
-
-
-def takes_effects_out(cohort: Cohort, regions: pd.DataFrame) -> bool:
-    """Whether the effects of covariates and sites are taken out of each half of every group."""
-    shapes = [_effects(prepared_cohort(cohort, regions), group).shape for group in cohort.groups]
-    return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
-
-
-def _can_lose(n: int, p: int) -> bool:
-    """Whether each part of n subjects has enough of them to take p effects out."""
-    return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
-
-
-def _effects(cohort: Cohort, group: str) -> Array:
-    own = np.asarray(cohort.group) == group
-    covariates = {name: np.asarray(column)[own] for name, column in cohort.covariates.items()}
-    sites = None if cohort.site is None else np.asarray(cohort.site)[own]
-    return nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]

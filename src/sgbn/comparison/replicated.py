@@ -1,17 +1,10 @@
-"""The replication inside a study: which part is prepared how, and what is said about it."""
+"""The replication inside a study: what is said about it."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from sgbn.cohort import Cohort
-from sgbn.comparison.preparation import prepared_cohort, prepared_regions
 from sgbn.comparison.result import Comparison
-
-
-def prepare_part(part: Cohort) -> Cohort:
-    """Impute, harmonise and regress one part of the subjects by itself."""
-    return prepared_cohort(part, prepared_regions(part))
 
 
 def replication(comparison: Comparison) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
+from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import supported_of
@@ -31,8 +32,9 @@ class Comparison:
         What was found in the cohort and its prepared regions; `review.cohort` is the part that was
         used.
     settings : Settings
-    regions : DataFrame
-        What the networks were learned from: imputed, harmonised, covariates regressed out.
+    prepared : Cohort
+        What the networks were learned from: imputed, harmonised, covariates regressed out; see
+        `sgbn.preprocessing.prepare`.
     learners : mapping of group to fitted learner
         The reference first.
     searcher : estimator or None
@@ -68,7 +70,7 @@ class Comparison:
 
     review: Review
     settings: Settings
-    regions: pd.DataFrame
+    prepared: Cohort
     learners: Mapping[str, NetworkEstimator]
     searcher: NetworkEstimator | None = None
     models: Mapping[str, ModelComparison] = field(default_factory=dict)
@@ -99,6 +101,11 @@ class Comparison:
             else ()
             for name, learner in self.learners.items()
         }
+
+    @property
+    def regions(self) -> pd.DataFrame:
+        """Regions that the networks were learned from, as a table."""
+        return regions_table(self.prepared)
 
     @property
     def cohort(self) -> Cohort:

@@ -26,13 +26,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sgbn.cohort import Cohort
 from sgbn.comparison.intervals import Estimate, average, estimate
 from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
-from sgbn.comparison.preparation import content
 from sgbn.datasets import simulate_cohort
 from sgbn.exceptions import InputError
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
-from sgbn.io import cohort_table
-from sgbn.preprocessing import make_analysis
+from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study, read_result, write_atomically
 from sgbn.types import Array
 
@@ -72,7 +70,7 @@ class Sample:
     @property
     def digest(self) -> str:
         """Short name of what is in it, to tell two tables apart."""
-        known = b"" if self.cohort is None else content(self.cohort)
+        known = b"" if self.cohort is None else self.cohort.content
         return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
 
 

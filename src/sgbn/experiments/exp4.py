@@ -20,8 +20,6 @@ import numpy as np
 import pandas as pd
 
 from sgbn.cohort import Cohort
-from sgbn.comparison import prepare
-from sgbn.comparison.preparation import content
 from sgbn.datasets import simulate_cohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
@@ -32,10 +30,11 @@ from sgbn.experiments.data import most_different
 from sgbn.experiments.exp4_counts import Layout, counts, hippocampi, present
 from sgbn.inference import edge_differences
 from sgbn.inference.exchange import exchange_of
-from sgbn.inference.nuisance import Nuisance, nuisance_of
+from sgbn.preprocessing import prepare
 from sgbn.quality import review
 from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN
+from sgbn.structure.nuisance import Nuisance, nuisance_of
 from sgbn.types import Array, Indices
 
 METHODS = ("H-SGBN", "OR-SGBN", "SGBN")
@@ -112,7 +111,7 @@ class Sample:
     def digest(self) -> str:
         """Short name of what is in it, to tell two tables apart."""
         beside = json.dumps([self.groups, self.cohort.lobes]).encode()
-        return sha256(content(self.cohort) + beside).hexdigest()[:16]
+        return sha256(self.cohort.content + beside).hexdigest()[:16]
 
 
 def samples(settings: Settings) -> dict[str, Sample]:
@@ -137,9 +136,7 @@ def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None
     if first not in cohort.groups:
         near = did_you_mean(first, cohort.groups)
         raise InputError(f"no group is called {first!r} (--reference). {near}")
-    reviewed = review(exp3.one_site(cohort))
-    regions = prepare(reviewed)
-    ready = replace(reviewed.cohort, values=regions[list(reviewed.cohort.regions)].to_numpy())
+    ready = prepare(review(exp3.one_site(cohort)).require())
     if ready.atlas is not None:
         places = (
             place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))

@@ -95,7 +95,7 @@ def edges_beside_factors(
     weights, support = fixed_weights(rows, graph)
     n, m = rows.values.shape
     n_factors = Whole(1, most_factors(m)).check("n_factors", n_factors)
-    degrees = n - 1 - rows.lost - n_factors - support.sum(axis=0)
+    degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError(
             f"{n} rows are too few for {n_factors} factors beside the parents of "

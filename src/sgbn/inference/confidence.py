@@ -15,7 +15,7 @@ from sgbn.parameters import SEED, Whole
 from sgbn.runs import Study
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import EdgeConfidence, SGBNEnsemble
-from sgbn.structure.ensemble.parts import Sample
+from sgbn.structure.samples import Sample
 
 
 def edge_confidence(

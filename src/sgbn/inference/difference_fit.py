@@ -26,9 +26,9 @@ from sgbn.inference.edge_statistics import (
     parents_of_both,
 )
 from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder
-from sgbn.inference.nuisance import Nuisance, nuisance_of
 from sgbn.inference.rows import check_groups_vary
 from sgbn.structure import SGBN
+from sgbn.structure.nuisance import Nuisance, nuisance_of
 from sgbn.types import Array, Graph, Indices, Mask
 
 DIGITS = 8  # of residuals in standard deviations, that other machines compute alike

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.cohort import UNKNOWN_LOBE, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
-from sgbn.inference.nuisance import check_pairs, missing_rows, nuisance_of
 from sgbn.inference.rows import region_index
 from sgbn.parameters import SEED, OneOf, Whole, is_number
+from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
@@ -297,6 +297,20 @@ def _codes(labels: ArrayLike | None, n: int, what: str) -> Indices | None:
         return None
     texts = _complete(labels, n, what).astype(str)
     return np.unique(texts, return_inverse=True)[1].astype(np.intp)
+
+
+def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
+    """Give the number of the person of each row: every id once in each group."""
+    labels, pairs = np.unique(np.asarray(ids, dtype=str), return_inverse=True)
+    counts = np.zeros((len(labels), codes.max() + 1), int)
+    np.add.at(counts, (pairs, codes), 1)
+    wrong = labels[(counts != 1).any(axis=1)]
+    if len(wrong):
+        raise InputError(
+            f"pairs need each subject once in every group: {listed(wrong.tolist())} is not. Leave "
+            "out subjects without a partner, or compare the groups unpaired."
+        )
+    return pairs.astype(np.intp)
 
 
 def _check_within(

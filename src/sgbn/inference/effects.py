@@ -33,8 +33,14 @@ from sgbn.inference.resampling import (
     resampled_weights,
     resamples,
 )
-from sgbn.inference.rows import Rows, network_of, read_groups, region_index, warn_about_few
+from sgbn.inference.rows import (
+    network_of,
+    read_groups,
+    region_index,
+    warn_about_few,
+)
 from sgbn.parameters import SHARE
+from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
 
 SAME_EFFECT = 1e-8  # per standard deviation: smaller differences of effects are round-off
@@ -217,10 +223,10 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
     return effects
 
 
-def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
+def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
     weights, support = fixed_weights(rows, graph)
     known = graph.cpdag_ if hasattr(graph, "cpdag_") else cpdag(support)
-    counts = resamples(rows.n_units, n_resamples, seed, rows.units)
+    counts = resamples(rows, n_resamples, seed)
     drawn = resampled_weights(rows.values, support, counts)
     possible = []
     for other in possible_graphs(known, s):
@@ -230,7 +236,7 @@ def _draw(rows: Rows, graph: Any, s: int, t: int, n_resamples: int, seed: list[i
     sd = rows.values.std(axis=0)
     return _Draws(
         rows.n_units,
-        int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.lost,
+        int(support.sum(axis=0)[on_path].max(initial=0)) + 1 + rows.nuisance.shape[1],
         float(sd[t] / sd[s]),
         float(path_effects(weights[None], support, s)[0, t]),
         path_effects(drawn, support, s)[:, t],

@@ -19,10 +19,12 @@ from sgbn.moments import constant_columns, moments_of, one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
-from sgbn.structure.ensemble.parts import Sample, gather_pairs, pair_result, without_nuisance
+from sgbn.structure.ensemble.parts import gather_pairs, pair_result
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import KNOWLEDGE
+from sgbn.structure.nuisance import without_nuisance
+from sgbn.structure.samples import Sample
 from sgbn.types import Array, Mask
 from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
 

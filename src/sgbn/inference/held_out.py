@@ -24,13 +24,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.exceptions import InputError, listed
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
-from sgbn.inference.nuisance import residuals_of_training
 from sgbn.inference.rows import NOTHING_LEFT
 from sgbn.moments import moments_of, one_blas_thread
 from sgbn.runs import Arrays
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble.parts import Sample
 from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.nuisance import DEPENDENT, column_lengths
+from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, combined_columns, copied_columns
 
@@ -136,6 +136,26 @@ def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
             f"fold {fold + 1} once sites and covariates are taken out. Leave it out."
         )
     return left[train] / sd, left[~train] / (sd * np.sqrt((n - 1) / (n - 1 - lost)))
+
+
+def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Array, int]:
+    """All rows less the mean and the nuisance effects that the training rows show.
+
+    Effects are least squares of least norm on the centred design: a site without training rows has
+    the average effect of the others.
+
+    Returns
+    -------
+    residuals : ndarray of shape (n, m)
+    rank : int
+        Degrees of freedom that the effects take of the training rows, beside those of the means.
+    """
+    left: Array = values - values[train].mean(axis=0)
+    centred = design - design[train].mean(axis=0)
+    lengths, varies = column_lengths(design[train], centred[train])
+    centred = centred[:, varies] / lengths[varies]
+    slopes, _, rank, _ = np.linalg.lstsq(centred[train], left[train], rcond=DEPENDENT)
+    return left - centred @ slopes, int(rank)
 
 
 def log_likelihood(covariance: Array, T: Array) -> float:

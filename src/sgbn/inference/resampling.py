@@ -25,11 +25,16 @@ from sklearn.base import BaseEstimator
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import GraphLike, adjacency
-from sgbn.inference.rows import Rows, network_of, read_rows, warn_about_few
+from sgbn.inference.rows import (
+    network_of,
+    read_rows,
+    warn_about_few,
+)
 from sgbn.parameters import SEED, SHARE, Whole
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
-from sgbn.types import Array, Graph, Indices
+from sgbn.structure.samples import Sample
+from sgbn.types import Array, Graph
 
 N_RESAMPLES = 2000  # the percentiles of 95 % intervals in small samples lie at about 1 %
 
@@ -85,12 +90,12 @@ def weight_intervals(
     SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
     warn_about_few(rows.n_units, "the sample")
-    counts = resamples(rows.n_units, n_resamples, [random_state], rows.units)
+    counts = resamples(rows, n_resamples, [random_state])
     drawn = resampled_weights(rows.values, support, counts)
     i, j = np.nonzero(support)
     n_parents = support.sum(axis=0)
     bounds = [
-        interval(drawn[:, e], rows.n_units, n_parents[target] + 1 + rows.lost, level)
+        interval(drawn[:, e], rows.n_units, n_parents[target] + 1 + rows.nuisance.shape[1], level)
         for e, target in enumerate(j)
     ]
     names = np.asarray(rows.names)
@@ -100,7 +105,7 @@ def weight_intervals(
     return np.array(records, dtype=fields).view(np.recarray)
 
 
-def fixed_weights(rows: Rows, graph: Any) -> tuple[Array, Graph]:
+def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
     """Least-squares weights on a graph, one an edge, and the graph as a matrix.
 
     Raises
@@ -122,12 +127,12 @@ def fixed_weights(rows: Rows, graph: Any) -> tuple[Array, Graph]:
     return fit_weights(rows.values, support, rows.names).coef[support], support
 
 
-def _check_rows(rows: Rows, support: Graph) -> None:
+def _check_rows(rows: Sample, support: Graph) -> None:
     """Refuse a region with too many parents for the rows."""
-    n, n_parents = len(rows.values), support.sum(axis=0)
-    if n_parents.max() + 2 + rows.lost > n:
+    n_parents, (n, lost) = support.sum(axis=0), rows.nuisance.shape
+    if n_parents.max() + 2 + lost > n:
         j = int(np.argmax(n_parents))
-        beside = f", and sites and covariates take {rows.lost} of them" if rows.lost else ""
+        beside = f", and sites and covariates take {lost} of them" if lost else ""
         raise InputError(
             f"{rows.names[j]!r} has {n_parents[j]} parents, but there are {n} rows{beside}: its "
             "weights have no interval. Take a graph with fewer edges, or more rows."
@@ -145,15 +150,18 @@ def _check_names(graph: Any, names: list[str]) -> None:
         )
 
 
-def resamples(n: int, n_resamples: int, seed: Sequence[int], units: Indices | None = None) -> Array:
+def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
     """How often each resample has each row, shape (n_resamples, number of rows).
 
-    Drawn are n rows, or n units: `units` numbers the unit of each row.
+    Drawn are as many rows as there are, or as many persons or families, whole.
     """
     n_resamples = Whole(2).check("n_resamples", n_resamples)
     rng = np.random.default_rng([SEED.check("random_state", number) for number in seed])
+    n = rows.n_units
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
-    return counts if units is None else counts[:, units]
+    if rows.units is None:
+        return counts
+    return counts[:, np.unique(rows.units, return_inverse=True)[1]]
 
 
 def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:

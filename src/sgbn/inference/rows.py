@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,43 +11,25 @@ from numpy.typing import ArrayLike
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble.parts import Sample
+from sgbn.structure.nuisance import design_of, missing_rows, nuisance_of
+from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES, check_values
 
 NOTHING_LEFT = 1e-8  # share of a region's spread, below which what is left of it is round-off
 REMEDY = (
-    "Leave these subjects out, or give the rows of prepared regions: sgbn.comparison.prepare "
+    "Leave these subjects out, or give the rows of prepared regions: sgbn.preprocessing.prepare "
     "fills gaps in and takes out sites and covariates."
 )
 
 
-class Rows(NamedTuple):
-    """Finite values of a sample, one row a subject, and the names of the columns.
+def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
+    """Rows as they were measured, with what is to be taken out of each part of them.
 
-    `lost` counts the degrees of freedom that sites and covariates took, beside that of the mean.
-    `units` numbers the person or family of each row, where these are resampled whole.
-    """
-
-    values: Array
-    names: list[str]
-    lost: int = 0
-    units: Indices | None = None
-
-    @property
-    def n_units(self) -> int:
-        """How many persons or families there are; rows, if neither is known."""
-        return len(self.values) if self.units is None else int(self.units.max()) + 1
-
-
-def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
-    """Rows of a table, of an array, or of one group of a cohort.
-
-    A cohort's rows come without the effects of its sites and covariates: means of the sites and
-    slopes of the covariates within the group are taken out, and the mean of the group is kept.
+    Of a cohort the sites and covariates are that; sites are balanced between parts, and the rows of
+    a person and of a family stay together.
 
     Parameters
     ----------
@@ -55,21 +37,12 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Rows:
     group : str, optional
         The group of a cohort that has several.
     """
-    if isinstance(X, Cohort):
-        return _rows_of_cohort(X, group)
-    if group is not None:
-        raise InputError(f"group={group!r} needs a Cohort: pass the rows of that group instead.")
-    return Rows(*check_values(X))
-
-
-def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Rows as they were measured, with what is to be taken out of each part of them.
-
-    Of a cohort the sites and covariates are that; sites are balanced between parts, and the rows of
-    a person and of a family stay together. See `read_rows`.
-    """
     if not isinstance(X, Cohort):
-        values, names = read_rows(X, group)[:2]
+        if group is not None:
+            raise InputError(
+                f"group={group!r} needs a Cohort: pass the rows of that group instead."
+            )
+        values, names = check_values(X)
         return Sample(values, names, np.empty((len(values), 0)))
     chosen = one_group(X, group)
     values, _ = check_values(chosen.values)
@@ -78,7 +51,34 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
 
 
-def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:
+def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
+    """Rows of a table, of an array, or of one group of a cohort; see `read_sample`.
+
+    A cohort's rows come without the effects of its sites and covariates: means of the sites and
+    slopes of the covariates within the group are taken out, and the mean of the group is kept. What
+    was taken out is spanned by `Sample.nuisance`, each column of which cost a degree of freedom.
+    Rows of a person or family are one of its `blocks`.
+    """
+    if not isinstance(X, Cohort):
+        return read_sample(X, group)
+    chosen = one_group(X, group)
+    values, _ = check_values(chosen.values)
+    n, names = len(values), list(chosen.regions)
+    if chosen.site is None and not chosen.covariates:
+        return Sample(values, names, np.empty((n, 0)), blocks=chosen.units)
+    nuisance = nuisance_of(np.zeros(n, np.intp), chosen.covariates, chosen.site)
+    left = nuisance.residuals(values)
+    gone = left.std(axis=0) <= NOTHING_LEFT * values.std(axis=0)
+    gone &= ~constant_columns(values)  # such a region has nothing to lose
+    if gone.any():
+        raise InputError(
+            f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} once "
+            "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
+        )
+    return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
+
+
+def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
     """Rows of each group of a cohort, or of a mapping of group to table; see `read_rows`.
 
     Raises
@@ -87,7 +87,7 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Rows]:
         If there are fewer than two groups, or their columns differ.
     """
     if isinstance(groups, Cohort):
-        found = {name: _rows_of_cohort(groups, name) for name in groups.groups}
+        found = {name: read_rows(groups, name) for name in groups.groups}
     elif isinstance(groups, Mapping):
         found = {str(name): read_rows(X) for name, X in groups.items()}
     else:
@@ -192,26 +192,3 @@ def one_group(cohort: Cohort, group: str | None) -> Cohort:
                 f"({len(missing)} such subjects). {REMEDY}"
             )
     return chosen
-
-
-def _rows_of_cohort(cohort: Cohort, group: str | None) -> Rows:
-    chosen = one_group(cohort, group)
-    values, _ = check_values(chosen.values)
-    units = None if chosen.units is None else np.unique(chosen.units, return_inverse=True)[1]
-    return _without_nuisance(Rows(values, list(chosen.regions), units=units), chosen)
-
-
-def _without_nuisance(rows: Rows, cohort: Cohort) -> Rows:
-    """Rows of a cohort of one group without the effects of its sites and covariates."""
-    if cohort.site is None and not cohort.covariates:
-        return rows
-    nuisance = nuisance_of(np.zeros(len(cohort), np.intp), cohort.covariates, cohort.site)
-    left = nuisance.residuals(rows.values)
-    gone = left.std(axis=0) <= NOTHING_LEFT * rows.values.std(axis=0)
-    gone &= ~constant_columns(rows.values)  # such a region has nothing to lose
-    if gone.any():
-        raise InputError(
-            f"nothing is left of {listed([rows.names[k] for k in np.flatnonzero(gone)])} once "
-            "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
-        )
-    return rows._replace(values=left + rows.values.mean(axis=0), lost=nuisance.rank - 1)

@@ -13,11 +13,10 @@ from sgbn.io.exports import (
 )
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
 from sgbn.io.models import inputs_of, load, read_inputs, save
-from sgbn.io.tables import cohort_table, read_freesurfer, read_table, write_table
+from sgbn.io.tables import read_freesurfer, read_table, write_table
 
 __all__ = [
     "Extraction",
-    "cohort_table",
     "edge_table",
     "export_network",
     "extract_regions",

@@ -8,6 +8,7 @@ cross-validation no test subject reaches a training step.
 from sgbn.preprocessing.analysis import make_analysis, make_preparation
 from sgbn.preprocessing.covariates import CovariateRegressor
 from sgbn.preprocessing.missing import RegionImputer
+from sgbn.preprocessing.preparation import cohort_table, prepare
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer
 
@@ -16,6 +17,8 @@ __all__ = [
     "RegionImputer",
     "RegionSelector",
     "SiteHarmonizer",
+    "cohort_table",
     "make_analysis",
     "make_preparation",
+    "prepare",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort import SITE
+from sgbn.cohort import SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
@@ -21,20 +21,8 @@ from sgbn.preprocessing.sites import SiteHarmonizer
 from sgbn.validation import Label
 
 
-class HasCovariates(Protocol):
-    """What `make_analysis` reads of a cohort: names of covariates, and whether there are sites."""
-
-    @property
-    def covariates(self) -> Mapping[str, Any]:
-        """Name -> one value a subject."""
-
-    @property
-    def site(self) -> Any:
-        """One label a subject, or None."""
-
-
 def make_analysis(
-    cohort: HasCovariates | None = None,
+    cohort: Cohort | None = None,
     *,
     covariates: Names = (),
     site: Name | None = None,
@@ -117,7 +105,7 @@ def make_analysis(
 
 
 def make_preparation(
-    cohort: HasCovariates | None = None,
+    cohort: Cohort | None = None,
     *,
     covariates: Names = (),
     site: Name | None = None,
@@ -156,7 +144,7 @@ def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
 
 
 def _named_columns(
-    cohort: HasCovariates | None, covariates: Names, site: Name | None
+    cohort: Cohort | None, covariates: Names, site: Name | None
 ) -> tuple[tuple[Hashable, ...], Name | None]:
     names = as_names(covariates)
     if cohort is None:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import row_name
+from sgbn.structure.nuisance import indicators
 from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
@@ -49,7 +50,7 @@ class Covariate:
         if self.levels is None:
             return numeric_cells(cells)[:, None]
         codes = level_codes(cells, self.levels)
-        columns = (codes[:, None] == np.arange(1, len(self.levels))).astype(float)
+        columns = indicators(codes, len(self.levels))[:, 1:]
         columns[codes < 0] = np.nan
         return columns
 

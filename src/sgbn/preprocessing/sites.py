@@ -30,6 +30,7 @@ from sgbn.preprocessing.design import (
     level_codes,
     sorted_levels,
 )
+from sgbn.structure.nuisance import indicators
 from sgbn.types import Array, Indices
 
 
@@ -173,8 +174,7 @@ class SiteHarmonizer(NamedColumnTransformer):
             return np.empty((n_rows, 0))
         if y is None:
             raise InputError("within_groups needs the groups: call fit(X, y) with one label a row.")
-        codes, groups = labels_of(y, n_rows)
-        columns: Array = (codes[:, None] == np.arange(1, len(groups))).astype(float)
+        columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
         return columns - columns.mean(axis=0)
 
     def _combat(self, values: Any, design: Design, D: Any, codes: Indices) -> Combat:

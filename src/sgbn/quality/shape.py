@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import warnings
 
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
-from sgbn.quality.findings import Finding, parts
-from sgbn.structure.robust import MOST_FAR, OUTLIER_SD, far_rows, score_gain
+from sgbn.exceptions import DataWarning, listed
+from sgbn.moments import one_blas_thread
+from sgbn.quality.findings import Finding
+from sgbn.structure.nuisance import without_nuisance
+from sgbn.structure.robust import MOST_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
+from sgbn.structure.samples import group_sample
+from sgbn.types import Array
 
 TRIMMED = (
     "They are left out of networks, half samples and tests of differences, and kept in all other "
@@ -37,56 +40,56 @@ def review_prepared(
 ) -> list[Finding]:
     """Look at regions that are ready for networks: nothing is missing, covariates are out.
 
+    Effects of covariates and sites are taken out of each group once more, as `SGBNEnsemble` does
+    it, so that the same subjects lie far out.
+
     Parameters
     ----------
     cohort : Cohort
-        With prepared values; each group is looked at by itself.
+        As `prepare` gives it; each group is looked at by itself.
     outliers : {"trim", "tests", "keep"}
         What is done about subjects that lie far out, for the words of the finding: left out of
         networks and tests of differences, of these tests only, or kept.
     transform : {"none", "normal-scores"}
         What graphs are learned from.
     """
-    return [*_far_out(cohort, outliers), *_scores(cohort, transform)]
+    far_out, scores = [], []
+    for group in cohort.groups or (None,):
+        values = _learned_from(cohort, group)
+        far = far_rows(values)
+        gain = score_gain(values[~far])
+        of_group = "" if group is None else f" of the group {group!r}"
+        if far.any():
+            ids = cohort.ids if group is None else np.array(cohort.ids)[cohort.group == group]
+            far_out.append(_far_out(np.array(ids)[far].tolist(), len(far), of_group, outliers))
+        if gain.helps and transform == "none":
+            scores.append(Finding("note", _depends(gain, of_group, "more"), HELPFUL))
+        elif gain.harms and transform == "normal-scores":
+            scores.append(Finding("warning", _depends(gain, of_group, "less"), HARMFUL))
+    return far_out + scores
 
 
-def _far_out(cohort: Cohort, outliers: str) -> Iterator[Finding]:
-    for rows in parts(cohort):
-        far = np.flatnonzero(rows)[far_rows(cohort.values[rows])]
-        if not far.size:
-            continue
-        action = ACTIONS[outliers]
-        if far.size > MOST_FAR * rows.sum():
-            action = TOO_MANY
-        yield Finding(
-            "warning",
-            f"{far.size} of {rows.sum()} subjects{_of_group(cohort, rows)} lie far from the "
-            f"others, more than {OUTLIER_SD:g} robust standard deviations: "
-            f"{listed([cohort.ids[k] for k in far])}",
-            action,
-        )
+def _learned_from(cohort: Cohort, group: str | None) -> Array:
+    """Rows of a group without what is taken out of each of its parts."""
+    if group is None:
+        return cohort.values
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", DataWarning)  # the networks say it
+        own = group_sample(cohort, group)
+        return without_nuisance(own.values, own.nuisance)[0]
 
 
-def _scores(cohort: Cohort, transform: str) -> Iterator[Finding]:
-    for rows in parts(cohort):
-        values = cohort.values[rows]
-        gain = score_gain(values[~far_rows(values)])
-        better, worse = gain.helps, gain.harms
-        if better and transform == "none":
-            what, action = "more", HELPFUL
-        elif worse and transform == "normal-scores":
-            what, action = "less", HARMFUL
-        else:
-            continue
-        yield Finding(
-            "note" if better else "warning",
-            f"the ranks of the regions{_of_group(cohort, rows)} depend on each other "
-            f"{abs(gain.share):.0%} {what} than their values do",
-            action,
-        )
+def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
+    return Finding(
+        "warning",
+        f"{len(ids)} of {n} subjects{of_group} lie far from the others, more than {OUTLIER_SD:g} "
+        f"robust standard deviations: {listed(ids)}",
+        TOO_MANY if len(ids) > MOST_FAR * n else ACTIONS[outliers],
+    )
 
 
-def _of_group(cohort: Cohort, rows: Any) -> str:
-    if cohort.group is None:
-        return ""
-    return f" of the group {str(cohort.group[rows][0])!r}"
+def _depends(gain: ScoreGain, of_group: str, what: str) -> str:
+    return (
+        f"the ranks of the regions{of_group} depend on each other {abs(gain.share):.0%} {what} "
+        "than their values do"
+    )

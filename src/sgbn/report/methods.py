@@ -10,7 +10,6 @@ from sgbn.cohort import Cohort
 from sgbn.comparison import Comparison, tables
 from sgbn.comparison.accuracy import OURS, REFINED
 from sgbn.comparison.left_out_words import far_out, left_out_counts, visits_words
-from sgbn.comparison.networks import takes_effects_out
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
@@ -23,6 +22,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
+from sgbn.structure.samples import takes_effects_out
 
 MOVED_BY = {
     "KL-SGBN": "KL-SGBN (the radius-margin bound of a support vector machine on Fisher vectors)",
@@ -240,7 +240,7 @@ def _taken_out(comparison: Comparison) -> str:
     sites = ["sites"] * (_n_sites(comparison) > 1)
     effects = [*comparison.cohort.covariates, *sites]
     text = "Sites were balanced between halves. " if sites else ""
-    if takes_effects_out(comparison.cohort, comparison.regions):
+    if takes_effects_out(comparison.prepared):
         return f"Effects of {joined(effects)} were taken out of each half by itself. {text}"
     return text
 

@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sgbn.comparison import Comparison
-from sgbn.comparison.preparation import digest
 from sgbn.comparison.summary import summarise
 from sgbn.comparison.support import support_words
 from sgbn.report import assets, sections
@@ -95,14 +94,14 @@ def script_data(content: Any) -> Markup:
 
 def python_code(comparison: Comparison) -> str:
     """Write code that makes the same comparison of the same cohort."""
-    settings = comparison.settings
+    settings, known = comparison.settings, comparison.cohort.fingerprint
     given = "".join(
         f"    {one.name}={getattr(settings, one.name)!r},\n" for one in fields(settings)
     )
     learner = repr(next(iter(comparison.learners.values())))
     return (
         "import sgbn\n\n"
-        f"cohort = ...  # such as sgbn.read_table(...); fingerprint {digest(comparison.cohort)}\n"
+        f"cohort = ...  # such as sgbn.read_table(...); fingerprint {known}\n"
         f"settings = sgbn.Settings(\n{given})\n"
         f"comparison = sgbn.compare(cohort, settings, learner=sgbn.{learner})\n"
         'sgbn.write_comparison(comparison, "results")\n'
@@ -150,7 +149,7 @@ def _about(comparison: Comparison, command: str, config: str) -> dict[str, Any]:
         "config": config,
         "code": python_code(comparison),
         "learner": repr(next(iter(comparison.learners.values()))),
-        "digest": digest(comparison.cohort),
+        "digest": comparison.cohort.fingerprint,
     }
 
 

@@ -11,8 +11,8 @@ from sgbn import InputError
 from sgbn.atlases import load_atlas
 from sgbn.cohort import Cohort
 from sgbn.experiments.data import data_folder
-from sgbn.io.tables.cohorts import cohort_table, read_table, write_table
-from sgbn.preprocessing import make_preparation
+from sgbn.io.tables.cohorts import read_table, write_table
+from sgbn.preprocessing import cohort_table, make_preparation
 
 ROLES = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
 REGIONS = [

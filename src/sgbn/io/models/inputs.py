@@ -12,10 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from sgbn.cohort import Cohort
+from sgbn.cohort import ID, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed
 from sgbn.io.tables.assembly import assemble, read_as_text
-from sgbn.io.tables.cohorts import ID
 from sgbn.io.tables.columns import find_column
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.options import Options

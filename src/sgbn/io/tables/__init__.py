@@ -1,6 +1,6 @@
 """Cohorts from tables of subjects x regions, and tables from cohorts."""
 
-from sgbn.io.tables.cohorts import cohort_table, read_table, write_table
+from sgbn.io.tables.cohorts import read_table, write_table
 from sgbn.io.tables.freesurfer import read_freesurfer
 
-__all__ = ["cohort_table", "read_freesurfer", "read_table", "write_table"]
+__all__ = ["read_freesurfer", "read_table", "write_table"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.atlases import Atlas
-from sgbn.cohort import BLOCK, PAIR, PERSON, SITE, Cohort
+from sgbn.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
 from sgbn.io.tables.cells import Markers
@@ -21,9 +21,10 @@ from sgbn.io.tables.files import PARQUET, Source, load_table
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
 from sgbn.io.tables.sheets import EXTRA
+from sgbn.preprocessing.preparation import check_free, table_cells
 from sgbn.runs import write_atomically
 
-ID, GROUP = "subject_id", "group"
+GROUP = "group"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -137,40 +138,6 @@ def read_table(
     return assemble(table, options, participants)
 
 
-def cohort_table(cohort: Cohort) -> pd.DataFrame:
-    """Covariates, site (if any) and regions as columns, ids as index; never group or pair.
-
-    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
-    other column is a region; y is ``cohort.group``. Cross-validation keeps the rows of a person or
-    family together with ``groups=cohort.units`` and scikit-learn's ``GroupKFold``.
-    """
-    columns: dict[str, Any] = dict(cohort.covariates)
-    if cohort.site is not None:
-        _check_free(cohort, [SITE])
-        columns[SITE] = cohort.site
-    index = pd.Index(cohort.ids, name=ID, dtype=object)
-    left = pd.DataFrame({name: _cells(column) for name, column in columns.items()}, index=index)
-    right = pd.DataFrame(cohort.values.copy(), index=index, columns=list(cohort.regions))
-    return pd.concat([left, right], axis=1)
-
-
-def _cells(column: NDArray[Any]) -> NDArray[Any]:
-    """Text as objects, None where it is missing; numbers as they are."""
-    if column.dtype.kind == "f":
-        return column.copy()
-    cells = column.astype(object)
-    cells[column == ""] = None
-    return cells
-
-
-def _check_free(cohort: Cohort, reserved: Collection[str]) -> None:
-    for name in (*cohort.covariates, *cohort.regions):
-        if name in reserved:
-            raise InputError(
-                f"a covariate or region is called {name!r}, as another column. Rename it."
-            )
-
-
 def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
     """Write ids, group, site, pair, person, block, covariates and regions as columns.
 
@@ -214,8 +181,8 @@ def _whole(cohort: Cohort) -> pd.DataFrame:
     for name, cells in labels.items():
         if cells is not None:
             first[name] = cells.astype(object)
-    _check_free(cohort, first)
-    first |= {name: _cells(column) for name, column in cohort.covariates.items()}
+    check_free(cohort, first)
+    first |= {name: table_cells(column) for name, column in cohort.covariates.items()}
     for name, column in first.items():
         _check_readable(name, column)
     for name in cohort.regions:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sgbn.exceptions import DataWarning, warn
@@ -23,79 +21,15 @@ from sgbn.structure import SGBN
 from sgbn.structure.ensemble.confidence import EdgeConfidence, agreement_from, agreement_of
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import Knowledge
+from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.posterior.sampling import ChainPlan, sample_networks
 from sgbn.structure.robust import normal_scores
+from sgbn.structure.samples import N_TENTHS, Sample
 from sgbn.types import Array, Indices, Mask
 
 CANDIDATES = 10  # parents of each variable; see benchmarks/replication.py
 PLAN = ChainPlan(n_candidates=CANDIDATES, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
 WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)  # streams of random numbers
-N_TENTHS = 10  # parts of a deal, each of which is left out once
-DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
-
-
-class Sample(NamedTuple):
-    """Rows, and what is known of them.
-
-    Attributes
-    ----------
-    values : (n, m)
-    names : of the columns.
-    nuisance : (n, p) columns whose effects are taken out of every part of the rows.
-    strata : (n,) or None; see `deal_rows`.
-    persons : (n,) or None; the rows of a person count as one subject.
-    blocks : (n,) or None
-        Labels whose rows are never parted, such as families; persons if there are none.
-    """
-
-    values: Array
-    names: list[str]
-    nuisance: Array
-    strata: NDArray[Any] | None = None
-    persons: NDArray[Any] | None = None
-    blocks: NDArray[Any] | None = None
-
-    @property
-    def units(self) -> NDArray[Any] | None:
-        """Labels whose rows are never parted."""
-        return self.persons if self.blocks is None else self.blocks
-
-    @property
-    def n_units(self) -> int:
-        """How many persons or blocks there are; rows, if neither is given."""
-        units = self.units
-        return len(self.values) if units is None else len(np.unique(units.astype(str)))
-
-    def repeats(self, rows: Indices) -> int:
-        """How many of the rows are further ones of a person: together they count as one subject."""
-        if self.persons is None:
-            return 0
-        return len(rows) - len(np.unique(self.persons[rows].astype(str)))
-
-    def take(self, rows: NDArray[Any]) -> Sample:
-        """Return some of the rows."""
-        labels = (self.strata, self.persons, self.blocks)
-        own = (None if one is None else one[rows] for one in labels)
-        return Sample(self.values[rows], self.names, self.nuisance[rows], *own)
-
-
-def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
-    """Rows without what the columns of `nuisance` explain, and the degrees of freedom it takes.
-
-    Means are kept.
-    """
-    if not nuisance.shape[1]:
-        return values, 0
-    centred = nuisance - nuisance.mean(axis=0)
-    lengths = np.linalg.norm(centred, axis=0)
-    varies = lengths > DEPENDENT * np.linalg.norm(nuisance, axis=0)
-    U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
-    basis = np.ascontiguousarray(U[:, sizes > DEPENDENT])
-    left = np.empty(values.shape)
-    for k, column in enumerate(np.ascontiguousarray(values.T)):
-        # one by one: the bits of a column then do not depend on where it stands
-        left[:, k] = column - basis @ (basis.T @ (column - column.mean()))
-    return left, basis.shape[1]
 
 
 def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:

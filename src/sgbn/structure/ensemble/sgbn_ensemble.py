@@ -25,7 +25,7 @@ from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
-from sgbn.structure.ensemble.parts import N_TENTHS, Sample, learn_parts, without_nuisance
+from sgbn.structure.ensemble.parts import learn_parts
 from sgbn.structure.ensemble.weights import weight_limits
 from sgbn.structure.given_graph import least_squares
 from sgbn.structure.knowledge import (
@@ -35,9 +35,11 @@ from sgbn.structure.knowledge import (
     check_number_of_parents,
     read_knowledge,
 )
+from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
 from sgbn.structure.robust import row_labels
+from sgbn.structure.samples import Sample, enough_left
 from sgbn.types import Array, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names, warn_about_moments
 
@@ -317,11 +319,6 @@ class SGBNEnsemble(NetworkEstimator):
     def drawn_graph_(self) -> Mask:
         """Supported edges as arrows, the others of `network_` as lines (set both ways)."""
         return drawn_graph(self.coef_, self.supported_)
-
-
-def enough_left(n: int, lost: int) -> bool:
-    """Whether nuisance columns leave enough of n rows, a tenth of which is left out."""
-    return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
 
 
 def _check_freedom(n: int, lost: int) -> None:

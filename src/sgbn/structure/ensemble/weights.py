@@ -14,7 +14,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from sgbn.moments import one_blas_thread
-from sgbn.structure.ensemble.parts import HALVES, Sample, deal, without_nuisance
+from sgbn.structure.ensemble.parts import HALVES, deal
+from sgbn.structure.nuisance import without_nuisance
+from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices, Mask
 
 LEVEL = 0.95

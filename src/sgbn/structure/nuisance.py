@@ -1,20 +1,23 @@
-r"""What is held fixed when rows are permuted: means of the groups, covariates, sites.
+r"""Effects of covariates and sites: the columns that span them, and rows without them.
 
-The regions are regressed on the nuisance design N, and the rows of what is left,
-:math:`E = (I - N N^+) Y`, are exchanged (Freedman and Lane, 1983). A permuted table has its
+A covariate of numbers is one column, one of labels has an indicator for each level but the first;
+each site has an indicator.
+
+Where rows are permuted, the regions are regressed on the nuisance design N, and the rows of what is
+left, :math:`E = (I - N N^+) Y`, are exchanged (Freedman and Lane, 1983). A permuted table has its
 nuisance effects back and is regressed on N again, which comes to :math:`(I - N N^+) \Pi E`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError
 from sgbn.types import Array, Indices, Mask
 
 DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
@@ -52,14 +55,10 @@ def nuisance_of(
 
     Columns that others determine take no degree of freedom, wherever they stand.
     """
-    groups = _indicators(codes)
+    groups = indicators(codes)
     means = groups / np.sqrt(groups.sum(axis=0))
     design = design_of(len(codes), covariates, sites)
-    centred = design - means @ (means.T @ design)
-    lengths = np.linalg.norm(centred, axis=0)
-    varies = lengths > DEPENDENT * np.linalg.norm(design, axis=0)
-    U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
-    return Nuisance(np.column_stack([means, U[:, sizes > DEPENDENT]]))
+    return Nuisance(np.column_stack([means, _span(design, design - means @ (means.T @ design))]))
 
 
 def design_of(
@@ -70,43 +69,36 @@ def design_of(
     for name, column in (covariates or {}).items():
         columns.append(_covariate(name, column, n))
     if sites is not None:
-        columns.append(_indicators(np.unique(sites, return_inverse=True)[1]))
+        columns.append(indicators(np.unique(sites, return_inverse=True)[1]))
     return np.column_stack(columns)
 
 
-def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Array, int]:
-    """All rows less the mean and the nuisance effects that the training rows show.
+def indicators(codes: Indices, n_levels: int | None = None) -> Array:
+    """One column of 0 and 1 per level; levels are numbered from 0, and -1 is none of them."""
+    n_levels = codes.max() + 1 if n_levels is None else n_levels
+    found: Array = (codes[:, None] == np.arange(n_levels)).astype(float)
+    return found
 
-    Effects are least squares of least norm on the centred design: a site without training rows has
-    the average effect of the others.
 
-    Returns
-    -------
-    residuals : ndarray of shape (n, m)
-    rank : int
-        Degrees of freedom that the effects take of the training rows, beside those of the means.
+def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
+    """Rows without what the columns of `nuisance` explain, and the degrees of freedom it takes.
+
+    Means are kept.
     """
-    left: Array = values - values[train].mean(axis=0)
-    centred = design - design[train].mean(axis=0)
-    lengths = np.linalg.norm(centred[train], axis=0)
-    varies = lengths > DEPENDENT * np.linalg.norm(design[train], axis=0)
-    centred = centred[:, varies] / lengths[varies]
-    slopes, _, rank, _ = np.linalg.lstsq(centred[train], left[train], rcond=DEPENDENT)
-    return left - centred @ slopes, int(rank)
+    if not nuisance.shape[1]:
+        return values, 0
+    basis = np.ascontiguousarray(_span(nuisance, nuisance - nuisance.mean(axis=0)))
+    left = np.empty(values.shape)
+    for k, column in enumerate(np.ascontiguousarray(values.T)):
+        # one by one: the bits of a column then do not depend on where it stands
+        left[:, k] = column - basis @ (basis.T @ (column - column.mean()))
+    return left, basis.shape[1]
 
 
-def check_pairs(ids: Sequence[Any], codes: Indices) -> Indices:
-    """Give the number of the person of each row: every id once in each group."""
-    labels, pairs = np.unique(np.asarray(ids, dtype=str), return_inverse=True)
-    counts = np.zeros((len(labels), codes.max() + 1), int)
-    np.add.at(counts, (pairs, codes), 1)
-    wrong = labels[(counts != 1).any(axis=1)]
-    if len(wrong):
-        raise InputError(
-            f"pairs need each subject once in every group: {listed(wrong.tolist())} is not. Leave "
-            "out subjects without a partner, or compare the groups unpaired."
-        )
-    return pairs.astype(np.intp)
+def column_lengths(design: Array, centred: Array) -> tuple[Array, Mask]:
+    """Length of each centred column, and whether it is more than round-off of the design."""
+    lengths = np.linalg.norm(centred, axis=0)
+    return lengths, lengths > DEPENDENT * np.linalg.norm(design, axis=0)
 
 
 def missing_rows(values: NDArray[Any]) -> list[int]:
@@ -118,9 +110,12 @@ def missing_rows(values: NDArray[Any]) -> list[int]:
     ]
 
 
-def _indicators(codes: Indices) -> Array:
-    found: Array = (codes[:, None] == np.arange(codes.max() + 1)).astype(float)
-    return found
+def _span(design: Array, centred: Array) -> Array:
+    """Orthonormal columns that span those of a centred design."""
+    lengths, varies = column_lengths(design, centred)
+    U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
+    basis: Array = U[:, sizes > DEPENDENT]
+    return basis
 
 
 def _covariate(name: str, column: Any, n: int) -> Array:
@@ -141,7 +136,7 @@ def _covariate(name: str, column: Any, n: int) -> Array:
         values = _numbers(name, values)
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
-    return _indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
+    return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
 
 
 def _numbers(name: str, values: NDArray[Any]) -> Array:

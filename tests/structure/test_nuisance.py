@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from sgbn import InputError
-from sgbn.inference.nuisance import (
-    check_pairs,
-    design_of,
+from sgbn.structure.nuisance import (
     nuisance_of,
-    residuals_of_training,
+    without_nuisance,
 )
 
 
@@ -84,38 +82,13 @@ def test_numbers_that_come_as_objects_are_numbers(design):
     np.testing.assert_array_equal(plain.residuals(Y), objects.residuals(Y))
 
 
-@pytest.mark.parametrize(
-    ("ids", "codes", "message"),
-    [
-        ("xyzzxw", [0, 0, 0, 1, 1, 1], "once in every group: 'w', 'y'"),
-        ("xyzzxy", [0, 0, 1, 1, 2, 2], "once in every group: 'x', 'y', 'z'"),
-    ],
-)
-def test_half_pairs_are_refused(ids, codes, message):
-    with pytest.raises(InputError, match=message):
-        check_pairs(list(ids), np.array(codes))
-
-
-def test_effects_of_training_rows_are_taken_out_of_all_rows(design):
-    _, covariates, sites = design
-    Y = np.random.default_rng(1).normal(size=(40, 3))
-    train = np.arange(40) % 4 > 0
-    N = np.column_stack(
-        [np.ones(40), covariates["age"], covariates["sex"] == "M", sites == "b", sites == "c"]
-    ).astype(float)
-    expected = Y - N @ np.linalg.lstsq(N[train], Y[train])[0]
-    found, rank = residuals_of_training(Y, design_of(40, covariates, sites), train)
-    np.testing.assert_allclose(found, expected, atol=1e-8)
-    assert rank == 4
-
-
-def test_a_site_without_training_rows_has_the_average_effect_of_the_others():
-    sites = np.repeat(["a", "b", "c"], 10)
-    Y = np.repeat([1.0, 3.0, 100.0], 10)[:, None]
-    found, rank = residuals_of_training(Y, design_of(30, sites=sites), sites != "c")
-    np.testing.assert_allclose(found[sites != "c"], 0, atol=1e-12)
-    np.testing.assert_allclose(found[sites == "c"], 98.0)
-    assert rank == 1
-    alone, rank = residuals_of_training(Y, design_of(30), sites != "c")
-    np.testing.assert_allclose(alone[sites == "c"], 98.0)
-    assert rank == 0
+def test_nuisance_effects_are_gone_and_means_stay():
+    rng = np.random.default_rng(0)
+    N = np.column_stack([rng.standard_normal(50), np.ones(50), np.repeat([0.0, 1.0], 25)])
+    X = rng.standard_normal((50, 2)) + N @ rng.standard_normal((3, 2))
+    left, lost = without_nuisance(X, N)
+    assert lost == 2
+    assert np.allclose(left.mean(axis=0), X.mean(axis=0))
+    assert np.allclose((N - N.mean(axis=0)).T @ left, 0, atol=1e-9)
+    fitted = np.linalg.lstsq(np.column_stack([N, np.ones(50)]), X)[0]
+    assert np.allclose(left - left.mean(axis=0), X - np.column_stack([N, np.ones(50)]) @ fitted)

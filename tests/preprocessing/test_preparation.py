@@ -1,7 +1,11 @@
-import numpy as np
+from dataclasses import replace
 
-from sgbn import Cohort, review, simulate_cohort
-from sgbn.comparison.preparation import digest, imputed_cohort, prepare, prepared_cohort
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import Cohort, InputError, cohort_table, make_preparation, simulate_cohort
+from sgbn.preprocessing.preparation import impute, prepare, regions_table
 
 
 def cohort(**more):
@@ -14,7 +18,7 @@ def test_covariates_of_a_prepared_cohort_have_no_gaps():
     age = np.r_[np.nan, np.arange(59.0)]
     sex = np.array(["", *["F", "M"] * 29, "F"])
     known = cohort(covariates={"age": age, "sex": sex})
-    ready = prepared_cohort(known, prepare(review(known)))
+    ready = prepare(known)
     assert ready.covariates["age"][0] == np.arange(59.0).mean()
     assert ready.covariates["sex"][0] == "unknown"
     np.testing.assert_array_equal(ready.covariates["age"][1:], age[1:])
@@ -33,7 +37,7 @@ def test_an_imputed_cohort_keeps_all_but_its_gaps():
         covariates=whole.covariates,
         site=whole.site,
     )
-    ready = imputed_cohort(gaps)
+    ready = impute(gaps)
     at_site = (np.arange(60) % 2 == 0) & (np.arange(60) != 4)
     assert ready.values[4, 2] == np.median(values[at_site, 2])
     kept = ~np.isnan(values)
@@ -41,28 +45,34 @@ def test_an_imputed_cohort_keeps_all_but_its_gaps():
     assert np.isfinite(ready.covariates["age"]).all()
 
 
-def test_the_digest_tells_any_two_tables_apart():
-    one = cohort()
-    values = one.values.copy()
-    values[3, 2] += 1e-12
-    others = [
-        Cohort(values, one.regions, one.ids, group=one.group),
-        Cohort(one.values, ["w", "x", "z", "y"], one.ids, group=one.group),
-        Cohort(one.values, one.regions, one.ids, group=one.group[::-1]),
-        cohort(site=np.tile(["A", "B"], 30)),
-        cohort(pair=np.tile(np.arange(30), 2)),
-        cohort(person=np.arange(60) // 2),
-        cohort(block=np.arange(60) // 2),
-        cohort(covariates={"age": np.arange(60.0)}),
-    ]
-    assert len({digest(one), *map(digest, others)}) == 9
-    assert digest(cohort()) == digest(one)
-
-
 def test_harmonised_regions_keep_the_difference_of_the_groups():
     simulated = simulate_cohort(60, regions=6, n_sites=3, differ="means")
-    regions = prepare(review(simulated)).to_numpy()
+    regions = prepare(simulated).values
     patients = simulated.group == "patient"
     gap = regions[patients].mean(axis=0) - regions[~patients].mean(axis=0)
     true = simulated.biology[patients].mean(axis=0) - simulated.biology[~patients].mean(axis=0)
     assert np.corrcoef(gap, true)[0, 1] > 0.95
+
+
+def test_prepared_values_are_those_of_the_pipeline():
+    simulated = simulate_cohort(40, regions=6, n_sites=2, covariates=["age"], missing=0.02)
+    table = make_preparation(simulated).fit_transform(cohort_table(simulated), simulated.group)
+    pd.testing.assert_frame_equal(regions_table(prepare(simulated)), table)
+
+
+def test_a_region_that_the_covariates_explain_is_named():
+    age = np.arange(60.0)
+    values = cohort().values.copy()
+    values[:, 1] = 2 * age
+    known = replace(cohort(covariates={"age": age}), values=values)
+    with pytest.raises(InputError, match="nothing is left of 'x' in the group 'a'"):
+        prepare(known)
+
+
+def test_a_part_is_prepared_without_the_other():
+    simulated = simulate_cohort(60, regions=6, n_sites=3, covariates=["age"], missing=0.01)
+    part = prepare(simulated.subset(simulated.site != simulated.site[0]))
+    assert not np.isnan(part.values).any()
+    changed = simulated.values + 100.0 * (simulated.site == simulated.site[0])[:, None]
+    again = replace(simulated, values=changed).subset(simulated.site != simulated.site[0])
+    assert np.array_equal(part.values, prepare(again).values)

@@ -1,0 +1,103 @@
+"""From a cohort to the regions that networks are learned from, and a cohort as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.cohort import ID, SITE, Cohort
+from sgbn.exceptions import InputError, listed
+from sgbn.moments import constant_columns
+from sgbn.preprocessing.analysis import make_preparation
+
+
+def prepare(cohort: Cohort) -> Cohort:
+    """Impute, harmonise sites and regress covariates out, within the groups.
+
+    This is what `compare` learns networks from; see `make_preparation`. The cohort that is returned
+    keeps its sites and covariates, the latter without gaps, so that tests can hold their effects
+    fixed once more: a number that is missing becomes the mean, a missing label one of its own.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        As reviewed: ``review(cohort).require()``.
+
+    Raises
+    ------
+    InputError
+        If nothing is left of a region.
+    """
+    ready = _prepared(cohort, make_preparation(cohort))
+    for group in ready.groups:
+        constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))
+        if len(constant):
+            names = listed([ready.regions[k] for k in constant])
+            raise InputError(
+                f"nothing is left of {names} in the group {group!r} once sites and covariates are "
+                "taken out. Exclude these regions, or name fewer covariates."
+            )
+    return ready
+
+
+def impute(cohort: Cohort) -> Cohort:
+    """Fill gaps in as `prepare` does, and leave the effects of sites and covariates."""
+    return _prepared(cohort, make_preparation(cohort).named_steps["impute"])
+
+
+def _prepared(cohort: Cohort, step: Any) -> Cohort:
+    """Cohort after a step of its preparation, or all of them."""
+    regions = step.fit_transform(cohort_table(cohort), cohort.group)[list(cohort.regions)]
+    covariates = {name: _filled(column) for name, column in cohort.covariates.items()}
+    return replace(cohort, values=regions.to_numpy(), covariates=covariates)
+
+
+def _filled(column: NDArray[Any]) -> NDArray[Any]:
+    if column.dtype.kind == "f":
+        return np.where(np.isnan(column), np.nanmean(column), column)
+    return np.where(column == "", "unknown", column)
+
+
+def cohort_table(cohort: Cohort) -> pd.DataFrame:
+    """Covariates, site (if any) and regions as columns, ids as index; never group or pair.
+
+    This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
+    other column is a region; y is ``cohort.group``. Cross-validation keeps the rows of a person or
+    family together with ``groups=cohort.units`` and scikit-learn's ``GroupKFold``.
+    """
+    columns: dict[str, Any] = dict(cohort.covariates)
+    if cohort.site is not None:
+        check_free(cohort, [SITE])
+        columns[SITE] = cohort.site
+    regions = regions_table(cohort)
+    cells = {name: table_cells(column) for name, column in columns.items()}
+    return pd.concat([pd.DataFrame(cells, index=regions.index), regions], axis=1)
+
+
+def regions_table(cohort: Cohort) -> pd.DataFrame:
+    """Regions alone as columns, ids as index."""
+    index = pd.Index(cohort.ids, name=ID, dtype=object)
+    return pd.DataFrame(cohort.values.copy(), index=index, columns=list(cohort.regions))
+
+
+def table_cells(column: NDArray[Any]) -> NDArray[Any]:
+    """Text as objects, None where it is missing; numbers as they are."""
+    if column.dtype.kind == "f":
+        return column.copy()
+    cells = column.astype(object)
+    cells[column == ""] = None
+    return cells
+
+
+def check_free(cohort: Cohort, reserved: Collection[str]) -> None:
+    """Refuse a covariate or region with the name of another column."""
+    for name in (*cohort.covariates, *cohort.regions):
+        if name in reserved:
+            raise InputError(
+                f"a covariate or region is called {name!r}, as another column. Rename it."
+            )

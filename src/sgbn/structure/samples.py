@@ -1,0 +1,108 @@
+"""Sample: the rows of one group, and what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import warn
+from sgbn.structure.nuisance import nuisance_of
+from sgbn.types import Array, Indices
+from sgbn.validation import FEW_SAMPLES
+
+N_TENTHS = 10  # parts of the rows, each of which is left out of some networks
+SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
+
+
+class Sample(NamedTuple):
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    values : (n, m)
+    names : of the columns.
+    nuisance : (n, p) columns whose effects are taken out of every part of the rows.
+    strata : (n,) or None; see `deal_rows`.
+    persons : (n,) or None; the rows of a person count as one subject.
+    blocks : (n,) or None
+        Labels whose rows are never parted, such as families; persons if there are none.
+    """
+
+    values: Array
+    names: list[str]
+    nuisance: Array
+    strata: NDArray[Any] | None = None
+    persons: NDArray[Any] | None = None
+    blocks: NDArray[Any] | None = None
+
+    @property
+    def units(self) -> NDArray[Any] | None:
+        """Labels whose rows are never parted."""
+        return self.persons if self.blocks is None else self.blocks
+
+    @property
+    def n_units(self) -> int:
+        """How many persons or blocks there are; rows, if neither is given."""
+        units = self.units
+        return len(self.values) if units is None else len(np.unique(units.astype(str)))
+
+    def repeats(self, rows: Indices) -> int:
+        """How many of the rows are further ones of a person: together they count as one subject."""
+        if self.persons is None:
+            return 0
+        return len(rows) - len(np.unique(self.persons[rows].astype(str)))
+
+    def take(self, rows: NDArray[Any]) -> Sample:
+        """Return some of the rows."""
+        labels = (self.strata, self.persons, self.blocks)
+        own = (None if one is None else one[rows] for one in labels)
+        return Sample(self.values[rows], self.names, self.nuisance[rows], *own)
+
+
+def group_sample(cohort: Cohort, group: str) -> Sample:
+    """Return the prepared rows of a group, with what is taken out of each half of them again.
+
+    None is, with a warning, where a half has too few subjects to estimate the effects of covariates
+    and sites: `prepare` has taken them out over all subjects before.
+    """
+    own = np.asarray(cohort.group) == group
+    nuisance = _effects(cohort, group)
+    n, p = nuisance.shape
+    if not _can_lose(n, p):
+        warn(
+            f"group {group!r}: {n} subjects are too few to take {p} effects of covariates and sites"
+            " out of each half. They were taken out over all subjects only; name fewer covariates, "
+            "or join small sites."
+        )
+        nuisance = nuisance[:, :0]
+    blocks = None if cohort.block is None else cohort.units
+    labels = (cohort.site, cohort.persons, blocks)
+    parted = (None if one is None else one[own] for one in labels)
+    return Sample(cohort.values[own], list(cohort.regions), nuisance, *parted)
+
+
+def takes_effects_out(cohort: Cohort) -> bool:
+    """Whether the effects of covariates and sites are taken out of each half of every group."""
+    shapes = [_effects(cohort, group).shape for group in cohort.groups]
+    return any(p for _, p in shapes) and all(_can_lose(n, p) for n, p in shapes)
+
+
+def enough_left(n: int, lost: int) -> bool:
+    """Whether nuisance columns leave enough of n rows, a tenth of which is left out."""
+    return not lost or n - n // N_TENTHS - lost >= FEW_SAMPLES
+
+
+def _can_lose(n: int, p: int) -> bool:
+    """Whether each part of n subjects has enough of them to take p effects out."""
+    return n >= SUBJECTS_PER_EFFECT * p and enough_left(n, p)
+
+
+def _effects(cohort: Cohort, group: str) -> Array:
+    """Columns that span the effects of covariates and sites in a group, without its mean."""
+    own = np.asarray(cohort.group) == group
+    covariates = {name: column[own] for name, column in cohort.covariates.items()}
+    sites = None if cohort.site is None else cohort.site[own]
+    return nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]
