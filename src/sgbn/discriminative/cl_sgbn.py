@@ -62,17 +62,9 @@ class CLSGBNClassifier(MovedClassifier):
         max_iter: int = 200,
         random_state: int = 0,
     ) -> None:
-        super().__init__(
-            learner,
-            variances=variances,
-            pool=pool,
-            priors=priors,
-            temperature=temperature,
-            random_state=random_state,
-        )
-        self.edges = edges
-        self.slack = slack
-        self.anchor = anchor
+        super().__init__(learner, variances=variances, pool=pool, priors=priors)
+        self.temperature, self.random_state = temperature, random_state
+        self.edges, self.slack, self.anchor = edges, slack, anchor
         self.sharpness = sharpness
         self.max_iter = max_iter
 

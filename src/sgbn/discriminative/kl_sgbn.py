@@ -87,17 +87,9 @@ class KLSGBNClassifier(MovedClassifier):
         max_iter: int = 100,
         random_state: int = 0,
     ) -> None:
-        super().__init__(
-            learner,
-            variances=variances,
-            pool=pool,
-            priors=priors,
-            temperature=temperature,
-            random_state=random_state,
-        )
-        self.edges = edges
-        self.slack = slack
-        self.anchor = anchor
+        super().__init__(learner, variances=variances, pool=pool, priors=priors)
+        self.temperature, self.random_state = temperature, random_state
+        self.edges, self.slack, self.anchor = edges, slack, anchor
         self.shared = shared
         self.C = C
         self.radius = radius

@@ -77,17 +77,9 @@ class MMSGBNClassifier(MovedClassifier):
         max_iter: int = 200,
         random_state: int = 0,
     ) -> None:
-        super().__init__(
-            learner,
-            variances=variances,
-            pool=pool,
-            priors=priors,
-            temperature=temperature,
-            random_state=random_state,
-        )
-        self.edges = edges
-        self.slack = slack
-        self.anchor = anchor
+        super().__init__(learner, variances=variances, pool=pool, priors=priors)
+        self.temperature, self.random_state = temperature, random_state
+        self.edges, self.slack, self.anchor = edges, slack, anchor
         self.nu = nu
         self.max_iter = max_iter
 
