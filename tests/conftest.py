@@ -90,9 +90,9 @@ SMALLEST = {"svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>', "png": b"\x89PN
 def no_figures(monkeypatch):
     """Comparisons write files of nothing as figures: drawing is most of a small one."""
     monkeypatch.setattr(
-        import_module("sgbn.report.figures"),  # the package has a function of this name
-        "_files",
-        lambda comparison, name, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
+        import_module("sgbn.report.figures").Plan,  # the package has a function of this name
+        "files",
+        lambda plan, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
     )
 
 

@@ -2,6 +2,7 @@ import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -218,10 +219,9 @@ def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
     assert "no table is named" in capsys.readouterr().err
 
 
-def test_several_remarks_are_printed_as_a_list(monkeypatch, capsys):
-    said = [Statement("One?", "Yes."), Statement("More?", f"First {'word ' * 30}\nSecond.")]
-    monkeypatch.setattr("sgbn.comparison.summary.summarise", lambda _: said)
-    print_summary(None)
+def test_several_remarks_are_printed_as_a_list(capsys):
+    said = [Statement("One?", ["Yes."]), Statement("More?", [f"First {'word ' * 30}", "Second."])]
+    print_summary(SimpleNamespace(words=SimpleNamespace(statements=said)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["", "One?", "  Yes."]
     assert lines[5].startswith("  - First word")

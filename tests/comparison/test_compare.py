@@ -325,7 +325,7 @@ def test_networks_are_those_of_an_ensemble_and_bring_their_confidence(whole, coh
         assert isinstance(learner, SGBNEnsemble)
         assert (learner.n_pairs, learner.n_chains, learner.n_jobs) == (2, 4, None)
         assert whole.confidence[group] is learner.confidence_
-        np.testing.assert_array_equal(whole.supported(group), learner.supported_)
+        np.testing.assert_array_equal(whole.supported[group], learner.supported_)
     assert isinstance(whole.searcher, SGBN)
 
 
@@ -341,13 +341,13 @@ def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
     found = compare_fully(cohort, Settings.networks_only(n_pairs=2), learner=SGBN())
     assert list(found.seconds) == ["networks", "confidence"]
     wanted = found.confidence["patient"].supported(found.learners["patient"].coef_)
-    np.testing.assert_array_equal(found.supported("patient"), wanted)
+    np.testing.assert_array_equal(found.supported["patient"], wanted)
 
 
 def test_without_half_samples_nothing_is_supported(cohort):
     found = compare_fully(cohort, NETWORKS)
     assert not found.confidence
-    assert not any(found.supported(group).any() for group in found.groups)
+    assert not any(found.supported[group].any() for group in found.groups)
     assert np.count_nonzero(found.learners["control"].coef_)
 
 
@@ -481,7 +481,7 @@ def test_directions_of_shadows_are_not_supported():
     assert found.models["a"].edges_may_be_shadows
     stays = found.beside_factors["a"].stays
     edges = found.learners["a"].coef_ != 0
-    assert np.array_equal(found.shadows("a")[edges], ~stays)
-    assert not (found.supported("a") & found.shadows("a")).any()
+    assert np.array_equal(found.supported["a"][edges], found.agreed["a"][edges] & stays)
+    assert not found.supported["a"][~edges].any()
     known = replace(found, models={})
-    assert np.array_equal(known.supported("a"), found.agreed("a"))
+    assert np.array_equal(known.supported["a"], found.agreed["a"])

@@ -80,7 +80,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
 def test_what_holds_one_way_only_is_no_headline(two):
     headline, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
     assert headline.startswith("None of ")
-    assert detectable_words(two) in headline
+    assert detectable_words(two.differences, two.settings.level) in headline
     assert apart.startswith("1 differs one way only")
 
 
@@ -109,9 +109,11 @@ def test_all_edges_together_and_single_ones_do_not_contradict(two, p, p_both, q,
 
 def test_the_detectable_change_is_the_median(two):
     effect = np.median(two.differences.detectable(0.8, 0.05))
-    assert f"a change of {effect:.2f} standard deviations" in detectable_words(two)
+    assert f"a change of {effect:.2f} standard deviations" in detectable_words(
+        two.differences, 0.05
+    )
     none = replace(two.differences, edges=two.differences.edges[:0])
-    assert detectable_words(replace(two, differences=none)) == ""
+    assert detectable_words(none, 0.05) == ""
 
 
 def test_each_edge_that_was_named_has_its_line(two):

@@ -2,17 +2,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from sgbn.comparison.left_out_words import far_out, left_out_words
+from sgbn.comparison import Comparison
+from sgbn.comparison.left_out_words import left_out_words
 
 
 def comparison(networks, tests):
     """As much of a comparison as these words need."""
-    return SimpleNamespace(
+    found = SimpleNamespace(
         cohort=SimpleNamespace(sizes={"CTR": 63, "SCZ": 61}),
         groups=("CTR", "SCZ"),
         left_out=networks,
         differences=None if tests is None else SimpleNamespace(left_out=tests),
     )
+    found.far_out = Comparison.far_out.func(found)
+    return found
 
 
 NOBODY, TWO = {"CTR": (), "SCZ": ()}, {"CTR": ("s1", "s2"), "SCZ": ()}
@@ -40,4 +43,4 @@ def test_who_is_left_out_of_what_is_said_with_counts(networks, tests, said):
 
 def test_nobody_is_no_sentence():
     assert left_out_words(comparison(NOBODY, NOBODY)) == ""
-    assert far_out(comparison(NOBODY, None)) == NOBODY
+    assert comparison(NOBODY, None).far_out == NOBODY

@@ -5,8 +5,7 @@ import pytest
 
 from sgbn import SGBN, Cohort, InputError
 from sgbn.comparison import Settings, compare
-from sgbn.comparison.replicated import replication, replication_words
-from sgbn.comparison.summary import summarise
+from sgbn.comparison.replicated import replication_words
 
 QUESTION = "Do the differences come back in other subjects?"
 FEW = Settings.networks_only(n_permutations=99, replicate="half")
@@ -37,10 +36,10 @@ def found(cohort, tmp_path_factory):
 def test_a_planted_change_is_confirmed_and_said(found):
     comparison, _ = found
     assert {"replication"} <= set(comparison.seconds)
-    table = replication(comparison)
+    table = comparison.tables.replication
     best = table[table["confirmed"]].iloc[0]
     assert {best["source"], best["target"]} == {"r2", "r3"}
-    said = {one.question: one.answer for one in summarise(comparison)}[QUESTION]
+    said = {one.question: "\n".join(one.lines) for one in comparison.words.statements}[QUESTION]
     assert said == comparison.replication.words
     assert f"{best['source']} – {best['target']}" in said
 
@@ -82,14 +81,14 @@ def test_a_part_that_cannot_be_prepared_leaves_the_step_out(cohort):
     assert found.replication is None
     assert "in the part for discovery" in found.skipped["replication"]
     assert replication_words(found).startswith("Not tried: in the part")
-    assert replication(found).empty
+    assert found.tables.replication.empty
 
 
 def test_without_being_asked_for_nothing_is_said(found):
     comparison, _ = found
     plain = replace(comparison, settings=replace(FEW, replicate=None), replication=None)
     assert replication_words(plain) == ""
-    assert QUESTION not in [one.question for one in summarise(plain)]
+    assert QUESTION not in [one.question for one in plain.words.statements]
 
 
 @pytest.mark.parametrize("outliers", ["keep", None])

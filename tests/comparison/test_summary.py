@@ -4,10 +4,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn import Cohort, simulate_cohort
-from sgbn.comparison import Settings, compare, tables
+from sgbn import Cohort, GaussianNetwork, simulate_cohort
+from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.summary import summarise
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
@@ -28,7 +27,7 @@ def different():
 
 
 def answers(comparison):
-    return {one.question: one.answer for one in summarise(comparison)}
+    return {one.question: "\n".join(one.lines) for one in comparison.words.statements}
 
 
 def test_what_differs_is_said_with_its_direction(different):
@@ -118,13 +117,13 @@ def with_halves(comparison, arrows):
     regions, learners, confidence = comparison.cohort.regions, {}, {}
     m = len(regions)
     for group, ends in arrows.items():
-        arrow = np.zeros((m, m))
-        coef = np.triu(np.ones((m, m)), 1)
+        arrow, coef = np.zeros((m, m)), np.zeros((m, m))
+        order = sorted(range(m), key=lambda k, ends=ends or (): regions[k] not in ends)
         if ends is not None:
-            i, j = (regions.index(name) for name in ends)
+            i, j = order[:2] = [regions.index(name) for name in ends]
             arrow[i, j] = 1.0
-            coef[i, j], coef[j, i] = 1.0, 0.0
-        network = SimpleNamespace(coef=coef)
+        coef[np.ix_(order, order)] = np.triu(np.ones((m, m)), 1)
+        network = GaussianNetwork(coef, names=regions)
         learners[group] = SimpleNamespace(network_=network, coef_=coef)
         confidence[group] = EdgeConfidence(regions, 20, arrow, Agreement(8.0, 0.75, 4.0, 0.5))
     return replace(comparison, learners=learners, confidence=confidence)
@@ -173,7 +172,7 @@ def test_visits_of_persons_are_no_subjects(different):
 
 
 def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
-    row = tables.differences(different).iloc[0]
+    row = different.tables.differences.iloc[0]
     said = answers(different)["Which edges differ, and how sure is that?"]
     wanted = f"well {row['weight_std_well']:.2f}, ill {row['weight_std_ill']:.2f}; q = "
     named = f"{row['source']} – {row['target']} ({wanted}"
@@ -217,7 +216,7 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
         skipped={"confidence": "too few rows."},
         warnings=("mind\nthis.",),
     )
-    (remarks,) = [one for one in summarise(found) if "kept in mind" in one.question]
+    (remarks,) = [one for one in found.words.statements if "kept in mind" in one.question]
     assert remarks.lines == [
         "Something is odd. Look.",
         "Confidence of ill left out: too few rows.",

@@ -19,9 +19,8 @@ def comparison_of(supported, agreements=(), skipped=None, agreed=None, **learner
             group: SimpleNamespace(agreement=one)
             for group, one in zip(groups, agreements, strict=False)
         },
-        supported=masks.__getitem__,
-        agreed=lambda group: masks[group] | (agreed or masks)[group],
-        shadows=lambda group: (agreed or masks)[group] & ~masks[group],
+        supported=masks,
+        agreed={group: masks[group] | (agreed or masks)[group] for group in groups},
         groups=tuple(groups),
         reference=groups[0],
         skipped=skipped or {},

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ def comparison():
 
 
 def test_edges_of_all_groups_with_confidence_and_truth(comparison):
-    table = tables.edges(comparison)
+    table = comparison.tables.edges
     assert table["group"].unique().tolist() == ["patient", "control"]
     for group, learner in comparison.learners.items():
         own = table[table["group"] == group]
@@ -34,7 +33,7 @@ def test_edges_of_all_groups_with_confidence_and_truth(comparison):
         for row in own.itertuples():
             i, j = place[row.source], place[row.target]
             assert row.adjacent == confidence.adjacency_[i, j]
-            assert row.supported == comparison.supported(group)[i, j]
+            assert row.supported == comparison.supported[group][i, j]
             assert row.low <= row.weight <= row.high
             assert row.weight == pytest.approx(learner.coef_[i, j])
             assert row.true_weight_std == comparison.truth[group][i, j]
@@ -43,7 +42,7 @@ def test_edges_of_all_groups_with_confidence_and_truth(comparison):
 
 
 def test_edges_say_which_stay_beside_factors(comparison):
-    table = tables.edges(comparison).set_index(["group", "source", "target"])
+    table = comparison.tables.edges.set_index(["group", "source", "target"])
     for group, found in comparison.beside_factors.items():
         for row in found:
             said = table.loc[(group, row.source, row.target), "beside_factors"]
@@ -51,7 +50,7 @@ def test_edges_say_which_stay_beside_factors(comparison):
 
 
 def test_models_have_a_row_each(comparison):
-    table = tables.models(comparison)
+    table = comparison.tables.models
     assert table["group"].unique().tolist() == ["patient", "control"]
     own = table[table["group"] == "control"].set_index("model")
     expected = comparison.models["control"]
@@ -62,7 +61,7 @@ def test_models_have_a_row_each(comparison):
 
 
 def test_differences_say_which_are_true(comparison):
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     assert len(table) == len(comparison.differences.edges)
     assert table["p_fwer"].is_monotonic_increasing
     true = (table["true_control"] - table["true_patient"]).abs() > tables.PRESENT
@@ -70,14 +69,14 @@ def test_differences_say_which_are_true(comparison):
 
 
 def test_differences_have_both_ways_and_no_property_of_a_graph(comparison):
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     assert {"q_both", "p_fwer_both", "p_both", "standard_error", "from_pool"} <= set(table)
     assert "graph_direction" not in table
 
 
 def test_what_was_named_and_pairs_of_groups_are_tables(comparison):
     for name in ("named", "among", "pairwise"):
-        assert getattr(tables, name)(comparison).empty
+        assert getattr(comparison.tables, name).empty
     edges = comparison.differences.edges
     among = Among(("a", "b"), 0.2, 0.1, edges[["source", "target", "p_fwer", "q"]][::-1])
     more = replace(
@@ -87,19 +86,17 @@ def test_what_was_named_and_pairs_of_groups_are_tables(comparison):
         pairwise={("x", "y"): edges[:3], ("x", "z"): edges[:1]},
     )
     found = replace(comparison, differences=more)
-    assert tables.named(found)["source"].tolist() == edges["source"][:2].tolist()
-    assert tables.among(found)["p_fwer"].is_monotonic_increasing
-    pairs = tables.pairwise(found)[["group", "other"]].to_numpy().tolist()
+    assert found.tables.named["source"].tolist() == edges["source"][:2].tolist()
+    assert found.tables.among["p_fwer"].is_monotonic_increasing
+    pairs = found.tables.pairwise[["group", "other"]].to_numpy().tolist()
     assert pairs == [["x", "y"]] * 3 + [["x", "z"]]
 
 
 def test_a_difference_is_an_arrow_where_any_group_supports_it(comparison):
     sure = comparison.learners["control"].coef_ != 0
-    learners = {
-        group: SimpleNamespace(coef_=learner.coef_, supported_=sure * (group == "control"))
-        for group, learner in comparison.learners.items()
-    }
-    found = tables.differences(replace(comparison, learners=learners))
+    known = replace(comparison)
+    vars(known)["supported"] = {group: sure * (group == "control") for group in known.groups}
+    found = known.tables.differences
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     wanted = [sure[place[row.source], place[row.target]] for row in found.itertuples()]
     assert found["supported"].tolist() == wanted
@@ -108,21 +105,21 @@ def test_a_difference_is_an_arrow_where_any_group_supports_it(comparison):
 
 
 def test_weights_per_sd_give_the_difference_per_sd(comparison):
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     last, first = (table[f"weight_std_{group}"] for group in ("control", "patient"))
     np.testing.assert_allclose(last - first, table["difference_std"], atol=1e-12)
     assert "weight_control" in table
 
 
 def test_scale_of_an_unchanged_edge_is_nearly_that_of_the_table(comparison):
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     known = tables._per_sd(comparison, table)
     guessed = tables._per_sd(comparison, table.assign(difference=0.0))
     np.testing.assert_allclose(guessed, known, rtol=0.05)
 
 
 def test_subjects_have_probabilities_and_reasons(comparison):
-    table = tables.subjects(comparison)
+    table = comparison.tables.subjects
     assert table["subject"].tolist() == list(comparison.cohort.ids)
     both = table[["probability_control", "probability_patient"]]
     np.testing.assert_allclose(both.sum(axis=1), 1)
@@ -144,20 +141,26 @@ def test_what_speaks_for_the_predicted_group_is_positive():
 
 
 def test_hubs_and_lobes_have_the_surest_first(comparison):
-    for table in (tables.hubs(comparison), tables.lobes(comparison)):
+    for table in (comparison.tables.hubs, comparison.tables.lobes):
         assert table["p_fwer"].is_monotonic_increasing
 
 
 def test_steps_that_were_left_out_give_empty_tables():
     bare = compare(simulate_cohort(30, regions=6), Settings.networks_only())
     for name in ("named", "among", "pairwise"):
-        assert getattr(tables, name)(bare).empty
+        assert getattr(bare.tables, name).empty
     for name in ("models", "differences", "hubs", "lobes", "components", "accuracy", "refinements"):
-        assert getattr(tables, name)(bare).empty
-    assert tables.subjects(bare).columns.tolist() == ["subject", "group"]
-    assert "adjacent" not in tables.edges(bare)
+        assert getattr(bare.tables, name).empty
+    assert bare.tables.subjects.columns.tolist() == ["subject", "group"]
+    assert "adjacent" not in bare.tables.edges
 
 
 def test_components_are_listed_edge_by_edge(comparison):
-    table = tables.components(comparison)
+    table = comparison.tables.components
     assert len(table) == sum(len(one.pairs) for one, *_ in comparison.differences.components)
+
+
+def test_tables_are_made_once_and_anew_for_another_comparison(comparison):
+    assert comparison.tables is comparison.tables
+    assert replace(comparison, differences=None).tables.differences.empty
+    assert len(comparison.tables.differences)

@@ -12,7 +12,6 @@ import pytest
 from sgbn.cohort import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.datasets import simulate_cohort
-from sgbn.report.figures import Pictures
 from sgbn.report.page import render_report
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -102,14 +101,14 @@ def nothing_differs(compared):
     return replace(compared, differences=none)
 
 
-class Blank:
+class Blank(dict):
     """Pictures of nothing, which cost no time."""
 
     def __contains__(self, name):
         return True
 
-    def address(self, name):
-        return "data:image/svg+xml,<svg/>"
+    def __missing__(self, name):
+        return b"<svg/>"
 
 
 @pytest.fixture(scope="session")
@@ -118,20 +117,9 @@ def no_pictures():
 
 
 @pytest.fixture(scope="session")
-def pictures(compared):
-    """Figures of `compared`, each drawn by the first test that needs it."""
-    return Pictures(compared)
-
-
-@pytest.fixture(scope="session")
-def nasty_pictures(nasty):
-    return Pictures(nasty)
-
-
-@pytest.fixture(scope="session")
-def html(compared, pictures):
+def html(compared):
     """The report of `compared` as a reader gets it."""
-    return render_report(compared, command="sgbn demo --out 'a <b>'", pictures=pictures)
+    return render_report(compared, command="sgbn demo --out 'a <b>'")
 
 
 @pytest.fixture(scope="session")

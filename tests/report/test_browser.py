@@ -12,9 +12,9 @@ NARROW = {"width": 320, "height": 640}
 
 
 @pytest.fixture(scope="module")
-def nasty_html(nasty, nasty_pictures):
+def nasty_html(nasty):
     command = "sgbn compare '<script>alert(4)</script>'"
-    return render_report(nasty, command, pictures=nasty_pictures)
+    return render_report(nasty, command)
 
 
 @pytest.fixture(scope="module")

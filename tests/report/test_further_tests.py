@@ -2,8 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from sgbn.comparison import tables
-from sgbn.comparison.difference_words import edge_lines
 from sgbn.inference.difference_tables import Among
 from sgbn.report.further_tests import further_tests
 from sgbn.report.page import render_report
@@ -34,23 +32,23 @@ def test_a_named_edge_stands_out_where_it_differs_both_ways(asked):
 
 
 def test_the_mark_of_a_named_edge_is_what_the_sentence_says(asked):
-    lines = [line for line in edge_lines(asked) if line.startswith("Named beforehand")]
+    lines = [line for line in asked.words.edges if line.startswith("Named beforehand")]
     assert ["differs both ways" in line for line in lines] == [True, False, False]
     assert "differs this way only" in lines[1]
     alone = replace(asked.differences, named=asked.differences.named[1:2])
     alone = replace(asked, differences=alone)
     assert further_tests(alone)["named"].rows[0].mark == "found"
-    assert any("differs both ways" in line for line in edge_lines(alone))
+    assert any("differs both ways" in line for line in alone.words.edges)
 
 
 def test_each_pair_of_groups_is_in_the_table(three_groups):
     table = further_tests(three_groups)["pairwise"]
     pairs = {(row.cells[0].text, row.cells[1].text) for row in table.rows}
     assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert table.total == len(tables.pairwise(three_groups))
+    assert table.total == len(three_groups.tables.pairwise)
     level = three_groups.settings.level
     marked = sum(row.mark == "found" for row in table.rows)
-    assert marked == (tables.pairwise(three_groups)["q_both"] <= level).sum() > 0
+    assert marked == (three_groups.tables.pairwise["q_both"] <= level).sum() > 0
 
 
 def test_the_page_has_their_sections_only_where_there_are_any(

@@ -1,4 +1,5 @@
 import re
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -176,8 +177,9 @@ def test_what_supported_means_is_said_and_compelled_is_not(compared):
     assert "at least 90% of those that do have this direction" in text
     assert "taken out of each half by itself. Sites were balanced" in text
     assert not any(word in text for word in ("compelled", "decide", "reversible"))
-    stricter = compared.learners[compared.reference].__class__(min_direction=0.95)
-    learners = dict.fromkeys(compared.groups, stricter)
+    learners = {group: copy(one) for group, one in compared.learners.items()}
+    for learner in learners.values():
+        learner.set_params(min_direction=0.95)
     assert "at least 95%" in describe_methods(replace(compared, learners=learners)).text
 
 

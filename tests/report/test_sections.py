@@ -4,9 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sgbn.comparison import tables
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.difference_words import overall_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference.difference_summaries import Component
 from sgbn.report import hints, sections
@@ -49,7 +47,7 @@ def test_counts_of_the_text_are_those_of_the_table(compared):
     assert section["significant"] == count
     assert f"{count} of {count} tested pairs differ" in section["lines"][0]
     assert "(0 also family-wise)" in section["lines"][0]
-    assert section["overall"] == overall_words(compared)
+    assert section["overall"] == compared.words.overall
 
 
 def test_the_table_of_differences_has_all_that_is_asked_for(compared):
@@ -92,7 +90,7 @@ def test_nothing_tested_is_no_section(compared):
 
 def test_all_edges_are_there_with_their_confidence(compared):
     table = sections.edges_table(compared)
-    assert table.total == len(tables.edges(compared)) == len(table.rows)
+    assert table.total == len(compared.tables.edges) == len(table.rows)
     shares = [float(cell.exact) for cell in column(table, "adjacent")]
     assert all(0 <= share <= 1 for share in shares)
 
@@ -129,7 +127,7 @@ def test_networks_say_what_is_supported_and_what_halves_find_again(compared):
     rows = zip(*(column(table, name) for name in names), strict=True)
     for group, (edges, supported, halves, again) in zip(compared.groups, rows, strict=True):
         assert int(edges.text) == np.count_nonzero(compared.learners[group].coef_)
-        assert int(supported.text) == compared.supported(group).sum()
+        assert int(supported.text) == compared.supported[group].sum()
         assert int(halves.text) == compared.confidence[group].n_halves
         assert float(again.exact) == pytest.approx(compared.confidence[group].agreement.edges)
 
@@ -193,7 +191,7 @@ def test_each_of_three_groups_has_its_change_from_the_reference(three_groups):
     assert titles["change_b"] == "change per SD, b"
     assert not {"difference", "difference_std"} & set(titles)
     order = [tuple(cell.text for cell in row.cells[1:3]) for row in table.rows]
-    plain = tables.differences(three_groups)
+    plain = three_groups.tables.differences
     places = [order.index(ends) for ends in zip(plain["source"], plain["target"], strict=True)]
     for group, changes in changes_per_sd(three_groups, plain).items():
         shown = np.array([float(cell.exact) for cell in column(table, f"change_{group}")])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sgbn import simulate_cohort
-from sgbn.comparison import Settings, compare, tables
+from sgbn.comparison import Settings, compare
 from sgbn.report import views
 
 SETTINGS = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=())
@@ -52,7 +52,7 @@ def test_nodes_are_the_regions_at_their_places(comparison):
 
 
 def test_networks_have_the_edges_of_each_group(comparison):
-    found, table = views.payload(comparison), tables.edges(comparison)
+    found, table = views.payload(comparison), comparison.tables.edges
     names = np.array(found["nodes"]["name"])
     assert found["groups"] == list(comparison.groups)
     for group, network in zip(found["groups"], found["networks"], strict=True):
@@ -67,14 +67,14 @@ def test_networks_have_the_edges_of_each_group(comparison):
 
 def test_a_share_of_nothing_is_none(comparison):
     """An edge that no half sample has is found in no direction."""
-    table = tables.edges(comparison)
+    table = comparison.tables.edges
     never = table["adjacent"].to_numpy() == 0
     shares = [share for one in views.payload(comparison)["networks"] for share in one["this_way"]]
     assert [share is None for share in shares] == never.tolist()
 
 
 def test_changes_are_those_of_the_table(comparison):
-    found, table = views.payload(comparison)["differences"], tables.differences(comparison)
+    found, table = views.payload(comparison)["differences"], comparison.tables.differences
     assert len(found["changes"]) == 1
     np.testing.assert_allclose(found["changes"][0], table["difference_std"], atol=1e-4)
     np.testing.assert_allclose(found["q"], table["q"], atol=1e-4)
@@ -85,7 +85,7 @@ def test_changes_are_those_of_the_table(comparison):
 
 
 def test_changes_of_three_groups_are_from_the_reference(three):
-    found, table = views.payload(three), tables.differences(three)
+    found, table = views.payload(three), three.tables.differences
     changes, weights = found["differences"]["changes"], found["differences"]["weights"]
     assert found["groups"] == ["b", "a", "c"]
     for k in (1, 2):
@@ -128,13 +128,14 @@ def test_mesh_has_both_sides(comparison):
     assert sides[0]["x"] == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_only_supported_edges_are_arrows(comparison, monkeypatch):
+def test_only_supported_edges_are_arrows(comparison):
     arrow = {kind["name"]: kind["arrow"] for kind in views.payload(comparison)["kinds"]}
     assert arrow == {"supported": True, "not supported": False}
     for sure in (True, False):
-        table = tables.edges(comparison).assign(supported=sure)
-        monkeypatch.setattr(views.tables, "edges", lambda _, table=table: table)
-        found = views.payload(comparison)
+        edges = comparison.tables.edges.assign(supported=sure)
+        known = replace(comparison)
+        vars(known)["tables"] = comparison.tables._replace(edges=edges)
+        found = views.payload(known)
         codes = {code for network in found["networks"] for code in network["kind"]}
         assert [found["kinds"][code]["arrow"] for code in codes] == [sure]
 
@@ -159,7 +160,7 @@ def test_inputs_stay_as_they_are(comparison):
 
 def test_changes_per_sd_are_those_of_the_last_group_in_the_table(comparison, three):
     for one in (comparison, three):
-        table = tables.differences(one)
+        table = one.tables.differences
         changes = views.changes_per_sd(one, table)
         assert tuple(changes) == one.groups[1:]
         np.testing.assert_allclose(changes[one.groups[-1]], table["difference_std"], atol=1e-9)

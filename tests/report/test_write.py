@@ -1,4 +1,8 @@
 import json
+from collections import Counter
+from dataclasses import replace
+from pkgutil import resolve_name
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -6,10 +10,10 @@ import pandas as pd
 import pytest
 
 from sgbn import Cohort, load
-from sgbn.comparison import Settings, compare
+from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.exceptions import InputError
-from sgbn.report.write import _csv, _write_summary, write_comparison
+from sgbn.report.write import _summary, _write_found, write_comparison
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
 
@@ -144,13 +148,51 @@ def test_there_is_no_model_without_cross_validation(tmp_path):
 
 def test_tables_hold_no_minus_zero(tmp_path):
     table = pd.DataFrame({"a": [-0.0, -1.5, np.nan], "b": ["-0", "x", ""], "c": [1, 2, 3]})
-    text = _csv(table, tmp_path / "table.csv").read_text()
+    nothing = {"review": SimpleNamespace(findings=[]), "groups": (), "learners": {}}
+    (tmp_path / "tables").mkdir()
+    (path,) = _write_found(SimpleNamespace(tables=Tables(table), **nothing), tmp_path)
+    text = path.read_text()
     assert text == "a,b,c\n0.0,'-0,1\n-1.5,x,2\n,,3\n"
     assert np.signbit(table["a"][0])  # the table itself stays as it is
 
 
-def test_several_remarks_of_the_summary_are_marked(tmp_path, monkeypatch):
-    said = [Statement("One?", "Yes."), Statement("More?", "First.\nSecond.")]
-    monkeypatch.setattr("sgbn.report.write.summarise", lambda _: said)
-    (path,) = _write_summary(None, tmp_path)
-    assert path.read_text() == "One?\nYes.\n\nMore?\n- First.\n- Second.\n"
+def test_several_remarks_of_the_summary_are_marked():
+    said = [Statement("One?", ["Yes."]), Statement("More?", ["First.", "Second."])]
+    assert _summary(said) == "One?\nYes.\n\nMore?\n- First.\n- Second.\n"
+
+
+MADE_ONCE = {
+    "sgbn.comparison.result": ("make_tables", "make_words", "supported_of"),
+    "sgbn.comparison.tables": (
+        *("_edges", "_models", "_subjects", "_tests", "_differences", "_components"),
+        *("_per_sd", "edge_table"),
+    ),
+    "sgbn.comparison.summary": (
+        *("overall_words", "edge_lines", "support_words", "agreement_words"),
+        *("replication_words", "left_out_words"),
+    ),
+    "sgbn.comparison.accuracy.Accuracy": ("table",),
+}
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_tables_and_words_are_made_once(compared, tmp_path, monkeypatch):
+    calls = Counter()
+
+    def counted(name, function):
+        def call(*arguments, **more):
+            calls[name] += 1
+            return function(*arguments, **more)
+
+        return call
+
+    for place, names in MADE_ONCE.items():
+        for name in names:
+            path = f"{place}.{name}"
+            monkeypatch.setattr(path, counted(path, resolve_name(path)))
+    known = replace(compared)  # without what another test asked for
+    write_comparison(known, tmp_path, n_jobs=1)
+    each_group = {"sgbn.comparison.result.supported_of", "sgbn.comparison.tables.edge_table"}
+    assert {name for name, count in calls.items() if count > 1} == each_group
+    assert {calls[name] for name in each_group} == {len(compared.groups)}
+    assert len(calls) == sum(map(len, MADE_ONCE.values()))

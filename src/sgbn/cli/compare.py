@@ -200,9 +200,7 @@ def compare_and_write(
 
 def print_summary(comparison: Comparison) -> None:
     """Print what came out, in plain words."""
-    from sgbn.comparison.summary import summarise
-
-    for one in summarise(comparison):
+    for one in comparison.words.statements:
         print(f"\n{one.question}")
         marks = ("  - ", "    ") if len(one.lines) > 1 else ("  ", "  ")
         for line in one.lines:

@@ -61,7 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _print_recovery(cohort: SimulatedCohort, comparison: Comparison) -> None:
-    from sgbn.comparison import tables
     from sgbn.graph import compare_graphs
 
     print("\nHow much of the truth was found")
@@ -80,7 +79,7 @@ def _print_recovery(cohort: SimulatedCohort, comparison: Comparison) -> None:
             f"{learner.network_.log_likelihood(fresh).mean():11.1f}"
             f"{network.log_likelihood(fresh).mean():9.1f}"
         )
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     if "differences" in comparison.skipped:
         print(f"  The differences were not tested: {comparison.skipped['differences']}")
         return

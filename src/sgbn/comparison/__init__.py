@@ -4,5 +4,7 @@ from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.compare import compare
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.summary import Words
+from sgbn.comparison.tables import Tables
 
-__all__ = ["Accuracy", "Comparison", "Settings", "compare"]
+__all__ = ["Accuracy", "Comparison", "Settings", "Tables", "Words", "compare"]

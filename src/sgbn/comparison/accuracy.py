@@ -59,19 +59,20 @@ class Accuracy:
 
         Columns method, metric, mean, low and high.
         """
-        rows = []
-        for method, repeats in self.probabilities.items():
-            for metric in METRICS:
-                found = self._estimate(repeats, metric)
-                rows.append((method, metric, found.mean, *_possible(found, metric, level)))
+        rows = [
+            (method, metric, *self._mean(repeats, metric, level))
+            for method, repeats in self.probabilities.items()
+            for metric in METRICS
+        ]
         return pd.DataFrame(rows, columns=["method", "metric", "mean", "low", "high"])
 
     def sparsity(self, level: float = 0.05) -> pd.DataFrame:
         """Balanced accuracy over the sparsity of the networks: gamma, edges, mean, low, high."""
-        rows = []
-        for gamma, edges, probabilities in zip(self.gammas, self.edges, self.by_gamma, strict=True):
-            found = self._estimate(probabilities[None], METRICS[0])
-            rows.append((gamma, edges, found.mean, *_possible(found, METRICS[0], level)))
+        tried = zip(self.gammas, self.edges, self.by_gamma, strict=True)
+        rows = [
+            (gamma, edges, *self._mean(probabilities[None], METRICS[0], level))
+            for gamma, edges, probabilities in tried
+        ]
         return pd.DataFrame(rows, columns=["gamma", "edges", "mean", "low", "high"])
 
     def difference(self, method: str, other: str) -> Estimate:
@@ -89,11 +90,13 @@ class Accuracy:
 
     @cached_property
     def _overlap(self) -> float:
-        n_folds = int(self.folds.max()) + 1
-        return 1 / (n_folds - 1)
+        return 1 / int(self.folds.max())  # test rows per training row: one fold to the others
 
-    def _estimate(self, repeats: Array, metric: str) -> Estimate:
-        return estimate(self._scores(repeats, metric), self._overlap)
+    def _mean(self, repeats: Array, metric: str, level: float) -> tuple[float, float, float]:
+        """Mean over the folds and its interval, without what no such score can be."""
+        found = estimate(self._scores(repeats, metric), self._overlap)
+        low, high = found.interval(1 - level)
+        return found.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
     def _scores(self, repeats: Array, metric: str) -> Array:
         """Score of every fold of every repeat."""
@@ -104,12 +107,6 @@ class Accuracy:
                 for fold in range(int(own.max()) + 1)
             ]
         )
-
-
-def _possible(found: Estimate, metric: str, level: float) -> tuple[float, float]:
-    """Interval without what no such score can be."""
-    low, high = found.interval(1 - level)
-    return max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
 
 def _score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.comparison import tables
-from sgbn.comparison.result import Comparison
 from sgbn.inference import Differences
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
 
 NAMED = 5  # edges that a sentence names
 POWER = 0.8
@@ -64,25 +65,26 @@ def _singles(found: Differences, level: float) -> str:
 
 def edge_lines(comparison: Comparison) -> list[str]:
     """Say which edges differ, line by line; none if they were not tested."""
-    if comparison.differences is None:
+    found, level = comparison.differences, comparison.settings.level
+    if found is None:
         return []
     return [
-        _headline(comparison),
+        _headline(comparison, found),
         *_one_way(comparison),
-        *_pairwise(comparison),
-        *_named(comparison),
-        *_among(comparison),
+        *_pairwise(found, level),
+        *_named(found, level),
+        *_among(found, level),
     ]
 
 
-def _headline(comparison: Comparison) -> str:
+def _headline(comparison: Comparison, found: Differences) -> str:
     """Differences that hold both ways; if there is none, what would have been found."""
-    level, table = comparison.settings.level, tables.differences(comparison)
+    level, table = comparison.settings.level, comparison.tables.differences
     both = table[table["q_both"] <= level].sort_values("q_both", kind="stable")
     rate = f"at a false discovery rate of {level:.0%}"
     if both.empty:
         said = f"None of {len(table)} tested pairs differs whichever way the arrow is read, {rate}."
-        return f"{said} {detectable_words(comparison)}".rstrip()
+        return f"{said} {detectable_words(found, level)}".rstrip()
     surest = int((both["p_fwer_both"] <= level).sum())
     return (
         f"{len(both)} of {len(table)} tested pairs {_differ(len(both))} whichever way the arrow is "
@@ -92,7 +94,7 @@ def _headline(comparison: Comparison) -> str:
 
 
 def _one_way(comparison: Comparison) -> Iterator[str]:
-    level, table = comparison.settings.level, tables.differences(comparison)
+    level, table = comparison.settings.level, comparison.tables.differences
     both = table["q_both"] <= level
     one = table[(table["q"] <= level) & ~both]
     if len(one):
@@ -103,10 +105,9 @@ def _one_way(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _pairwise(comparison: Comparison) -> Iterator[str]:
+def _pairwise(found: Differences, level: float) -> Iterator[str]:
     """One line per pair of groups with finds, of more than two groups."""
-    found, level = comparison.differences, comparison.settings.level
-    if found is None or len(found.groups) < 3:
+    if len(found.groups) < 3:
         return
     if not found.pairwise:
         yield f"Which of the {len(found.groups)} groups differ is tested for up to 5 groups only."
@@ -124,10 +125,9 @@ def _pairwise(comparison: Comparison) -> Iterator[str]:
     yield from lines or ["No two groups differ both ways at a single edge in closed tests."]
 
 
-def _named(comparison: Comparison) -> Iterator[str]:
+def _named(found: Differences, level: float) -> Iterator[str]:
     """One line per edge that was named beforehand."""
-    found, level = comparison.differences, comparison.settings.level
-    if found is None or found.named is None:
+    if found.named is None:
         return
     for row in pd.DataFrame.from_records(found.named).to_dict("records"):
         verdict = "no difference is found"
@@ -150,10 +150,9 @@ def both_ways_column(n_named: int) -> str:
     return "p_both" if n_named == 1 else "p_fwer_both"
 
 
-def _among(comparison: Comparison) -> Iterator[str]:
+def _among(found: Differences, level: float) -> Iterator[str]:
     """One line for the regions that were named beforehand."""
-    found, level = comparison.differences, comparison.settings.level
-    if found is None or found.among is None:
+    if found.among is None:
         return
     edges = found.among.edges
     if not len(edges):
@@ -170,10 +169,9 @@ def _among(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def detectable_words(comparison: Comparison) -> str:
+def detectable_words(found: Differences, level: float) -> str:
     """Say which change would have been found."""
-    found, level = comparison.differences, comparison.settings.level
-    if found is None or not len(found.edges) or level * (found.n_permutations + 1) < 1 - 1e-9:
+    if not len(found.edges) or level * (found.n_permutations + 1) < 1 - 1e-9:
         return ""
     low, middle, high = np.quantile(found.detectable(POWER, level), (0.1, 0.5, 0.9))
     return (

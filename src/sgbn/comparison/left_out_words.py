@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sgbn.comparison.result import Comparison
 from sgbn.comparison.support import joined
 from sgbn.exceptions import listed
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
 
 
 def left_out_words(comparison: Comparison) -> str:
     """Name the subjects that lie far out, with their number in each group; "" without any."""
-    far = far_out(comparison)
+    far = comparison.far_out
     if not any(far.values()):
         return ""
     named = "; ".join(f"{listed(ids)} ({group})" for group, ids in far.items() if ids)
@@ -22,20 +24,11 @@ def left_out_words(comparison: Comparison) -> str:
     )
 
 
-def far_out(comparison: Comparison) -> Mapping[str, tuple[Any, ...]]:
-    """Subjects of each group that lie far out, and were left out for that."""
-    found = comparison.differences
-    if any(comparison.left_out.values()) or found is None or not found.left_out:
-        return comparison.left_out
-    return found.left_out  # networks of this learner have all subjects
-
-
 def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ...]]) -> str:
     """Give the number left out of each group, such as "2 of 63 CTR and 0 of 61 SCZ"."""
     sizes = comparison.cohort.sizes
-    return joined(
-        [f"{len(left_out[group])} of {sizes[group]} {group}" for group in comparison.groups]
-    )
+    counts = [f"{len(left_out[group])} of {sizes[group]} {group}" for group in comparison.groups]
+    return joined(counts)
 
 
 def without_them(comparison: Comparison) -> str:
@@ -52,7 +45,7 @@ def without_them(comparison: Comparison) -> str:
 def visits_words(comparison: Comparison) -> str:
     """Say how many visits the tests leave out, where it is more than those that lie far out."""
     tests = comparison.differences
-    if tests is None or tests.left_out == far_out(comparison) or not any(tests.left_out.values()):
+    if tests is None or tests.left_out == comparison.far_out or not any(tests.left_out.values()):
         return ""
     counts = left_out_counts(comparison, tests.left_out)
     return f"Tests leave out all rows of these persons: {counts}."

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
-from sgbn.comparison.result import Comparison
-
-
-def replication(comparison: Comparison) -> pd.DataFrame:
-    """List edges that the discovery found, with their test in the confirmation."""
-    found = comparison.replication
-    return pd.DataFrame() if found is None else pd.DataFrame.from_records(found.table)
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
 
 
 def replication_words(comparison: Comparison) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.summary import Words, make_words
+from sgbn.comparison.tables import Tables, make_tables
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
@@ -88,21 +91,6 @@ class Comparison:
     truth: Mapping[str, Array] = field(default_factory=dict)
 
     @property
-    def left_out(self) -> dict[str, tuple[str, ...]]:
-        """Subjects of each group that lie far out: its network and the tests do without them.
-
-        Tests of paired visits leave out the other visits of these persons too, and tests beside
-        networks of a learner that knows of no outliers look for them; see `Differences.left_out`.
-        """
-        group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
-        return {
-            name: tuple(ids[group == name][learner.outliers_].tolist())
-            if hasattr(learner, "outliers_")
-            else ()
-            for name, learner in self.learners.items()
-        }
-
-    @property
     def regions(self) -> pd.DataFrame:
         """Regions that the networks were learned from, as a table."""
         return regions_table(self.prepared)
@@ -117,29 +105,64 @@ class Comparison:
         """Names of the groups, the reference first."""
         return tuple(self.learners)
 
+    @cached_property
+    def n_sites(self) -> int:
+        """How many sites the subjects are from; 0 if that is unknown."""
+        return 0 if self.cohort.site is None else len(np.unique(self.cohort.site))
+
     @property
     def reference(self) -> str:
         """The group that the others are compared with."""
         return self.groups[0]
 
-    def supported(self, group: str) -> Mask:
-        """Edges i -> j of the network of a group whose direction half samples support.
+    @cached_property
+    def tables(self) -> Tables:
+        """All that was found as tables, made once."""
+        return make_tables(self)
+
+    @cached_property
+    def words(self) -> Words:
+        """All that was found in words, made once."""
+        return make_words(self)
+
+    @cached_property
+    def left_out(self) -> Mapping[str, tuple[str, ...]]:
+        """Subjects of each group that lie far out: its network and the tests do without them.
+
+        Tests of paired visits leave out the other visits of these persons too, and tests beside
+        networks of a learner that knows of no outliers look for them; see `Differences.left_out`.
+        """
+        group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
+        far = {name: getattr(one, "outliers_", slice(0)) for name, one in self.learners.items()}
+        return {name: tuple(ids[group == name][own].tolist()) for name, own in far.items()}
+
+    @cached_property
+    def far_out(self) -> Mapping[str, tuple[Any, ...]]:
+        """Subjects of each group that lie far out, and were left out of networks or tests."""
+        tests = None if self.differences is None else self.differences.left_out
+        return self.left_out if any(self.left_out.values()) else tests or self.left_out
+
+    @cached_property
+    def supported(self) -> Mapping[str, Mask]:
+        """Edges i -> j of the network of each group whose direction half samples support.
 
         They alone are drawn as arrows. By the thresholds of an `SGBNEnsemble`; those of
         `EdgeConfidence.supported` for another learner; none without half samples. Half samples
         agree on the shadows of hidden factors as well: where factors without any edge predict
         unseen subjects better than the network, only edges that stay beside them count.
         """
-        return self.agreed(group) & ~self.shadows(group)
-
-    def agreed(self, group: str) -> Mask:
-        """Edges whose direction half samples agree on, shadows of hidden factors or not."""
-        return supported_of(self.learners[group], self.confidence.get(group))
-
-    def shadows(self, group: str) -> Mask:
-        """Edges that may be shadows: factors predict better, and the edge goes beside them."""
-        edges: Mask = self.learners[group].coef_ != 0
-        found = np.zeros(edges.shape, bool)
-        if group in self.models and self.models[group].edges_may_be_shadows:
-            found[edges] = ~self.beside_factors[group]["stays"]  # in the order of np.argwhere
+        found = dict(self.agreed)
+        for group, compared in self.models.items():
+            if compared.edges_may_be_shadows:
+                stays = np.zeros(found[group].shape, bool)
+                stays[np.nonzero(self.learners[group].coef_)] = self.beside_factors[group]["stays"]
+                found[group] = found[group] & stays
         return found
+
+    @cached_property
+    def agreed(self) -> Mapping[str, Mask]:
+        """Edges whose direction half samples agree on, shadows of hidden factors or not."""
+        return {
+            group: supported_of(learner, self.confidence.get(group))
+            for group, learner in self.learners.items()
+        }

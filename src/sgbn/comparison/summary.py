@@ -3,45 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sgbn.comparison import tables
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.replicated import replication_words
-from sgbn.comparison.result import Comparison
 from sgbn.comparison.support import agreement_words, support_words
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
 
 
 class Statement(NamedTuple):
-    """One question of a reader, and the answer; several remarks are one a line."""
+    """One question of a reader, and the answer, remark by remark."""
 
     question: str
-    answer: str
-
-    @property
-    def lines(self) -> list[str]:
-        """The answer, remark by remark."""
-        return self.answer.split("\n")
+    lines: list[str]
 
 
-def summarise(comparison: Comparison) -> list[Statement]:
-    """Answer what a reader asks first."""
+class Words(NamedTuple):
+    """A comparison in words.
+
+    Attributes
+    ----------
+    statements : list of Statement
+        What a reader asks first, answered.
+    overall : str
+        Whether the networks differ at all; "" if it was not tested.
+    edges : list of str
+        Which edges differ.
+    support : str
+        How many directions are supported, and what this means.
+    replication : str
+        Whether the differences come back in other subjects; "" if it was not asked for.
+    """
+
+    statements: list[Statement]
+    overall: str
+    edges: list[str]
+    support: str
+    replication: str
+
+
+def make_words(comparison: Comparison) -> Words:
+    """Put a comparison in words; `Comparison.words` keeps them."""
+    overall, edges = overall_words(comparison), edge_lines(comparison)
+    support, replication = support_words(comparison), replication_words(comparison)
+    not_tested = f"Not tested: {comparison.skipped.get('differences', 'not asked for')}"
     answers = {
         "What was compared?": _data(comparison),
-        "Do the networks differ?": overall_words(comparison),
-        "Which edges differ, and how sure is that?": _edges(comparison),
-        "Do the differences come back in other subjects?": replication_words(comparison),
+        "Do the networks differ?": overall,
+        "Which edges differ, and how sure is that?": "\n".join(edges) or not_tested,
+        "Do the differences come back in other subjects?": replication,
         "Is a network the right picture?": _models(comparison),
-        "Can the arrows be trusted?": _arrows(comparison),
+        "Can the arrows be trusted?": _arrows(comparison, support),
         "Can the groups be told apart?": _accuracy(comparison),
         "What should be kept in mind?": _remarks(comparison),
     }
-    return [Statement(question, answer) for question, answer in answers.items() if answer]
+    said = [Statement(question, text.split("\n")) for question, text in answers.items() if text]
+    return Words(said, overall, edges, support, replication)
 
 
 def _data(comparison: Comparison) -> str:
@@ -55,11 +79,10 @@ def _data(comparison: Comparison) -> str:
     if cohort.block is not None:
         who += f" from {len(np.unique(cohort.block))} families (blocks)"
     persons = "persons of " if cohort.person is not None else ""
-    parts = [f"{who} in {len(comparison.groups)} groups: {persons}{sizes}"]
-    parts.append(f"{len(cohort.regions)} regions")
-    sites = _n_sites(comparison)
-    if sites > 1:
-        parts.append(f"{sites} sites, harmonised")
+    who += f" in {len(comparison.groups)} groups: {persons}{sizes}"
+    parts = [who, f"{len(cohort.regions)} regions"]
+    if comparison.n_sites > 1:
+        parts.append(f"{comparison.n_sites} sites, harmonised")
     if cohort.covariates:
         parts.append(f"without the effects of {', '.join(cohort.covariates)}")
     far = left_out_words(comparison)
@@ -75,22 +98,11 @@ def _filled_in(comparison: Comparison) -> str:
     missing = np.isnan(cohort.values)
     if not missing.any():
         return ""
-    where = " at the same site" if _n_sites(comparison) > 1 else ""
+    where = " at the same site" if comparison.n_sites > 1 else ""
     return (
         f" Missing cells ({missing.sum()}, {missing.mean():.2%} of all) were filled in with the "
         f"median of the region{where}."
     )
-
-
-def _n_sites(comparison: Comparison) -> int:
-    site = comparison.cohort.site
-    return 0 if site is None else len(np.unique(site))
-
-
-def _edges(comparison: Comparison) -> str:
-    if comparison.differences is None:
-        return f"Not tested: {comparison.skipped.get('differences', 'not asked for')}"
-    return "\n".join(edge_lines(comparison))
 
 
 def _models(comparison: Comparison) -> str:
@@ -110,9 +122,9 @@ def _models(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _arrows(comparison: Comparison) -> str:
+def _arrows(comparison: Comparison, support: str) -> str:
     parts = [
-        support_words(comparison),
+        support,
         "Only these are drawn as arrows, the other edges as lines.",
         agreement_words(comparison),
     ]
@@ -122,7 +134,7 @@ def _arrows(comparison: Comparison) -> str:
 def _accuracy(comparison: Comparison) -> str:
     if comparison.accuracy is None:
         return f"Not tried: {comparison.skipped.get('accuracy', 'not asked for')}"
-    table = tables.accuracy(comparison)
+    table = comparison.tables.accuracy
     scores: dict[str, Any] = {
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
     }

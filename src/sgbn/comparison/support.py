@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sgbn.comparison.result import Comparison
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
 
 # Share of the edges of one half of the subjects that the other half joins too, in the age groups of
 # IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
@@ -27,12 +30,11 @@ def support_words(comparison: Comparison) -> str:
     if not comparison.confidence:
         why = comparison.skipped.get("confidence", "half samples were not asked for.")
         return f"No direction is supported: {why}"
-    counts = [
-        (group, int(comparison.supported(group).sum()), np.count_nonzero(learner.coef_))
+    parts = [
+        f"{comparison.supported[group].sum()} of {np.count_nonzero(learner.coef_)} in {group}"
         for group, learner in comparison.learners.items()
         if group in comparison.confidence
     ]
-    parts = [f"{found} of {edges} in {group}" for group, found, edges in counts]
     parts[0] = parts[0].replace(" in ", " edges in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
     said = (
@@ -48,7 +50,7 @@ def support_words(comparison: Comparison) -> str:
 def _shadow_words(comparison: Comparison) -> str:
     """Say which arrows half samples agree on, and hidden factors explain."""
     counts = {
-        group: int((comparison.agreed(group) & comparison.shadows(group)).sum())
+        group: (comparison.agreed[group] & ~comparison.supported[group]).sum()
         for group in comparison.confidence
     }
     parts = [f"{count} in {group}" for group, count in counts.items() if count]
@@ -67,17 +69,16 @@ def agreement_words(comparison: Comparison) -> str:
         found = confidence.agreement
         if math.isnan(found.edges):
             continue
-        count = f"{found.n_edges:.0f} on average"
-        text = f"{_percent(found.edges)} of the edges of half of {group} ({count})"
+        text = f"{found.edges:.0%} of the edges of half of {group} ({found.n_edges:.0f} on average)"
         if not math.isnan(found.arrows):
             text += (
-                f" and {_percent(found.arrows)} of the directions that this half is sure of "
+                f" and {found.arrows:.0%} of the directions that this half is sure of "
                 f"({found.n_arrows:.1f})"
             )
         parts.append(text)
     if not parts:
         return ""
-    low, high = (_percent(share) for share in USUAL_EDGES)
+    low, high = (f"{share:.0%}" for share in USUAL_EDGES)
     return (
         f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}. "
         f"On brain tables of 170 to 530 subjects, {low} to {high} of the edges are usual. "
@@ -97,7 +98,3 @@ def min_shares(comparison: Comparison) -> tuple[float, float]:
 def joined(names: Sequence[str]) -> str:
     """Names as a sentence lists them."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"

@@ -2,35 +2,120 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.comparison.result import Comparison
+from sgbn.inference import Differences
 from sgbn.inference.held_out import FACTORS
 from sgbn.io import edge_table
 from sgbn.types import Array
 
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
 TRUE = "true_"  # begins the names of columns with the truth of a simulation
 PRESENT = 0.01  # a true difference of standardised weights, below which edges count as equal
+NO_TABLE = pd.DataFrame()  # of a step that was not done
 
 
-def edges(comparison: Comparison) -> pd.DataFrame:
-    """Edges of all groups, the strongest first.
+class Tables(NamedTuple):
+    """Tables of a comparison, as they are written. That of a step that was not done is empty.
 
-    Columns group, source, target, their lobes, those of `sgbn.edge_table`, `beside_factors`
-    ("stays" or "goes" when the leading hidden factors are taken out), and the true weight where
-    known.
+    Attributes
+    ----------
+    edges : DataFrame
+        Edges of all groups, the strongest first: group, source, target, their lobes, the columns of
+        `sgbn.edge_table`, `beside_factors` ("stays" or "goes" when the leading hidden factors are
+        taken out), and the true weight where known.
+    models : DataFrame
+        Held-out log-likelihood per variable of the models of each group. `difference` is to the
+        network, with its standard error; `factors` is the number of hidden factors, of the factor
+        analysis only.
+    differences : DataFrame
+        Tested edges, the most different first, with lobes, confidence and the truth.
+        ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all
+        groups, as `difference_std` is. `supported` is whether the network of any group has this
+        edge with a direction that is supported. The other columns are those of `Differences.edges`.
+    replication : DataFrame
+        Edges that the discovery found, with their test in the confirmation.
+    named : DataFrame
+        Edges that were named beforehand, as `Differences.named` has them.
+    among : DataFrame
+        Edges between regions that were named beforehand, the surest first.
+    pairwise : DataFrame
+        Closed tests of each pair of more than two groups, `group` and `other`.
+    hubs, lobes : DataFrame
+        Changes of in- and out-strength of every region, and from lobe to lobe, the surest first.
+    components : DataFrame
+        Edges of connected sets of changed edges, with the sign, strength and p of their set.
+    accuracy : DataFrame
+        Scores of all classifiers; see `Accuracy.table`.
+    refinements : DataFrame
+        How the refinements move the weights.
+    subjects : DataFrame
+        Subjects: predicted group with its probability, what spoke for it, and their deviation.
+        Probabilities are means over the repeats, of models that had not seen the subject. `because`
+        has the largest parts of the log-likelihood ratio of the likeliest group over the next.
     """
+
+    edges: pd.DataFrame = NO_TABLE
+    models: pd.DataFrame = NO_TABLE
+    differences: pd.DataFrame = NO_TABLE
+    replication: pd.DataFrame = NO_TABLE
+    named: pd.DataFrame = NO_TABLE
+    among: pd.DataFrame = NO_TABLE
+    pairwise: pd.DataFrame = NO_TABLE
+    hubs: pd.DataFrame = NO_TABLE
+    lobes: pd.DataFrame = NO_TABLE
+    components: pd.DataFrame = NO_TABLE
+    accuracy: pd.DataFrame = NO_TABLE
+    refinements: pd.DataFrame = NO_TABLE
+    subjects: pd.DataFrame = NO_TABLE
+
+
+def make_tables(comparison: Comparison) -> Tables:
+    """Make all tables of a comparison; `Comparison.tables` keeps them."""
+    made = {
+        "edges": _edges(comparison),
+        "models": _models(comparison),
+        "refinements": _stacked(comparison.refinements, "method"),
+        "subjects": _subjects(comparison),
+    }
+    if comparison.differences is not None:
+        made |= _tests(comparison, comparison.differences)
+    if comparison.replication is not None:
+        made["replication"] = pd.DataFrame.from_records(comparison.replication.table)
+    if comparison.accuracy is not None:
+        made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
+    return Tables(**made)
+
+
+def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
+    """Make the tables of what was tested."""
+    made = {
+        "differences": _differences(comparison, tested),
+        "pairwise": _stacked(tested.pairwise, "group", "other"),
+        "hubs": _surest_first(tested.hubs),
+        "lobes": _surest_first(tested.lobes),
+        "components": _components(tested),
+    }
+    if tested.named is not None:
+        made["named"] = pd.DataFrame.from_records(tested.named)
+    if tested.among is not None:
+        table = pd.DataFrame.from_records(tested.among.edges)
+        made["among"] = table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
+    return made
+
+
+def _edges(comparison: Comparison) -> pd.DataFrame:
     parts = []
     for group, learner in comparison.learners.items():
-        table = edge_table(
-            learner,
-            confidence=comparison.confidence.get(group),
-            supported=comparison.supported(group),
-        )
+        confidence, arrows = comparison.confidence.get(group), comparison.supported[group]
+        table = edge_table(learner, confidence=confidence, supported=arrows)
         table.insert(0, "group", group)
         _add_lobes(table, comparison)
         if group in comparison.beside_factors:
@@ -41,24 +126,14 @@ def edges(comparison: Comparison) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def differences(comparison: Comparison) -> pd.DataFrame:
-    """List tested edges, the most different first, with lobes, confidence and the truth.
-
-    ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all groups,
-    as `difference_std` is. `supported` is whether the network of any group has this edge with a
-    direction that is supported. The other columns are those of `Differences.edges`.
-    """
-    found = comparison.differences
-    if found is None:
-        return pd.DataFrame()
-    table = pd.DataFrame.from_records(found.edges)
+def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
+    table = pd.DataFrame.from_records(tested.edges)
     scale = _per_sd(comparison, table)
     where = list(table.columns).index("difference")
     for place, group in enumerate(comparison.groups):
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
     _add_lobes(table, comparison)
-    any_group = np.any([comparison.supported(group) for group in comparison.groups], axis=0)
-    table["supported"] = _at(table, comparison, any_group)
+    table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
     for group, confidence in comparison.confidence.items():
         table[f"adjacent_{group}"] = _at(table, comparison, confidence.adjacency_)
     if comparison.truth:
@@ -69,81 +144,28 @@ def differences(comparison: Comparison) -> pd.DataFrame:
     return table
 
 
-def named(comparison: Comparison) -> pd.DataFrame:
-    """List the edges that were named beforehand, as `Differences.named` has them."""
-    found = comparison.differences
-    if found is None or found.named is None:
-        return pd.DataFrame()
-    return pd.DataFrame.from_records(found.named)
+def _models(comparison: Comparison) -> pd.DataFrame:
+    models = comparison.models
+    table = _stacked({group: one.table for group, one in models.items()}, "group")
+    if models:
+        n_factors = {group: float(one.n_factors) for group, one in models.items()}
+        table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
+    return table
 
 
-def among(comparison: Comparison) -> pd.DataFrame:
-    """List the edges between regions that were named beforehand, the surest first."""
-    found = comparison.differences
-    if found is None or found.among is None:
-        return pd.DataFrame()
-    table = pd.DataFrame.from_records(found.among.edges)
-    return table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
-
-
-def pairwise(comparison: Comparison) -> pd.DataFrame:
-    """List the closed tests of each pair of more than two groups, `group` and `other`."""
-    found = comparison.differences
-    parts = []
-    for (group, other), edges in ({} if found is None else found.pairwise).items():
-        table = pd.DataFrame.from_records(edges)
-        table.insert(0, "group", group)
-        table.insert(1, "other", other)
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def models(comparison: Comparison) -> pd.DataFrame:
-    """Held-out log-likelihood per variable of the models of each group.
-
-    `difference` is to the network, with its standard error; `factors` is the number of hidden
-    factors, of the factor analysis only.
-    """
-    parts = []
-    for group, compared in comparison.models.items():
-        table = pd.DataFrame.from_records(compared.table)
-        table.insert(0, "group", group)
-        table["factors"] = np.where(table["model"] == FACTORS, float(compared.n_factors), np.nan)
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def hubs(comparison: Comparison) -> pd.DataFrame:
-    """List changes of in- and out-strength of every region, the surest first."""
-    return _sorted(None if comparison.differences is None else comparison.differences.hubs)
-
-
-def lobes(comparison: Comparison) -> pd.DataFrame:
-    """List changes from lobe to lobe, the surest first."""
-    return _sorted(None if comparison.differences is None else comparison.differences.lobes)
-
-
-def components(comparison: Comparison) -> pd.DataFrame:
-    """Edges of connected sets of changed edges, with the sign, strength and p of their set."""
+def _components(tested: Differences) -> pd.DataFrame:
     columns = ["component", "sign", "strength", "p_fwer", "error", "source", "target"]
-    if comparison.differences is None:
-        return pd.DataFrame()
-    names = comparison.differences.regions
+    names = tested.regions
     rows = [
         (number, one.sign, one.strength, p, error, names[source], names[target])
-        for number, (one, p, error) in enumerate(comparison.differences.components, start=1)
+        for number, (one, p, error) in enumerate(tested.components, start=1)
         for source, target in one.pairs.tolist()
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
-def subjects(comparison: Comparison) -> pd.DataFrame:
-    """Subjects: predicted group with its probability, what spoke for it, and their deviation.
-
-    Probabilities are means over the repeats, of models that had not seen the subject. `because` has
-    the largest parts of the log-likelihood ratio of the likeliest group over the next.
-    """
-    cohort, accuracy = comparison.cohort, comparison.accuracy
+def _subjects(comparison: Comparison) -> pd.DataFrame:
+    cohort, accuracy, found = comparison.cohort, comparison.accuracy, comparison.deviations
     table = pd.DataFrame({"subject": cohort.ids, "group": cohort.group})
     if accuracy is not None:
         mean = next(iter(accuracy.probabilities.values())).mean(axis=0)
@@ -151,12 +173,9 @@ def subjects(comparison: Comparison) -> pd.DataFrame:
         for k, group in enumerate(accuracy.groups):
             table[f"probability_{group}"] = mean[:, k]
         pairs = np.array(accuracy.groups)[accuracy.explained].tolist()
-        table["because"] = [
-            _because(*one)
-            for one in zip(accuracy.explanations, pairs, table["predicted"], strict=True)
-        ]
-    if comparison.deviations is not None:
-        found = comparison.deviations
+        reasons = zip(accuracy.explanations, pairs, table["predicted"], strict=True)
+        table["because"] = [_because(*one) for one in reasons]
+    if found is not None:
         farthest = np.abs(found.regions).argmax(axis=1)
         table["deviation_p"] = found.p_reference
         table["farthest_region"] = np.array(found.names, dtype=object)[farthest]
@@ -164,26 +183,15 @@ def subjects(comparison: Comparison) -> pd.DataFrame:
     return table
 
 
-def accuracy(comparison: Comparison) -> pd.DataFrame:
-    """Scores of all classifiers; see `Accuracy.table`."""
-    if comparison.accuracy is None:
-        return pd.DataFrame()
-    return comparison.accuracy.table(comparison.settings.level)
+def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
+    """Put records below each other, with the keys of these names in the first columns."""
+    tables = {key: pd.DataFrame.from_records(records) for key, records in parts.items()}
+    if not tables:
+        return NO_TABLE
+    return pd.concat(tables, names=[*names]).reset_index(level=names).reset_index(drop=True)
 
 
-def refinements(comparison: Comparison) -> pd.DataFrame:
-    """How the refinements move the weights."""
-    parts = []
-    for name, changes in comparison.refinements.items():
-        table = pd.DataFrame.from_records(changes)
-        table.insert(0, "method", name)
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def _sorted(records: NDArray[Any] | None) -> pd.DataFrame:
-    if records is None:
-        return pd.DataFrame()
+def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
     table = pd.DataFrame.from_records(records)
     surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
     return table.iloc[surest].reset_index(drop=True)
@@ -205,20 +213,16 @@ def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
 
 
 def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
-    cohort = comparison.cohort
-    lobe_of = dict(zip(cohort.regions, cohort.lobes, strict=True))
+    lobe_of = dict(zip(comparison.cohort.regions, comparison.cohort.lobes, strict=True))
     for place, end in enumerate(("source", "target")):
         where = list(table.columns).index("target") + 1 + place
         table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
 
 
 def _add_beside_factors(table: pd.DataFrame, found: NDArray[Any]) -> None:
-    rows = found[["source", "target", "stays"]].tolist()
-    words = {(source, target): "stays" if stays else "goes" for source, target, stays in rows}
-    table["beside_factors"] = [
-        words.get(ends, "")
-        for ends in table[["source", "target"]].itertuples(index=False, name=None)
-    ]
+    words = {(row["source"], row["target"]): "stays" if row["stays"] else "goes" for row in found}
+    ends = zip(table["source"], table["target"], strict=True)
+    table["beside_factors"] = [words.get(pair, "") for pair in ends]
 
 
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
@@ -242,6 +246,6 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
 
 def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
     """Entries of a matrix of regions at the edges of a table."""
-    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
-    found: NDArray[Any] = matrix[table["source"].map(place), table["target"].map(place)]
+    place = pd.Index(comparison.cohort.regions).get_indexer
+    found: NDArray[Any] = matrix[place(pd.Index(table["source"])), place(pd.Index(table["target"]))]
     return found

@@ -106,6 +106,12 @@ def make_table(
     return Table(key, caption, there, rows, len(frame), searched)
 
 
+def in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Table with "yes" and "no" in those of these columns that it has."""
+    there = [name for name in names if name in table]
+    return table.assign(**{name: np.where(table[name], "yes", "no") for name in there})
+
+
 def cell(value: Any, kind: Kind) -> Cell:
     """Cell of a value."""
     if kind in TEXTS:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
-from sgbn.comparison.left_out_words import far_out
 from sgbn.report.cells import Field, Table, make_table, number_text
 from sgbn.report.origin import origin_words
 from sgbn.types import Array
@@ -69,7 +68,7 @@ def groups_table(comparison: Comparison) -> Table:
 
 def _left_out_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Name those who lie far out, and persons whose other visit does."""
-    far, found = far_out(comparison), comparison.differences
+    far, found = comparison.far_out, comparison.differences
     lists = {"far out, left out": far}
     if found is not None and found.left_out != far and any(found.left_out.values()):
         lists["left out of the tests, with all rows"] = found.left_out

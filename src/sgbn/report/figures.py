@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -14,12 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sgbn import viz
-from sgbn.comparison import Accuracy, Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names, short_names
 from sgbn.report.views import changes_per_sd
-from sgbn.runs import parallel
 from sgbn.types import Array, Mask
 from sgbn.viz.style import missing_glyphs_allowed
 
@@ -37,7 +36,35 @@ PAGE_DPI = 110  # of what is an image inside an SVG
 PATH = re.compile(rb'(?<= )d="[^"]*"')
 DECIMALS = re.compile(rb"(\.\d)\d+")
 
-Plan = tuple[str, Callable[[], Figure]]
+
+class Plan(NamedTuple):
+    """A figure to be drawn: by which function of `viz`, and how large."""
+
+    plot: partial[Any]  # but for the axes; `plot_glass_brain` has the figure in their place
+    inches: tuple[float, float]
+    scale: str = ""  # what the colours of a matrix say
+
+    def draw(self) -> Figure:
+        """Draw it."""
+        if self.plot.func is viz.plot_glass_brain:
+            figure = Figure(figsize=self.inches)
+            self.plot(figure)
+            return figure
+        figure = Figure(figsize=self.inches, layout="constrained")
+        ax = self.plot(figure.add_subplot())
+        if self.scale:
+            bar = figure.colorbar(ax.images[0], ax=ax, location="bottom", shrink=0.5, aspect=35)
+            bar.set_label(self.scale, fontsize=8)
+            bar.ax.tick_params(labelsize=7)
+        return figure
+
+    def files(self, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
+        """Draw it once, and give it as files of several kinds."""
+        figure = self.draw()
+        return {kind: picture(figure, kind, dpi) for kind in kinds}
+
+
+Plans = Iterator[tuple[str, Plan]]
 
 
 class Layout(NamedTuple):
@@ -80,13 +107,11 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
         ``permutations``, ``accuracy``, ``sparsity`` and ``refinements``; those for which there are
         results.
     """
-    return {name: draw() for name, draw in plans(comparison, highlight).items()}
+    return {name: plan.draw() for name, plan in plans(comparison, highlight).items()}
 
 
-def plans(
-    comparison: Comparison, highlight: Sequence[str] | None = None
-) -> dict[str, Callable[[], Figure]]:
-    """Name of each of `figures` -> what draws it, for those who do not need all."""
+def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dict[str, Plan]:
+    """Name of each of `figures` -> how it is drawn, for those who do not need all."""
     return {
         **dict(_networks(comparison, highlight)),
         **dict(_differences(comparison, highlight)),
@@ -123,52 +148,9 @@ def rounded(svg: bytes) -> bytes:
     return PATH.sub(lambda path: b" ".join(DECIMALS.sub(rb"\1", path[0]).split()), svg)
 
 
-class Pictures:
-    """Figures of a comparison, each drawn when it is needed and then kept.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Attributes
-    ----------
-    names : tuple of str
-        See `figures`.
-    """
-
-    def __init__(self, comparison: Comparison) -> None:
-        self._comparison = comparison
-        self._plans = plans(comparison)
-        self._files: dict[tuple[str, str], bytes] = {}
-        self._drawn: dict[str, Figure] = {}
-        self.names = tuple(self._plans)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._plans
-
-    def draw(self, kinds: Sequence[str], dpi: float, n_jobs: int | None = None) -> None:
-        """Draw all of them, in several processes."""
-        draw = partial(_files, self._comparison, kinds=kinds, dpi=dpi)
-        for name, files in zip(self.names, parallel(draw, self.names, n_jobs), strict=True):
-            self._files.update({(name, kind): files[kind] for kind in kinds})
-
-    def file(self, name: str, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
-        """Picture as a file of this kind."""
-        if (name, kind) not in self._files:
-            if name not in self._drawn:
-                self._drawn[name] = self._plans[name]()
-            self._files[name, kind] = picture(self._drawn[name], kind, dpi)
-        return self._files[name, kind]
-
-    def address(self, name: str) -> str:
-        """Picture as the address of an image, so that the page needs no other file."""
-        return "data:image/svg+xml;base64," + base64.b64encode(rounded(self.file(name))).decode()
-
-
-def _files(comparison: Comparison, name: str, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
-    """One figure as files of several kinds."""
-    figure = plans(comparison)[name]()
-    return {kind: picture(figure, kind, dpi) for kind in kinds}
+def address(svg: bytes) -> str:
+    """Picture as the address of an image, so that the page needs no other file."""
+    return "data:image/svg+xml;base64," + base64.b64encode(rounded(svg)).decode()
 
 
 def layout_of(comparison: Comparison) -> Layout:
@@ -189,7 +171,7 @@ def hippocampi(names: Sequence[str]) -> list[str]:
     return [name for name in names if HIPPOCAMPUS.search(name)]
 
 
-def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
+def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     layout = layout_of(comparison)
     chosen = hippocampi(layout.names) if highlight is None else list(highlight)
     said = "; emphasised: hippocampi" if highlight is None and chosen else ""
@@ -198,20 +180,20 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Iterat
     limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
-        arrows = comparison.supported(group)
-        more = {"limit": limit, "title": f"Network of {group}"}
+        arrows, title = comparison.supported[group], f"Network of {group}"
         outlined = "; outlined: direction supported" if arrows.any() else "; no direction supported"
-        title = f"{more['title']}{outlined}{said}"
-        named = more | {"title": title, "highlight": chosen, "marked": arrows}
-        yield f"{stem}_matrix", partial(_matrix, weights, layout, PER_SD, **named)
+        named = {"title": f"{title}{outlined}{said}", "highlight": chosen, "marked": arrows}
+        yield f"{stem}_matrix", _matrix(weights, layout, PER_SD, limit=limit, **named)
+        more = {"limit": limit, "title": title, "supported": arrows}
         if layout.located:
-            yield f"{stem}_brain", partial(_brain, weights, layout, arrows, **more)
+            yield f"{stem}_brain", _brain(weights, layout, **more)
         if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
-            yield f"{stem}_circle", partial(_circle, weights, layout, arrows, **more)
+            yield f"{stem}_circle", _circle(weights, layout, **more)
 
 
-def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Iterator[Plan]:
-    if comparison.differences is None:
+def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
+    found = comparison.differences
+    if found is None:
         return
     layout, level = layout_of(comparison), comparison.settings.level
     all_changes, significant, arrows = _changes(comparison)
@@ -224,38 +206,31 @@ def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Ite
         changes, title = all_changes[group], f"Change from {comparison.reference} to {group}"
         more = {"marked": significant, "highlight": chosen}
         more["title"] = f"{title}; outlined: {q}" if any_found else title
-        yield f"{stem}_matrix", partial(_matrix, changes, layout, CHANGE_PER_SD, **more)
+        yield f"{stem}_matrix", _matrix(changes, layout, CHANGE_PER_SD, **more)
         if layout.located:
             shown = np.where(significant, changes, 0.0) if any_found else changes
             named = f"{title}, {q if any_found else 'none significant'}"
-            yield f"{stem}_brain", partial(_brain, shown, layout, arrows, title=named)
-    yield "permutations", partial(_permutations, comparison)
+            yield f"{stem}_brain", _brain(shown, layout, supported=arrows, title=named)
+    plot = partial(
+        viz.plot_permutations,
+        null=found.null["totals"],
+        observed={"the data": found.global_statistic},
+        level=level,
+        label="sum of the squared statistics of all edges",
+    )
+    yield "permutations", Plan(plot, (6.0, 3.6))
 
 
 def _ends_of_significant(comparison: Comparison) -> list[str]:
     """Regions of edges that differ both ways, those of the surest first."""
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     surest = table[table["q_both"] <= comparison.settings.level]
     return list(dict.fromkeys(surest[["source", "target"]].to_numpy().ravel().tolist()))
 
 
-def _permutations(comparison: Comparison) -> Figure:
-    found = comparison.differences
-    figure = _figure(6.0, 3.6)
-    if found is not None:
-        viz.plot_permutations(
-            figure.add_subplot(),
-            found.null["totals"],
-            {"the data": found.global_statistic},
-            level=comparison.settings.level,
-            label="sum of the squared statistics of all edges",
-        )
-    return figure
-
-
 def _changes(comparison: Comparison) -> tuple[dict[str, Array], Mask, Mask]:
     """Find changes per SD in each group, those that hold both ways, and the arrows."""
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     place = {name: k for k, name in enumerate(comparison.cohort.regions)}
     where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
     shape = len(place), len(place)
@@ -269,47 +244,30 @@ def _changes(comparison: Comparison) -> tuple[dict[str, Array], Mask, Mask]:
     return changes, significant, arrows
 
 
-def _accuracy(comparison: Comparison) -> Iterator[Plan]:
-    if comparison.accuracy is not None:
-        yield "accuracy", partial(_methods, comparison.accuracy, comparison.settings.level)
-        if len(comparison.accuracy.gammas):
-            yield "sparsity", partial(_sparsity, comparison.accuracy, comparison.settings.level)
-
-
-def _methods(found: Accuracy, level: float) -> Figure:
-    table = found.table(level)
+def _accuracy(comparison: Comparison) -> Plans:
+    found, table = comparison.accuracy, comparison.tables.accuracy
+    if found is None:
+        return
     table = table[table["metric"] == METRICS[0]]
-    figure = _figure(6.4, 1.4 + 0.32 * len(table))
-    viz.plot_accuracy(figure.add_subplot(), table, ours=(OURS, REFINED), chance=found.chance)
-    return figure
+    plot = partial(viz.plot_accuracy, table=table, ours=(OURS, REFINED), chance=found.chance)
+    yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
+    if len(found.gammas):
+        table = found.sparsity(comparison.settings.level)
+        plot = partial(viz.plot_sparsity, table=table, chance=found.chance)
+        yield "sparsity", Plan(plot, (6.0, 3.8))
 
 
-def _sparsity(found: Accuracy, level: float) -> Figure:
-    figure = _figure(6.0, 3.8)
-    viz.plot_sparsity(figure.add_subplot(), found.sparsity(level), chance=found.chance)
-    return figure
-
-
-def _refinements(comparison: Comparison) -> Iterator[Plan]:
-    count = max((len(changes) for changes in comparison.refinements.values()), default=0)
-    if count:
-        yield "refinements", partial(_moves, comparison, min(count, CHANGES))
-
-
-def _moves(comparison: Comparison, count: int) -> Figure:
-    longest = max(
-        len(f"{edge['source']} – {edge['target']}")
-        for table in comparison.refinements.values()
-        for edge in table
-    )
-    figure = _figure(max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count)
-    viz.plot_changes(
-        figure.add_subplot(),
-        comparison.refinements,
-        top=CHANGES,
-        supported=_supported_names(comparison),
-    )
-    return figure
+def _refinements(comparison: Comparison) -> Plans:
+    moved = comparison.refinements
+    edges = [edge for table in moved.values() for edge in table]
+    if not edges:
+        return
+    longest = max(len(f"{edge['source']} – {edge['target']}") for edge in edges)
+    count = min(max(map(len, moved.values())), CHANGES)
+    names = _supported_names(comparison)
+    plot = partial(viz.plot_changes, changes=moved, top=CHANGES, supported=names)
+    inches = max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count
+    yield "refinements", Plan(plot, inches)
 
 
 def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
@@ -317,47 +275,35 @@ def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
     regions = comparison.cohort.regions
     return {
         (group, regions[i], regions[j])
-        for group in comparison.groups
-        for i, j in np.argwhere(comparison.supported(group)).tolist()
+        for group, mask in comparison.supported.items()
+        for i, j in np.argwhere(mask).tolist()
     }
 
 
-def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Figure:
-    figure = _figure(7.0, 7.6)
-    ax = viz.plot_matrix(figure.add_subplot(), weights, layout.names, layout.lobes, **more)
-    bar = figure.colorbar(ax.images[0], ax=ax, location="bottom", shrink=0.5, aspect=35)
-    bar.set_label(scale, fontsize=8)
-    bar.ax.tick_params(labelsize=7)
-    return figure
+def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Plan:
+    plot = partial(viz.plot_matrix, weights=weights, names=layout.names, lobes=layout.lobes, **more)
+    return Plan(plot, (7.0, 7.6), scale)
 
 
-def _brain(weights: Array, layout: Layout, arrows: Mask, **more: Any) -> Figure:
-    figure = Figure(figsize=(10.0, 5.0))
-    viz.plot_glass_brain(
-        figure,
-        weights,
-        layout.coordinates,
-        supported=arrows,
+def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
+    plot = partial(
+        viz.plot_glass_brain,
+        weights=weights,
+        coordinates=layout.coordinates,
         names=layout.short_names,
         strongest=EDGES_IN_BRAIN,
         **more,
     )
-    return figure
+    return Plan(plot, (10.0, 5.0))
 
 
-def _circle(weights: Array, layout: Layout, arrows: Mask, **more: Any) -> Figure:
-    figure = _figure(8.0, 8.0)
-    viz.plot_circle(
-        figure.add_subplot(),
-        weights,
-        layout.short_names,
-        layout.lobes,
-        supported=arrows,
+def _circle(weights: Array, layout: Layout, **more: Any) -> Plan:
+    plot = partial(
+        viz.plot_circle,
+        weights=weights,
+        names=layout.short_names,
+        lobes=layout.lobes,
         hemispheres=layout.hemispheres,
         **more,
     )
-    return figure
-
-
-def _figure(width: float, height: float) -> Figure:
-    return Figure(figsize=(width, height), layout="constrained")
+    return Plan(plot, (8.0, 8.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sgbn.comparison import Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.comparison.difference_words import both_ways_column
 from sgbn.report import hints
 from sgbn.report.cells import Field, Table, make_table
@@ -22,7 +22,7 @@ def further_tests(comparison: Comparison) -> dict[str, Table | None]:
 
 def named_table(comparison: Comparison) -> Table | None:
     """List edges that were named beforehand."""
-    table = tables.named(comparison)
+    table = comparison.tables.named
     if table.empty:
         return None
     fields = [
@@ -42,7 +42,7 @@ def named_table(comparison: Comparison) -> Table | None:
 
 def among_table(comparison: Comparison) -> Table | None:
     """List edges between regions that were named beforehand."""
-    table = tables.among(comparison)
+    table = comparison.tables.among
     if table.empty:
         return None
     fields = [
@@ -58,7 +58,7 @@ def among_table(comparison: Comparison) -> Table | None:
 
 def pairwise_table(comparison: Comparison) -> Table | None:
     """List the closed tests of pairs of groups, the surest first."""
-    table = tables.pairwise(comparison)
+    table = comparison.tables.pairwise
     if table.empty:
         return None
     table = table.sort_values(["q_both", "p_both"], kind="stable")

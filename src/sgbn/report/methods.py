@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.comparison import Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import OURS, REFINED
-from sgbn.comparison.left_out_words import far_out, left_out_counts, visits_words
+from sgbn.comparison.left_out_words import left_out_counts, visits_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
@@ -82,7 +82,7 @@ def prepared_in_folds(comparison: Comparison) -> str:
     steps = []
     if np.isnan(cohort.values).any():
         steps.append("missing cells were filled in")
-    if _n_sites(comparison) > 1:
+    if comparison.n_sites > 1:
         steps.append("sites were harmonised by ComBat without regard to the groups")
     if covariates:
         steps.append(
@@ -109,7 +109,7 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
         text += f", with {len(cohort)} rows of these {len(np.unique(cohort.person))} persons"
     steps = [f"{text}; {comparison.reference} is the reference.", _left_out(comparison)]
     steps += _together(comparison)
-    n_sites, missing = _n_sites(comparison), np.isnan(cohort.values).mean()
+    n_sites, missing = comparison.n_sites, np.isnan(cohort.values).mean()
     if missing:
         level = "of the region at the same site" if n_sites > 1 else "of the region"
         steps.append(f"Missing cells ({missing:.2%}) were filled in with the median {level}.")
@@ -143,11 +143,6 @@ def _together(comparison: Comparison) -> list[str]:
     if not labels or not done:
         return []
     return [f"Rows of one {' and of one '.join(labels)} were {joined(done)} together."]
-
-
-def _n_sites(comparison: Comparison) -> int:
-    site = comparison.cohort.site
-    return 0 if site is None else len(np.unique(site))
 
 
 def _left_out(comparison: Comparison) -> str:
@@ -196,9 +191,9 @@ def _input_of_networks(comparison: Comparison) -> str:
         text += (
             f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of "
             "their group (Mahalanobis distance with medians and clipped correlations) were left "
-            f"out of {joined(steps)}: {left_out_counts(comparison, far_out(comparison))}."
-            f"{' ' * bool(visits_words(comparison))}{visits_words(comparison)}"
-        )
+            f"out of {joined(steps)}: {left_out_counts(comparison, comparison.far_out)}. "
+            f"{visits_words(comparison)}"
+        ).rstrip()
     if settings.transform == "normal-scores":
         text += (
             " Graphs were learned from the normal scores of the regions, weights from the values."
@@ -237,7 +232,7 @@ def _confidence(comparison: Comparison, cite: Citations) -> str:
 
 def _taken_out(comparison: Comparison) -> str:
     """Say what was done to each half by itself."""
-    sites = ["sites"] * (_n_sites(comparison) > 1)
+    sites = ["sites"] * (comparison.n_sites > 1)
     effects = [*comparison.cohort.covariates, *sites]
     text = "Sites were balanced between halves. " if sites else ""
     if takes_effects_out(comparison.prepared):
@@ -250,7 +245,7 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
     if found is None:
         return ""
     cohort, level = comparison.cohort, comparison.settings.level
-    sites = ["sites"] * (_n_sites(comparison) > 1)
+    sites = ["sites"] * (comparison.n_sites > 1)
     held = ["group means", *cohort.covariates, *sites]
     within = [*sites, *(["persons"] * (cohort.pair is not None))]
     exchanged = f", within {joined(within)}" if within else ""
@@ -276,7 +271,7 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
         "can cause them."
         f"{_further_tests(comparison, cite)}"
     )
-    if len(tables.components(comparison)):
+    if len(comparison.tables.components):
         text += (
             f" Connected sets of edges with a statistic beyond {COMPONENT_T:g} were tested by "
             f"their strength {cite('zalesky2010')}."
@@ -286,7 +281,7 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
 
 def _exactness(comparison: Comparison) -> str:
     """Say that permutations are exact, where nothing but the groups' means is held fixed."""
-    if comparison.cohort.covariates or _n_sites(comparison) > 1:
+    if comparison.cohort.covariates or comparison.n_sites > 1:
         return ""
     found = comparison.differences
     trimmed = found is not None and any(found.left_out.values())
@@ -379,7 +374,7 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
         name = type(comparison.searcher).__name__
         text += f", by networks of {name} that CL-SGBN refined"
     if COVARIATES_ALONE in found.probabilities:
-        alone = joined([*comparison.cohort.covariates, *(["site"] * (_n_sites(comparison) > 0))])
+        alone = joined([*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))])
         text += f", and by a logistic regression on {alone} alone"
     return text + (
         f". Intervals ({1 - settings.level:.0%}) allow for the overlap of training parts "

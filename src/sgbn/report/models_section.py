@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sgbn.comparison import Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.inference.held_out import NETWORK
 from sgbn.report.cells import DASH, MINUS, Field, Table, make_table
 
@@ -22,9 +22,9 @@ def models_section(comparison: Comparison) -> dict[str, Any] | None:
 
 def models_table(comparison: Comparison) -> Table:
     """One row per group and model."""
-    table = tables.models(comparison)
-    for name in ("log_likelihood", "difference", "standard_error"):
-        table[name] = [_three_places(value) for value in table[name]]
+    table = comparison.tables.models
+    columns = ("log_likelihood", "difference", "standard_error")
+    table = table.assign(**{name: table[name].map(_three_places) for name in columns})
     fields = [
         *(Field("group", "group"), Field("model", "model")),
         Field("factors", "hidden factors", "count"),

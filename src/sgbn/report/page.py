@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -12,11 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sgbn.comparison import Comparison
-from sgbn.comparison.summary import summarise
-from sgbn.comparison.support import support_words
 from sgbn.report import assets, sections
 from sgbn.report.cohort_section import cohort_section
-from sgbn.report.figures import Pictures, difference_stems
+from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, plans
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
@@ -44,7 +43,7 @@ def render_report(
     command: str = "",
     *,
     config: str = "",
-    pictures: Pictures | None = None,
+    pictures: Mapping[str, bytes] | None = None,
 ) -> str:
     """Make the report of a comparison.
 
@@ -56,22 +55,31 @@ def render_report(
     config : str
         Text of a ``config.toml`` with which ``sgbn compare --config`` repeats it. Without it the
         page shows Python code that does.
-    pictures : Pictures, optional
-        Its figures, where they serve for more than the report and need not be drawn twice.
+    pictures : mapping of str to bytes, optional
+        SVG files of its figures, by the names of `figures`, where they were drawn for more than
+        the report.
 
     Returns
     -------
     str
         HTML. The same comparison gives the same text.
     """
-    drawn = Pictures(comparison) if pictures is None else pictures
+    words, titles = _words(comparison), _titles(comparison)
+    if pictures is None:
+        planned = plans(comparison)
+        shown = [name for name in (*words, *titles) if name in planned]
+        pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
     template = _environment().get_template("report.html.j2")
     return template.render(
         **_found(comparison),
         **_about(comparison, command, config),
         **_libraries(),
-        pictures=_pictures(comparison, drawn),
-        static_views=_static_views(comparison, drawn),
+        pictures={
+            name: Shown(address(pictures[name]), *said)
+            for name, said in words.items()
+            if name in pictures
+        },
+        static_views=_static_views(titles, pictures),
         network_data=script_data(payload(comparison)),
     )
 
@@ -120,8 +128,8 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "matrices": [f"{stem}_matrix" for stem in difference_stems(comparison.groups).values()],
         "paired": comparison.cohort.pair is not None,
         "skipped": dict(comparison.skipped),
-        "statements": summarise(comparison),
-        "support": support_words(comparison),
+        "statements": comparison.words.statements,
+        "support": comparison.words.support,
         "cohort": cohort_section(comparison),
         "differences": sections.differences_section(comparison),
         "replication": replication_section(comparison),
@@ -166,17 +174,8 @@ def _libraries() -> dict[str, Markup]:
     return {name: Markup(text) for name, text in texts.items()}
 
 
-def _pictures(comparison: Comparison, drawn: Pictures) -> dict[str, Shown]:
-    """Figures that the page shows to everyone, by name."""
-    return {
-        name: Shown(drawn.address(name), *words)
-        for name, words in _words(comparison).items()
-        if name in drawn
-    }
-
-
 def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """Text alternative and caption of each figure."""
+    """Text alternative and caption of each figure that the page shows to everyone."""
     return _words_of_changes(comparison) | {
         "permutations": (
             "Histogram of the sum of the squared statistics of all edges over the permutations, "
@@ -218,22 +217,26 @@ def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
     return words
 
 
-def _static_views(comparison: Comparison, drawn: Pictures) -> Markup:
-    """Pictures of the networks, for where no 3-D view can be drawn."""
+def _titles(comparison: Comparison) -> dict[str, str]:
+    """Title of each picture of edges, for where no 3-D view can be drawn."""
     safe = file_names(comparison.groups)
     stems = difference_stems(comparison.groups).items()
     titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}
     titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
+    kind = "brain" if layout_of(comparison).located else "circle"
+    return {f"{stem}_{kind}": title for stem, title in titles.items()}
+
+
+def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> Markup:
+    """Show the first pictures of edges, as many as the page has room for."""
     shown, left_out, room = [], 0, STATIC_BYTES
-    for stem, title in titles.items():
-        name = f"{stem}_brain" if f"{stem}_brain" in drawn else f"{stem}_circle"
-        if name in drawn:
-            address = drawn.address(name)
-            room -= len(address)
-            if room >= 0:
-                shown.append(Shown(address, f"{title}, as arrows.", title))
-            else:
-                left_out += 1
+    for name in filter(pictures.__contains__, titles):
+        image = address(pictures[name])
+        room -= len(image)
+        if room >= 0:
+            shown.append(Shown(image, f"{titles[name]}, as arrows.", titles[name]))
+        else:
+            left_out += 1
     template = _environment().get_template("pictures.html.j2")
     return Markup(template.render(pictures=shown, left_out=left_out))
 

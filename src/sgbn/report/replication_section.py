@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from sgbn.comparison import Comparison
-from sgbn.comparison.replicated import replication, replication_words
-from sgbn.report.cells import Field, Table, make_table
+from sgbn.report.cells import Field, Table, in_words, make_table
 
 BOTH_WAYS = "Whether both parts have the difference both ways; one way may be a change of variance"
 OWN_P = (
@@ -21,18 +18,16 @@ HOLM = "Corrected over the discovered edges by Holm's method"
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:
     """Give the words and a table; None if no replication was asked for."""
-    words = replication_words(comparison)
+    words = comparison.words.replication
     if not words:
         return None
-    some = comparison.replication is not None and len(comparison.replication.table)
+    some = len(comparison.tables.replication)
     return {"words": words, "table": replication_table(comparison) if some else None}
 
 
 def replication_table(comparison: Comparison) -> Table:
     """One row per discovered edge."""
-    table = replication(comparison)
-    for name in ("holds_both_ways", "same_sign", "confirmed"):
-        table[name] = np.where(table[name], "yes", "no")
+    table = in_words(comparison.tables.replication, "holds_both_ways", "same_sign", "confirmed")
     fields = [
         Field("confirmed", "confirmed"),
         *(Field("source", "from"), Field("target", "to")),

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.comparison import Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.compare import STEPS
-from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.summary import of_groups
+from sgbn.comparison.tables import TRUE
 from sgbn.report import hints
-from sgbn.report.cells import Field, Table, interval_text, make_table
+from sgbn.report.cells import Field, Table, in_words, interval_text, make_table
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
@@ -32,11 +32,11 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     found, level = comparison.differences, comparison.settings.level
     if found is None:
         return None
-    table = tables.differences(comparison)
+    table = comparison.tables.differences
     return {
         "table": differences_table(comparison, table),
-        "overall": overall_words(comparison),
-        "lines": edge_lines(comparison),
+        "overall": comparison.words.overall,
+        "lines": comparison.words.edges,
         "significant": int((table["q_both"] <= level).sum()),
         "one_way": int(((table["q"] <= level) & (table["q_both"] > level)).sum()),
         "supported": int(((table["q_both"] <= level) & table["supported"]).sum()),
@@ -86,7 +86,7 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         Field("p", "p", "p"),
         Field("p_both", "p, both ways", "p"),
     ]
-    table = _in_words(table, "true_change", "supported")
+    table = in_words(table, "true_change", "supported")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
     return make_table("differences-table", caption, table, fields, mark=_found_mark)
 
@@ -113,7 +113,7 @@ def _with_changes(
 
 def components_table(comparison: Comparison) -> Table:
     """List connected sets of changed edges."""
-    table = tables.components(comparison)
+    table = comparison.tables.components
     table = table.assign(sign=table["component"].map(_changes_of_sets(comparison, table)))
     fields = [
         Field("component", "set", "count"),
@@ -131,7 +131,7 @@ def _changes_of_sets(comparison: Comparison, table: pd.DataFrame) -> dict[int, s
     if len(comparison.groups) > 2:
         return dict.fromkeys(table["component"], "any")
     ends, last = ["source", "target"], f"weight_{comparison.groups[-1]}"
-    tested = tables.differences(comparison).set_index(ends)
+    tested = comparison.tables.differences.set_index(ends)
     grows = tested[last].abs() > tested[f"weight_{comparison.reference}"].abs()
     words = {}
     for number, own in table.groupby("component"):
@@ -146,14 +146,14 @@ def hubs_table(comparison: Comparison) -> Table:
     """List changes of the strength of regions."""
     of = [Field("region", "region"), Field("kind", "edges that go")]
     caption = "Regions: strength of edges in and out"
-    return _sums_table(comparison, "hubs", caption, tables.hubs(comparison), of)
+    return _sums_table(comparison, "hubs", caption, comparison.tables.hubs, of)
 
 
 def lobes_table(comparison: Comparison) -> Table:
     """List changes from lobe to lobe."""
     of = [Field("source", "from lobe"), Field("target", "to lobe"), Field("kind", "of edges")]
     caption = "Lobes: strength and number of edges"
-    return _sums_table(comparison, "lobes", caption, tables.lobes(comparison), of)
+    return _sums_table(comparison, "lobes", caption, comparison.tables.lobes, of)
 
 
 def _sums_table(
@@ -192,7 +192,7 @@ def edges_table(comparison: Comparison) -> Table:
     ]
     caption = "Edges of all networks, the strongest of each group first"
     return make_table(
-        "edges-table", caption, _in_words(tables.edges(comparison), "supported"), fields
+        "edges-table", caption, in_words(comparison.tables.edges, "supported"), fields
     )
 
 
@@ -220,10 +220,9 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
 
 def accuracy_table(comparison: Comparison) -> Table:
     """One row a classifier, one column a score, with intervals; the best first."""
-    table = tables.accuracy(comparison)
-    table["text"] = [
-        interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)
-    ]
+    table = comparison.tables.accuracy
+    texts = [interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)]
+    table = table.assign(text=texts)
     wide = table.pivot_table(index="method", columns="metric", values="text", aggfunc="first")
     means = table[table["metric"] == METRICS[0]].set_index("method")["mean"]
     wide = wide.loc[means.sort_values(ascending=False, kind="stable").index].reset_index()
@@ -240,7 +239,7 @@ def accuracy_table(comparison: Comparison) -> Table:
 
 def refinements_table(comparison: Comparison) -> Table | None:
     """How the refinements move the weights; None without any."""
-    table = tables.refinements(comparison)
+    table = comparison.tables.refinements
     if table.empty:
         return None
     fields = [
@@ -256,10 +255,10 @@ def refinements_table(comparison: Comparison) -> Table | None:
 
 def subjects_table(comparison: Comparison) -> Table:
     """Subjects, as they come."""
-    table = tables.subjects(comparison)
+    table = comparison.tables.subjects
     if "predicted" in table:
         right = table["predicted"] == table["group"]
-        table.insert(3, "right", np.where(right, "yes", "no"))
+        table = table.assign(right=np.where(right, "yes", "no"))
     groups = () if comparison.accuracy is None else comparison.accuracy.groups
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
@@ -284,7 +283,7 @@ def networks_table(comparison: Comparison) -> Table:
                 "group": group,
                 "subjects": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
                 "edges": np.count_nonzero(learner.coef_),
-                "supported": int(comparison.supported(group).sum()),
+                "supported": int(comparison.supported[group].sum()),
                 "halves": 0 if confidence is None else confidence.n_halves,
                 "edges_again": np.nan if confidence is None else confidence.agreement.edges,
                 "arrows_again": np.nan if confidence is None else confidence.agreement.arrows,
@@ -321,12 +320,6 @@ def skipped_steps(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def _in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """Table with "yes" and "no" in those of these columns that it has."""
-    there = [name for name in names if name in table]
-    return table.assign(**{name: np.where(table[name], "yes", "no") for name in there})
-
-
 def _lobe_fields(comparison: Comparison) -> tuple[Field, ...]:
     if not has_lobes(comparison):
         return ()
@@ -335,7 +328,7 @@ def _lobe_fields(comparison: Comparison) -> tuple[Field, ...]:
 
 def _true_weight(group: str) -> Field:
     title, hint = f"true weight per SD, {group}", hints.HINTS["true_weight_std"]
-    return Field(f"{tables.TRUE}{group}", title, "number", hint)
+    return Field(f"{TRUE}{group}", title, "number", hint)
 
 
 def _weight_std(group: str) -> Field:

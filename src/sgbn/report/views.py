@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.comparison import Comparison, tables
+from sgbn.comparison import Comparison
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
 from sgbn.types import Array
@@ -48,7 +48,7 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         group) and mesh (None without the extra "brain" or where no region has a place).
     """
     cohort = comparison.cohort
-    edges, tested = tables.edges(comparison), tables.differences(comparison)
+    edges, tested = comparison.tables.edges, comparison.tables.differences
     code = {name: k for k, name in enumerate(cohort.regions)}
     lobes = list(dict.fromkeys(cohort.lobes))
     nodes = _nodes(comparison, lobes)
@@ -122,7 +122,7 @@ def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Arr
     ----------
     comparison : Comparison
     table : DataFrame
-        As `tables.differences` gives it.
+        As `comparison.tables.differences`, in any order.
 
     Returns
     -------

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from sgbn.comparison import Comparison, tables
-from sgbn.comparison.replicated import replication
-from sgbn.comparison.summary import summarise
+from sgbn.comparison import Comparison
+from sgbn.comparison.summary import Statement
 from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
 from sgbn.io.models import save
-from sgbn.report.figures import Pictures
+from sgbn.report.figures import Plan, plans
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
-from sgbn.runs import versions, write_atomically, write_json
+from sgbn.runs import parallel, versions, write_atomically, write_json
 
 ABOUT = "about.json"
 REPORT = "report.html"
 CONFIG = "config.toml"
+SUMMARY = "summary.txt"
 MODEL = "model.sgbn"
 PIXELS_AN_INCH = 200
 KINDS = ("svg", "png")
-
-TABLES = {
-    "edges": tables.edges,
-    "models": tables.models,
-    "differences": tables.differences,
-    "replication": replication,
-    "named": tables.named,
-    "among": tables.among,
-    "pairwise": tables.pairwise,
-    "hubs": tables.hubs,
-    "lobes": tables.lobes,
-    "components": tables.components,
-    "accuracy": tables.accuracy,
-    "refinements": tables.refinements,
-    "subjects": tables.subjects,
-}
 
 
 def write_comparison(
@@ -73,25 +58,39 @@ def write_comparison(
         ``model.sgbn`` (the classifier, for ``sgbn predict``) and ``about.json``, which says how
         they were made.
     """
-    cohort, folder = comparison.cohort, Path(folder)
+    cohort, words, folder = comparison.cohort, comparison.words, Path(folder)
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     for part in ("tables", "networks", "figures"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    drawn = Pictures(comparison)
-    drawn.draw(KINDS, PIXELS_AN_INCH, n_jobs)
-    page = render_report(comparison, command, config=config, pictures=drawn).encode()
-    _clear(folder)  # not before all that can fail
-    written = [_bytes(page, folder / REPORT)]
+    pictures = _drawn(plans(comparison), n_jobs)
+    svg = {name: files["svg"] for name, files in pictures.items()}
+    contents = {REPORT: render_report(comparison, command, config=config, pictures=svg).encode()}
     if config:
-        written.append(_bytes(config.encode(), folder / CONFIG))
-    for write in (_write_summary, _write_tables, _write_networks):
-        written += write(comparison, folder)
-    written += _write_figures(drawn, folder)
+        contents[CONFIG] = config.encode()
+    contents[SUMMARY] = _summary(words.statements).encode()
+    figures = {
+        f"figures/{name}.{kind}": content
+        for name, files in pictures.items()
+        for kind, content in files.items()
+    }
+    about = _about(comparison, command)
+    _clear(folder)  # not before all that can fail
+    written = [
+        *_write_files(contents, folder),
+        *_write_found(comparison, folder),
+        *_write_files(figures, folder),
+    ]
     if comparison.model is not None:
         written.append(save(comparison.model, folder / MODEL))
     names = [path.relative_to(folder).as_posix() for path in written]
-    write_json(folder / ABOUT, _about(comparison, command) | {"files": names})
+    write_json(folder / ABOUT, about | {"files": names})
     return [*written, folder / ABOUT]
+
+
+def _drawn(planned: Mapping[str, Plan], n_jobs: int | None) -> dict[str, dict[str, bytes]]:
+    """Draw figures, in several processes, as files of all kinds."""
+    draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_AN_INCH)
+    return dict(zip(planned, parallel(draw, planned.values(), n_jobs), strict=True))
 
 
 def _clear(folder: Path) -> None:
@@ -111,56 +110,38 @@ def _clear(folder: Path) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-def _write_summary(comparison: Comparison, folder: Path) -> Iterator[Path]:
+def _summary(statements: Iterable[Statement]) -> str:
     parts = []
-    for one in summarise(comparison):
+    for one in statements:
         mark = "- " if len(one.lines) > 1 else ""
         parts.append("\n".join([one.question, *(f"{mark}{line}" for line in one.lines)]))
-    text = "\n\n".join(parts) + "\n"
-    yield _bytes(text.encode(), folder / "summary.txt")
+    return "\n\n".join(parts) + "\n"
 
 
-def _write_tables(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    for name, table_of in TABLES.items():
-        table = table_of(comparison)
+def _write_files(contents: Mapping[str, bytes], folder: Path) -> Iterator[Path]:
+    for name, content in contents.items():
+        write_atomically(folder / name, methodcaller("write", content))
+        yield folder / name
+
+
+def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
+    """Write tables and networks, for other programs."""
+    findings = pd.DataFrame(comparison.review.findings, columns=["level", "what", "action"])
+    tables = comparison.tables._asdict() | ({"findings": findings} if len(findings) else {})
+    for name, table in tables.items():
         if len(table.columns):  # the step was done, whatever it found
-            yield _csv(table, folder / "tables" / f"{name}.csv")
-    findings = comparison.review.findings
-    if findings:
-        table = pd.DataFrame([(f.level, f.what, f.action) for f in findings])
-        table.columns = pd.Index(["level", "what", "action"])
-        yield _csv(table, folder / "tables" / "findings.csv")
-
-
-def _bytes(content: bytes, path: Path) -> Path:
-    write_atomically(path, lambda stream: stream.write(content))
-    return path
-
-
-def _csv(table: pd.DataFrame, path: Path) -> Path:
-    floats = table.select_dtypes("float")
-    write_csv(table.assign(**dict(floats + 0.0)), path)  # + 0.0: no minus zero
-    return path
-
-
-def _write_networks(comparison: Comparison, folder: Path) -> Iterator[Path]:
-    names = file_names(comparison.learners)
+            floats = table.select_dtypes("float")
+            plain = table.assign(**dict(floats + 0.0))  # + 0.0: no minus zero
+            yield write_csv(plain, folder / "tables" / f"{name}.csv")
+    names = file_names(comparison.groups)
     for group, learner in comparison.learners.items():
-        stem = folder / "networks" / names[group]
         yield from export_network(
             learner,
-            stem,
+            folder / "networks" / names[group],
             comparison.cohort.atlas,
             confidence=comparison.confidence.get(group),
-            supported=comparison.supported(group),
+            supported=comparison.supported[group],
         )
-
-
-def _write_figures(drawn: Pictures, folder: Path) -> Iterator[Path]:
-    for name in drawn.names:
-        for kind in KINDS:
-            path = folder / "figures" / f"{name}.{kind}"
-            yield _bytes(drawn.file(name, kind, PIXELS_AN_INCH), path)
 
 
 def _about(comparison: Comparison, command: str) -> dict[str, object]:
@@ -168,7 +149,7 @@ def _about(comparison: Comparison, command: str) -> dict[str, object]:
     return {
         "command": command,
         "data": dict(cohort.provenance),
-        "sites": 0 if cohort.site is None else len(np.unique(cohort.site)),
+        "sites": comparison.n_sites,
         "groups": cohort.sizes,
         "reference": comparison.reference,
         "regions": list(cohort.regions),

@@ -51,17 +51,16 @@ def edge_table(
         residuals.
     """
     learner, network = network, network_of(network)
+    confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
+    arrows, weights = support_mask(learner, confidence, supported), _standardised(network)
     edges = network.coef != 0
     table = pd.DataFrame.from_records(network.edges())
     for name in ("low", "high"):
         if (limits := getattr(learner, f"coef_{name}_", None)) is not None:
             table[name] = limits[edges]
-    table["weight_std"] = _standardised(network)[edges]
-    confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
-    table["supported"] = support_mask(learner, confidence, supported)[edges]
+    table["weight_std"], table["supported"] = weights[edges], arrows[edges]
     if confidence is not None:
-        adjacent = confidence.adjacency_[edges]
-        table["adjacent"] = adjacent
+        table["adjacent"] = adjacent = confidence.adjacency_[edges]
         table["this_way"] = np.where(adjacent > 0, confidence.direction_[edges], np.nan)
     kinds = getattr(learner, "edge_kinds_", None)
     table["graph_direction"] = edge_kinds(network.coef) if kinds is None else kinds
