@@ -7,11 +7,9 @@ a training part neither.
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, pee
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
-from sgbn.io import load, save
+from sgbn.io.models.files import model_of, parts_of
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
@@ -108,27 +106,24 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     """
     described = {"select": settings.select, "seed": settings.seed, "data": cohort.fingerprint}
     shared = {"cohort": cohort, "settings": settings}
-    results = study.run(_fitted_file, {"model": {}}, described, shared=shared)
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "model"
-        path.write_bytes(results["model"]["content"].tobytes())
-        fitted: Pipeline = load(path)
+    results = study.run(_fitted_parts, {"parts": {}}, described, shared=shared)
+    fitted: Pipeline = model_of({name: part.tobytes() for name, part in results["parts"].items()})
     if "site_column" in cohort.provenance:  # not of the task: the same data may be called otherwise
         fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
     return fitted
 
 
-def _fitted_file(cohort: Cohort, settings: Settings) -> dict[str, Any]:
-    """Content of the file of a fitted model: a result of a task has numbers alone."""
+def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
+    """Parts of the file of a fitted model: a result of a task has numbers alone."""
     analysis = _methods(cohort, settings, None)[OURS]()
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as place:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             _fit(analysis, cohort, cohort_table(cohort), np.full(len(cohort), True))
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
-        content = save(analysis, Path(place) / "model").read_bytes()
-    return {"content": np.frombuffer(content, np.uint8)}
+        parts = parts_of(analysis)
+    return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 
 def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Indices:

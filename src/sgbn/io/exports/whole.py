@@ -62,7 +62,13 @@ def export_network(
     edges = with_columns(edge_table(network, **known), more_edge_columns)
     known["more_edge_columns"] = more_edge_columns
     annotated_graph(network, atlas, **known)  # refuses names before a file is written
-    _make_folder(beside(stem, "").parent)
+    folder = beside(stem, "").parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the folder {str(folder)!r} cannot be made: {error.strerror or error}. Give another."
+        ) from error
     written = [
         write_csv(edges, beside(stem, "_edges.csv")),
         write_csv(nodes, beside(stem, "_nodes.csv")),
@@ -72,12 +78,3 @@ def export_network(
     if atlas is not None and has_place(nodes).any():
         written += write_brainnet(stem, network, atlas, confidence=confidence, supported=supported)
     return [*written, *write_relation_matrix(stem, network, atlas)]
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"the folder {str(folder)!r} cannot be made: {error.strerror or error}. Give another."
-        ) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+import json
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -57,19 +58,30 @@ def save(model: Any, path: PathName) -> Path:
     ...     load(save(network, f"{folder}/network.sgbn"))
     GaussianNetwork(2 variables, 1 edges)
     """
-    name = type(model).__name__
-    if not isinstance(model, GaussianNetwork):
-        _check_fitted(model)
+    about = {"class": type(model).__name__, "kind": kind_of(model), "versions": versions()}
+    return write_members(path, about | _names(model), parts_of(model))
+
+
+def parts_of(model: Any) -> dict[str, bytes]:
+    """Parts of the file of a model, all but its manifest; `model_of` makes the model of them."""
+    _check_fitted(model)
     encoder = Encoder()
-    content = encoder.encode(model, name)
-    _check_readable(content, encoder)
+    content = encoder.encode(model, type(model).__name__)
+    try:
+        Decoder(encoder.members.__getitem__).decode(content)
+    except (InputError, *MISFITS) as error:  # such as a model that is too large
+        raise InputError(f"the model cannot be saved: {error}") from error
     if "KNNImputer" in encoder.classes:
         warn(
             "the file will hold the regions of all training subjects, from which strategy='knn' "
             "fills gaps. Take another strategy if they must not leave your machine."
         )
-    about = {"class": name, "kind": kind_of(model), "versions": versions(), **_names(model)}
-    return write_members(path, about, {MODEL: to_json(content), **encoder.members})
+    return {MODEL: to_json(content), **encoder.members}
+
+
+def model_of(parts: Mapping[str, bytes]) -> Any:
+    """Make the model of what `parts_of` gave."""
+    return Decoder(parts.__getitem__).decode(json.loads(parts[MODEL]))
 
 
 def load(path: PathName) -> Any:
@@ -112,7 +124,8 @@ def kind_of(model: Any) -> str:
 
 def _check_fitted(model: Any) -> None:
     try:
-        check_is_fitted(model)
+        if not isinstance(model, GaussianNetwork):
+            check_is_fitted(model)
     except NotFittedError as error:
         raise InputError(
             f"this {type(model).__name__} is not fitted. Call its fit first."
@@ -121,14 +134,6 @@ def _check_fitted(model: Any) -> None:
         raise InputError(
             f"a {type(model).__name__} cannot be saved. Give a network or a fitted model of sgbn."
         ) from error
-
-
-def _check_readable(content: Any, encoder: Encoder) -> None:
-    """Refuse to write what could not be read, such as a model that is too large."""
-    try:
-        Decoder(encoder.members.__getitem__).decode(content)
-    except (InputError, *MISFITS) as error:
-        raise InputError(f"the model cannot be saved: {error}") from error
 
 
 def _names(model: Any) -> dict[str, list[str] | None]:
@@ -151,8 +156,7 @@ def _decoded(members: Members) -> tuple[Any, Set[str]]:
         if given != ("object", members.manifest.get("class")):
             raise InputError("it holds another model than its manifest says.")
         model = decoder.decode(content)
-        if not isinstance(model, GaussianNetwork):
-            _check_fitted(model)
+        _check_fitted(model)
         unused = members.arrays - decoder.used
         if unused:
             raise InputError(f"it holds {listed(sorted(unused))}, which the model does not use.")
