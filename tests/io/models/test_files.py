@@ -17,7 +17,7 @@ import sgbn
 from sgbn.cli.predict import predictions
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.io.models import files
-from sgbn.io.models.files import kind_of, load, save
+from sgbn.io.models.files import kind_of, load, model_of, parts_of, save
 
 HERE = Path(__file__).parent
 LEARNERS = (
@@ -33,6 +33,7 @@ def there_and_back(model, folder):
     back = load(path)
     content = path.read_bytes()
     assert save(back, folder / "again.sgbn").read_bytes() == content
+    assert parts_of(model_of(parts_of(model))) == parts_of(model)  # without a file
     return back
 
 
