@@ -16,11 +16,12 @@ import io
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import tempfile
 import tokenize
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -69,13 +70,12 @@ def code_lines(path):
 
 
 def functions(path, lines):
-    """Name -> lines of code of each function of a file, functions inside it among them."""
-    found = {}
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef):
-            own = sum(node.lineno <= line <= node.end_lineno for line in lines)
-            found[f"{path.name}:{node.name}"] = own
-    return found
+    """Lines of code of each function of a file, functions inside it among them."""
+    return [
+        sum(node.lineno <= line <= node.end_lineno for line in lines)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    ]
 
 
 def duplicates(files):
@@ -100,25 +100,23 @@ def package_of(path, root):
 
 def size(root):
     """Sizes of a tree: packages, functions, duplicates."""
-    files = {path: code_lines(path) for path in sorted(root.rglob("*.py"))}
-    packages = Counter()
-    for path, lines in files.items():
-        packages[package_of(path, root)] += len(lines)
-    lengths = {}
-    for path, lines in files.items():
-        lengths |= functions(path, lines)
-    ranked = sorted(lengths, key=lengths.get)
+    files = {
+        path: code_lines(path)
+        for path in sorted(path for path in root.rglob("*.py*") if path.suffix in (".py", ".pyi"))
+    }
+    lengths = sorted(n for path, lines in files.items() for n in functions(path, lines))
     return {
-        "code lines": sum(packages.values()),
+        "code lines": sum(map(len, files.values())),
         "files": len(files),
-        "packages": dict(packages),
-        "function p50": lengths[ranked[len(ranked) // 2]],
-        "function p90": lengths[ranked[9 * len(ranked) // 10]],
-        "function longest": lengths[ranked[-1]],
+        "sizes": {str(path.relative_to(root)): len(lines) for path, lines in files.items()},
+        "function p50": lengths[len(lengths) // 2],
+        "function p90": lengths[9 * len(lengths) // 10],
+        "function longest": lengths[-1],
         "duplicates": duplicates(files),
         "cycles": cycles(root),
         "checks by hand": sum(
-            "check_" in line and "def " not in line and "import" not in line
+            re.search(r"(?<!def )\bcheck_(?!is_fitted|random_state|parameters)\w+\(", line)
+            is not None
             for path, lines in files.items()
             for line in (path.read_text().splitlines()[number - 1] for number in lines)
         ),
@@ -220,7 +218,7 @@ def measure(root):
 
 
 def rows(before, now):
-    """Rows of the table of both trees."""
+    """Rows of the table of both trees; a file that has moved counts where it is now."""
     names = ["code lines", "files", "function p50", "function p90", "function longest"]
     names += ["duplicates", "cycles", "checks by hand"]
     found = [[name, before[name], now[name]] for name in names]
@@ -230,10 +228,23 @@ def rows(before, now):
                 values = [one[call][name] for one in (before, now)]
                 values = [len(one) if isinstance(one, list) else one for one in values]
                 found.append([f"{words}: {name}", *values])
-    for name in sorted(before["packages"] | now["packages"]):
-        counts = [one["packages"].get(name, 0) for one in (before, now)]
-        found.append([f"code lines of {name}", *counts])
-    return found
+    homes = {path: path.partition("/")[0] if "/" in path else "sgbn" for path in now["sizes"]}
+    counts = {name: [0, 0] for name in sorted(set(homes.values()))}
+    for column, tree in enumerate((before, now)):
+        for path, size in tree["sizes"].items():
+            counts[homes[moved_to(path, homes)]][column] += size
+    return found + [[f"code lines of {name}", *both] for name, both in counts.items()]
+
+
+def moved_to(path, paths):
+    """Place of a file in the new tree: the same, that of its name, or else that of its folder."""
+    same_name = [other for other in paths if Path(other).name == Path(path).name]
+    if path in paths:
+        return path
+    if len(same_name) == 1:
+        return same_name[0]
+    beside = [other for other in paths if Path(other).parent == Path(path).parent]
+    return beside[0] if beside else "cohort.py"
 
 
 def main():
@@ -244,6 +255,8 @@ def main():
     if arguments.one:
         print(json.dumps(size(arguments.one) | way(arguments.one)))
         return
+    if not arguments.before:
+        parser.error("--before is needed: the revision to compare with.")
     from output import RESULTS, write
 
     from sgbn.experiments.markdown import table

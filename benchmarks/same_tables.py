@@ -1,6 +1,6 @@
-"""Whether `sgbn compare` gives the same tables as at another revision, to the bit.
+"""Whether `sgbn compare` gives the same tables and summary as at another revision, to the bit.
 
-python benchmarks/same_tables.py --before REVISION    # prints a line per table
+python benchmarks/same_tables.py --before REVISION    # prints the tables that differ
 
 Compares the simulated cohort of `sgbn demo` and, where the data are there, IXI
 (`../shared/data`, or SGBN_DATA). Both trees run one after the other with the same versions.
@@ -45,7 +45,11 @@ def run(tree, words, out):
 
 def differing(one, other):
     """Names of the tables that differ between two folders, or are in one only."""
-    names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*.csv")}
+    names = {
+        path.relative_to(folder)
+        for folder in (one, other)
+        for path in [*folder.rglob("*.csv"), *folder.rglob("summary.txt")]
+    }
     same = [
         name
         for name in names

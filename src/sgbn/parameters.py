@@ -19,12 +19,12 @@ LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a real number, True and False not counted."""
+    """Whether `value` is a real number, True and False do not count."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether `value` is an integer of Python or numpy, True, False and 3.0 not counted."""
+    """Whether `value` is an integer of Python or numpy, True, False and 3.0 do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -76,7 +76,8 @@ class Number(Constraint):
             start = f" from {least:g}" if isfinite(least) else f" above {above:g}"
             end = " upwards" if isfinite(least) else ""
         if isfinite(min(most, below)):
-            end = f" up to {most:g}" if isfinite(most) else f" and below {below:g}"
+            joint = " to" if isfinite(least) else " and" if start else ""
+            end = f" up to {most:g}" if isfinite(most) else f"{joint} below {below:g}"
 
         def allows(value: Any) -> bool:
             finite = is_number(value) and isfinite(value)
@@ -121,7 +122,10 @@ SHARE = Number(above=0, below=1)
 UP_TO_ONE = Number(above=0, most=1)
 PROBABILITY = Number(least=0, most=1)
 FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
-JOBS = NONE | Whole(1) | Whole(most=-1)  # of processes; -1: one per processor
+JOBS = NONE | Constraint(
+    ["a number of processes from 1 upwards", "-1 for one per processor"],
+    lambda value: is_whole(value) and value != 0,
+)
 SEED = Whole(0)
 RANDOM_STATE = (
     NONE

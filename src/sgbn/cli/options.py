@@ -1,8 +1,8 @@
 """Options of reading tables and of a comparison, each said once.
 
-The parser and its help, config.toml, the arguments of the readers and those of `Settings` are made
-from these lists. They stand here and not in the library, whose import takes seconds, so that
-``--help`` is quick; tests/cli/test_options.py compares them with `read_table` and `Settings`.
+The parser, its help, config.toml and the calls of the readers and of `Settings` are made from these
+lists. They stand here and not in the library, whose import takes seconds, so that ``--help`` is
+quick; tests/cli/test_options.py compares them with the signatures and defaults of the library.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Comparison:
     seconds: Mapping[str, float] = field(default_factory=dict)
     truth: Mapping[str, Array] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def regions(self) -> pd.DataFrame:
         """Regions that the networks were learned from, as a table."""
         return regions_table(self.prepared)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TRUE = "true_"  # begins the names of columns with the truth of a simulation
 PRESENT = 0.01  # a true difference of standardised weights, below which edges count as equal
-NO_TABLE = pd.DataFrame()  # of a step that was not done
 
 
 class Tables(NamedTuple):
@@ -62,19 +61,19 @@ class Tables(NamedTuple):
         has the largest parts of the log-likelihood ratio of the likeliest group over the next.
     """
 
-    edges: pd.DataFrame = NO_TABLE
-    models: pd.DataFrame = NO_TABLE
-    differences: pd.DataFrame = NO_TABLE
-    replication: pd.DataFrame = NO_TABLE
-    named: pd.DataFrame = NO_TABLE
-    among: pd.DataFrame = NO_TABLE
-    pairwise: pd.DataFrame = NO_TABLE
-    hubs: pd.DataFrame = NO_TABLE
-    lobes: pd.DataFrame = NO_TABLE
-    components: pd.DataFrame = NO_TABLE
-    accuracy: pd.DataFrame = NO_TABLE
-    refinements: pd.DataFrame = NO_TABLE
-    subjects: pd.DataFrame = NO_TABLE
+    edges: pd.DataFrame
+    models: pd.DataFrame
+    differences: pd.DataFrame
+    replication: pd.DataFrame
+    named: pd.DataFrame
+    among: pd.DataFrame
+    pairwise: pd.DataFrame
+    hubs: pd.DataFrame
+    lobes: pd.DataFrame
+    components: pd.DataFrame
+    accuracy: pd.DataFrame
+    refinements: pd.DataFrame
+    subjects: pd.DataFrame
 
 
 def make_tables(comparison: Comparison) -> Tables:
@@ -91,7 +90,8 @@ def make_tables(comparison: Comparison) -> Tables:
         made["replication"] = pd.DataFrame.from_records(comparison.replication.table)
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
-    return Tables(**made)
+    not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
+    return Tables(**made, **not_done)
 
 
 def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
@@ -187,7 +187,7 @@ def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
     """Put records below each other, with the keys of these names in the first columns."""
     tables = {key: pd.DataFrame.from_records(records) for key, records in parts.items()}
     if not tables:
-        return NO_TABLE
+        return pd.DataFrame()
     return pd.concat(tables, names=[*names]).reset_index(level=names).reset_index(drop=True)
 
 
@@ -246,6 +246,8 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
 
 def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
     """Entries of a matrix of regions at the edges of a table."""
-    place = pd.Index(comparison.cohort.regions).get_indexer
-    found: NDArray[Any] = matrix[place(pd.Index(table["source"])), place(pd.Index(table["target"]))]
+    place = {region: k for k, region in enumerate(comparison.cohort.regions)}
+    found: NDArray[Any] = matrix[
+        [place[i] for i in table["source"]], [place[j] for j in table["target"]]
+    ]
     return found

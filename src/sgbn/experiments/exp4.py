@@ -136,7 +136,8 @@ def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None
     if first not in cohort.groups:
         near = did_you_mean(first, cohort.groups)
         raise InputError(f"no group is called {first!r} (--reference). {near}")
-    ready = prepare(review(exp3.one_site(cohort)).require())
+    usable = review(exp3.one_site(cohort)).require()
+    ready = replace(usable, values=prepare(usable).values)  # gaps in covariates are refused below
     if ready.atlas is not None:
         places = (
             place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))

@@ -94,7 +94,12 @@ def edges_beside_factors(
     SHARE.check("level", level)
     weights, support = fixed_weights(rows, graph)
     n, m = rows.values.shape
-    n_factors = Whole(1, most_factors(m)).check("n_factors", n_factors)
+    n_factors = Whole(1).check("n_factors", n_factors)
+    if n_factors > most_factors(m):
+        raise InputError(
+            f"{m} columns can tell at most {most_factors(m)} factors apart, not {n_factors}. Take "
+            "out fewer, or give more columns."
+        )
     degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError(

@@ -155,7 +155,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Indices of the reference group.
+            Rows of the reference group.
         y : ignored
         persons : array-like of shape (n_samples,), optional
             Persons or families: none is scored by a network that has seen another row of it.

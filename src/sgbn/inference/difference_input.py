@@ -13,7 +13,7 @@ from sgbn.cohort import UNKNOWN_LOBE, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.rows import region_index
-from sgbn.parameters import SEED, OneOf, Whole, is_number
+from sgbn.parameters import SEED, Constraint, OneOf, Whole, is_number
 from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.types import Array, Indices, Mask
@@ -24,6 +24,9 @@ FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05
 UNEQUAL = 5.0  # ratio of group sizes from which on the smaller group decides nearly alone
 FEWEST_EXCHANGES = 1.5  # there is one, which changes nothing, if rows cannot be exchanged
 STUCK = 0.2  # share of the rows that may be unable to change groups without a warning
+ROWS_LEFT_OUT = OneOf(*OUTLIERS) | Constraint(
+    ["True or False for each row"], lambda value: not isinstance(value, str)
+)
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -159,7 +162,7 @@ def without_outliers(
                 f"of {n} rows, or one of {list(OUTLIERS)}."
             )
     else:
-        OneOf(*OUTLIERS).check("outliers", outliers)
+        ROWS_LEFT_OUT.check("outliers", outliers)
         far = _far_rows(data) if outliers == "trim" else np.zeros(n, bool)
     for persons in (data.pairs, data.persons):
         if persons is not None:

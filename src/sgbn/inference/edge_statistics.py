@@ -142,7 +142,7 @@ class GroupColumns(NamedTuple):
 
 
 def group_columns(residuals: Array, units: Units) -> list[GroupColumns]:
-    """Residuals of the groups, as `solvers.influence` takes them."""
+    """Residuals of the groups, as `sgbn.inference.influence` takes them."""
     columns = [np.ascontiguousarray(residuals[rows].T) for rows in units.rows]
     return [GroupColumns(own, own @ own.T) for own in columns]
 

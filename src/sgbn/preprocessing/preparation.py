@@ -31,8 +31,10 @@ def prepare(cohort: Cohort) -> Cohort:
     Raises
     ------
     InputError
-        If nothing is left of a region.
+        If there are no groups, or nothing is left of a region.
     """
+    if cohort.group is None:
+        raise InputError("the cohort has no groups. Name the group column when you read it.")
     ready = _prepared(cohort, make_preparation(cohort))
     for group in ready.groups:
         constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from sgbn.exceptions import InputError, shown
-from sgbn.parameters import ANYTHING, OneOf, Parameters, Whole
+from sgbn.parameters import ANYTHING, NONE, OneOf, Parameters, Whole
 from sgbn.preprocessing.columns import (
     NamedColumnTransformer,
     Names,
@@ -55,7 +55,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
     """
 
     _parameters: ClassVar[Parameters] = {
-        "k": Whole(1),
+        "k": NONE | Whole(1),
         "by": OneOf("f", "correlation"),
         "regions": ANYTHING,
     }
@@ -64,6 +64,10 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
         self.k = k
         self.by = by
         self.regions = regions
+
+    def _check_together(self) -> None:
+        if self.regions is None:
+            Whole(1).check("k", self.k)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

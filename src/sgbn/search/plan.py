@@ -34,7 +34,7 @@ ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
 TUCKS, FEW_TUCKS = 20_000, 5_000  # most in one local search, and for too many variables; Exp-II
 # needs 2,000
-SAMPLES_A_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
+SAMPLES_PER_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 STANDARD = TablePlan(
     n_candidates=12,
     n_further=5,
@@ -67,7 +67,7 @@ THOROUGH_KICKS = 100  # where there are no tables
 
 def most_parents(n: int, m: int, max_parents: int | None = None) -> int:
     """Most parents of a variable that n samples allow, or `max_parents` where that is fewer."""
-    most = max(1, min(n // SAMPLES_A_PARENT, MOST_PARENTS, m - 1))
+    most = max(1, min(n // SAMPLES_PER_PARENT, MOST_PARENTS, m - 1))
     return most if max_parents is None else min(most, int(max_parents))
 
 

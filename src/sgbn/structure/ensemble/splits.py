@@ -28,7 +28,7 @@ def deal_rows(
     ----------
     rng : Generator
     n : int
-        Indices.
+        Rows.
     n_parts : int
     strata : sequence of length n, optional
         The site of each row, for example. The stratum of a person is that of its first row.

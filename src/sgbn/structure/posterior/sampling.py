@@ -104,7 +104,7 @@ def sample_networks(
     knowledge : Knowledge
         About the columns of the moments.
     learner : SGBN
-        Its `max_parents` hold, and its `gamma`, if given, is that of the prior.
+        Its `max_parents` limits the parents, and its `gamma`, if given, is that of the prior.
     plan : ChainPlan
     seed : int or sequence of int
     """
