@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn import Cohort, InputError
+from sgbn import Cohort, InputError, compare, review
 from sgbn.atlases import load_atlas
+from sgbn.preprocessing import prepare
 
 NAMES = ("lh_insula_thickness", "rh_insula_thickness", "something")
 
@@ -296,3 +297,10 @@ def test_the_fingerprint_tells_any_two_tables_apart():
 
 def test_the_fingerprint_is_that_of_folders_begun_before():
     assert make(atlas=None).fingerprint == "065524299ce73951"
+
+
+@pytest.mark.parametrize("value", [None, "study.csv", np.zeros((20, 3))])
+def test_what_is_no_cohort_is_refused_with_a_way_to_get_one(value):
+    for function in (review, prepare, compare):
+        with pytest.raises(InputError, match=r"a Cohort is needed, not a .*read_table"):
+            function(value)

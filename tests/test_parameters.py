@@ -120,10 +120,10 @@ def test_a_value_that_is_refused_is_named_with_what_is_allowed(value):
     [
         (Whole(1), "a whole number from 1 upwards"),
         (Whole(1, 18), "a whole number from 1 up to 18"),
-        (JOBS, "None, a whole number from 1 upwards or a whole number up to -1"),
+        (JOBS, "None, a number of processes from 1 upwards or -1 for one per processor"),
         (Number(least=0), "a number from 0 upwards"),
         (Number(above=0, most=1), "a number above 0 up to 1"),
-        (Number(least=0, below=1), "a number from 0 and below 1"),
+        (Number(least=0, below=1), "a number from 0 to below 1"),
         (OneOf("a", "b", "c"), "'a', 'b' or 'c'"),
         (ListOf(Number(above=0)), "a list of which each is a number above 0"),
         (TRUTH, "True or False"),

@@ -369,6 +369,15 @@ class Cohort:
         return np.isin(self.group, wanted)
 
 
+def check_cohort(value: object) -> None:
+    """Raise InputError unless `value` is a Cohort."""
+    if not isinstance(value, Cohort):
+        raise InputError(
+            f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table; "
+            "of a review take review.require()."
+        )
+
+
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
     return kind(**state)
 

@@ -114,6 +114,10 @@ def _can_split(value: Any) -> bool:
 
 
 ANYTHING = Constraint(["anything"], lambda _: True)  # checked where it is used, as estimators are
+ESTIMATOR = Constraint(
+    ["an estimator, such as SGBN()"],
+    lambda value: hasattr(value, "fit") and not isinstance(value, type),
+)
 NONE = Constraint(["None"], lambda value: value is None)
 TRUTH = Constraint(["True or False"], lambda value: isinstance(value, bool | np.bool_))
 POSITIVE = Number(above=0)

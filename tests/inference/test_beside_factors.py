@@ -60,7 +60,7 @@ def test_units_and_signs_of_columns_do_not_matter():
 
 def test_numbers_of_factors_that_cannot_be_are_refused():
     X = hidden(30, 6, 1)
-    with pytest.raises(InputError, match="n_factors is 4; give a whole number from 1 up to 3"):
+    with pytest.raises(InputError, match="6 columns can tell at most 3 factors apart, not 4"):
         edges_beside_factors(X, np.zeros((6, 6)), 4)
     with pytest.raises(InputError, match="n_factors is 0"):
         edges_beside_factors(X, np.zeros((6, 6)), 0)

@@ -162,7 +162,7 @@ def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
     named = replace(
         three_groups,
         review=replace(three_groups.review, cohort=cohort),
-        regions=three_groups.regions.set_axis(regions, axis=1),
+        prepared=replace(three_groups.prepared, regions=regions),
         differences=replace(found, edges=edges, regions=regions),
     )
     drawn = plans(named)

@@ -171,7 +171,7 @@ def test_a_damaged_study_file_is_named(tmp_path, content):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
 def test_a_number_of_processes_that_is_none_is_refused(tmp_path, n_jobs):
-    with pytest.raises(InputError, match=r"n_jobs is .* give None, a whole number"):
+    with pytest.raises(InputError, match=r"n_jobs is .* give None, a number of processes"):
         Study(tmp_path / "study", n_jobs).run(task, TASKS, {})
     with pytest.raises(InputError, match="n_jobs is"):
         parallel(abs, [1], n_jobs=n_jobs)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
-from sgbn.parameters import ANYTHING, NONE, OneOf, Parameters, check_parameters
+from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, OneOf, Parameters, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
 from sgbn.types import Array, Indices, Mask
@@ -173,7 +173,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     """
 
     _parameters: ClassVar[Parameters] = {
-        "learner": ANYTHING,
+        "learner": NONE | ESTIMATOR,
         "edges": OneOf("all", "present"),
         "scaling": NONE | OneOf("information"),
         "variances": VARIANCES,

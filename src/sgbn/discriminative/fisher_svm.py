@@ -23,7 +23,7 @@ from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import ANYTHING, NONE, POSITIVE, Parameters, Whole, check_parameters
+from sgbn.parameters import ESTIMATOR, NONE, POSITIVE, Parameters, Whole, check_parameters
 from sgbn.solvers.svm import L2SVM, l2_svm, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array, Indices
@@ -94,7 +94,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameters: ClassVar[Parameters] = {
-        "classifier": ANYTHING,
+        "classifier": NONE | ESTIMATOR,
         "components": NONE | Whole(1),
         "C": POSITIVE,
     }

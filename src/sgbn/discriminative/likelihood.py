@@ -35,7 +35,8 @@ from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
 from sgbn.parameters import (
-    ANYTHING,
+    ESTIMATOR,
+    NONE,
     POSITIVE,
     PROBABILITY,
     RANDOM_STATE,
@@ -113,7 +114,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 
     _units: Indices | None = None  # of the rows, while they are fitted
     _parameters: ClassVar[Parameters] = {
-        "learner": ANYTHING,
+        "learner": NONE | ESTIMATOR,
         "variances": VARIANCES,
         "pool": PROBABILITY,
         "priors": OneOf("empirical", "equal")

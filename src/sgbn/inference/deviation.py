@@ -33,7 +33,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
 from sgbn.inference.rows import check_varies, refuse_cohort
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import ANYTHING, JOBS, RANDOM_STATE, Parameters, Whole, check_parameters
+from sgbn.parameters import ESTIMATOR, JOBS, NONE, RANDOM_STATE, Parameters, Whole, check_parameters
 from sgbn.runs import parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -130,7 +130,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameters: ClassVar[Parameters] = {
-        "learner": ANYTHING,
+        "learner": NONE | ESTIMATOR,
         "n_folds": Whole(2),
         "random_state": RANDOM_STATE,
         "n_jobs": JOBS,

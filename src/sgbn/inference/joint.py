@@ -21,7 +21,7 @@ from sgbn.graph.acyclicity import known_order
 from sgbn.inference.regressions import regressions
 from sgbn.inference.rows import check_groups_vary, refuse_cohort
 from sgbn.moments import Moments
-from sgbn.parameters import ANYTHING, TRUTH, Parameters, check_parameters
+from sgbn.parameters import ESTIMATOR, NONE, TRUTH, Parameters, check_parameters
 from sgbn.search.order_search import parents_for
 from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import most_parents
@@ -154,7 +154,7 @@ class JointSGBN(BaseEstimator):
     """
 
     _parameters: ClassVar[Parameters] = {
-        "learner": ANYTHING,
+        "learner": NONE | ESTIMATOR,
         "separate_parents": TRUTH,
     }
 

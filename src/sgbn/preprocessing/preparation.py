@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort import ID, SITE, Cohort
+from sgbn.cohort import ID, SITE, Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
 from sgbn.preprocessing.analysis import make_preparation
@@ -33,6 +33,7 @@ def prepare(cohort: Cohort) -> Cohort:
     InputError
         If there are no groups, or nothing is left of a region.
     """
+    check_cohort(cohort)
     if cohort.group is None:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
     ready = _prepared(cohort, make_preparation(cohort))

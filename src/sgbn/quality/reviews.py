@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sgbn.cohort import Cohort
+from sgbn.cohort import Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
@@ -72,6 +72,7 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
         Whether rows that look like sessions of a person, copies or points in time are subjects all
         the same. Otherwise they stop a comparison.
     """
+    check_cohort(cohort)
     findings: list[Finding] = []
     for step in STEPS:
         cohort, found = step(cohort)
