@@ -217,8 +217,8 @@ def measure(root):
     return json.loads(answer.stdout.splitlines()[-1])
 
 
-def rows(before, now):
-    """Rows of the table of both trees; a file that has moved counts where it is now."""
+def rows(before, now, places):
+    """Rows of the table of both trees; a file that has moved (`places`) counts where it is now."""
     names = ["code lines", "files", "function p50", "function p90", "function longest"]
     names += ["duplicates", "cycles", "checks by hand"]
     found = [[name, before[name], now[name]] for name in names]
@@ -228,23 +228,20 @@ def rows(before, now):
                 values = [one[call][name] for one in (before, now)]
                 values = [len(one) if isinstance(one, list) else one for one in values]
                 found.append([f"{words}: {name}", *values])
-    homes = {path: path.partition("/")[0] if "/" in path else "sgbn" for path in now["sizes"]}
-    counts = {name: [0, 0] for name in sorted(set(homes.values()))}
+    counts = defaultdict(lambda: [0, 0])
     for column, tree in enumerate((before, now)):
         for path, size in tree["sizes"].items():
-            counts[homes[moved_to(path, homes)]][column] += size
-    return found + [[f"code lines of {name}", *both] for name, both in counts.items()]
+            place = path if path in now["sizes"] else places.get(path, path)
+            counts[place.partition("/")[0] if "/" in place else "sgbn"][column] += size
+    return found + [[f"code lines of {name}", *counts[name]] for name in sorted(counts)]
 
 
-def moved_to(path, paths):
-    """Place of a file in the new tree: the same, that of its name, or else that of its folder."""
-    same_name = [other for other in paths if Path(other).name == Path(path).name]
-    if path in paths:
-        return path
-    if len(same_name) == 1:
-        return same_name[0]
-    beside = [other for other in paths if Path(other).parent == Path(path).parent]
-    return beside[0] if beside else "cohort.py"
+def moved(revision):
+    """Place of each file that git finds elsewhere since a revision."""
+    command = ["git", "diff", "--name-status", "--find-renames=35%", revision, "--", "src/sgbn"]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = (line.split("\t") for line in answer.splitlines() if line.startswith("R"))
+    return {old.removeprefix("src/sgbn/"): new.removeprefix("src/sgbn/") for _, old, new in lines}
 
 
 def main():
@@ -267,7 +264,9 @@ def main():
         before = measure(Path(folder) / "src" / "sgbn")
     now = measure(ROOT / "src" / "sgbn")
     lines = [INTRODUCTION.format(*FIT_SIZE, DUPLICATE), ""]
-    lines += table(["", f"at {arguments.before}", "now"], rows(before, now))
+    lines += table(
+        ["", f"at {arguments.before}", "now"], rows(before, now, moved(arguments.before))
+    )
     lines += ["", "From `fit` to the search: " + ", ".join(now["fit"]["stack"]) + "."]
     runs = [{"tree": arguments.before} | before, {"tree": "now"} | now]
     words = ["benchmarks/house.py", "--before", arguments.before]

@@ -176,7 +176,7 @@ def test_what_cannot_be_a_norm_is_refused(simulate):
         NormativeDeviation().fit(X[:9])
     with pytest.raises(InputError, match="n_folds is 1"):
         NormativeDeviation(n_folds=1).fit(X)
-    with pytest.raises(InputError, match="learner is a str"):
+    with pytest.raises(InputError, match="learner is 'SGBN'; give None or an estimator"):
         NormativeDeviation("SGBN").fit(X)
     X[1:, 3] = 0.0
     with pytest.raises(InputError, match="'x3' has the same value in all 32 reference rows of a f"):

@@ -113,21 +113,7 @@ def read_table(
     InputError
         Names the file, column, subject and first bad row, and what to do.
     """
-    options = Options.of(
-        group=group,
-        id=id,
-        covariates=covariates,
-        site=site,
-        pair=pair,
-        subject=subject,
-        block=block,
-        regions=regions,
-        exclude=exclude,
-        groups=groups,
-        atlas=atlas,
-        measure=measure,
-        missing=missing,
-    )
+    options = Options.of(**locals())
     table = load_table(
         source,
         lambda columns: read_as_text(options, columns),

@@ -24,7 +24,6 @@ SAME = 1e-5  # relative difference of totals that is rounding in a table
 
 def read_freesurfer(
     *tables: Source,
-    participants: Source | None = None,
     group: str | None = None,
     id: str | None = None,
     covariates: str | Sequence[str] = (),
@@ -32,6 +31,7 @@ def read_freesurfer(
     pair: str | None = None,
     subject: str | None = None,
     block: str | None = None,
+    participants: Source | None = None,
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -64,24 +64,9 @@ def read_freesurfer(
     Cohort
         Measures that the atlas does not know are left out with a warning.
     """
+    options = replace(Options.of(**locals()), only_regions=True)
     if not tables:
         raise InputError("read_freesurfer needs one table or more. Give their paths.")
-    options = Options.of(
-        group=group,
-        id=id,
-        covariates=covariates,
-        site=site,
-        pair=pair,
-        subject=subject,
-        block=block,
-        regions=regions,
-        exclude=exclude,
-        groups=groups,
-        atlas=atlas,
-        measure=measure,
-        missing=missing,
-        only_regions=True,
-    )
     elsewhere = participants is not None  # the id may be a column of theirs
     loaded = [_load(table, options, elsewhere, delimiter, decimal) for table in tables]
     joined = loaded[0]

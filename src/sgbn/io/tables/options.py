@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sgbn.atlases import Atlas
@@ -34,9 +34,13 @@ class Options:
     only_regions: bool = False  # the table holds measures alone: unknown ones are left out
 
     @classmethod
-    def of(cls, **given: Any) -> Options:
-        """From the arguments of a reader, where a list may be one name and None is the default."""
-        asked = {name: value for name, value in given.items() if value is not None}
+    def of(cls, **arguments: Any) -> Options:
+        """From the arguments of a reader, of which those that are no options are left out.
+
+        A list may be one name, and None is the default.
+        """
+        names = [field.name for field in fields(cls)]
+        asked = {name: arguments[name] for name in names if arguments.get(name) is not None}
         asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
         if "groups" in asked:
             asked["groups"] = tuple(map(as_text, asked["groups"]))
