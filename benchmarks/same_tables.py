@@ -1,6 +1,6 @@
 """Whether `sgbn compare` gives the same tables and summary as at another revision, to the bit.
 
-python benchmarks/same_tables.py --before REVISION    # prints the tables that differ
+python benchmarks/same_tables.py --before REVISION    # writes results/same_tables.json and .md
 
 Compares the simulated cohort of `sgbn demo` and, where the data are there, IXI
 (`../shared/data`, or SGBN_DATA). Both trees run one after the other with the same versions.
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from output import RESULTS, write
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SGBN_DATA", ROOT.parent / "shared" / "data"))
@@ -29,6 +31,12 @@ COMPARE = [
     "age",
     "euler_mean",
     "--quick",
+]
+INTRODUCTION = [
+    "# The same results as before",
+    "",
+    "Tables (CSV) and summary of `sgbn compare`, compared byte by byte with those of the revision:",
+    "",
 ]
 RUNS = {
     "demo": ["demo"],
@@ -63,24 +71,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--before", metavar="REVISION", required=True, help="of git")
     arguments = parser.parse_args()
-    differ = False
+    runs, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
         old = Path(folder) / "tree"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(old)], check=True)
         subprocess.run(["git", "-C", str(old), "checkout", "-q", arguments.before], check=True)
         for name, words in RUNS.items():
             if name == "IXI" and not IXI.exists():
-                print(f"{name}: left out, there is no {IXI}.")
+                lines.append(f"- {name}: left out, since the table is not there.")
                 continue
             before, now = Path(folder) / f"{name}-before", Path(folder) / f"{name}-now"
             run(old, words, before)
             run(ROOT, words, now)
             changed, n_same = differing(before, now)
-            differ |= bool(changed)
-            print(f"{name}: {n_same} tables are the same to the bit, {len(changed)} differ.")
-            for path in changed:
-                print(f"  {path}")
-    raise SystemExit(differ)
+            runs.append({"run": name, "same": n_same, "differ": [str(path) for path in changed]})
+            names = "".join(f" {path}" for path in changed)
+            lines.append(f"- {name}: {n_same} files are the same, {len(changed)} differ.{names}")
+    words = ["benchmarks/same_tables.py", "--before", arguments.before]
+    write(RESULTS, "same_tables", {"seed": 0, "runs": runs}, [*INTRODUCTION, *lines], words)
+    raise SystemExit(any(run["differ"] for run in runs))
 
 
 if __name__ == "__main__":
