@@ -301,7 +301,7 @@ def test_rows_far_out_are_left_out_and_named(data):
     far[[3, 70]] = True
     chosen = edge_differences(X, y, n_permutations=19, outliers=far)
     np.testing.assert_array_equal(chosen.edges, found.edges)
-    with pytest.raises(InputError, match="outliers is 'all'; give 'trim' or 'keep'"):
+    with pytest.raises(InputError, match="outliers is 'all'; give 'trim', 'keep' or True or False"):
         edge_differences(X, y, outliers="all")
     with pytest.raises(InputError, match="True or False for each of 120 rows"):
         edge_differences(X, y, outliers=far[:5])

@@ -150,7 +150,8 @@ def test_tables_hold_no_minus_zero(tmp_path):
     table = pd.DataFrame({"a": [-0.0, -1.5, np.nan], "b": ["-0", "x", ""], "c": [1, 2, 3]})
     nothing = {"review": SimpleNamespace(findings=[]), "groups": (), "learners": {}}
     (tmp_path / "tables").mkdir()
-    (path,) = _write_found(SimpleNamespace(tables=Tables(table), **nothing), tmp_path)
+    tables = Tables(table, *(pd.DataFrame() for _ in Tables._fields[1:]))
+    (path,) = _write_found(SimpleNamespace(tables=tables, **nothing), tmp_path)
     text = path.read_text()
     assert text == "a,b,c\n0.0,'-0,1\n-1.5,x,2\n,,3\n"
     assert np.signbit(table["a"][0])  # the table itself stays as it is
