@@ -134,3 +134,12 @@ def dask_client(tmp_path_factory):
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def design():
+    """Groups, covariates and sites of 40 subjects."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 20)
+    age = rng.normal(60, 10, 40) + 5 * codes
+    return codes, {"age": age, "sex": rng.choice(["F", "M"], 40)}, rng.choice(["a", "b", "c"], 40)

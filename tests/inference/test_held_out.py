@@ -165,14 +165,6 @@ def test_rows_far_out_count_for_all_models():
     np.testing.assert_array_equal(*(one["log_likelihood"] for one in scores))
 
 
-@pytest.fixture
-def design():
-    rng = np.random.default_rng(0)
-    codes = np.repeat([0, 1], 20)
-    age = rng.normal(60, 10, 40) + 5 * codes
-    return codes, {"age": age, "sex": rng.choice(["F", "M"], 40)}, rng.choice(["a", "b", "c"], 40)
-
-
 def test_effects_of_training_rows_are_taken_out_of_all_rows(design):
     _, covariates, sites = design
     Y = np.random.default_rng(1).normal(size=(40, 3))

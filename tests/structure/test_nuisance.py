@@ -8,14 +8,6 @@ from sgbn.structure.nuisance import (
 )
 
 
-@pytest.fixture
-def design():
-    rng = np.random.default_rng(0)
-    codes = np.repeat([0, 1], 20)
-    age = rng.normal(60, 10, 40) + 5 * codes
-    return codes, {"age": age, "sex": rng.choice(["F", "M"], 40)}, rng.choice(["a", "b", "c"], 40)
-
-
 def test_residuals_are_those_of_least_squares(design):
     codes, covariates, sites = design
     Y = np.random.default_rng(1).normal(size=(40, 3))

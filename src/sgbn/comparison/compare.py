@@ -280,7 +280,7 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
         for number, group in enumerate(job.groups):
             sample = group_sample(job.prepared, group)
             found[group] = sample_confidence(
-                # in this order: folders that were begun before know the bytes
+                # column by column in memory: the folder of a study has a hash of these bytes
                 sample._replace(values=np.asfortranarray(sample.values)),
                 _fast(job.learner),
                 job.settings.n_pairs,
