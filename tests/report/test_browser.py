@@ -27,6 +27,7 @@ def reader(open_page, html):
         color_scheme="light",
         permissions=["clipboard-read", "clipboard-write"],
     )
+    page.wait_for_selector("#differences-table_wrapper")
     yield page
     page.context.close()
 
@@ -73,20 +74,26 @@ def test_nasty_names_run_nothing(browser_page, screenshot, nasty_html):
     assert "<i>group</i>" in page.locator("h1").inner_text()
 
 
+def sort_by(page, table, column, direction):
+    """Click a title; return the column's texts once the page has sorted by it."""
+    title = page.locator(f"#{table} thead th:nth-child({column})")
+    title.click()
+    # The table sorts after the click has returned.
+    sorted_title = f"#{table} thead th:nth-child({column})[aria-sort={direction}]"
+    page.wait_for_selector(sorted_title)
+    page.wait_for_timeout(200)
+    return cells(page, table, column)
+
+
 def test_sorting_by_a_number(reader):
     titles = reader.locator("#differences-table thead th").all_inner_texts()
     column = 1 + [title.strip() for title in titles].index("change per SD")
-    reader.locator(f"#differences-table thead th:nth-child({column})").click()
-    shown = [float(t.replace("−", "-")) for t in cells(reader, "differences-table", column)]
+    up = sort_by(reader, "differences-table", column, "ascending")
+    shown = [float(text.replace("−", "-")) for text in up]
     assert shown == sorted(shown)
     assert len(set(shown)) > 1
     assert min(shown) < 0
-    reader.locator(f"#differences-table thead th:nth-child({column})").click()
-    assert cells(reader, "differences-table", column) != shown
-    sort = reader.locator(f"#differences-table thead th:nth-child({column})").get_attribute(
-        "aria-sort"
-    )
-    assert sort == "descending"
+    assert sort_by(reader, "differences-table", column, "descending") != up
 
 
 def test_searching_leaves_the_rows_with_the_text(reader, compared):
