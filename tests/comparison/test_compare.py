@@ -185,7 +185,7 @@ def test_all_steps_are_done_and_timed(whole, cohort):
     ]
     assert whole.model.classes_.tolist() == ["control", "patient"]
     assert set(whole.confidence) == {"control", "patient"}
-    assert whole.differences.n_permutations == 20
+    assert whole.tests.n_permutations == 20
     assert list(whole.refinements) == ["CL-SGBN"]
     assert whole.deviations.regions.shape == cohort.values.shape
     assert set(whole.truth) == set()  # twelve regions of forty: a part is no network
@@ -201,9 +201,7 @@ def test_results_do_not_depend_on_processes_and_a_second_start_does_no_work(
 
 
 def assert_same(one, other):
-    np.testing.assert_array_equal(
-        one.differences.edges["p_fwer"], other.differences.edges["p_fwer"]
-    )
+    np.testing.assert_array_equal(one.tests.edges["p_fwer"], other.tests.edges["p_fwer"])
     for method, found in one.accuracy.probabilities.items():
         np.testing.assert_array_equal(found, other.accuracy.probabilities[method])
     for group, confidence in one.confidence.items():
@@ -225,7 +223,7 @@ def test_deviations_of_the_reference_are_cross_fitted_and_in_the_order_of_the_co
 def test_a_step_that_the_data_do_not_allow_is_left_out_with_its_reason(cohort):
     few = cohort.subset(rows=np.r_[0:80, 80:88])
     found = compare_fully(few, FEW)
-    assert found.differences is None
+    assert found.tests is None
     assert "has 8 subjects" in found.skipped["differences"]
     assert "confidence" in found.skipped
     assert found.accuracy is not None
@@ -396,10 +394,10 @@ TESTS = Settings.networks_only(n_permutations=20)
 def test_tests_do_without_the_subjects_that_lie_far_out_or_keep_them(cohort, learner):
     far = with_far_subjects(cohort)
     found = compare_fully(far, TESTS, learner=learner)
-    assert found.differences.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
+    assert found.tests.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
     kept = compare_fully(far, replace(TESTS, outliers="keep"), learner=learner)
-    assert kept.differences.left_out == {"control": (), "patient": ()}
-    assert found.differences.global_statistic != kept.differences.global_statistic
+    assert kept.tests.left_out == {"control": (), "patient": ()}
+    assert found.tests.global_statistic != kept.tests.global_statistic
 
 
 def test_tests_leave_out_whom_the_networks_leave_out(cohort, monkeypatch):
@@ -409,7 +407,7 @@ def test_tests_leave_out_whom_the_networks_leave_out(cohort, monkeypatch):
     )
     far = with_far_subjects(cohort, rows=(2, 5, 90))
     found = compare_fully(far, TESTS, learner=SGBN(1.0))
-    assert found.differences.left_out == found.left_out
+    assert found.tests.left_out == found.left_out
     assert [len(ids) for ids in found.left_out.values()] == [2, 1]
 
 
@@ -418,13 +416,13 @@ def test_tests_of_paired_visits_leave_out_the_whole_person(cohort):
     paired = replace(far, pair=np.tile([f"p{k}" for k in range(80)], 2))
     found = compare_fully(paired, TESTS, learner=SGBN(1.0))
     assert found.left_out == {"control": (far.ids[2],), "patient": ()}
-    assert found.differences.left_out == {"control": (far.ids[2],), "patient": (far.ids[82],)}
+    assert found.tests.left_out == {"control": (far.ids[2],), "patient": (far.ids[82],)}
 
 
 def test_edges_and_regions_that_were_named_are_tested(cohort):
     named = (cohort.regions[3], cohort.regions[1])
     settings = replace(TESTS, edges=(named,), among=cohort.regions[:4])
-    found = compare_fully(cohort, settings, learner=SGBN(1.0)).differences
+    found = compare_fully(cohort, settings, learner=SGBN(1.0)).tests
     assert [(row["source"], row["target"]) for row in found.named] == [named]
     assert found.among.regions == cohort.regions[:4]
 

@@ -39,14 +39,14 @@ def three():
 
 def with_edges(comparison, q, q_both, p_fwer_both=1.0, **more):
     """Comparison whose tests gave these numbers, edge by edge."""
-    edges = comparison.differences.edges.copy()
+    edges = comparison.tests.edges.copy()
     edges["q"], edges["q_both"], edges["p_fwer_both"] = q, q_both, p_fwer_both
-    return replace(comparison, differences=replace(comparison.differences, edges=edges, **more))
+    return replace(comparison, tests=replace(comparison.tests, edges=edges, **more))
 
 
 def first(comparison, value):
     """One value for the first edge, and 1 for the others."""
-    return np.where(np.arange(len(comparison.differences.edges)) == 0, value, 1.0)
+    return np.where(np.arange(len(comparison.tests.edges)) == 0, value, 1.0)
 
 
 def test_p_is_written_as_one_writes_it():
@@ -60,7 +60,7 @@ def test_a_weight_of_minus_zero_has_no_sign():
 
 
 def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two):
-    count = len(two.differences.edges)
+    count = len(two.tests.edges)
     assert count > 2
     q = np.r_[0.01, 0.02, np.ones(count - 2)]
     found = with_edges(two, q, first(two, 0.03), first(two, 0.04))
@@ -69,7 +69,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
         f"1 of {count} tested pairs differs whichever way the arrow is read, at a false discovery "
         "rate of 5% (1 also family-wise): "
     )
-    edges = found.differences.edges
+    edges = found.tests.edges
     assert f"{edges['source'][0]} – {edges['target'][0]} (" in headline
     assert "q = 0.03)" in headline
     assert apart.startswith("1 more differs one way only; a change of variance can do this: ")
@@ -80,7 +80,7 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
 def test_what_holds_one_way_only_is_no_headline(two):
     headline, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
     assert headline.startswith("None of ")
-    assert detectable_words(two.differences, two.settings.level) in headline
+    assert detectable_words(two.tests, two.settings.level) in headline
     assert apart.startswith("1 differs one way only")
 
 
@@ -108,17 +108,15 @@ def test_all_edges_together_and_single_ones_do_not_contradict(two, p, p_both, q,
 
 
 def test_the_detectable_change_is_the_median(two):
-    effect = np.median(two.differences.detectable(0.8, 0.05))
-    assert f"a change of {effect:.2f} standard deviations" in detectable_words(
-        two.differences, 0.05
-    )
-    none = replace(two.differences, edges=two.differences.edges[:0])
+    effect = np.median(two.tests.detectable(0.8, 0.05))
+    assert f"a change of {effect:.2f} standard deviations" in detectable_words(two.tests, 0.05)
+    none = replace(two.tests, edges=two.tests.edges[:0])
     assert detectable_words(none, 0.05) == ""
 
 
 def test_each_edge_that_was_named_has_its_line(two):
     lines = [line for line in edge_lines(two) if line.startswith("Named beforehand")]
-    for row, line in zip(two.differences.named, lines, strict=True):
+    for row, line in zip(two.tests.named, lines, strict=True):
         assert f"{row['source']} to {row['target']}: " in line
         family = f"family-wise over 2 named edges {p_text(row['p_fwer'])}"
         assert f"({p_text(row['p'])}, {family}, both ways" in line
@@ -136,27 +134,27 @@ def test_each_edge_that_was_named_has_its_line(two):
     ],
 )
 def test_a_named_edge_gets_its_verdict(two, p_fwer, p_both, said):
-    named = two.differences.named.copy()
+    named = two.tests.named.copy()
     named["p_fwer"], named["p_both"], named["p_fwer_both"] = p_fwer, p_both, p_both
-    found = replace(two, differences=replace(two.differences, named=named))
+    found = replace(two, tests=replace(two.tests, named=named))
     assert f"v to w: {said} (" in " ".join(edge_lines(found))
 
 
 def test_regions_that_were_named_have_one_line(two):
     lines = [line for line in edge_lines(two) if line.startswith("Among the 3 regions")]
     assert len(lines) == 1
-    among = two.differences.among
+    among = two.tests.among
     assert p_text(among.p) in lines[0]
     edges = among.edges.copy()
     assert len(edges) > 1
     edges["q"] = 0.01
-    sure = replace(two, differences=replace(two.differences, among=among._replace(edges=edges)))
+    sure = replace(two, tests=replace(two.tests, among=among._replace(edges=edges)))
     line = edge_lines(sure)[-1]
     assert f"{len(edges)} of {len(edges)} differ" in line
     assert f"{edges['source'][0]} – {edges['target'][0]}" in line
     assert "does not allow for changes of variance" in line
-    none = replace(two.differences, among=among._replace(edges=edges[:0]))
-    assert "no edge was tested" in edge_lines(replace(two, differences=none))[-1]
+    none = replace(two.tests, among=among._replace(edges=edges[:0]))
+    assert "no edge was tested" in edge_lines(replace(two, tests=none))[-1]
 
 
 def test_pairs_of_groups_with_finds_have_a_line_each(three, two):
@@ -164,14 +162,14 @@ def test_pairs_of_groups_with_finds_have_a_line_each(three, two):
     assert [line.partition(":")[0] for line in lines] == ["a and c", "b and c"]
     assert "v – w" in lines[0] or "w – v" in lines[0]
     assert not any("closed" in line for line in edge_lines(two))
-    none = {pair: edges.copy() for pair, edges in three.differences.pairwise.items()}
+    none = {pair: edges.copy() for pair, edges in three.tests.pairwise.items()}
     for edges in none.values():
         edges["q_both"] = 1.0
-    alike = replace(three, differences=replace(three.differences, pairwise=none))
+    alike = replace(three, tests=replace(three.tests, pairwise=none))
     assert "No two groups differ both ways" in edge_lines(alike)[-1]
 
 
 def test_nothing_tested_is_nothing_said(two):
-    bare = replace(two, differences=None)
+    bare = replace(two, tests=None)
     assert edge_lines(bare) == []
     assert overall_words(bare) == ""

@@ -12,7 +12,7 @@ def comparison(networks, tests):
         cohort=SimpleNamespace(sizes={"CTR": 63, "SCZ": 61}),
         groups=("CTR", "SCZ"),
         left_out=networks,
-        differences=None if tests is None else SimpleNamespace(left_out=tests),
+        tests=None if tests is None else SimpleNamespace(left_out=tests),
     )
     found.far_out = Comparison.far_out.func(found)
     return found

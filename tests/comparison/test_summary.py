@@ -64,7 +64,7 @@ def test_no_difference_is_an_answer_with_the_detectable_effect():
     found = compare(cohort, FEW)
     said = answers(found)
     edges = said["Which edges differ, and how sure is that?"]
-    if len(found.differences.edges):
+    if len(found.tests.edges):
         assert "None of" in edges
         assert "would have been found family-wise" in edges
     assert "no proof of equality" in said["Do the networks differ?"]
@@ -73,7 +73,7 @@ def test_no_difference_is_an_answer_with_the_detectable_effect():
 
 def test_what_was_left_out_is_said(different):
     left_out = replace(
-        different, differences=None, accuracy=None, skipped={"differences": "too few subjects."}
+        different, tests=None, accuracy=None, skipped={"differences": "too few subjects."}
     )
     said = answers(left_out)
     assert "too few subjects" in said["Which edges differ, and how sure is that?"]
@@ -102,10 +102,10 @@ def test_covariates_that_tell_the_groups_are_pointed_at():
 def test_the_test_of_all_edges_and_those_of_single_ones_do_not_contradict(
     different, global_p, q, said
 ):
-    edges = different.differences.edges.copy()
+    edges = different.tests.edges.copy()
     edges["q"] = edges["q_both"] = q
-    found = replace(different.differences, edges=edges, global_p=global_p, global_p_both=0.01)
-    assert said in answers(replace(different, differences=found))["Do the networks differ?"]
+    found = replace(different.tests, edges=edges, global_p=global_p, global_p_both=0.01)
+    assert said in answers(replace(different, tests=found))["Do the networks differ?"]
 
 
 def sure_of(row):

@@ -62,7 +62,7 @@ def test_models_have_a_row_each(comparison):
 
 def test_differences_say_which_are_true(comparison):
     table = comparison.tables.differences
-    assert len(table) == len(comparison.differences.edges)
+    assert len(table) == len(comparison.tests.edges)
     assert table["p_fwer"].is_monotonic_increasing
     true = (table["true_control"] - table["true_patient"]).abs() > tables.PRESENT
     np.testing.assert_array_equal(table["true_change"], true)
@@ -77,15 +77,15 @@ def test_differences_have_both_ways_and_no_property_of_a_graph(comparison):
 def test_what_was_named_and_pairs_of_groups_are_tables(comparison):
     for name in ("named", "among", "pairwise"):
         assert getattr(comparison.tables, name).empty
-    edges = comparison.differences.edges
+    edges = comparison.tests.edges
     among = Among(("a", "b"), 0.2, 0.1, edges[["source", "target", "p_fwer", "q"]][::-1])
     more = replace(
-        comparison.differences,
+        comparison.tests,
         named=edges[:2],
         among=among,
         pairwise={("x", "y"): edges[:3], ("x", "z"): edges[:1]},
     )
-    found = replace(comparison, differences=more)
+    found = replace(comparison, tests=more)
     assert found.tables.named["source"].tolist() == edges["source"][:2].tolist()
     assert found.tables.among["p_fwer"].is_monotonic_increasing
     pairs = found.tables.pairwise[["group", "other"]].to_numpy().tolist()
@@ -157,10 +157,10 @@ def test_steps_that_were_left_out_give_empty_tables():
 
 def test_components_are_listed_edge_by_edge(comparison):
     table = comparison.tables.components
-    assert len(table) == sum(len(one.pairs) for one, *_ in comparison.differences.components)
+    assert len(table) == sum(len(one.pairs) for one, *_ in comparison.tests.components)
 
 
 def test_tables_are_made_once_and_anew_for_another_comparison(comparison):
     assert comparison.tables is comparison.tables
-    assert replace(comparison, differences=None).tables.differences.empty
+    assert replace(comparison, tests=None).tables.differences.empty
     assert len(comparison.tables.differences)

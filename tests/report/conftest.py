@@ -93,12 +93,12 @@ def nasty():
 @pytest.fixture(scope="session")
 def nothing_differs(compared):
     """The same comparison, in which no test is significant."""
-    found = compared.differences
+    found = compared.tests
     edges = found.edges.copy()
     for name in ("q", "p_fwer", "q_both", "p_fwer_both"):
         edges[name] = 1.0
     none = replace(found, edges=edges, global_p=0.7, global_p_both=0.8, components=[])
-    return replace(compared, differences=none)
+    return replace(compared, tests=none)
 
 
 class Blank(dict):

@@ -107,7 +107,7 @@ def test_searching_leaves_the_rows_with_the_text(reader, compared):
 
 def test_the_download_has_all_rows_and_all_digits(reader, compared):
     header, *rows = download(reader, "differences-table")
-    edges = compared.differences.edges
+    edges = compared.tests.edges
     assert len(rows) == len(edges)
     assert {(row[header.index("from")], row[header.index("to")]) for row in rows} == set(
         zip(edges["source"], edges["target"], strict=True)
@@ -205,7 +205,7 @@ def test_the_methods_can_be_copied(reader):
 def test_without_scripts_everything_can_be_read(browser_page, screenshot, html, compared):
     page = browser_page(html, viewport=WIDE, java_script_enabled=False)
     rows = page.locator("#differences-table tbody tr")
-    assert rows.count() == len(compared.differences.edges)
+    assert rows.count() == len(compared.tests.edges)
     assert page.locator("#static-views img").first.is_visible()
     assert not page.locator("#theme").is_visible()
     screenshot(page, "report-no-script")

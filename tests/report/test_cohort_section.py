@@ -61,8 +61,8 @@ def test_who_was_left_out_is_named_and_other_visits_apart(compared):
     learners = {group: SimpleNamespace(outliers_=own) for group, own in far.items()}
     first = compared.cohort.ids[60]
     for visits, apart in (({"control": (), "patient": (first,)}, False), (EACH, True)):
-        found = replace(compared.differences, left_out=visits)
-        rows = rows_of(groups_table(replace(compared, learners=learners, differences=found)))
+        found = replace(compared.tests, left_out=visits)
+        rows = rows_of(groups_table(replace(compared, learners=learners, tests=found)))
         assert rows["far out, left out"] == ["none", first]
         assert ("left out of the tests, with all rows" in rows) == apart
     assert rows["left out of the tests, with all rows"] == ["s0", "s1"]

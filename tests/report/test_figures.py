@@ -35,7 +35,7 @@ def test_everything_that_was_found_is_drawn(compared):
 
 
 def test_what_was_not_found_is_not_drawn(compared):
-    bare = replace(compared, differences=None, accuracy=None, refinements={})
+    bare = replace(compared, tests=None, accuracy=None, refinements={})
     assert {name.split("_")[0] for name in plans(bare)} == {"network"}
 
 
@@ -151,7 +151,7 @@ def test_hippocampi_are_found_by_name():
 
 
 def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
-    found = three_groups.differences
+    found = three_groups.tests
     edges = found.edges.copy()
     edges["q"], edges["q_both"] = 0.01, 1.0  # one way only is not enough
     edges["q_both"][0] = 0.01
@@ -163,7 +163,7 @@ def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
         three_groups,
         review=replace(three_groups.review, cohort=cohort),
         prepared=replace(three_groups.prepared, regions=regions),
-        differences=replace(found, edges=edges, regions=regions),
+        tests=replace(found, edges=edges, regions=regions),
     )
     drawn = plans(named)
     network, changes = drawn["network_a_matrix"], drawn["differences_b_matrix"]
@@ -174,9 +174,9 @@ def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
 
 
 def test_all_regions_of_significant_edges_stand_out(compared):
-    edges = compared.differences.edges.copy()
+    edges = compared.tests.edges.copy()
     edges["q_both"] = 0.01
-    found = replace(compared, differences=replace(compared.differences, edges=edges))
+    found = replace(compared, tests=replace(compared.tests, edges=edges))
     highlight = plans(found)["differences_matrix"].plot.keywords["highlight"]
     assert sorted(highlight) == sorted({*edges["source"], *edges["target"]})
 

@@ -10,17 +10,17 @@ from sgbn.report.page import render_report
 @pytest.fixture(scope="module")
 def asked(compared):
     """As if two edges and some regions had been named beforehand."""
-    edges = compared.differences.edges[:3].copy()
+    edges = compared.tests.edges[:3].copy()
     edges["p_fwer"], edges["p_both"] = [0.01, 0.01, 1.0], [0.01, 0.03, 1.0]
     edges["p_fwer_both"] = [0.02, 0.2, 1.0]  # the second differs both ways only if it stood alone
     edges["q"] = [0.01, 1.0, 1.0]
     among = Among(compared.cohort.regions[:4], 0.03, 0.01, edges)
-    return replace(compared, differences=replace(compared.differences, named=edges, among=among))
+    return replace(compared, tests=replace(compared.tests, named=edges, among=among))
 
 
 def test_what_was_not_asked_for_is_no_table(compared):
     assert further_tests(compared) == {"named": None, "among": None, "pairwise": None}
-    assert not any(further_tests(replace(compared, differences=None)).values())
+    assert not any(further_tests(replace(compared, tests=None)).values())
 
 
 def test_a_named_edge_stands_out_where_it_differs_both_ways(asked):
@@ -35,8 +35,8 @@ def test_the_mark_of_a_named_edge_is_what_the_sentence_says(asked):
     lines = [line for line in asked.words.edges if line.startswith("Named beforehand")]
     assert ["differs both ways" in line for line in lines] == [True, False, False]
     assert "differs this way only" in lines[1]
-    alone = replace(asked.differences, named=asked.differences.named[1:2])
-    alone = replace(asked, differences=alone)
+    alone = replace(asked.tests, named=asked.tests.named[1:2])
+    alone = replace(asked, tests=alone)
     assert further_tests(alone)["named"].rows[0].mark == "found"
     assert any("differs both ways" in line for line in alone.words.edges)
 

@@ -73,9 +73,9 @@ def test_closed_tests_and_what_was_named_are_said_only_where_they_were_done(comp
     text = describe_methods(compared).text
     for said in ("closed tests", "Marcus", "before the data were seen"):
         assert said not in text
-    found = compared.differences
+    found = compared.tests
     among = Among(compared.cohort.regions[:2], 0.1, 0.1, found.edges[:1])
-    more = replace(compared, differences=replace(found, named=found.edges[:1], among=among))
+    more = replace(compared, tests=replace(found, named=found.edges[:1], among=among))
     text = describe_methods(more).text
     assert f"({found.edges['source'][0]} to {found.edges['target'][0]}) were tested by" in text
     assert f"All edges among {' and '.join(compared.cohort.regions[:2])}, which we declare" in text
@@ -85,14 +85,14 @@ def test_who_was_left_out_is_said_with_counts(compared):
     text = describe_methods(compared).text
     counts = [f"{len(compared.left_out[group])} of 60 {group}" for group in compared.groups]
     assert f"were left out of networks and tests of differences: {' and '.join(counts)}." in text
-    untested = describe_methods(replace(compared, differences=None)).text
+    untested = describe_methods(replace(compared, tests=None)).text
     assert f"were left out of networks: {' and '.join(counts)}." in untested
     kept = replace(compared, settings=replace(compared.settings, outliers="keep"))
     assert "robust standard deviations" not in describe_methods(kept).text
 
 
 def test_components_are_cited_only_where_there_are_any(compared):
-    none = replace(compared, differences=replace(compared.differences, components=[]))
+    none = replace(compared, tests=replace(compared.tests, components=[]))
     assert "Zalesky" not in describe_methods(none).text
 
 

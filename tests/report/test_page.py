@@ -147,7 +147,7 @@ def test_the_truth_of_a_simulation_is_shown(page, three_groups, quick):
 
 def test_nothing_found_is_a_full_report(nothing_differs, quick):
     page = check(quick(nothing_differs))
-    count = len(nothing_differs.differences.edges)
+    count = len(nothing_differs.tests.edges)
     assert f"None of {count} tested pairs differs whichever way the arrow is read" in page.words
     assert "would have been found family-wise, one way, with 80% probability" in page.words
     assert "no proof of equality" in page.words
@@ -233,8 +233,8 @@ def test_script_data_is_json_of_the_same_content():
 
 
 def test_no_tested_edge_is_a_report_too(compared, quick):
-    tested = replace(compared.differences, edges=compared.differences.edges[:0], components=[])
-    untested = replace(compared, differences=tested)
+    tested = replace(compared.tests, edges=compared.tests.edges[:0], components=[])
+    untested = replace(compared, tests=tested)
     for name, plan in plans(untested).items():
         if not name.startswith("network"):  # those are drawn as ever
             picture(plan.draw())

@@ -11,7 +11,7 @@ from sgbn.report.replication_section import replication_section
 def replicated(compared, rows):
     table = np.array(rows, dtype=COLUMNS)
     sizes = {part: {"control": 15, "patient": 15} for part in ("discovery", "confirmation")}
-    found = Replication(compared.groups, sizes, table, 0.05, 20, 39, compared.differences)
+    found = Replication(compared.groups, sizes, table, 0.05, 20, 39, compared.tests)
     settings = replace(compared.settings, replicate="half")
     return replace(compared, settings=settings, replication=found)
 

@@ -17,15 +17,15 @@ def column(table, source):
 
 
 def with_q(comparison, q, q_both=None):
-    found = comparison.differences
+    found = comparison.tests
     edges = found.edges.copy()
     edges["q"], edges["q_both"] = q, q if q_both is None else q_both
     edges["p_fwer_both"] = np.minimum(1.0, 10 * edges["q_both"])
-    return replace(comparison, differences=replace(found, edges=edges))
+    return replace(comparison, tests=replace(found, edges=edges))
 
 
 def test_significant_edges_come_first_and_say_so(compared):
-    count = len(compared.differences.edges)
+    count = len(compared.tests.edges)
     q = np.r_[0.5, np.linspace(0.04, 0.001, count - 1)]  # the surest last
     both = np.r_[0.5, 0.5, np.linspace(0.04, 0.001, count - 2)]
     section = sections.differences_section(with_q(compared, q, both))
@@ -83,7 +83,7 @@ def test_without_truth_there_is_no_column_of_it(three_groups):
 
 
 def test_nothing_tested_is_no_section(compared):
-    assert sections.differences_section(replace(compared, differences=None)) is None
+    assert sections.differences_section(replace(compared, tests=None)) is None
     assert sections.accuracy_section(replace(compared, accuracy=None)) is None
     assert sections.refinements_table(replace(compared, refinements={})) is None
 
@@ -166,22 +166,22 @@ def test_support_is_a_word_in_the_tables(compared):
 )
 def test_a_set_is_stronger_where_its_weights_are_larger_in_size(compared, first, last, sign, said):
     """The sign of a difference says nothing about it: from -0.66 to 0 an edge gets weaker."""
-    found = compared.differences
+    found = compared.tests
     edges = found.edges.copy()
     edges["weight_control"][:2], edges["weight_patient"][:2] = first, last
     places = [[found.regions.index(edges[end][k]) for end in ("source", "target")] for k in (0, 1)]
     changed = replace(
         found, edges=edges, components=[(Component(sign, np.array(places), 1.0), 0.02, 0.01)]
     )
-    table = sections.components_table(replace(compared, differences=changed))
+    table = sections.components_table(replace(compared, tests=changed))
     assert [cell.text for cell in column(table, "sign")] == [said, said]
 
 
 def test_sets_of_more_than_two_groups_have_any_change(three_groups):
-    found = three_groups.differences
+    found = three_groups.tests
     edge = [found.regions.index(found.edges[end][0]) for end in ("source", "target")]
     one = [(Component(0, np.array([edge]), 1.0), 0.02, 0.01)]
-    changed = replace(three_groups, differences=replace(found, components=one))
+    changed = replace(three_groups, tests=replace(found, components=one))
     assert column(sections.components_table(changed), "sign")[0].text == "any"
 
 

@@ -103,7 +103,7 @@ def test_without_half_samples_confidence_is_none(three):
 
 
 def test_without_tests_there_are_no_differences(comparison):
-    assert views.payload(replace(comparison, differences=None))["differences"] is None
+    assert views.payload(replace(comparison, tests=None))["differences"] is None
 
 
 def test_without_atlas_there_is_no_place_and_no_mesh(comparison):
@@ -152,10 +152,10 @@ def test_numbers_know_no_nan_and_no_minus_zero():
 
 
 def test_inputs_stay_as_they_are(comparison):
-    regions, edges = comparison.regions.copy(), comparison.differences.edges.copy()
+    regions, edges = comparison.regions.copy(), comparison.tests.edges.copy()
     views.payload(comparison)
     assert regions.equals(comparison.regions)
-    assert edges.tolist() == comparison.differences.edges.tolist()
+    assert edges.tolist() == comparison.tests.edges.tolist()
 
 
 def test_changes_per_sd_are_those_of_the_last_group_in_the_table(comparison, three):

@@ -210,7 +210,7 @@ def compare(
             found,
             searcher=job.searcher,
             confidence=_confidence(job, networks),
-            differences=_differences(job, networks),
+            tests=_differences(job, networks),
             replication=_replication(job),
             refinements=_refinements(job),
             deviations=_deviations(job),

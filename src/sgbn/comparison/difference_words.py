@@ -25,7 +25,7 @@ def p_text(p: float) -> str:
 
 def overall_words(comparison: Comparison) -> str:
     """Say whether the networks differ at all; "" if it was not tested."""
-    found, level = comparison.differences, comparison.settings.level
+    found, level = comparison.tests, comparison.settings.level
     if found is None:
         return ""
     p, p_both = p_text(found.global_p), p_text(found.global_p_both)
@@ -65,7 +65,7 @@ def _singles(found: Differences, level: float) -> str:
 
 def edge_lines(comparison: Comparison) -> list[str]:
     """Say which edges differ, line by line; none if they were not tested."""
-    found, level = comparison.differences, comparison.settings.level
+    found, level = comparison.tests, comparison.settings.level
     if found is None:
         return []
     return [

@@ -33,7 +33,7 @@ def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ..
 
 def without_them(comparison: Comparison) -> str:
     """Say which steps do without those who lie far out."""
-    networks, tests = comparison.left_out, comparison.differences
+    networks, tests = comparison.left_out, comparison.tests
     if tests is None or not any(tests.left_out.values()):
         return "Networks do without them."
     if not any(networks.values()):
@@ -44,7 +44,7 @@ def without_them(comparison: Comparison) -> str:
 
 def visits_words(comparison: Comparison) -> str:
     """Say how many visits the tests leave out, where it is more than those that lie far out."""
-    tests = comparison.differences
+    tests = comparison.tests
     if tests is None or tests.left_out == comparison.far_out or not any(tests.left_out.values()):
         return ""
     counts = left_out_counts(comparison, tests.left_out)

@@ -50,7 +50,7 @@ class Comparison:
         Edges refitted beside the leading hidden factors, see `edges_beside_factors`.
     confidence : mapping of group to EdgeConfidence
         What half samples agree on; without the groups that were too small.
-    differences : Differences or None
+    tests : Differences or None
         Tests of the differences between the groups, without the subjects that lie far out: its own
         `left_out` names them.
     replication : Replication or None
@@ -79,7 +79,7 @@ class Comparison:
     models: Mapping[str, ModelComparison] = field(default_factory=dict)
     beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
-    differences: Differences | None = None
+    tests: Differences | None = None
     replication: Replication | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     accuracy: Accuracy | None = None
@@ -120,6 +120,11 @@ class Comparison:
         """All that was found as tables, made once."""
         return make_tables(self)
 
+    @property
+    def differences(self) -> pd.DataFrame:
+        """Tested edges, the most different first; empty if they were not tested."""
+        return self.tables.differences
+
     @cached_property
     def words(self) -> Words:
         """All that was found in words, made once."""
@@ -139,8 +144,8 @@ class Comparison:
     @cached_property
     def far_out(self) -> Mapping[str, tuple[Any, ...]]:
         """Subjects of each group that lie far out, and were left out of networks or tests."""
-        tests = None if self.differences is None else self.differences.left_out
-        return self.left_out if any(self.left_out.values()) else tests or self.left_out
+        tested = None if self.tests is None else self.tests.left_out
+        return self.left_out if any(self.left_out.values()) else tested or self.left_out
 
     @cached_property
     def supported(self) -> Mapping[str, Mask]:

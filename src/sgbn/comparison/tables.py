@@ -84,8 +84,8 @@ def make_tables(comparison: Comparison) -> Tables:
         "refinements": _stacked(comparison.refinements, "method"),
         "subjects": _subjects(comparison),
     }
-    if comparison.differences is not None:
-        made |= _tests(comparison, comparison.differences)
+    if comparison.tests is not None:
+        made |= _tests(comparison, comparison.tests)
     if comparison.replication is not None:
         made["replication"] = pd.DataFrame.from_records(comparison.replication.table)
     if comparison.accuracy is not None:
@@ -231,7 +231,7 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     It is in the table wherever the last group differs from the first. Elsewhere it comes from the
     spread within the groups, of the subjects that were tested, which is nearly the same.
     """
-    found, cohort = comparison.differences, comparison.cohort
+    found, cohort = comparison.tests, comparison.cohort
     gone = {one for ids in (found.left_out.values() if found else ()) for one in ids}
     kept = np.array([one not in gone for one in cohort.ids])
     regions = comparison.regions[kept]

@@ -68,7 +68,7 @@ def groups_table(comparison: Comparison) -> Table:
 
 def _left_out_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Name those who lie far out, and persons whose other visit does."""
-    far, found = comparison.far_out, comparison.differences
+    far, found = comparison.far_out, comparison.tests
     lists = {"far out, left out": far}
     if found is not None and found.left_out != far and any(found.left_out.values()):
         lists["left out of the tests, with all rows"] = found.left_out

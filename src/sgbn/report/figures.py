@@ -192,7 +192,7 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
 
 
 def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
-    found = comparison.differences
+    found = comparison.tests
     if found is None:
         return
     layout, level = layout_of(comparison), comparison.settings.level

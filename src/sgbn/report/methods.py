@@ -135,7 +135,7 @@ def _together(comparison: Comparison) -> list[str]:
     given = {"person": comparison.cohort.person, "family": comparison.cohort.block}
     labels = [name for name, one in given.items() if one is not None]
     steps = {
-        "exchanged": comparison.differences,
+        "exchanged": comparison.tests,
         "halved": comparison.settings.n_pairs,
         "cross-validated": comparison.accuracy,
     }
@@ -186,7 +186,7 @@ def _input_of_networks(comparison: Comparison) -> str:
     """Say which subjects networks were learned without, and whether from ranks."""
     settings, text = comparison.settings, ""
     steps = ["networks"] * (settings.outliers == "trim")
-    steps += ["tests of differences"] * (comparison.differences is not None)
+    steps += ["tests of differences"] * (comparison.tests is not None)
     if settings.outliers != "keep" and steps:
         text += (
             f" Subjects more than {OUTLIER_SD:g} robust standard deviations from the others of "
@@ -241,7 +241,7 @@ def _taken_out(comparison: Comparison) -> str:
 
 
 def _differences(comparison: Comparison, cite: Citations) -> str:
-    found = comparison.differences
+    found = comparison.tests
     if found is None:
         return ""
     cohort, level = comparison.cohort, comparison.settings.level
@@ -283,7 +283,7 @@ def _exactness(comparison: Comparison) -> str:
     """Say that permutations are exact, where nothing but the groups' means is held fixed."""
     if comparison.cohort.covariates or comparison.n_sites > 1:
         return ""
-    found = comparison.differences
+    found = comparison.tests
     trimmed = found is not None and any(found.left_out.values())
     rows = " and the subjects left out" if trimmed else ""
     return (
@@ -294,7 +294,7 @@ def _exactness(comparison: Comparison) -> str:
 
 def _further_tests(comparison: Comparison, cite: Citations) -> str:
     """Say what was tested beside all edges."""
-    found, text = comparison.differences, ""
+    found, text = comparison.tests, ""
     if found is not None and found.pairwise:
         text += f" Pairs of groups were compared in closed tests {cite('marcus1976')}."
     if found is not None and found.named is not None:

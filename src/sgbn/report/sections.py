@@ -29,7 +29,7 @@ FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = (
 
 def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     """Collect tested edges and what they add up to; None if nothing was tested."""
-    found, level = comparison.differences, comparison.settings.level
+    found, level = comparison.tests, comparison.settings.level
     if found is None:
         return None
     table = comparison.tables.differences
