@@ -6,6 +6,7 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.comparison import Settings, compare, tables
 from sgbn.inference.difference_tables import Among
+from sgbn.inference.kinds_of_change import kinds_of_change
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,14 @@ def test_a_difference_is_an_arrow_where_any_group_supports_it(comparison):
     assert found["supported"].tolist() == wanted
     assert any(wanted)
     assert not all(wanted)
+
+
+def test_a_change_is_named_from_the_reference_on(comparison):
+    reference, other = comparison.groups
+    table = comparison.tables.differences
+    before, after = (table[f"weight_std_{group}"] for group in (reference, other))
+    assert table[f"kind_{other}"].tolist() == kinds_of_change(before, after).tolist()
+    assert f"kind_{reference}" not in table
 
 
 def test_weights_per_sd_give_the_difference_per_sd(comparison):

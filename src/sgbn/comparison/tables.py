@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sgbn.inference import Differences
 from sgbn.inference.held_out import FACTORS
+from sgbn.inference.kinds_of_change import kinds_of_change
 from sgbn.io import edge_table
 from sgbn.types import Array
 
@@ -38,7 +39,9 @@ class Tables(NamedTuple):
         Tested edges, the most different first, with lobes, confidence and the truth.
         ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all
         groups, as `difference_std` is. `supported` is whether the network of any group has this
-        edge with a direction that is supported. The other columns are those of `Differences.edges`.
+        edge with a direction that is supported. ``kind_GROUP`` says how the weight of a group
+        differs from that of the reference, see `kinds_of_change`; whether it does is for p and q
+        to say. The other columns are those of `Differences.edges`.
     replication : DataFrame
         Edges that the discovery found, with their test in the confirmation.
     named : DataFrame
@@ -132,6 +135,9 @@ def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
     where = list(table.columns).index("difference")
     for place, group in enumerate(comparison.groups):
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
+    for place, group in enumerate(comparison.groups[1:], start=where + len(comparison.groups)):
+        reference, own = (table[f"weight_std_{one}"] for one in (comparison.reference, group))
+        table.insert(place, f"kind_{group}", kinds_of_change(reference, own))
     _add_lobes(table, comparison)
     table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
     for group, confidence in comparison.confidence.items():

@@ -5,7 +5,8 @@ By question:
 - Which edges of a network are sure? `edge_confidence`, with `selection_bound` for how many of the
   frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
-  `edge_differences`. Do they come back in other subjects? `replicate_differences`.
+  `edge_differences`; `kinds_of_change` puts a change of a weight in a word. Do they come back in
+  other subjects? `replicate_differences`.
 - What are the networks of the groups? `JointSGBN` learns them over one order.
 - What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
   `possible_graphs` for what the data leave open about directions.
@@ -22,6 +23,7 @@ from sgbn.inference.deviation import Deviations, NormativeDeviation
 from sgbn.inference.differences import Differences, edge_differences
 from sgbn.inference.effects import Effect, EffectDifference, effect_difference, total_effects
 from sgbn.inference.joint import JointSGBN
+from sgbn.inference.kinds_of_change import KINDS_OF_CHANGE, kinds_of_change
 from sgbn.inference.lesion import Lesion, lesion
 from sgbn.inference.model_comparison import ModelComparison, compare_models
 from sgbn.inference.possible_parents import possible_graphs
@@ -32,6 +34,7 @@ from sgbn.inference.resampling import weight_intervals
 from sgbn.structure.ensemble import EdgeConfidence, selection_bound
 
 __all__ = [
+    "KINDS_OF_CHANGE",
     "Deviations",
     "Differences",
     "EdgeConfidence",
@@ -49,6 +52,7 @@ __all__ = [
     "edge_differences",
     "edges_beside_factors",
     "effect_difference",
+    "kinds_of_change",
     "lesion",
     "possible_graphs",
     "power",
