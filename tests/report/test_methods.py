@@ -40,7 +40,7 @@ def test_it_says_what_was_done(compared):
 @pytest.mark.parametrize(
     ("without", "gone"),
     [
-        ({"differences": None}, ["permutations", "Freedman", "Westfall", "Zalesky"]),
+        ({"tests": None}, ["permutations", "Freedman", "Westfall", "Zalesky"]),
         ({"accuracy": None, "models": {}}, ["cross-validation", "Nadeau"]),
         ({"models": {}}, ["factor analysis", "Jöreskog", "graphical lasso"]),
         ({"confidence": {}}, ["half samples", "Shah"]),

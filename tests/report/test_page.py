@@ -188,8 +188,8 @@ def test_pairs(compared, quick):
     [
         ({"accuracy": None, "skipped": {"accuracy": "too few <rows>."}}, "too few <rows>."),
         ({"accuracy": None}, "Classification was not tried: it was not asked for."),
-        ({"differences": None, "skipped": {"differences": "bad."}}, "were not tested: bad."),
-        ({"differences": None}, "Differences were not tested: they were not asked for."),
+        ({"tests": None, "skipped": {"differences": "bad."}}, "were not tested: bad."),
+        ({"tests": None}, "Differences were not tested: they were not asked for."),
         ({"refinements": {}}, "The networks were not refined"),
         ({"confidence": {}}, "All edges of the networks"),
         ({"deviations": None, "skipped": {"deviations": "none"}}, "Deviations were left out: none"),
