@@ -8,7 +8,7 @@ import pytest
 
 import sgbn
 from sgbn import CycleError, DataWarning, InputError
-from sgbn.exceptions import did_you_mean, listed, warn
+from sgbn.exceptions import counted, did_you_mean, listed, warn
 
 
 def test_a_cycle_error_names_the_cycle_and_the_remedy():
@@ -89,3 +89,8 @@ def test_every_message_is_a_sentence_that_says_what_to_do():
             assert len(re.split(r"[.:;,(] ", message)) > 1, place
         assert "!" not in message, place
         assert not re.search(r"\b(please|invalid|illegal)\b", message, re.I), place
+
+
+def test_a_count_agrees_with_its_noun():
+    assert [counted(n, "subject") for n in (0, 1, 2)] == ["0 subjects", "1 subject", "2 subjects"]
+    assert counted(2, "analysis", "analyses") == "2 analyses"

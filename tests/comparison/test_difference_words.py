@@ -11,6 +11,7 @@ from sgbn.comparison.difference_words import (
     overall_words,
     p_text,
     signed,
+    where_words,
 )
 
 TESTS = Settings.networks_only(n_permutations=39)
@@ -64,23 +65,28 @@ def test_differences_that_hold_both_ways_are_counted_and_others_shown_apart(two)
     assert count > 2
     q = np.r_[0.01, 0.02, np.ones(count - 2)]
     found = with_edges(two, q, first(two, 0.03), first(two, 0.04))
-    headline, apart, *_ = edge_lines(found)
-    assert headline.startswith(
+    headline, surest, apart, *_ = edge_lines(found)
+    kind = found.differences["kind_well"][0]
+    assert headline == (
         f"1 of {count} tested pairs differs whichever way the arrow is read, at a false discovery "
-        "rate of 5% (1 also family-wise): "
+        f"rate of 5% (1 also family-wise): 1 {kind} in well."
     )
     edges = found.tests.edges
-    assert f"{edges['source'][0]} – {edges['target'][0]} (" in headline
-    assert "q = 0.03)" in headline
+    assert f"{edges['source'][0]} – {edges['target'][0]} {kind} (" in surest
+    assert "q = 0.03)" in surest
     assert apart.startswith("1 more differs one way only; a change of variance can do this: ")
-    assert f"{edges['source'][1]} – {edges['target'][1]} (" in apart
+    assert (
+        f"{edges['source'][1]} – {edges['target'][1]} {found.differences['kind_well'][1]} ("
+        in apart
+    )
     assert "q = 0.02)" in apart
 
 
 def test_what_holds_one_way_only_is_no_headline(two):
-    headline, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
+    headline, detectable, apart, *_ = edge_lines(with_edges(two, first(two, 0.01), 1.0))
     assert headline.startswith("None of ")
-    assert detectable_words(two.tests, two.settings.level) in headline
+    assert headline.endswith("; some do one way only.")
+    assert detectable == detectable_words(two.tests, two.settings.level)
     assert apart.startswith("1 differs one way only")
 
 
@@ -93,18 +99,37 @@ def test_family_wise_finds_are_counted_among_those_that_hold_both_ways(two):
 @pytest.mark.parametrize(
     ("p", "p_both", "q", "q_both", "said"),
     [
-        (0.01, 0.02, 0.01, 0.01, "also once changes of variance are allowed for (p = 0.020)."),
-        (0.01, 0.02, 0.01, 1.0, "(p = 0.020). No single edge holds both ways."),
-        (0.01, 0.02, 1.0, 1.0, "though no single edge survives correction."),
-        (0.01, 0.3, 0.01, 1.0, "(p with these allowed for: 0.300)."),
-        (0.01, 0.3, 0.01, 0.01, "allowed for: 0.300). Single edges do: see next."),
-        (0.3, 0.3, 0.01, 0.01, "Not by the test of all edges together (p = 0.300), but single"),
-        (0.3, 0.3, 0.01, 1.0, "finds no difference (p = 0.300). That is no proof of equality."),
+        (0.01, 0.02, 0.01, 0.01, "differ by a test of all edges together (p = 0.010), also once"),
+        (0.01, 0.02, 1.0, 1.0, "changes of variance are allowed for (p = 0.020)."),
+        (0.01, 0.3, 0.01, 1.0, "The weights of ill and well differ by a test of all edges"),
+        (0.01, 0.3, 0.01, 0.01, "differ at single pairs of regions. They do by a test of all"),
+        (0.3, 0.3, 0.01, 0.01, "together (p = 0.300) does not show it"),
+        (0.3, 0.3, 0.01, 1.0, "(p = 0.300), which is no proof of equality."),
     ],
 )
 def test_all_edges_together_and_single_ones_do_not_contradict(two, p, p_both, q, q_both, said):
     found = with_edges(two, q, q_both, global_p=p, global_p_both=p_both)
     assert said in overall_words(found)
+    assert found.words.verdict == [overall_words(found), edge_lines(found)[0]]
+    assert found.words.verdict[1].startswith("None of") == (q_both > 0.05)
+
+
+def test_kinds_are_counted_the_most_frequent_first(two):
+    found = with_edges(two, 0.01, 0.01)
+    counts = found.differences["kind_well"].value_counts()
+    said = where_words(found)
+    assert all(f"{count} {kind}" in said for kind, count in counts.items())
+    assert said.endswith(" in well.")
+
+
+def test_of_three_groups_no_kind_is_said(three):
+    said = where_words(with_edges(three, 0.01, 0.01))
+    assert said.endswith("family-wise).")
+
+
+def test_no_tested_pair_is_said(two):
+    none = replace(two, tests=replace(two.tests, edges=two.tests.edges[:0]))
+    assert where_words(none) == "No single pair was tested: no group has an edge."
 
 
 def test_the_detectable_change_is_the_median(two):

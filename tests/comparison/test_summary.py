@@ -32,7 +32,7 @@ def answers(comparison):
 
 def test_what_differs_is_said_with_its_direction(different):
     said = answers(different)
-    assert said["Do the networks differ?"].startswith("Yes")
+    assert said["Do the networks differ?"].startswith("The networks of well and ill differ by")
     assert "1 of" in said["Which edges differ, and how sure is that?"]
     assert "whichever way the arrow is read" in said["Which edges differ, and how sure is that?"]
     assert (
@@ -94,8 +94,8 @@ def test_covariates_that_tell_the_groups_are_pointed_at():
 @pytest.mark.parametrize(
     ("global_p", "q", "said"),
     [
-        (0.08, 0.01, "Not by the test of all edges together (p = 0.080), but single edges do"),
-        (0.01, 0.5, "though no single edge survives correction"),
+        (0.08, 0.01, "differ at single pairs of regions; a test of all edges together (p = 0.080)"),
+        (0.01, 0.5, "differ by a test of all edges together (p = 0.010)"),
         (0.08, 0.5, "no proof of equality"),
     ],
 )
@@ -175,7 +175,7 @@ def test_an_edge_is_named_with_the_weight_of_each_group_per_sd(different):
     row = different.tables.differences.iloc[0]
     said = answers(different)["Which edges differ, and how sure is that?"]
     wanted = f"well {row['weight_std_well']:.2f}, ill {row['weight_std_ill']:.2f}; q = "
-    named = f"{row['source']} – {row['target']} ({wanted}"
+    named = f"{row['source']} – {row['target']} {row['kind_ill']} ({wanted}"
     assert named.replace("-", "−") in said
     assert "→" not in said  # without half samples nothing is supported
     arrow = answers(with_halves(different, {"well": sure_of(row), "ill": None}))

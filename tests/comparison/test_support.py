@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sgbn.comparison.support import agreement_words, min_shares, support_words
+from sgbn.comparison.support import agreement_words, min_shares, support_words, trust_words
 from sgbn.structure.ensemble import Agreement
 
 NAN = float("nan")
@@ -54,6 +54,13 @@ def test_a_group_without_half_samples_is_not_counted():
     assert "in a is supported" in said
     assert " b" not in said.split(":")[0]
     assert said.endswith("Of b there are too few subjects for half samples.")
+
+
+def test_trust_is_said_in_short():
+    said = trust_words(comparison_of({"a": 2, "b": 0}, [SOME, Agreement(NAN, NAN, NAN, NAN)]))
+    assert said.startswith("Directions that half samples support: 2 of 3 in a and 0 of 3 in b;")
+    assert said.endswith("Edges that come back in the other half of the subjects: 50% in a.")
+    assert "not asked for" in trust_words(comparison_of({"a": 0}))
 
 
 def test_without_half_samples_the_reason_is_said():

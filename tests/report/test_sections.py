@@ -47,7 +47,7 @@ def test_counts_of_the_text_are_those_of_the_table(compared):
     assert section["significant"] == count
     assert f"{count} of {count} tested pairs differ" in section["lines"][0]
     assert "(0 also family-wise)" in section["lines"][0]
-    assert section["overall"] == compared.words.overall
+    assert section["overall"] == compared.words.verdict[0]
 
 
 def test_the_table_of_differences_has_all_that_is_asked_for(compared):

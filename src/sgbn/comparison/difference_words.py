@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.inference import Differences
+from sgbn.comparison.support import joined
+from sgbn.exceptions import counted
+from sgbn.inference import KINDS_OF_CHANGE, Differences
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -24,35 +26,30 @@ def p_text(p: float) -> str:
 
 
 def overall_words(comparison: Comparison) -> str:
-    """Say whether the networks differ at all; "" if it was not tested."""
+    """Say in one sentence whether the networks differ at all; "" if it was not tested."""
     found, level = comparison.tests, comparison.settings.level
     if found is None:
         return ""
-    p, p_both = p_text(found.global_p), p_text(found.global_p_both)
-    singles = _singles(found, level)
+    groups, p = joined(found.groups), p_text(found.global_p)
+    together = f"a test of all edges together ({p})"
+    allowed = f"{p_text(found.global_p_both)} with these allowed for"
+    at_pairs = f"The networks of {groups} differ at single pairs of regions"
+    single_pairs = _singles(found, level) == "both"
     if found.global_p > level:
-        if singles == "both":
-            return (
-                f"Not by the test of all edges together ({p}), but single edges do: see next. A "
-                "change of a few edges can be lost among all."
-            )
+        if single_pairs:
+            return f"{at_pairs}; {together} does not show it: a few changes are lost among all."
         return (
-            f"A test of all edges together finds no difference ({p}). That is no proof of equality."
+            f"No difference between the networks of {groups} was found by {together}, which is no "
+            "proof of equality."
         )
     if found.global_p_both > level:
-        said = (
-            f"Their weights do, by a test of all edges together ({p}), but changes of variance "
-            f"alone could explain it (p with these allowed for: {found.global_p_both:.3f})"
-        )
-        return f"{said}." if singles != "both" else f"{said}. Single edges do: see next."
-    where = {
-        "both": "",
-        "one": ". No single edge holds both ways",
-        "none": ", though no single edge survives correction",
-    }[singles]
+        doubt = f"changes of variance alone could explain it ({allowed})"
+        if single_pairs:
+            return f"{at_pairs}. They do by {together} too, but {doubt}."
+        return f"The weights of {groups} differ by {together}, but {doubt}."
     return (
-        f"Yes: a test of all edges together finds a difference ({p}), also once changes of "
-        f"variance are allowed for ({p_both}){where}."
+        f"The networks of {groups} differ by {together}, also once changes of variance are allowed "
+        f"for ({p_text(found.global_p_both)})."
     )
 
 
@@ -63,13 +60,49 @@ def _singles(found: Differences, level: float) -> str:
     return "one" if (found.edges["q"] <= level).any() else "none"
 
 
+def where_words(comparison: Comparison) -> str:
+    """Say in one sentence how many pairs differ, and of which kinds; "" if it was not tested."""
+    found, level = comparison.tests, comparison.settings.level
+    if found is None:
+        return ""
+    if not len(found.edges):
+        return "No single pair was tested: no group has an edge."
+    both = _both_ways(comparison)
+    tested = counted(len(found.edges), "tested pair")
+    read = f"whichever way the arrow is read, at a false discovery rate of {level:.0%}"
+    if both.empty:
+        other = "" if _singles(found, level) == "none" else "; some do one way only"
+        return f"None of {tested} differs {read}{other}."
+    surest = int((both["p_fwer_both"] <= level).sum())
+    kinds = f": {_kinds(comparison, both)}" if len(comparison.groups) == 2 else ""
+    return (
+        f"{len(both)} of {tested} {_differ(len(both))} {read} ({surest} also family-wise){kinds}."
+    )
+
+
+def _both_ways(comparison: Comparison) -> pd.DataFrame:
+    """Find the pairs that differ both ways, the surest first."""
+    table = comparison.tables.differences
+    both = table[table["q_both"] <= comparison.settings.level]
+    return both.sort_values("q_both", kind="stable")
+
+
+def _kinds(comparison: Comparison, edges: pd.DataFrame) -> str:
+    """Count the kinds of change of two groups, the most frequent first."""
+    group = comparison.groups[1]
+    counts = edges[f"kind_{group}"].value_counts(sort=False).reindex(KINDS_OF_CHANGE).dropna()
+    counts = counts.sort_values(ascending=False, kind="stable")
+    return f"{joined([f'{n:.0f} {kind}' for kind, n in counts.items()])} in {group}"
+
+
 def edge_lines(comparison: Comparison) -> list[str]:
     """Say which edges differ, line by line; none if they were not tested."""
     found, level = comparison.tests, comparison.settings.level
     if found is None:
         return []
     return [
-        _headline(comparison, found),
+        where_words(comparison),
+        *_surest(comparison, found),
         *_one_way(comparison),
         *_pairwise(found, level),
         *_named(found, level),
@@ -77,20 +110,16 @@ def edge_lines(comparison: Comparison) -> list[str]:
     ]
 
 
-def _headline(comparison: Comparison, found: Differences) -> str:
-    """Differences that hold both ways; if there is none, what would have been found."""
-    level, table = comparison.settings.level, comparison.tables.differences
-    both = table[table["q_both"] <= level].sort_values("q_both", kind="stable")
-    rate = f"at a false discovery rate of {level:.0%}"
-    if both.empty:
-        said = f"None of {len(table)} tested pairs differs whichever way the arrow is read, {rate}."
-        return f"{said} {detectable_words(found, level)}".rstrip()
-    surest = int((both["p_fwer_both"] <= level).sum())
-    return (
-        f"{len(both)} of {len(table)} tested pairs {_differ(len(both))} whichever way the arrow is "
-        f"read, {rate} ({surest} also family-wise): {_names(both, comparison, 'q_both')}. Weights "
-        "are per standard deviation."
-    )
+def _surest(comparison: Comparison, found: Differences) -> Iterator[str]:
+    """Name pairs that differ both ways; if there is none, say what would have been found."""
+    both = _both_ways(comparison)
+    if len(both):
+        yield (
+            "The surest, with weights per standard deviation: "
+            f"{_names(both, comparison, 'q_both')}."
+        )
+    else:
+        yield from filter(None, [detectable_words(found, comparison.settings.level)])
 
 
 def _one_way(comparison: Comparison) -> Iterator[str]:
@@ -213,4 +242,5 @@ def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
         f"{group} {signed(row[f'weight_std_{group}'])}" for group in comparison.groups
     )
     sign = "→" if row["supported"] else "–"
-    return f"{row['source']} {sign} {row['target']} ({weights}; q = {row[by]:.2g})"
+    kind = f" {row[f'kind_{comparison.groups[1]}']}" if len(comparison.groups) == 2 else ""
+    return f"{row['source']} {sign} {row['target']}{kind} ({weights}; q = {row[by]:.2g})"

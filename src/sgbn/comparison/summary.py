@@ -12,7 +12,7 @@ from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.replicated import replication_words
-from sgbn.comparison.support import agreement_words, support_words
+from sgbn.comparison.support import agreement_words, support_words, trust_words
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -32,20 +32,24 @@ class Words(NamedTuple):
     ----------
     statements : list of Statement
         What a reader asks first, answered.
-    overall : str
-        Whether the networks differ at all; "" if it was not tested.
+    verdict : list of str
+        Two sentences: whether the networks differ at all, and how many pairs do, of which kinds;
+        why not, if it was not tested.
     edges : list of str
         Which edges differ.
     support : str
         How many directions are supported, and what this means.
+    trust : str
+        How far networks and arrows can be trusted, in short.
     replication : str
         Whether the differences come back in other subjects; "" if it was not asked for.
     """
 
     statements: list[Statement]
-    overall: str
+    verdict: list[str]
     edges: list[str]
     support: str
+    trust: str
     replication: str
 
 
@@ -53,7 +57,9 @@ def make_words(comparison: Comparison) -> Words:
     """Put a comparison in words; `Comparison.words` keeps them."""
     overall, edges = overall_words(comparison), edge_lines(comparison)
     support, replication = support_words(comparison), replication_words(comparison)
-    not_tested = f"Not tested: {comparison.skipped.get('differences', 'not asked for')}"
+    not_tested = (
+        f"Differences were not tested: {comparison.skipped.get('differences', 'not asked for.')}"
+    )
     answers = {
         "What was compared?": _data(comparison),
         "Do the networks differ?": overall,
@@ -65,7 +71,8 @@ def make_words(comparison: Comparison) -> Words:
         "What should be kept in mind?": _remarks(comparison),
     }
     said = [Statement(question, text.split("\n")) for question, text in answers.items() if text]
-    return Words(said, overall, edges, support, replication)
+    verdict = [overall, edges[0]] if edges else [not_tested]
+    return Words(said, verdict, edges, support, trust_words(comparison), replication)
 
 
 def _data(comparison: Comparison) -> str:

@@ -47,6 +47,31 @@ def support_words(comparison: Comparison) -> str:
     return said + _shadow_words(comparison)
 
 
+def trust_words(comparison: Comparison) -> str:
+    """Say in short how far networks and arrows can be trusted: what the first screen has room for.
+
+    `support_words` and `agreement_words` say it at length.
+    """
+    if not comparison.confidence:
+        return support_words(comparison)
+    arrows = [
+        f"{comparison.supported[group].sum()} of {np.count_nonzero(learner.coef_)} in {group}"
+        for group, learner in comparison.learners.items()
+    ]
+    shares = [
+        f"{confidence.agreement.edges:.0%} in {group}"
+        for group, confidence in comparison.confidence.items()
+        if not math.isnan(confidence.agreement.edges)
+    ]
+    said = (
+        f"Directions that half samples support: {joined(arrows)}; the other edges may point either "
+        "way, and are drawn as lines."
+    )
+    if shares:
+        said += f" Edges that come back in the other half of the subjects: {joined(shares)}."
+    return said
+
+
 def _shadow_words(comparison: Comparison) -> str:
     """Say which arrows half samples agree on, and hidden factors explain."""
     counts = {

@@ -35,7 +35,7 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     table = comparison.tables.differences
     return {
         "table": differences_table(comparison, table),
-        "overall": comparison.words.overall,
+        "overall": comparison.words.verdict[0],
         "lines": comparison.words.edges,
         "significant": int((table["q_both"] <= level).sum()),
         "one_way": int(((table["q"] <= level) & (table["q_both"] > level)).sum()),
