@@ -37,6 +37,7 @@ WORDS = {
     "atlases": "regions, lobes",
     "jit": "numba",
     "parameters": "what they may be",
+    "reference": "controls first",
     "exceptions": "errors, warnings",
     "types": "names of arrays",
 }

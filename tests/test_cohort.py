@@ -112,7 +112,7 @@ def test_the_summary_says_what_there_is():
     assert "sites: CTR X 1, Y 1; SCZ X 1, Y 1" in text
     assert "covariate age: CTR 30 (0), 1 missing; SCZ 35 (21.2)" in text
     assert "covariate sex: CTR M 1, 1 missing; SCZ F 1, M 1" in text
-    assert "missing cells: 1 (8.3%) of 1 subjects and 1 regions" in text
+    assert "missing cells: 1 (8.3%) of 1 subject and 1 region" in text
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_the_summary_says_what_there_is():
         ({"person": ["p", "p", "q", "r"]}, "'p' has rows in the groups 'CTR', 'SCZ'.*--pair"),
         (
             {"person": ["p", "q", "q", "p"], "block": ["f", "f", "g", "f"]},
-            "'q' has rows in the blocks 'f', 'g' .1 such persons.*same block",
+            "'q' has rows in the blocks 'f', 'g' .1 such person.*same block",
         ),
         ({"covariates": {"age": [1, 2, np.inf, 4]}}, "covariate 'age' is infinite"),
         ({"values": [["a", "b", "c"]] * 4}, "no table of numbers"),

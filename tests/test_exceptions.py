@@ -38,6 +38,12 @@ def test_long_lists_are_cut_and_numbers_of_numpy_look_like_numbers():
     assert listed([np.int64(3), np.str_("x")]) == "3, 'x'"
 
 
+def test_a_count_agrees_with_its_noun():
+    assert [counted(n, "row") for n in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
+    assert counted(1, "row lacks", "rows lack") == "1 row lacks"
+    assert counted(np.int64(3), "row lacks", "rows lack") == "3 rows lack"
+
+
 def test_names_that_look_alike_are_offered():
     assert did_you_mean("Diagnosis", ["diagnosis", "age"]) == "Did you mean 'diagnosis'?"
     assert did_you_mean("x", ["diagnosis", "age"]) == "There are 'diagnosis', 'age'."

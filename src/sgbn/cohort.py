@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sgbn.atlases import Atlas, Region
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import LARGEST
@@ -125,7 +125,7 @@ class Cohort:
                 own = np.unique(labels[self.persons == astray[0]]).tolist()
                 raise InputError(
                     f"the person {str(astray[0])!r} has rows in the {what} {listed(own)} "
-                    f"({len(astray)} such persons). {remedies[what]}."
+                    f"({counted(len(astray), 'such person')}). {remedies[what]}."
                 )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -140,7 +140,7 @@ class Cohort:
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {count}" for name, count in self.sizes.items())
         return (
-            f"{type(self).__name__}({self._size()} x {len(self.regions)} regions"
+            f"{type(self).__name__}({self._size()} x {counted(len(self.regions), 'region')}"
             f"{'; ' + groups if groups else ''})"
         )
 
@@ -258,7 +258,7 @@ class Cohort:
 
     def summary(self) -> str:
         """Say what the cohort holds, in a few lines."""
-        lines = [f"{self._size()}, {len(self.regions)} regions"]
+        lines = [f"{self._size()}, {counted(len(self.regions), 'region')}"]
         if self.atlas is not None:
             unknown = self.places.count(None)
             lines[0] += f" ({self.atlas.title}{f', {unknown} unknown there' if unknown else ''})"
@@ -270,7 +270,8 @@ class Cohort:
             lines.append(f"pairs: {self._describe_pairs(self.pair)}")
         if self.block is not None:
             lines.append(
-                f"blocks: {len(np.unique(self.block))}, the largest of {_most(self.block)} rows"
+                f"blocks: {len(np.unique(self.block))}, the largest of "
+                f"{counted(_most(self.block), 'row')}"
             )
         for name, column in self.covariates.items():
             lines.append(f"covariate {name}: {self._describe(column)}")
@@ -278,15 +279,17 @@ class Cohort:
         if missing.any():
             lines.append(
                 f"missing cells: {missing.sum()} ({missing.mean():.1%}) of "
-                f"{missing.any(axis=1).sum()} subjects and {missing.any(axis=0).sum()} regions"
+                f"{counted(missing.any(axis=1).sum(), 'subject')} and "
+                f"{counted(missing.any(axis=0).sum(), 'region')}"
             )
         return "\n".join(lines)
 
     def _size(self) -> str:
         """How many subjects there are, or rows of how many persons."""
         if self.person is None:
-            return f"{len(self)} subjects"
-        return f"{len(self)} rows of {len(np.unique(self.person))} persons"
+            return counted(len(self), "subject")
+        n_persons = len(np.unique(self.person))
+        return f"{counted(len(self), 'row')} of {counted(n_persons, 'person')}"
 
     def _describe(self, column: NDArray[Any]) -> str:
         """Values of a covariate in each group."""
@@ -298,7 +301,7 @@ class Cohort:
 
     def _describe_pairs(self, pair: Labels) -> str:
         """How many persons there are, and how many of them lack a visit or have two of a kind."""
-        text = f"{len(np.unique(pair))} persons"
+        text = counted(len(np.unique(pair)), "person")
         if len(self.groups) < 2:
             return text
         incomplete = len(np.unique(pair[~self.complete]))
@@ -322,14 +325,14 @@ class Cohort:
             return np.array([place[str(name)] for name in chosen], dtype=np.intp)
         if chosen.dtype.kind == "b" and chosen.shape != everyone.shape:
             raise InputError(
-                f"{len(chosen)} rows are marked, but there are {len(self)} subjects. Give a mark a "
-                "subject."
+                f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
+                f"{counted(len(self), 'subject')}. Give one mark per subject."
             )
         beyond = chosen[(chosen < 0) | (chosen >= len(self))]
         if beyond.size:
             raise InputError(
-                f"row {beyond[0]} is asked for, but there are {len(self)} subjects. Rows are "
-                "counted from 0."
+                f"row {beyond[0]} is asked for, but there are "
+                f"{counted(len(self), 'subject')}. Rows are counted from 0."
             )
         return everyone[chosen if chosen.size else []]
 

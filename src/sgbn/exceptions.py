@@ -66,6 +66,14 @@ def listed(names: Sequence[object], most: int = LISTED) -> str:
     return ", ".join(shown(name) for name in names[:most]) + more
 
 
+def counted(n: int, one: str, many: str = "") -> str:
+    """Count with its noun: "1 subject", "2 subjects"; `many` is by default `one` with an s.
+
+    Both may have more words: ``counted(n, "subject lacks", "subjects lack")``.
+    """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 def did_you_mean(name: object, known: Sequence[object]) -> str:
     """Sentence with the known names that look like `name`, else with the first of them all."""
     lower = {str(other).lower(): other for other in known}

@@ -38,14 +38,14 @@ def check(tmp_path, capsys):
 OPTIONS = ("--group", "group", "--covariates", "age", "--site", "site")
 
 
-def test_it_says_what_there_is_and_that_nothing_stands_in_the_way(check, table):
+def test_it_says_what_there_is_and_that_it_can_be_compared(check, table):
     code, out, err = check(table, *OPTIONS)
     assert (code, err) == (0, "")
     assert "60 subjects, 12 regions" in out
     assert "groups: control 30, patient 30" in out
     assert "sites: control A 16, B 14; patient A 14, B 16" in out
     assert "'age' nearly defines the groups" in out
-    assert "Nothing stands in the way" in out
+    assert "1 warning above: read it first. `sgbn compare`" in out
 
 
 def test_what_stands_in_the_way_is_said_and_the_exit_code_is_one(check, table):
@@ -92,7 +92,7 @@ def test_subjects_far_out_and_curved_relations_are_said(check):
     frame[list(cohort.regions)] = cohort.values
     frame.loc[7, list(cohort.regions)] += 15 * spread * np.resize([1, -1], 10)
     _, out, _ = check(frame, "--group", "group")
-    assert "warning: 1 of 100 subjects of the group 'control' lie far from the others" in out
+    assert "warning: 1 of 100 subjects of the group 'control' lies far from the others" in out
     assert "--outliers keep" in out
     assert "--transform" not in out
 
@@ -184,3 +184,42 @@ def test_pairs_and_lobes_are_said(check, table):
     assert "'alone', 'p00'. Their rows (2) are left out: 29 persons remain." in out
     assert "60 subjects, 8 regions" in out
     assert re.search(r"columns left out, other lobes: ('[^']+', ){3}'[^']+'\n", out)
+
+
+def test_the_reference_is_said_and_can_be_named(check, table):
+    _, out, _ = check(table, *OPTIONS)
+    assert "reference: control (its name says that it is the norm; --reference GROUP takes" in out
+    _, out, _ = check(table, *OPTIONS, "--reference", "patient")
+    assert "reference: patient (as you named it)" in out
+    code, _, err = check(table, *OPTIONS, "--reference", "patients")
+    assert (code, "Did you mean 'patient'?" in err) == (1, True)
+    table["group"] = table["group"].map({"control": "old", "patient": "young"})
+    _, out, _ = check(table, *OPTIONS)
+    assert "reference: old (the first by name: no group is called like controls" in out
+
+
+def test_the_last_line_agrees_with_the_findings(check, table):
+    table["age"] = np.resize([30.5, 41.0, 52.5, 63.0, 38.0], 60)
+    _, out, _ = check(table, *OPTIONS)
+    assert "warning" not in out
+    assert "Nothing stands in the way" in out.splitlines()[-1]
+    _, out, _ = check(table.iloc[26:], *OPTIONS)  # four controls
+    assert "the group 'control' has 4 subjects only" in out
+    last = out.splitlines()[-1]
+    assert last.startswith(f"{out.count('warning: ')} warnings above: read them first")
+    assert "would not test which edges differ" in last
+    copied = pd.concat([table, table.iloc[:20].assign(subject_id=[f"x{k}" for k in range(20)])])
+    code, out, err = check(copied, *OPTIONS)
+    assert (code, "Nothing stands" in out) == (1, False)
+    assert "20 pairs of rows are copies" in out
+    assert "see the 1 finding that begins with 'stop' above" in err
+
+
+def test_a_site_that_is_not_named_is_asked_about(check, table):
+    table["age"] = np.resize([30.5, 41.0, 52.5, 63.0, 38.0], 60)
+    _, out, _ = check(table, *OPTIONS[:4])
+    assert "warning: the column 'site' looks like sites or scanners (2 labels)" in out
+    assert "--site site" in out
+    assert "1 warning above: read it first." in out.splitlines()[-1]
+    _, out, _ = check(table, *OPTIONS[:4], "--exclude", "site")
+    assert "looks like sites" not in out

@@ -42,7 +42,7 @@ def test_the_table_the_sheets_and_the_picture_are_written(study, capsys):
     command(study / "data", "--workers", 2, *options)
     printed = capsys.readouterr().out
     assert "Measured 3 regions in 12 images (volumes in mm^3)." in printed
-    assert "1 subjects need a look: 'sub-05'." in printed
+    assert "1 subject needs a look: 'sub-05'." in printed
     table = pd.read_csv(out / "regions.csv")
     assert table.columns.tolist() == ["subject_id", "L hippocampus", "G&S", "insula"]
     assert len(table) == 12
@@ -73,7 +73,7 @@ def test_bad_images_are_reported_and_tried_again(study, capsys):
         command(*words)
     command(*words, "--on-error", "skip")
     printed = capsys.readouterr().out
-    assert "1 images were left out" in printed
+    assert "1 image was left out" in printed
     assert "sub-03: " in printed
     assert pd.read_csv(study / "out" / "failures.csv")["subject_id"].tolist() == ["sub-03"]
     bad.write_bytes(good)
@@ -92,7 +92,7 @@ def test_time_series_are_one_table_a_subject(study, capsys):
     command(*words, "--time-series", "--out", study / "series")
     printed = capsys.readouterr().out
     assert "2 tables of 5 to 6 volumes" in printed
-    assert "1 subjects need a look: 'sub-1'." in printed
+    assert "1 subject needs a look: 'sub-1'." in printed
     table = pd.read_csv(study / "series" / "sub-1_timeseries.tsv", sep="\t")
     assert table.columns.tolist() == ["L hippocampus", "G&S", "insula"]
     assert len(table) == 6

@@ -17,7 +17,8 @@ from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 CLI_ONLY = {"freesurfer", "lobes"}  # which reader, and what is taken of its cohort
 OF_FILES = {"participants", "sheet", "delimiter", "decimal"}  # beside `Options`
 DEFAULTS = {
-    **{"(yes)": True, "(no)": None, "(all)": None, "(the first by name)": None},
+    **{"(yes)": True, "(no)": None, "(all)": None},
+    "(one that is called like controls, else the first by name)": None,
     **{"(trim)": None, "(none)": None},  # as the learner has it
 }
 

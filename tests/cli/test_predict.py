@@ -53,7 +53,7 @@ def predict(tmp_path, capsys, model):
 
 
 SITE = ("--site", "scanner")
-FILLED = "warning: 1 cells of 1 subjects are missing, and are filled in as in training.\n"
+FILLED = "warning: 1 missing cell of 1 subject: filled in as in training.\n"
 
 
 def test_it_prints_what_the_model_predicts(predict, table, model):

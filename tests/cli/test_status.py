@@ -35,7 +35,7 @@ def test_what_is_left_is_said_and_the_exit_code_is_0(output, capsys):
     assert "work/differences\n  tasks     4 of 5 done, 1 left\n  last      20" in text
     assert "settings  alpha 0.1, regions" in text
     assert "numpy" in text
-    assert text.endswith("1 tasks are left: the same command, started again, does only these.\n")
+    assert text.endswith("1 task is left: the same command, started again, does only that.\n")
     assert max(map(len, text.splitlines())) <= 100
 
 

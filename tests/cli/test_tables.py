@@ -46,8 +46,10 @@ def test_every_option_reaches_the_reader(read, table):
 
 
 def test_regions_are_names_patterns_or_all(read, table):
-    everything = read(table, "--id", "code", "--regions", "all")
-    assert everything.regions[0] == "age"
+    with pytest.raises(InputError, match=r"'age' \(by its name\).*--covariates age"):
+        read(table, "--id", "code", "--regions", "all")
+    everything = read(table, "--id", "code", "--regions", "all", "--covariates", "age")
+    assert list(everything.regions) == table.columns[3:].tolist()
     some = table.columns[4:6].tolist()
     named = read(table, "--id", "code", "--covariates", "age", "--regions", *some)
     assert list(named.regions) == some

@@ -40,7 +40,7 @@ def test_the_reference_comes_first_and_must_exist(data):
     assert data["table"].groups == ("patient", "control")
     assert np.bincount(data["table"].codes).tolist() == [30, 40]
     cohort = simulate_cohort(20, 0, regions=6)
-    with pytest.raises(InputError, match=r"'Patient' \(--reference\).*'patient'"):
+    with pytest.raises(InputError, match=r"'Patient' \(the reference, --reference\).*'patient'"):
         exp4.make_sample(cohort, SETTINGS, "Patient")
     with pytest.raises(InputError, match="has 1 groups"):
         exp4.make_sample(cohort.subset(groups=["control"]), SETTINGS)

@@ -23,7 +23,7 @@ def test_the_changed_edge_is_found_first(found):
     component, p, _ = found.components[0]
     assert {"r2", "r3"} <= {found.regions[k] for k in component.pairs.ravel()}
     assert p <= 0.05
-    assert found.groups == ("MCI", "NC")
+    assert found.groups == ("NC", "MCI")
 
 
 def null_cohort(two_groups, setting, seed):
@@ -157,7 +157,7 @@ def test_weights_are_in_the_units_of_the_data(data, found):
     A = np.column_stack([own[parents], np.ones(len(own))])
     beta = np.linalg.lstsq(A, own[edge["target"]])[0]
     assert edge["weight_MCI"] == pytest.approx(beta[parents.index(edge["source"])], rel=1e-6)
-    assert edge["difference"] == pytest.approx(edge["weight_NC"] - edge["weight_MCI"])
+    assert edge["difference"] == pytest.approx(edge["weight_MCI"] - edge["weight_NC"])
     network = found.networks["MCI"]
     i, j = (found.regions.index(edge[end]) for end in ("source", "target"))
     assert network.coef[i, j] == pytest.approx(edge["weight_MCI"])
@@ -198,8 +198,8 @@ def test_one_sided_tests_see_one_side(data):
     def p_of(edges):
         return next(e["p_fwer"] for e in edges if {e["source"], e["target"]} == changed)
 
-    assert p_of(less) == 1 / (B + 1)  # of NC less MCI, where it is larger
-    assert p_of(greater) == 1
+    assert p_of(greater) == 1 / (B + 1)  # of MCI less NC: it is larger in MCI
+    assert p_of(less) == 1
 
 
 def test_without_parents_of_the_groups_an_edge_that_cancels_is_not_tested(two_groups):

@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
 from sgbn import Cohort, review
+from sgbn.quality.balance import check_sites
 
 N = 60
 
@@ -20,6 +22,8 @@ def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
     assert "the groups differ in 'age' (CTR 27.67, SCZ 55.42; p = " in finding.what
     sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
     assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
+    coded = {"sex": (sex == "F").astype(float)}
+    assert "(CTR 0% 0, SCZ 90% 0; p = " in only(make(covariates=coded)).what
 
 
 def test_constant_and_missing_covariates_are_said(make, only):
@@ -47,18 +51,30 @@ def test_the_level_that_differs_most_is_shown(make, only):
     assert "(CTR 67% A, SCZ 0% A; p = " in only(make(covariates={"h": level})).what
 
 
+@pytest.mark.parametrize(("told", "level"), [(0.95, "stop"), (0.1, "warning")])
+def test_sites_that_were_not_named_are_asked_about(make, found, told, level):
+    facts = {"unnamed_sites": {"scanner": {"sites": 2, "told": told}}}
+    (finding,) = check_sites(make(site=None, provenance=facts))
+    assert finding.level == level
+    assert "'scanner' looks like sites" in finding.what
+    assert "--site scanner" in finding.action
+    assert "--exclude scanner" in finding.action
+    named = make(site=["A", "B", "B", "A"] * 15, provenance=facts)
+    assert not any("scanner" in text for text in found(named))
+
+
 def test_sites_that_hold_one_group_or_one_subject_are_said(make, found, only):
     group = make().group
     assert only(make(site=np.where(group == "CTR", "A", "B"))).level == "stop"
     assert "all subjects are of the site A" in only(make(site=["A"] * N)).what
     site = np.where(np.arange(N) < 40, "A", np.where(group == "CTR", "B", "A"))
     pure, unequal = found(make(site=site))
-    assert "1 sites have subjects of one group only: 'B'" in pure
+    assert "1 site has subjects of one group only: 'B'" in pure
     assert "the sites have other shares of the groups (CTR 67% A, SCZ 100% A; p = " in unequal
     site = np.where(np.arange(N) % 4 < 2, "A", "B").astype(object)
     site[5] = "C"
     texts = found(make(site=site.astype(str)))
-    assert any("1 sites have one subject: 'C'" in text for text in texts)
+    assert any("1 site has one subject: 'C'" in text for text in texts)
 
 
 def test_a_covariate_that_nearly_makes_the_groups_is_pointed_at():

@@ -3,7 +3,7 @@ import pytest
 
 from sgbn import Cohort
 from sgbn.atlases import load_atlas
-from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
+from sgbn.quality.groups import check_groups, check_reference, leave_out_incomplete_pairs
 from sgbn.quality.reviews import review
 
 N = 60
@@ -16,6 +16,16 @@ def test_groups_must_be_two_or_more_of_two_or_more(make, only):
     assert (alone.level, "'AD' has one subject (sub-00)" in alone.what) == ("stop", True)
     few = only(make(group=["AD"] * 10 + ["CTR"] * 50))
     assert (few.level, "'AD' has 10 subjects only" in few.what) == ("warning", True)
+
+
+def test_a_reference_that_no_name_tells_is_said(make):
+    assert check_reference(make()) == []
+    assert check_reference(make(group=["AD", "MCI"] * 30), "AD") == []
+    (finding,) = check_reference(make(group=["AD", "MCI"] * 30))
+    assert "'AD' is the reference, the first by name" in finding.what
+    assert "--reference" in finding.action
+    (finding,) = check_reference(make(group=["HC", "controls", "AD"] * 20))
+    assert "'HC' and 'controls', which look like controls" in finding.what
 
 
 def wide(m, n, atlas=None, unknown=0):

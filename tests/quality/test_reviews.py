@@ -25,9 +25,9 @@ def test_subjects_and_regions_with_too_many_gaps_are_left_out_and_others_imputed
     assert "sub-03" not in reviewed.cohort.ids
     assert reviewed.cohort.regions == ("lh_insula", "lh_cuneus", "rh_cuneus", "lh_lingual")
     texts = [str(finding) for finding in reviewed.findings]
-    assert any("1 subjects lack more than 50%" in text and "'sub-03'" in text for text in texts)
-    assert any("1 regions lack more than 20%" in text and "'rh_insula'" in text for text in texts)
-    assert any("1 cells (0.4%) of 1 subjects are missing" in text for text in texts)
+    assert any("1 subject lacks more than 50%" in text and "'sub-03'" in text for text in texts)
+    assert any("1 region lacks more than 20%" in text and "'rh_insula'" in text for text in texts)
+    assert any("1 cell (0.4%) of 1 subject is missing" in text for text in texts)
     assert np.isnan(reviewed.cohort.values).sum() == 1
 
 
@@ -78,7 +78,7 @@ def test_who_is_left_out_takes_the_partner_along(make):
     assert {"sub-02", "sub-03"} == {f"sub-{k:02}" for k in range(60)} - {*reviewed.cohort.ids}
     assert reviewed.cohort.complete.all()
     texts = [str(finding) for finding in reviewed.findings]
-    assert any("1 persons are not there once in each group: 'p01'" in text for text in texts)
+    assert any("1 person is not there once in each group: 'p01'" in text for text in texts)
 
 
 def test_more_findings_come_in_their_place(make):

@@ -55,7 +55,7 @@ def test_outlying_cells_and_subjects_are_said_and_kept(make):
     texts = [str(finding) for finding in reviewed.findings]
     assert "2 cells lie more than 6" in texts[0]
     assert "'rh_cuneus' of subject 'sub-08'" in texts[0] or "'lh_lingual'" in texts[0]
-    assert "1 subjects are outlying in more than 10% of the regions: 'sub-08'" in texts[1]
+    assert "1 subject is outlying in more than 10% of the regions: 'sub-08'" in texts[1]
     assert len(reviewed.cohort) == N
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sgbn.cli.help import examples
+from sgbn.cli.options import REFERENCE, add_options
 from sgbn.cli.tables import add_table_options, show_cohort
+from sgbn.exceptions import InputError, counted
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
+    from sgbn.quality import Finding
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,12 +35,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ),
     )
     add_table_options(parser)
+    add_options(parser, [REFERENCE])
     parser.set_defaults(run=run, after_interrupt="Nothing was written.")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
-    from sgbn.exceptions import InputError
     from sgbn.preprocessing import prepare
     from sgbn.quality import review, review_prepared
 
@@ -45,19 +49,31 @@ def run(arguments: argparse.Namespace) -> None:
     for finding in reviewed.findings:
         print(finding)
     if reviewed.stops:
-        raise InputError("the groups cannot be compared: see what begins with 'stop' above.")
+        stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
+        raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
     prepared = prepare(reviewed.cohort)
-    for finding in review_prepared(prepared):
+    later = review_prepared(prepared)
+    for finding in later:
         print(finding)
     reason = untestable(prepared)
     if reason:
         print(f"warning: differences of edges would not be tested: {reason}")
-    print("Nothing stands in the way of `sgbn compare` with the same options and --out FOLDER.")
+    print(verdict((*reviewed.findings, *later), tested=not reason))
+
+
+def verdict(findings: Sequence[Finding], tested: bool) -> str:
+    """Sum up what was found, in one line that agrees with it."""
+    n_warnings = sum(one.level == "warning" for one in findings) + (not tested)
+    command = "`sgbn compare` with the same options and --out FOLDER"
+    if not n_warnings:
+        return f"Nothing stands in the way of {command}."
+    seen = counted(n_warnings, "warning")
+    but = "" if tested else ", but would not test which edges differ"
+    return f"{seen} above: read {'it' if n_warnings == 1 else 'them'} first. {command} runs{but}."
 
 
 def untestable(cohort: Cohort) -> str:
     """Say why the design allows no permutation test of the groups; "" if it allows one."""
-    from sgbn.exceptions import InputError
     from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, check_request, read_group_data
 
     try:

@@ -16,7 +16,7 @@ from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
 from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, WHAT, add_options
 from sgbn.cli.tables import add_table_options, show_cohort
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.exceptions import InputError, counted, did_you_mean
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
@@ -194,7 +194,10 @@ def compare_and_write(
         comparison, arguments.out, command=command, config=config, n_jobs=local_workers(arguments)
     )
     print_summary(comparison)
-    print(f"\nWrote {len(written)} files to {arguments.out}. Open {written[0]} in a browser.")
+    print(
+        f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
+        "browser."
+    )
     return comparison
 
 

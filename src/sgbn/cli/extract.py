@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import add_worker_options, make_folder, number_from, workers
 from sgbn.cli.help import examples
-from sgbn.exceptions import listed
+from sgbn.exceptions import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,9 +126,15 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     _write(found.quality.regions, out / "quality_regions.csv")
     _draw(found, out / "quality.png")
     unit = "volumes in mm^3" if found.measure == "volume" else "means"
-    print(f"Measured {len(found.regions)} regions in {len(found.ids)} images ({unit}).")
+    print(
+        f"Measured {counted(len(found.regions), 'region')} in "
+        f"{counted(len(found.ids), 'image')} ({unit})."
+    )
     if subjects["resampled"].any():
-        print(f"The atlas was resampled to the grid of {subjects['resampled'].sum()} images.")
+        print(
+            "The atlas was resampled to the grid of "
+            f"{counted(int(subjects['resampled'].sum()), 'image')}."
+        )
     _print_flagged(subjects)
     _report_failures(found.failures, out)
     print(f"Wrote {out / 'regions.csv'}, and beside it quality_subjects.csv, quality_regions.csv")
@@ -142,7 +148,9 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     _write(subjects, arguments.out / "quality_subjects.csv")
     lengths = sorted(set(subjects["volumes"]))
     volumes = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
-    print(f"Wrote {len(subjects)} tables of {volumes} volumes to {arguments.out}, such as")
+    print(
+        f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, such as"
+    )
     print(f"{subjects['file'][0]}, and quality_subjects.csv.")
     _print_flagged(subjects)
     _report_failures(failures, arguments.out)
@@ -173,7 +181,10 @@ def _draw(found: Extraction, path: Path) -> None:
 def _print_flagged(subjects: pd.DataFrame) -> None:
     flagged = subjects.loc[subjects["flagged"], "subject_id"].tolist()
     if flagged:
-        print(f"{len(flagged)} subjects need a look: {listed(flagged, MAX_LISTED)}.")
+        print(
+            f"{counted(len(flagged), 'subject needs', 'subjects need')} a look: "
+            f"{listed(flagged, MAX_LISTED)}."
+        )
     else:
         print("No subject is flagged.")
 
@@ -187,7 +198,10 @@ def _report_failures(failures: dict[str, str], out: Path) -> None:
         path.unlink(missing_ok=True)
         return
     _write(pd.DataFrame(failures.items(), columns=["subject_id", "reason"]), path)
-    print(f"{len(failures)} images were left out ({path}); the next start tries them again:")
+    print(
+        f"{counted(len(failures), 'image was', 'images were')} left out ({path}); the next start "
+        "tries them again:"
+    )
     for subject, message in list(failures.items())[:MAX_LISTED]:
         print(f"  {subject}: {message}")
     if len(failures) > MAX_LISTED:

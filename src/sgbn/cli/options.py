@@ -151,8 +151,13 @@ LEARNER = (
     ),
     Option("alpha", "penalty of ORSGBN and HSGBN, above 0 (0.1)", NUMBER),
 )
+REFERENCE = Option(
+    "reference",
+    "compare with this group (one that is called like controls, else the first by name)",
+    {"metavar": "GROUP"},
+)
 WHAT = (
-    Option("reference", "compare with this group (the first by name)", {"metavar": "GROUP"}),
+    REFERENCE,
     *LEARNER,
     Option(
         "outliers",

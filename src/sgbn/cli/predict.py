@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.help import examples
 from sgbn.cli.options import TABLE, add_options
-from sgbn.exceptions import InputError, listed, warn
+from sgbn.exceptions import InputError, counted, listed, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     table = predictions(model, rows, explain=arguments.explain)
     if arguments.out is not None:
         write_csv(table, arguments.out)
-        print(f"Wrote {len(table)} predictions to {arguments.out}.")
+        print(f"Wrote {counted(len(table), 'prediction')} to {arguments.out}.")
         return
     with tempfile.TemporaryDirectory() as folder:  # write_csv makes formulas inert
         print(write_csv(table, Path(folder) / "table.csv").read_text(encoding="utf-8"), end="")
@@ -125,8 +125,8 @@ def _warn_about_rows(rows: pd.DataFrame) -> None:
     if gaps.to_numpy().any():
         empty = listed(list(rows.columns[gaps.all()])) if len(rows) > 1 else ""
         warn(
-            f"{int(gaps.to_numpy().sum())} cells of {int(gaps.any(axis=1).sum())} subjects are "
-            "missing, and are filled in as in training"
+            f"{counted(int(gaps.to_numpy().sum()), 'missing cell')} of "
+            f"{counted(int(gaps.any(axis=1).sum()), 'subject')}: filled in as in training"
             + (f"; all are of {empty}, about which the table says nothing." if empty else ".")
         )
     if all(str(name).startswith("row ") for name in rows.index):
@@ -143,7 +143,8 @@ def _warn_about_far(values: pd.DataFrame) -> None:
         warn(
             f"{values.columns[column]!r} of subject {values.index[row]!r} is "
             f"{sizes[row, column]:.3g} standard deviations from the mean of training "
-            f"({int((sizes > FAR).sum())} cells are more than {FAR}): such a prediction means "
+            f"({counted(int((sizes > FAR).sum()), 'cell is', 'cells are')} more than {FAR}): such "
+            "a prediction means "
             "little. Check the units of the table."
         )
 
@@ -159,7 +160,8 @@ def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[An
     if bad.any():
         raise InputError(
             f"the prediction of subject {ids[int(bad.argmax())]!r} is no finite number "
-            f"({int(bad.sum())} such subjects): cells of the table, or numbers of the model, are "
+            f"({counted(int(bad.sum()), 'such subject')}): cells of the table, or numbers of the "
+            "model, are "
             "too large to compute with. Correct the cells, or save the model anew."
         )
 

@@ -138,7 +138,7 @@ def _add_exp4(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) 
     exp4.add_argument("--k", type=at_least(2), default=40, help="regions to choose (40)")
     _add_own_table(exp4)
     exp4.add_argument(
-        "--reference", metavar="LABEL", help="group that the other is compared with (the first)"
+        "--reference", metavar="LABEL", help="group that the other is compared with (the controls)"
     )
     add_column_options(exp4)
     _add_common(exp4, "exp4", run_exp4)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.help import examples
+from sgbn.exceptions import counted
 
 if TYPE_CHECKING:
     from sgbn.runs import StudyStatus
@@ -62,7 +63,7 @@ def _counts(study: StudyStatus) -> str:
     if study.planned is None:
         return f"{study.done} done (begun by an earlier version, which did not note their number)"
     old = study.done - study.planned
-    more = f" (and {old} results of an earlier start)" if old > 0 else ""
+    more = f" (and {counted(old, 'result')} of an earlier start)" if old > 0 else ""
     return f"{study.done - max(0, old)} of {study.planned} done, {study.left} left{more}"
 
 
@@ -77,7 +78,8 @@ def _in_all(studies: list[StudyStatus], lacks_report: bool) -> str:
     left = [study.left for study in studies]
     known = sum(own for own in left if own is not None)
     if known:
-        return f"{known} tasks are left: the same command, started again, does only these."
+        left_over = counted(known, "task is", "tasks are")
+        return f"{left_over} left: the same command, started again, does only that."
     if None in left:
         return "Of some studies it is not known what is left: the same command shows it."
     done = "All tasks of what was begun are done"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
 
     cohort = read_cohort(arguments)
     print(cohort.summary())
+    if len(cohort.groups) > 1:
+        print(_reference_line(cohort.groups, arguments.reference))
     for name in LEFT_OUT:
         if cohort.provenance.get(name):
             print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
@@ -49,6 +52,14 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
         print("no column of subjects' names was found: rows are numbered (--id names one)")
     print()
     return cohort
+
+
+def _reference_line(groups: Sequence[str], asked: str | None) -> str:
+    """Which group the others are compared with, why, and how to change it."""
+    from sgbn.reference import choose_reference, why_reference
+
+    others = "" if asked is not None else "; --reference GROUP takes another"
+    return f"reference: {choose_reference(groups, asked)} ({why_reference(groups, asked)}{others})"
 
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:

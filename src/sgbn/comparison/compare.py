@@ -44,6 +44,7 @@ from sgbn.inference.confidence import sample_confidence
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
 from sgbn.quality import review, review_prepared
+from sgbn.quality.groups import check_reference
 from sgbn.runs import ClusterWarning, Study, parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
@@ -183,6 +184,7 @@ def compare(
     settings = Settings() if settings is None else settings
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
+    reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
     settings = settings.with_reference(usable.groups)
     settings.check_names(usable)
     if settings.replicate is not None:

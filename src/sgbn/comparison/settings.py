@@ -12,6 +12,7 @@ from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, read_among, rea
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.replication import HALF
 from sgbn.parameters import NONE, SHARE, TRUTH, OneOf, Parameters, Whole
+from sgbn.reference import choose_reference
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
@@ -33,7 +34,8 @@ class Settings:
     Attributes
     ----------
     reference : str, optional
-        The group that the others are compared with; by default the first by name.
+        The group that the others are compared with; by default one that is called
+        like controls, else the first by name; see `sgbn.reference.usual_reference`.
     select : int, optional
         Regions that a classifier may use, chosen anew in the training part of every fold. Networks
         and tests have all regions in any case: a choice by the labels would make them invalid.
@@ -184,11 +186,7 @@ class Settings:
 
     def with_reference(self, groups: tuple[str, ...]) -> Self:
         """Name the reference, which must be one of the groups."""
-        reference = groups[0] if self.reference is None else str(self.reference)
-        if reference not in groups:
-            near = did_you_mean(reference, groups)
-            raise InputError(f"no group is called {reference!r} (the reference). {near}")
-        return replace(self, reference=reference)
+        return replace(self, reference=choose_reference(groups, self.reference))
 
     def check_names(self, cohort: Cohort) -> None:
         """Raise InputError unless the regions and lobes that were named beforehand are there."""

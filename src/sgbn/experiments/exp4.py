@@ -24,7 +24,7 @@ from sgbn.datasets import simulate_cohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
 from sgbn.discriminative.class_networks import Scale, default_learner
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.exceptions import InputError
 from sgbn.experiments import exp3
 from sgbn.experiments.data import most_different
 from sgbn.experiments.exp4_counts import Layout, counts, hippocampi, present
@@ -32,6 +32,7 @@ from sgbn.inference import edge_differences
 from sgbn.inference.exchange import exchange_of
 from sgbn.preprocessing import prepare
 from sgbn.quality import review
+from sgbn.reference import choose_reference
 from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.nuisance import Nuisance, nuisance_of
@@ -126,16 +127,13 @@ def samples(settings: Settings) -> dict[str, Sample]:
 
 
 def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None) -> Sample:
-    """Prepare two groups; the reference is the first by name unless it is given."""
+    """Prepare two groups; the reference is the usual one unless it is given."""
     if len(cohort.groups) != 2:
         raise InputError(
             f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
             "compares two. Name the column of the groups (--group), or two of them (--groups)."
         )
-    first = cohort.groups[0] if reference is None else reference
-    if first not in cohort.groups:
-        near = did_you_mean(first, cohort.groups)
-        raise InputError(f"no group is called {first!r} (--reference). {near}")
+    first = choose_reference(cohort.groups, reference)
     usable = review(exp3.one_site(cohort)).require()
     ready = replace(usable, values=prepare(usable).values)  # gaps in covariates are refused below
     if ready.atlas is not None:

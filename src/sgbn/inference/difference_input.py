@@ -14,6 +14,7 @@ from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.rows import region_index
 from sgbn.parameters import SEED, Constraint, OneOf, Whole, is_number
+from sgbn.reference import choose_reference
 from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.types import Array, Indices, Mask
@@ -332,11 +333,7 @@ def _reference_first(labels: NDArray[Any], reference: str | None) -> tuple[list[
     """Names of the groups, the reference and then the others by name, and each row's number."""
     found, codes = np.unique(labels, return_inverse=True)
     names = [str(name) for name in found]
-    if reference is None:
-        return names, codes
-    if str(reference) not in names:
-        raise InputError(f"no group is called {reference!r}. {did_you_mean(reference, names)}")
-    first = names.index(str(reference))
+    first = names.index(choose_reference(names, reference))
     order = [first, *(k for k in range(len(names)) if k != first)]
     return [names[k] for k in order], np.argsort(order)[codes]
 

@@ -240,8 +240,9 @@ def edge_differences(
         one group is exchanged whole with another of as many persons and rows; in a family that
         spans groups its members are exchanged among themselves (Winkler et al., 2015).
     reference : str, optional
-        The group that others are compared with: it comes first. By default groups are sorted by
-        name, and the first is it.
+        The group that others are compared with: it comes first, and the rest by name. By default
+        one that is called like controls (control, CTR, HC, CN, healthy, 0 beside 1, ...), else the
+        first by name; see `sgbn.reference.usual_reference`.
     learner : SGBN, optional
         Finds the order in the pooled residuals.
     separate_parents : bool

@@ -10,17 +10,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
+from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true, parts
 from sgbn.types import Array, Labels, Mask
 
+SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that a site must spare, to nearly be it
 DEFINING = 0.6  # share of a covariate's variance between groups above which it nearly makes them
 IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
 
 
 def check_sites(cohort: Cohort) -> Iterator[Finding]:
-    """Whether sites have enough subjects, and of several groups."""
+    """Whether sites are named, have enough subjects, and of several groups."""
     if cohort.site is None:
+        yield from _unnamed_sites(cohort)
         return
     sites, counts = np.unique(cohort.site, return_counts=True)
     if len(sites) == 1:
@@ -30,11 +32,33 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
     if single:
         yield Finding(
             "warning",
-            f"{len(single)} sites have one subject: {listed(single)}",
+            f"{counted(len(single), 'site has', 'sites have')} one subject: {listed(single)}",
             "The overall level of that subject is taken for the site's, and removed",
         )
     if cohort.group is not None and len(cohort.groups) > 1:
         yield from _sites_of_groups(cohort.site, cohort.group)
+
+
+def _unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
+    """Columns of the table that look like sites or scanners, and were not named."""
+    for column, found in cohort.provenance.get("unnamed_sites", {}).items():
+        what = f"the column {column!r} looks like sites or scanners ({found['sites']} labels)"
+        name = f"--site {column} (site={column!r})"
+        leave = f"--exclude {column} (exclude={column!r})"
+        if found["told"] >= SITE_IS_GROUP:
+            yield Finding(
+                "stop",
+                f"{what}, was not named, and almost tells the groups: what differs between the "
+                "groups may be the sites alone",
+                f"Name it: {name}. If it is no site, or you want to go on without it and say so "
+                f"when you report: {leave}",
+            )
+        else:
+            yield Finding(
+                "warning",
+                f"{what}, and was not named: its effects are not taken out",
+                f"Name it: {name}. Or say that it plays no part: {leave}",
+            )
 
 
 def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
@@ -47,13 +71,16 @@ def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
             "stop",
             "every site has subjects of one group only, so that sites and groups cannot be told "
             "apart",
-            "Leave the site out and say so when you report, or add sites with several groups",
+            "Leave the site out (--exclude COLUMN, exclude=, in place of --site) and say so when "
+            "you "
+            "report, or add sites with several groups",
         )
         return
     if pure:
         yield Finding(
             "warning",
-            f"{len(pure)} sites have subjects of one group only: {listed(pure)}",
+            f"{counted(len(pure), 'site has', 'sites have')} subjects of one group only: "
+            f"{listed(pure)}",
             "The other sites alone tell sites from groups",
         )
     if table.p < IMBALANCE:
@@ -82,9 +109,14 @@ class Crosstab(NamedTuple):
         shares = self.counts / self.counts.sum(axis=0)
         level = int(np.argmax(np.ptp(shares, axis=1)))
         return ", ".join(
-            f"{group} {share:.0%} {self.levels[level]}"
+            f"{group} {share:.0%} {_level_name(self.levels[level])}"
             for group, share in zip(self.groups, shares[level], strict=True)
         )
+
+
+def _level_name(level: Any) -> str:
+    """Level of a covariate: a sex of 1.0 is 1, as the table has it."""
+    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def _crosstab(column: NDArray[Any], group: Labels) -> Crosstab:

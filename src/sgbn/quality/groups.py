@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sgbn.cohort import UNKNOWN_LOBE, Cohort
-from sgbn.exceptions import listed
+from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true
+from sgbn.reference import control_groups, usual_reference, why_reference
 
 FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
 FEWEST_PAIRS = 2  # with one, no group varies
@@ -24,7 +25,8 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     complete = cohort.complete
     persons = np.unique(cohort.pair[~complete]).tolist()
     n_pairs = len(np.unique(cohort.pair[complete]))
-    what = f"{len(persons)} persons are not there once in each group: {listed(persons)}"
+    lone = counted(len(persons), "person is", "persons are")
+    what = f"{lone} not there once in each group: {listed(persons)}"
     if n_pairs < FEWEST_PAIRS:
         left = f"{n_pairs or 'no'} complete {'pair is' if n_pairs == 1 else 'pairs are'} left"
         action = (
@@ -54,11 +56,25 @@ def check_groups(cohort: Cohort) -> Iterator[Finding]:
         elif size < FEW_SUBJECTS:
             yield Finding(
                 "warning",
-                f"the group {name!r} has {size} subjects only",
+                f"the group {name!r} has {counted(size, 'subject')} only",
                 "Its network is hardly more than noise",
             )
     if min(sizes.values()) > 1:
         yield from _many_regions(cohort)
+
+
+def check_reference(cohort: Cohort, reference: str | None = None) -> list[Finding]:
+    """Whether it is clear which group is the reference, where none was named."""
+    if reference is not None or len(control_groups(cohort.groups)) == 1:
+        return []
+    return [
+        Finding(
+            "note",
+            f"{usual_reference(cohort.groups)!r} is the reference, {why_reference(cohort.groups)}",
+            "Signs of differences and deviations of subjects depend on it: name another if it is "
+            "not your norm (Settings(reference=), --reference)",
+        )
+    ]
 
 
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:

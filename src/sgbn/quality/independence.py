@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import listed
+from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.row_names import (
     Stems,
@@ -68,7 +68,7 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
         if one.level == "stop" and overruled:
             yield one._replace(level="warning", action=OVERRULED)
         else:
-            yield one._replace(action=f"{one.action}{hint if one.level == 'stop' else ''}")
+            yield one._replace(action=one.action.replace(REMEDY, REMEDY + hint))
     if len(cohort) > MANY_ROWS:
         yield Finding(
             "warning",
@@ -126,7 +126,7 @@ def _sessions(cohort: Cohort) -> Iterator[Finding]:
         if shared and (surely or _are_alike(cohort, shared)):
             n_rows = sum(len(own) for own in shared.values())
             examples = [" and ".join(cohort.ids[k] for k in own[:2]) for own in shared.values()]
-            persons = "1 person" if len(shared) == 1 else f"{len(shared)} persons"
+            persons = counted(len(shared), "person")
             unsure = stems is long and not surely and len(cohort.regions) < FEWEST_REGIONS
             yield Finding(
                 "warning" if unsure else "stop",
@@ -180,11 +180,12 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
         near = _near_pairs(values, EXACT_COPY)
     within = unit[near[:, 0]] == unit[near[:, 1]]
     if not within.all():
-        action = f"Leave all but one of each out. {REMEDY}"
-        yield Finding("stop", _copies(cohort, near[~within]), action)
+        what, rows = _copies(cohort, near[~within])
+        yield Finding("stop", what, f"Leave all but one of each out. {REMEDY}. {rows}")
     if within.any():
-        what = f"{_copies(cohort, near[within])}; the copies are of one person or family each"
-        yield Finding("warning", what, "See whether a row was entered twice, and leave one out")
+        what, rows = _copies(cohort, near[within])
+        action = f"See whether a row was entered twice, and leave one out. {rows}"
+        yield Finding("warning", f"{what}; the copies are of one person or family each", action)
 
 
 def _near_pairs(values: Array, tolerance: float) -> Indices:
@@ -199,12 +200,14 @@ def _near_pairs(values: Array, tolerance: float) -> Indices:
     return found
 
 
-def _copies(cohort: Cohort, pairs: Indices) -> str:
+def _copies(cohort: Cohort, pairs: Indices) -> tuple[str, str]:
+    """How many copies there are, with an example, and all of them: they may fill a screen."""
     groups = _linked(pairs, len(cohort))
     named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
     kind = "pair" if max(map(len, groups)) == 2 else "group"
-    count = f"{len(groups)} {kind}{'s' * (len(groups) > 1)} of rows"
-    return f"{count} are copies of each other or nearly so: {'; '.join(named)}"
+    first = " and ".join(cohort.ids[k] for k in groups[0][:2])
+    count = f"{counted(len(groups), kind)} of rows are copies of each other or nearly so"
+    return f"{count}, such as {first}", f"The copies: {'; '.join(named)}"
 
 
 def _linked(pairs: Indices, n: int) -> list[list[int]]:

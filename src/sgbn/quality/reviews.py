@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sgbn.cohort import Cohort, check_cohort
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, counted, listed
 from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
 from sgbn.quality.findings import Finding, filled, parts
@@ -81,7 +81,8 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
         findings.append(
             Finding(
                 "stop",
-                f"{len(cohort)} subjects and {len(cohort.regions)} regions are left",
+                f"of the table {counted(len(cohort), 'subject')} and "
+                f"{counted(len(cohort.regions), 'region')} are left",
                 "Two or more of each are needed: see what was left out, and correct the table",
             )
         )
@@ -100,15 +101,24 @@ def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     if not empty.any():
         return cohort, []
     names = [name for name, bad in zip(cohort.ids, empty, strict=True) if bad]
-    what = f"{len(names)} subjects lack more than {SUBJECT_MISSING:.0%} of their regions"
-    found = Finding("warning", f"{what}: {listed(names)}", "They are left out")
+    what = f"{_lacking(len(names), 'subject')} more than {SUBJECT_MISSING:.0%} of the regions"
+    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names))
     return cohort.subset(~empty), [found]
 
 
 def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     missing = np.isnan(cohort.values)
     empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
-    return _without(cohort, empty, f"lack more than {REGION_MISSING:.0%} of the cells of a group")
+    what = f"{_lacking(int(empty.sum()), 'region')} more than {REGION_MISSING:.0%} of the cells"
+    return _without(cohort, empty, f"{what} of a group")
+
+
+def _lacking(n: int, noun: str) -> str:
+    return counted(n, f"{noun} lacks", f"{noun}s lack")
+
+
+def _left_out(names: Sequence[str]) -> str:
+    return "It is left out" if len(names) == 1 else "They are left out"
 
 
 def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
@@ -117,14 +127,15 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     for rows in parts(cohort):
         if rows.sum() > 1:  # a group of one is reported as such
             constant |= constant_columns(values[rows])
-    return _without(cohort, constant, "have the same value in all subjects of a group")
+    what = counted(int(constant.sum()), "region has", "regions have")
+    return _without(cohort, constant, f"{what} the same value in all subjects of a group")
 
 
 def _without(cohort: Cohort, bad: Mask, what: str) -> tuple[Cohort, list[Finding]]:
     if not bad.any():
         return cohort, []
     names = [name for name, out in zip(cohort.regions, bad, strict=True) if out]
-    found = Finding("warning", f"{len(names)} regions {what}: {listed(names)}", "They are left out")
+    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names))
     kept = [name for name, out in zip(cohort.regions, bad, strict=True) if not out]
     return cohort.subset(regions=kept), [found]
 

@@ -82,7 +82,8 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
 def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
     return Finding(
         "warning",
-        f"{len(ids)} of {n} subjects{of_group} lie far from the others, more than {OUTLIER_SD:g} "
+        f"{len(ids)} of {n} subjects{of_group} {'lies' if len(ids) == 1 else 'lie'} far from the "
+        f"others, more than {OUTLIER_SD:g} "
         f"robust standard deviations: {listed(ids)}",
         TOO_MANY if len(ids) > MOST_FAR * n else ACTIONS[outliers],
     )

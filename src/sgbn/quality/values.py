@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import LISTED, listed
+from sgbn.exceptions import LISTED, counted, listed
 from sgbn.moments import moments_of
 from sgbn.quality.findings import Finding, filled, first_true, parts
 from sgbn.types import Array
@@ -28,9 +28,11 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
     if missing.any():
         yield Finding(
             "note",
-            f"{missing.sum()} cells ({missing.mean():.1%}) of {missing.any(axis=1).sum()} subjects "
-            f"are missing, first {cohort.regions[first_true(missing.any(axis=0))]!r}",
-            "They are imputed by the median of their region at their site",
+            f"{counted(missing.sum(), 'cell')} ({missing.mean():.1%}) of "
+            f"{counted(missing.any(axis=1).sum(), 'subject')} "
+            f"{'is' if missing.sum() == 1 else 'are'} missing, first "
+            f"{cohort.regions[first_true(missing.any(axis=0))]!r}",
+            "Such cells are imputed by the median of their region at their site",
         )
 
 
@@ -114,19 +116,21 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
     row, column = np.unravel_index(np.argmax(z), z.shape)
     yield Finding(
         "warning",
-        f"{outlying.sum()} cells lie more than {OUTLYING:g} robust standard deviations from their "
+        f"{counted(outlying.sum(), 'cell lies', 'cells lie')} more than {OUTLYING:g} robust "
+        "standard deviations from their "
         f"region's median; the farthest is {cohort.regions[column]!r} of subject "
         f"{cohort.ids[row]!r} ({cohort.values[row, column]:.4g})",
-        "Look at them; subjects that lie far out as a whole are named by themselves",
+        "Look at each; subjects that lie far out as a whole are named by themselves",
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():
         names = [name for name, bad in zip(cohort.ids, odd, strict=True) if bad]
         yield Finding(
             "warning",
-            f"{len(names)} subjects are outlying in more than {OUTLYING_SHARE:.0%} of the regions: "
+            f"{counted(len(names), 'subject is', 'subjects are')} outlying in more than "
+            f"{OUTLYING_SHARE:.0%} of the regions: "
             f"{listed(names)}",
-            "Look at their scans",
+            "Look at the scans",
         )
 
 
@@ -140,6 +144,7 @@ def check_atlas(cohort: Cohort) -> Iterator[Finding]:
     if unknown:
         yield Finding(
             "note",
-            f"{len(unknown)} regions are not in the atlas {cohort.atlas.title}: {listed(unknown)}",
-            "They are used, but have no lobe and no place",
+            f"{counted(len(unknown), 'region is', 'regions are')} not in the atlas "
+            f"{cohort.atlas.title}: {listed(unknown)}",
+            "Such regions are used, but have no lobe and no place",
         )

@@ -93,7 +93,7 @@ def test_two_images_of_a_subject_are_both_named():
 def test_ids_of_ones_own(folder):
     assert images_by_subject({"007": "a.nii"}) == {"007": Path("a.nii")}
     assert list(images_by_subject(folder)) == ["a", "atlas", "b", "c"]
-    with pytest.raises(InputError, match="1 ids for 2 images"):
+    with pytest.raises(InputError, match="1 id for 2 images"):
         images_by_subject(["a.nii", "b.nii"], ["x"])
     for no_list in (5, "x"):
         with pytest.raises(InputError, match=f"ids is {no_list!r}: give a list"):

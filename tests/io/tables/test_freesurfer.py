@@ -92,7 +92,7 @@ def test_of_a_path_the_last_part_is_the_id():
 
 def test_subjects_of_one_table_only_are_named(put):
     left, right = put("lh.txt", aparc("lh")), put("rh.txt", aparc("rh", ids=[*IDS[:3], "sub-99"]))
-    with pytest.raises(InputError, match=r"1 subjects are in '.*lh.txt', .*rh.txt': 'sub-03'"):
+    with pytest.raises(InputError, match=r"1 subject is in '.*lh.txt', .*rh.txt': 'sub-03'"):
         read_freesurfer(left, right)
 
 
@@ -108,7 +108,7 @@ def test_totals_must_agree_and_measures_come_once():
 
 
 def test_unknown_structures_are_listed_and_left_out():
-    with pytest.warns(DataWarning, match="1 columns are unknown.*'Left-Unheard-Of'"):
+    with pytest.warns(DataWarning, match="1 column is unknown.*'Left-Unheard-Of'"):
         cohort = read_freesurfer(aseg(**{"Left-Unheard-Of": 3.0}))
     assert len(cohort.regions) == 3
     assert cohort.provenance["ignored"] == ["Left-Unheard-Of"]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted
 
 ENDINGS = (".nii.gz", ".nii")
 OTHER_ENDINGS = (".mgz", ".mgh", ".img.gz", ".img", ".hdr")  # read if named, not looked for
@@ -162,5 +162,7 @@ def _own_ids(ids: object, n: int) -> list[str]:
         raise InputError(f"ids is {ids!r}: give a list with one id an image.")
     names = [str(one) for one in ids]
     if len(names) != n:
-        raise InputError(f"{len(names)} ids for {n} images: give one id an image.")
+        raise InputError(
+            f"{counted(len(names), 'id')} for {counted(n, 'image')}: give one id per image."
+        )
     return names

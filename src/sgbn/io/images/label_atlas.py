@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sgbn.exceptions import InputError, listed, warn
+from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
 from sgbn.parameters import is_number
@@ -264,8 +264,8 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
         return ()
     if absent:
         warn(
-            f"{len(absent)} regions of the list have no voxel in the atlas {atlas}: "
-            f"{listed(absent)}. They get no column."
+            f"{counted(len(absent), 'region')} of the list without a voxel in the atlas {atlas}: "
+            f"{listed(absent)}. Such regions get no column."
         )
     return absent
 

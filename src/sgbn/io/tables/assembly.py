@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.io.tables.cells import (
     check_label_sentinels,
     check_repeated,
@@ -29,6 +29,7 @@ from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
+from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 
 PAIRED = "Keep one row a person and group, or name the right column (id=, --id)."
 UNPAIRED = (
@@ -100,9 +101,15 @@ def assemble(
         name: covariate(table, columns[name], options.missing) for name in options.covariates
     }
     taken = [*columns.values(), *([own] if own is not None else [])]
-    choice = choose_regions(table, taken, options, has_ids=own is not None)
+    asked = [name for name in site_columns(table.others) if name not in taken]
+    choice = choose_regions(table, taken, options, own is not None, never=asked)
     unnamed = [*taken, *choice.regions]
     repeated = {} if _has_units(labels) else repeated_persons(table, unnamed, group)
+    sites = {}
+    if options.site is None:
+        used = {*unnamed, *choice.facts["excluded"]}
+        free = [name for name in table.columns if name not in used]
+        sites = unnamed_sites(table, free, group)
     facts = {
         **table.facts,
         "ids": "row numbers" if own is None else own,
@@ -110,6 +117,7 @@ def assemble(
         **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
         **({"repeated": repeated} if repeated else {}),
+        **({"unnamed_sites": sites} if sites else {}),
     }
     return Cohort(
         region_values(table, choice.regions, options.missing),
@@ -153,7 +161,9 @@ def _joined(table: RawTable, options: Options, participants: Source) -> RawTable
         if column is None:
             raise unknown_column(table, name, options.named[name], people)
         wanted.append(column)
-    wanted = list(dict.fromkeys(wanted))
+    if options.site is None:  # to ask about it, see `unnamed_sites`
+        wanted += [name for name in site_columns(people.columns) if name not in table.columns]
+    wanted = [name for name in dict.fromkeys(wanted) if name != own]
     ignored = [column for column in people.columns if column not in (own, *wanted)]
     people = replace(people, facts={**people.facts, "ignored": ignored})
     may_lack = options.groups is not None and options.group in wanted
@@ -199,7 +209,8 @@ def _groups(
     blank = first_blank(found)
     if blank is not None:
         raise InputError(
-            f"{table.where(blank, column)}: the group is missing ({found.count('')} such rows). "
+            f"{table.where(blank, column)}: the group is missing "
+            f"({counted(found.count(''), 'such row')}). "
             "Fill it in, or give groups=[...] (--groups) to keep the rows of these groups alone."
         )
     check_repeated(table, column, found, "group")
@@ -242,7 +253,8 @@ def _labels(
     blank = first_blank(found)
     if blank is not None:
         raise InputError(
-            f"{table.where(blank, column)}: the {role} is missing ({found.count('')} such rows). "
+            f"{table.where(blank, column)}: the {role} is missing "
+            f"({counted(found.count(''), 'such row')}). "
             f"{BLANK[role]}, or remove the row."
         )
     return found

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
 from sgbn.types import Array, Mask
 
@@ -254,7 +254,7 @@ def _value(label: str) -> float | None:
 def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, said: str) -> InputError:
     return InputError(
         f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {said} and looks like a "
-        f"mark for a missing cell ({where.sum()} such cells in this column). Give "
+        f"mark for a missing cell ({counted(where.sum(), 'such cell')} in this column). Give "
         f"missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
         "(--missing without a value) to take it as it is."
     )

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
-from sgbn.exceptions import InputError, did_you_mean, listed, warn
+from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type
+from sgbn.io.tables.unnamed import check_regions
 from sgbn.types import Array
 
 # Names of id columns in lower case, letters and digits only, the likeliest first.
@@ -141,7 +142,11 @@ class Choice:
 
 
 def choose_regions(
-    table: RawTable, taken: Sequence[str], options: Options, has_ids: bool = True
+    table: RawTable,
+    taken: Sequence[str],
+    options: Options,
+    has_ids: bool = True,
+    never: Sequence[str] = (),
 ) -> Choice:
     """Regions among the columns that have no other role.
 
@@ -151,9 +156,11 @@ def choose_regions(
         Columns with another role, the id column among them.
     has_ids : bool
         Without ids, a column that looks like them is pointed out.
+    never : sequence of str
+        Columns without a role that are no regions in any case.
     """
     excluded = _matching(table, options.exclude, "exclude", taken)
-    used = {*taken, *excluded, ROW_NAMES}
+    used = {*taken, *excluded, *never, ROW_NAMES}
     free = [column for column in table.columns if column not in used]
     if options.regions is None:
         chosen, match, others = _by_atlas(table, free, options, has_ids)
@@ -161,13 +168,8 @@ def choose_regions(
     else:
         chosen, match = _by_name(table, free, taken, options)
         others, rule = [], ALL if options.regions == (ALL,) else "given"
-        unknown = [] if has_ids or rule != ALL else [c for c in chosen if c in match.unmatched]
-        ids = _like_ids(table, unknown, options.missing)
-        if ids:
-            raise InputError(
-                f"{table.name}: {_is_id(ids)} Leave it out (exclude=, --exclude) if it is neither "
-                "id nor region; if it is a region, name all regions (regions=, --regions)."
-            )
+        if rule == ALL:
+            _check_all(table, chosen, match, options, has_ids)
     if len(chosen) < FEWEST:
         raise _too_few(table, chosen, free, options)
     left = {*chosen, *match.totals, *others}
@@ -180,6 +182,21 @@ def choose_regions(
         "ignored": [column for column in free if column not in left],
     }
     return Choice(tuple(chosen), match.atlas if match.columns else None, facts)
+
+
+def _check_all(
+    table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
+) -> None:
+    """Refuse to take all columns of numbers as regions, if some look like something else."""
+    unmatched = set(match.unmatched)
+    unknown = [name for name in chosen if name in unmatched]
+    ids = [] if has_ids else _like_ids(table, unknown, options.missing)
+    if ids:
+        raise InputError(
+            f"{table.name}: {_is_id(ids)} Leave it out (exclude=, --exclude) if it is neither "
+            "id nor region; if it is a region, name all regions (regions=, --regions)."
+        )
+    check_regions(table, chosen, unknown, options.missing)
 
 
 def _matching(
@@ -215,7 +232,9 @@ def _by_atlas(
     numeric = _numeric(table, match.unmatched, options.missing)
     if numeric and options.only_regions:
         warn(
-            f"{table.name}: {len(numeric)} columns are unknown to the atlas and left out: "
+            f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
+            "atlas "
+            "and left out: "
             f"{listed(numeric)}. Exclude them (exclude=, --exclude) to say so, or take "
             f"regions='all' (--regions all).{_better_atlas(free, match, options)}"
         )
@@ -247,7 +266,8 @@ def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> s
     if best.atlas is None or len(best.columns) < len(match.columns) + FEWEST:
         return ""
     return (
-        f" The atlas {match.atlas.name} (atlas=, --atlas) matches {len(match.columns)} columns, "
+        f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
+        f"{counted(len(match.columns), 'column')}, "
         f"but {best.atlas.name} {len(best.columns)}: is this the right one?"
     )
 
@@ -340,14 +360,16 @@ def _too_few(
     if options.regions is None:
         numeric = _numeric(table, free, options.missing)
         return InputError(
-            f"{table.name}: {len(chosen)} columns match an atlas, and a network needs "
+            f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
+            "and a network needs "
             f"{FEWEST}. Say which are regions (regions=['name', 'lh_*'], or regions='all' for all "
             f"columns of numbers; --regions). Columns of numbers: {listed(numeric) or 'none'}; "
             f"all columns: {listed(table.columns)}."
             + _better_atlas(free, match_columns(free, options.atlas), options)
         )
     return InputError(
-        f"{table.name}: {len(chosen)} columns are left as regions ({listed(chosen) or 'none'}), "
+        f"{table.name}: {counted(len(chosen), 'column is', 'columns are')} left as regions "
+        f"({listed(chosen) or 'none'}), "
         f"and a network needs {FEWEST}. Name more in regions= (--regions). Its columns are "
         f"{listed(table.columns)}."
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sgbn.atlases import Atlas, is_total, match_columns
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
 from sgbn.io.tables.cells import Markers, parse
 from sgbn.io.tables.files import Source, load_table
@@ -149,7 +149,8 @@ def _check_same_subjects(table: RawTable, other: RawTable) -> None:
     ):
         if lone:
             raise InputError(
-                f"{len(lone)} subjects are in {name}, but not in {absent}: {listed(lone)}. Make "
+                f"{counted(len(lone), 'subject is', 'subjects are')} in {name}, but not in "
+                f"{absent}: {listed(lone)}. Make "
                 "both tables of the same subjects, or remove these rows."
             )
 
@@ -170,5 +171,6 @@ def _check_equal(
         row = int(np.flatnonzero(differ)[0])
         raise InputError(
             f"{table.where(row, column)}: {first[row]:g}, but {second[row]:g} in {other.name} "
-            f"({differ.sum()} subjects differ). The tables are of different runs: make them again."
+            f"({counted(differ.sum(), 'subject differs', 'subjects differ')}). The tables are of "
+            "different runs: make them again."
         )

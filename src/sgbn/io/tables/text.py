@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted
 from sgbn.io.tables.raw import (
     MISSING,
     NamedText,
@@ -269,7 +269,8 @@ def _fit(
         excess = records[k].split(mark or None)[len(names) :] if width > len(names) else []
         if width and (width < needed or any(cell.strip() for cell in excess)):
             raise InputError(
-                f"{source}, row {first + k}: {width} cells, but the header has {len(names)}. "
+                f"{source}, row {first + k}: {counted(width, 'cell')}, but the header has "
+                f"{len(names)}. "
                 "Correct the row; a cell that holds the delimiter needs quotes around it, and each "
                 "quote must be closed."
             )

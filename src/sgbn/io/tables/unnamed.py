@@ -1,0 +1,153 @@
+"""Columns that nobody named, but that say what they are: sites, and numbers that are no regions.
+
+A site that is not named is not taken out, and may be all that differs between the groups. An age
+or a number of a patient that is taken for a region becomes a node of the network. Neither may
+happen silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sgbn.exceptions import InputError, shown
+from sgbn.io.tables.cells import Missing, parse
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
+from sgbn.types import Array
+
+SITE_NAME = re.compile(  # of letters alone: "site", "SITE_ID", "scanner model"
+    r"(?:acquisition|acq|scan|scanning|imaging|mri|mr|study|recruitment)*"
+    r"(?:sites?|scanners?|centre|center|manufacturers?|vendor|hospital|institution)"
+    r"(?:id|no|nr|number|name|code|label|model)*"
+)
+# Words of the names of columns that are no regions.
+COVARIATE = re.compile(
+    r"ages?|sex|gender|male|female|educ|education|edu|schooling|handedness|bmi|f?iq|viq|piq|fsiq|"
+    r"etiv|icv|tiv|income|duration|onset|medication|mmse|moca|cdr|updrs|panss|bdi|hamd|hdrs|ados|"
+    r"srs|madrs|scores?|years?|months?"
+)
+NEITHER = re.compile(
+    r"ids?|mrn|subject|subj|participant|patient|person|record|visit|session|ses|date|dob|birth|"
+    r"birthday|wave"
+)
+ENOUGH_ROWS = 8  # for a look at the values: fewer are whole numbers, or equal, by chance
+FEWEST_SITES = 2
+ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
+
+
+def site_columns(columns: Iterable[str]) -> list[str]:
+    """Columns whose names say that they hold sites or scanners."""
+    return [name for name in columns if SITE_NAME.fullmatch("".join(_words(name)))]
+
+
+def unnamed_sites(
+    table: RawTable, columns: Iterable[str], group: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Of columns without a role, those that look like sites, and how far they tell the groups.
+
+    Returns
+    -------
+    dict
+        Column -> ``sites``, how many there are, and ``told``: by how much it lowers the errors of a
+        guess of the group, 0 to 1 (Goodman and Kruskal's lambda).
+    """
+    found = {}
+    for name in site_columns(columns):
+        cells = labels(table.frame[name])
+        n_sites = len(set(cells))
+        if FEWEST_SITES <= n_sites <= len(cells) / ROWS_PER_SITE:
+            found[name] = {"sites": n_sites, "told": 0.0 if group is None else _told(cells, group)}
+    return found
+
+
+def _told(sites: Sequence[str], group: Sequence[str]) -> float:
+    """Goodman and Kruskal's lambda of the group given the site."""
+    pairs = Counter(zip(sites, group, strict=True))
+    most: dict[str, int] = {}
+    for (site, _), count in pairs.items():
+        most[site] = max(most.get(site, 0), count)
+    errors = len(group) - max(Counter(group).values())
+    return 0.0 if errors == 0 else 1 - (len(group) - sum(most.values())) / errors
+
+
+def check_regions(
+    table: RawTable, chosen: Sequence[str], unknown: Iterable[str], missing: Missing
+) -> None:
+    """Raise InputError if "all" columns of numbers would make regions of what is hardly one.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+        All columns that would be regions.
+    unknown : iterable of str
+        Those of them that no atlas knows.
+    """
+    odd = _hardly_regions(table, chosen, set(unknown), missing)
+    if not odd:
+        return
+    said = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
+    options: dict[str, list[str]] = {}
+    for name, (_, option) in odd.items():
+        options.setdefault(option, []).append(repr(name) if " " in name else name)
+    remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
+    raise InputError(
+        f"{table.name}: --regions all (regions='all') would make regions of columns that look like "
+        f"something else: {said}. Say what they are, such as {remedy}; leave out what plays no "
+        "part (--exclude, exclude=); or name the regions themselves, by names or patterns "
+        "(--regions 'lh_*', regions=)."
+    )
+
+
+def _hardly_regions(
+    table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
+) -> Mapping[str, tuple[str, str]]:
+    """Column -> why it is hardly a region, and the option that is likely the right one."""
+    values = {name: parse(table, name, missing).values for name in chosen}
+    whole = {name for name, column in values.items() if _is_whole(column)}
+    few = len(whole) <= len(values) / 2  # else whole numbers are the unit of this table
+    found: dict[str, tuple[str, str]] = {}
+    for name in chosen:
+        if name not in unknown or name == ROW_NAMES:
+            continue
+        option = _option(name)
+        why = "by its name" if option else _odd_values(values[name], few and name in whole)
+        if why:
+            found[name] = why, option or ("--exclude" if "different" in why else "--covariates")
+    return found
+
+
+def _option(name: str) -> str:
+    """Option that the name of a column speaks for; "" for none."""
+    words = _words(name)
+    if site_columns([name]):
+        return "--site"
+    if any(map(COVARIATE.fullmatch, words)):
+        return "--covariates"
+    return "--exclude" if any(map(NEITHER.fullmatch, words)) else ""
+
+
+def _odd_values(column: Array, whole: bool) -> str:
+    known = column[np.isfinite(column)]
+    if len(known) < ENOUGH_ROWS:
+        return ""
+    levels = len(np.unique(known))
+    if levels == 2:
+        return "two values"
+    if not whole or levels == 1:
+        return ""
+    return "whole numbers, all different" if levels == len(known) else "whole numbers"
+
+
+def _is_whole(column: Array) -> bool:
+    known = column[np.isfinite(column)]
+    return bool(len(known)) and bool((known == np.round(known)).all())
+
+
+def _words(name: str) -> list[str]:
+    """Words of a name in lower case, without numbers."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[\W_\d]+", spaced.lower()) if word]

@@ -1,0 +1,91 @@
+"""Which group the others are compared with, where nobody names one.
+
+The first group by alphabet is often that of the patients (AD, ASD): signs of differences would be
+turned round, and patients would be the norm that deviations are measured from. So a group that is
+called like controls goes before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sgbn.exceptions import InputError, did_you_mean, shown
+
+# Words of a name, in lower case. One of NORM or SHORT must be there, and nothing but these: "normal
+# pressure hydrocephalus" and "impulse control disorder" are names of patients.
+NORM = (
+    r"controls?|ctrls?|ctls?|ctr|healthy|health|normals?|normative|norm|typical(?:ly)?|"
+    r"neurotypicals?|unaffected|unimpaired"
+)
+SHORT = r"cons?|hcs?|hvs?|ncs?|cns?|tds?|tdcs?|tcs?|cu|nl|nt"  # only as words of their own
+BESIDE = (
+    r"groups?|grp|subjects?|participants?|volunteers?|persons?|people|individuals?|adults?|"
+    r"children|young|older|old|elderly|ageing|aging|males?|females?|men|women|age|sex|matched|"
+    r"cognitively|cognition|developing|development|comparison|brains?"
+)
+_WORD = re.compile(rf"(?:{NORM}|{BESIDE})+\d*|(?:{SHORT})\d*|\d+")
+_NORM = re.compile(rf"(?:{BESIDE})*(?:{NORM})(?:{NORM}|{BESIDE})*\d*|(?:{SHORT})\d*")
+
+
+def looks_like_controls(name: str) -> bool:
+    """Whether the name of a group says that it is the norm, such as "HC" or "healthy controls"."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name))
+    words = [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
+    return all(map(_WORD.fullmatch, words)) and any(map(_NORM.fullmatch, words))
+
+
+def control_groups(groups: Sequence[str]) -> list[str]:
+    """Return the groups that look like controls, by name: 0 too, where all are numbers."""
+    names = sorted(map(str, groups))
+    found = [name for name in names if looks_like_controls(name)]
+    numbers = [_number(name) for name in names]
+    if None not in numbers and numbers.count(0.0) == 1:
+        found.append(names[numbers.index(0.0)])
+    return found
+
+
+def _number(name: str) -> float | None:
+    try:
+        return float(name)
+    except ValueError:
+        return None
+
+
+def usual_reference(groups: Sequence[str]) -> str:
+    """Group that is the reference unless another is named.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Names of one or more groups.
+
+    Returns
+    -------
+    str
+        The first by name of those that look like controls (control, CTR, HC, CN, TD, healthy, 0
+        beside 1, ...); if there are none, the first by name of all.
+    """
+    return (control_groups(groups) or sorted(map(str, groups)))[0]
+
+
+def choose_reference(groups: Sequence[str], reference: str | None = None) -> str:
+    """Return the reference that was named, which must be one of the groups, else the usual one."""
+    if reference is None:
+        return usual_reference(groups)
+    if str(reference) not in map(str, groups):
+        near = did_you_mean(reference, groups)
+        raise InputError(f"no group is called {reference!r} (the reference, --reference). {near}")
+    return str(reference)
+
+
+def why_reference(groups: Sequence[str], reference: str | None = None) -> str:
+    """Say in a few words why `choose_reference` takes the group that it does."""
+    if reference is not None:
+        return "as you named it"
+    alike = control_groups(groups)
+    if not alike:
+        return "the first by name: no group is called like controls"
+    if len(alike) > 1:
+        return f"the first by name of {' and '.join(map(shown, alike))}, which look like controls"
+    return "its name says that it is the norm"
