@@ -1,11 +1,20 @@
 import argparse
 import re
 import shlex
+from dataclasses import replace
+from pathlib import Path
 
+import nibabel as nib
+import numpy as np
+import pandas as pd
 import pytest
 
+import sgbn
+from sgbn.cli import compare as compare_command
+from sgbn.cli import demo, reproduce
 from sgbn.cli.help import Formatter, Parser, examples
-from sgbn.cli.main import parser
+from sgbn.cli.main import main, parser
+from sgbn.comparison import Settings, compare
 
 
 def pages(top):
@@ -21,14 +30,127 @@ def pages(top):
 PAGES = pages(parser())
 
 
+EXAMPLES = {
+    command: None  # each once, in the order of the pages
+    for page in PAGES.values()
+    for command in re.findall(r"^  (sgbn .*)$", page.epilog, re.M)
+}
+N = 60  # subjects per group
+
+
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_the_examples_of_every_command_can_be_typed(page):
-    commands = re.findall(rf"^  ({page.prog}\b.*)$", page.format_help(), re.M)
-    assert commands
-    for command in re.findall(r"^  (sgbn .*)$", page.epilog, re.M):
-        words = shlex.split(command)[1:]
-        if "--help" not in words:
-            parser().parse_args(words)
+def test_every_command_shows_examples_of_its_own(page):
+    assert re.findall(rf"^  ({page.prog}\b.*)$", page.format_help(), re.M)
+
+
+def a_table(group, columns):
+    """Table of subjects with six regions, a group, and no other columns than those asked for."""
+    cohort = sgbn.simulate_cohort(N, regions=6)
+    frame = pd.DataFrame(cohort.values, columns=cohort.regions)
+    rng = np.random.default_rng(0)
+    known = {
+        "age": rng.uniform(20, 60, 2 * N).round(1),
+        "sex": rng.choice(["F", "M"], 2 * N),
+        "site": rng.choice(["A", "B"], 2 * N),
+        "person": [f"p{k}" for k in range(N)] * 2,
+    }
+    beside = {"subject_id": [f"s{k:02}" for k in range(2 * N)], group: cohort.group}
+    beside |= {name: known[name] for name in columns}
+    return pd.concat([pd.DataFrame(beside), frame], axis=1)
+
+
+def write_tables(arguments):
+    """Write the tables that a command reads into the current folder."""
+    columns = [*(arguments.covariates or []), arguments.site, arguments.pair]
+    columns = [name for name in columns if name]
+    table = a_table(arguments.group, columns)
+    if arguments.participants is None:
+        table.to_csv(arguments.tables[0], index=False)
+        return
+    table[["subject_id", arguments.group, *columns]].to_csv(
+        arguments.participants, sep="\t", index=False
+    )
+    for file, side, k in zip(arguments.tables, ("lh", "rh"), (-3, -6), strict=True):
+        regions = table.iloc[:, k:].iloc[:, :3].set_axis(["insula", "cuneus", "lingual"], axis=1)
+        regions = regions.add_prefix(f"{side}_").add_suffix("_thickness")
+        regions.insert(0, f"{side}.aparc.thickness", table["subject_id"])
+        regions.to_csv(file, sep="\t", index=False)
+
+
+def write_images(arguments):
+    """Write the images that a command reads, their atlas and its names."""
+    labels = np.zeros((6, 6, 6))
+    labels[:3], labels[3:] = 1, 2
+    nib.save(nib.Nifti1Image(labels.astype(np.int16), np.eye(4)), arguments.atlas)
+    arguments.labels.write_text("1 Insula_L\n2 Insula_R\n")
+    for k in range(4):
+        image = np.random.default_rng(k).random((6, 6, 6)).astype(np.float32)
+        path = Path(arguments.images[0].replace("*", f"sub-{k}"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nib.save(nib.Nifti1Image(image, np.eye(4)), path)
+
+
+class ReachedWorkError(RuntimeError):
+    """All options were read, and the hours of an experiment would begin."""
+
+
+def begin(*_):
+    raise ReachedWorkError("the work would begin.")
+
+
+def networks_alone(cohort, settings, learner, arguments, config=""):
+    """Write the config, and learn nothing but networks."""
+    (arguments.out / "config.toml").write_text(config)
+    (arguments.out / "work").mkdir(exist_ok=True)
+    found = compare(cohort, Settings.networks_only(), learner=sgbn.SGBN(), folder=arguments.out)
+    return replace(found, skipped={"differences": "that takes too long."})
+
+
+ELSEWHERE = ("--dask", "--download")  # need a scheduler, or a network
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    for module in (compare_command, demo):
+        monkeypatch.setattr(module, "compare_and_write", networks_alone)
+    monkeypatch.setattr(reproduce, "_run", begin)
+    words = shlex.split(example)[1:]
+    if "--help" in words:
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 0
+        return
+    arguments = parser().parse_args(words)
+    if any(option in words for option in ELSEWHERE):
+        return
+    if "--config" in words or arguments.command == "status":
+        a_table("diagnosis", ()).to_csv("table.csv", index=False)
+        assert main(["compare", "table.csv", "--group", "diagnosis", "--out", "results"]) == 0
+    elif getattr(arguments, "tables", None):
+        write_tables(arguments)
+    elif arguments.command == "predict":
+        rows = a_table("diagnosis", ())
+        rows.to_csv(arguments.table, index=False)
+        arguments.model.parent.mkdir()
+        classifier = sgbn.SGBNClassifier(sgbn.SGBN())
+        sgbn.save(classifier.fit(rows.iloc[:, 2:], rows["diagnosis"]), arguments.model)
+    elif arguments.command == "extract":
+        write_images(arguments)
+    code = main(words)
+    said = capsys.readouterr().err
+    if arguments.command == "reproduce":
+        assert "the work would begin" in said
+    else:
+        assert code == 0, said
+
+
+@pytest.mark.parametrize("wrong", ["exp2 --networks Chain Asia", "exp4 --group dx"])
+def test_an_experiment_refuses_wrong_options_before_its_work(wrong, monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "_run", begin)
+    assert main(["reproduce", *wrong.split()]) == 1
+    assert "would begin" not in capsys.readouterr().err
 
 
 def test_text_is_wrapped_and_examples_are_not():

@@ -46,7 +46,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             {
                 "sgbn compare table.csv --group diagnosis --out results --quick": "a first look",
                 "sgbn compare table.csv --group diagnosis --reference control --covariates age sex "
-                "--site scanner --out results": "for a paper",
+                "--site site --out results": "for a paper",
                 "sgbn compare --config results/config.toml --out again": "the same run once more",
                 "sgbn compare table.csv --group visit --pair person --out results": "paired visits",
                 "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (

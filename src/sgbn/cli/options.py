@@ -119,6 +119,11 @@ FILES = (
         {"type": Path, "metavar": "FILE"},
     ),
     Option(
+        "participants-missing",
+        "subjects whom --participants does not list: refuse them, or drop them by name (refuse)",
+        {"choices": ("refuse", "drop")},
+    ),
+    Option(
         "missing",
         "stands for a missing cell, such as -999, beside the usual marks; none: take such "
         "numbers as they are",

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn import DataWarning, InputError
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.joins import add_columns, check_ids, join_participants, name_visits, with_ids
 
@@ -39,6 +39,19 @@ def test_subjects_without_participant():
     assert joined.frame["age"].tolist()[1] == 30
     with pytest.raises(InputError, match="no row for 2 of 2"):
         join_participants(table(["8", "9"], a=[1, 2]), people, ["sex"], may_lack=True)
+
+
+def test_subjects_without_participant_are_dropped_by_name_if_asked():
+    image, people = table(["1", "2", "3"], a=[1, 2, 3]), table(["sub-2"], "p", sex=["M"])
+    with pytest.warns(DataWarning, match="no row for 2 subjects in t, who are left out.*'1', '3'"):
+        joined = join_participants(image, people, ["sex"], may_lack=False, drop=True)
+    assert joined.ids == ("2",)
+    assert joined.frame["a"].tolist() == [2]
+    assert joined.facts["participants"]["subjects_without_row"] == 2
+    with pytest.raises(InputError, match="no row for 2 of 2"):
+        join_participants(table(["8", "9"], a=[1, 2]), people, ["sex"], False, drop=True)
+    with pytest.raises(InputError, match="--participants-missing drop"):
+        join_participants(image, people, ["sex"], may_lack=False)
 
 
 def test_one_id_in_two_spellings():

@@ -27,7 +27,7 @@ from sgbn.io.tables.columns import (
 )
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
-from sgbn.io.tables.options import Options
+from sgbn.io.tables.options import DROP, Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 
@@ -84,7 +84,9 @@ def assemble(
     if participants is not None:
         by_person = own is None and options.subject in table.columns
         keyed = with_ids(table, options.subject) if by_person else table
-        table = replace(_joined(keyed, options, participants), ids=table.ids)
+        joined = _joined(keyed, options, participants)
+        kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
+        table = replace(joined, ids=table.keep(kept).ids)
     columns = _columns(table, options)
     table, group, left_out = _groups(table, columns, options)
     pair = list(table.ids) if _is_id(options) else _labels(table, columns, options, "pair")
@@ -167,7 +169,8 @@ def _joined(table: RawTable, options: Options, participants: Source) -> RawTable
     ignored = [column for column in people.columns if column not in (own, *wanted)]
     people = replace(people, facts={**people.facts, "ignored": ignored})
     may_lack = options.groups is not None and options.group in wanted
-    return join_participants(table, people, wanted, may_lack)
+    drop = options.participants_missing == DROP
+    return join_participants(table, people, wanted, may_lack, drop)
 
 
 def _columns(table: RawTable, options: Options) -> dict[str, str]:

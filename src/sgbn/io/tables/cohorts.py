@@ -46,6 +46,7 @@ def read_table(
     atlas: str | Atlas | None = None,
     measure: str | Sequence[str] | None = None,
     participants: Source | None = None,
+    participants_missing: str = "refuse",
     sheet: str | int | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
@@ -92,6 +93,9 @@ def read_table(
     participants : path or DataFrame, optional
         A second table with group, covariates or site, such as BIDS ``participants.tsv``; joined
         by id, with or without ``sub-``. Its decimal mark is found by itself.
+    participants_missing : {"refuse", "drop"}
+        What is done about subjects whom `participants` does not list: an error, or they are left
+        out, with a warning that names them.
     sheet : str or int, optional
         Of an Excel file: its name, or its place counted from 0; the first if not given. Text that
         is a number and names no sheet counts from 1, as at the command line.

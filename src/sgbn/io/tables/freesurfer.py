@@ -32,6 +32,7 @@ def read_freesurfer(
     subject: str | None = None,
     block: str | None = None,
     participants: Source | None = None,
+    participants_missing: str = "refuse",
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -52,6 +53,8 @@ def read_freesurfer(
         Table of the same subjects with group, covariates, site, pair, subject and block, such as
         ``participants.tsv``.
         Where `id` is one of its columns, the tables need none of that name.
+    participants_missing : {"refuse", "drop"}
+        As in `read_table`.
     group, id, covariates, site, pair, subject, block : optional
     regions, exclude, groups, atlas, measure : optional
         As in `read_table`, but each visit needs an id of its own. Totals (``eTIV``,

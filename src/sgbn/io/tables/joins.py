@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError, listed
+from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
@@ -55,7 +55,11 @@ def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
 
 
 def join_participants(
-    table: RawTable, people: RawTable, columns: Sequence[str], may_lack: bool
+    table: RawTable,
+    people: RawTable,
+    columns: Sequence[str],
+    may_lack: bool,
+    drop: bool = False,
 ) -> RawTable:
     """Add columns of a table of participants, found by id with or without "sub-".
 
@@ -63,6 +67,8 @@ def join_participants(
     ----------
     may_lack : bool
         Subjects whom it does not list get empty cells; else they are an error.
+    drop : bool
+        Subjects whom it does not list are left out, with a warning that names them.
     """
     place = {_bare(name): row for row, name in enumerate(people.ids)}
     if len(place) < len(people.ids):
@@ -73,11 +79,19 @@ def join_participants(
     rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
     _check_one_each(table, people, rows)
     lacking = [name for name, row in zip(table.ids, rows, strict=True) if row < 0]
-    if lacking and not (may_lack and len(lacking) < len(rows)):
+    if lacking and not ((may_lack or drop) and len(lacking) < len(rows)):
         raise InputError(
             f"{people.name} has no row for {len(lacking)} of {len(rows)} subjects in "
             f"{table.name}: {listed(lacking)}; it has {listed(people.ids, 3)}. "
-            f"{_likely_cause(lacking, people.ids)}Add them there, or remove them here."
+            f"{_likely_cause(lacking, people.ids)}Add them there, remove them here, "
+            "or leave such subjects out (participants_missing='drop', --participants-missing drop)."
+        )
+    if lacking and drop:
+        table, rows = table.keep(rows >= 0), rows[rows >= 0]
+        warn(
+            f"{people.name} has no row for {counted(len(lacking), 'subject')} in {table.name}, who "
+            f"are left out as you asked: {listed(lacking, len(lacking))}. Check that nobody is "
+            "missing by mistake."
         )
     joined = add_columns(table, people, columns, rows)
     facts = {

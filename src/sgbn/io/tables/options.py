@@ -11,6 +11,7 @@ from sgbn.exceptions import InputError
 from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
 
+REFUSE, DROP = "refuse", "drop"  # what is done about subjects whom the participants lack
 LISTS = ("covariates", "regions", "exclude", "groups", "measure")
 
 
@@ -31,6 +32,7 @@ class Options:
     atlas: Atlas | str | None = None
     measure: tuple[str, ...] = ()
     missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
+    participants_missing: str = REFUSE
     only_regions: bool = False  # the table holds measures alone: unknown ones are left out
 
     @classmethod
@@ -48,6 +50,16 @@ class Options:
         if not isinstance(options.atlas, Atlas | str | None):
             raise InputError(
                 f"atlas is {options.atlas!r}. Give the name of one, or read_atlas(path)."
+            )
+        if options.participants_missing not in (REFUSE, DROP):
+            raise InputError(
+                f"participants_missing is {options.participants_missing!r}. Give {REFUSE!r} or "
+                f"{DROP!r}."
+            )
+        if options.participants_missing == DROP and arguments.get("participants") is None:
+            raise InputError(
+                "participants_missing='drop' (--participants-missing) is about subjects whom a "
+                "table of participants lacks: give that too (participants=, --participants)."
             )
         options._check_groups()
         options._check_distinct()

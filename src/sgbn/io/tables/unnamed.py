@@ -71,7 +71,7 @@ def _told(sites: Sequence[str], group: Sequence[str]) -> float:
     for (site, _), count in pairs.items():
         most[site] = max(most.get(site, 0), count)
     errors = len(group) - max(Counter(group).values())
-    return 0.0 if errors == 0 else 1 - (len(group) - sum(most.values())) / errors
+    return 0.0 if errors == 0 else round(1 - (len(group) - sum(most.values())) / errors, 3)
 
 
 def check_regions(
