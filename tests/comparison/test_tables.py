@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sgbn import simulate_cohort
 from sgbn.comparison import Settings, compare, tables
@@ -50,6 +51,15 @@ def test_edges_say_which_stay_beside_factors(comparison):
             assert said == ("stays" if row.stays else "goes")
 
 
+def test_changes_have_intervals_of_single_edges(comparison):
+    table = comparison.tables.differences
+    low, high = stats.norm.interval(0.95, table["difference_std"], table["standard_error"])
+    np.testing.assert_allclose(table[["low", "high"]], np.column_stack([low, high]))
+    narrow = replace(comparison, settings=replace(comparison.settings, level=0.32))
+    width = narrow.tables.differences["high"] - narrow.tables.differences["low"]
+    np.testing.assert_allclose(width / 2, table["standard_error"], rtol=0.01)
+
+
 def test_models_have_a_row_each(comparison):
     table = comparison.tables.models
     assert table["group"].unique().tolist() == ["patient", "control"]
@@ -79,7 +89,7 @@ def test_what_was_named_and_pairs_of_groups_are_tables(comparison):
     for name in ("named", "among", "pairwise"):
         assert getattr(comparison.tables, name).empty
     edges = comparison.tests.edges
-    among = Among(("a", "b"), 0.2, 0.1, edges[["source", "target", "p_fwer", "q"]][::-1])
+    among = Among(("a", "b"), 0.2, 0.1, edges[::-1])
     more = replace(
         comparison.tests,
         named=edges[:2],

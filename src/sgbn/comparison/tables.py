@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sgbn.inference import Differences
 from sgbn.inference.held_out import FACTORS
@@ -38,14 +39,17 @@ class Tables(NamedTuple):
     differences : DataFrame
         Tested edges, the most different first, with lobes, confidence and the truth.
         ``weight_std_GROUP`` is ``weight_GROUP`` per standard deviation of the residuals of all
-        groups, as `difference_std` is. `supported` is whether the network of any group has this
-        edge with a direction that is supported. ``kind_GROUP`` says how the weight of a group
-        differs from that of the reference, see `kinds_of_change`; whether it does is for p and q
-        to say. The other columns are those of `Differences.edges`.
+        groups, as `difference_std` is. `low` and `high` are the ends of an interval of
+        `difference_std` that covers ``1 - level``: of each edge by itself, given the order and
+        parents that were found; of all edges at once they cover less. `supported` is whether the
+        network of any group has this edge with a direction that is supported. ``kind_GROUP`` says
+        how the weight of a group differs from that of the reference, see `kinds_of_change`; whether
+        it does is for p and q to say. The other columns are those of `Differences.edges`.
     replication : DataFrame
         Edges that the discovery found, with their test in the confirmation.
     named : DataFrame
-        Edges that were named beforehand, as `Differences.named` has them.
+        Edges that were named beforehand, as `Differences.named` has them. These, `among` and
+        `pairwise` have `low` and `high` as `differences` has.
     among : DataFrame
         Edges between regions that were named beforehand, the surest first.
     pairwise : DataFrame
@@ -99,19 +103,31 @@ def make_tables(comparison: Comparison) -> Tables:
 
 def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
     """Make the tables of what was tested."""
+    level = comparison.settings.level
     made = {
-        "differences": _differences(comparison, tested),
-        "pairwise": _stacked(tested.pairwise, "group", "other"),
+        "differences": _with_interval(_differences(comparison, tested), level),
+        "pairwise": _with_interval(_stacked(tested.pairwise, "group", "other"), level),
         "hubs": _surest_first(tested.hubs),
         "lobes": _surest_first(tested.lobes),
         "components": _components(tested),
     }
     if tested.named is not None:
-        made["named"] = pd.DataFrame.from_records(tested.named)
+        made["named"] = _with_interval(pd.DataFrame.from_records(tested.named), level)
     if tested.among is not None:
-        table = pd.DataFrame.from_records(tested.among.edges)
+        table = _with_interval(pd.DataFrame.from_records(tested.among.edges), level)
         made["among"] = table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
     return made
+
+
+def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Table with the ends of an interval of `difference_std`, of each edge by itself."""
+    if table.empty:
+        return table
+    where = list(table.columns).index("standard_error") + 1
+    half = ndtri(1 - level / 2) * table["standard_error"]
+    table.insert(where, "low", table["difference_std"] - half)
+    table.insert(where + 1, "high", table["difference_std"] + half)
+    return table
 
 
 def _edges(comparison: Comparison) -> pd.DataFrame:

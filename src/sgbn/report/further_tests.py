@@ -28,6 +28,8 @@ def named_table(comparison: Comparison) -> Table | None:
     fields = [
         *(Field("source", "from"), Field("target", "to")),
         Field("difference_std", "change per SD", "number"),
+        Field("low", "change, low", "number", hints.INTERVAL_OF_CHANGE),
+        Field("high", "change, high", "number", hints.INTERVAL_OF_CHANGE),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("statistic", "statistic", "number"),
         Field("p", "p", "p", hints.P_OF_NAMED),
@@ -48,6 +50,8 @@ def among_table(comparison: Comparison) -> Table | None:
     fields = [
         *(Field("source", "from"), Field("target", "to")),
         Field("difference_std", "change per SD", "number"),
+        Field("low", "change, low", "number", hints.INTERVAL_OF_CHANGE),
+        Field("high", "change, high", "number", hints.INTERVAL_OF_CHANGE),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("q", "q", "p"),
         Field("p_fwer", "p, family-wise", "p", hints.FAMILY_OF_AMONG),
@@ -66,6 +70,8 @@ def pairwise_table(comparison: Comparison) -> Table | None:
         *(Field("group", "group"), Field("other", "other group")),
         *(Field("source", "from"), Field("target", "to")),
         Field("difference_std", "change per SD", "number", hints.CHANGE_OF_OTHER),
+        Field("low", "change, low", "number", hints.INTERVAL_OF_CHANGE),
+        Field("high", "change, high", "number", hints.INTERVAL_OF_CHANGE),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("q_both", "q, both ways", "p"),
         Field("q", "q", "p"),

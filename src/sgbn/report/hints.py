@@ -90,6 +90,11 @@ SUPPORTED_IN_A_GROUP = (
     "support. Only such an edge is drawn as an arrow"
 )
 ERROR_OF_CHANGE = "Of the change per SD (HC3: noise may differ between subjects and groups)"
+INTERVAL_OF_CHANGE = (
+    "Ends of an interval of the change per SD, of this edge by itself: of many edges, some "
+    "intervals miss the true change. The edge was chosen by the same data, so that a large change "
+    "tends to be too large"
+)
 P_OF_NAMED = "Of this edge alone, from its own permutations: it needs no correction for others"
 FAMILY_OF_NAMED = "Corrected for all edges that were named beforehand, and for no others"
 FAMILY_OF_AMONG = "Corrected for the edges of this table, and for no others"
