@@ -55,11 +55,6 @@ def shown(name: object) -> str:
     return repr(name.item() if hasattr(name, "item") else name)
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Count with its noun: "1 subject", "2 subjects"; `plural` where an s does not make it."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
 def listed(names: Sequence[object], most: int = LISTED) -> str:
     """Names for a message: the first few, and how many more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true, parts
+from sgbn.quality.group_tests import crosstab, is_counted, means_test
 from sgbn.types import Array, Labels, Mask
 
 SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that a site must spare, to nearly be it
@@ -63,7 +63,7 @@ def _unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
 
 def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
     """Whether sites and groups can be told apart."""
-    table = _crosstab(site, group)
+    table = crosstab(site, group)
     sites = np.unique(site)
     pure = sites[(table.counts > 0).sum(axis=1) == 1].tolist()
     if len(pure) == len(sites):
@@ -83,48 +83,14 @@ def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
             f"{listed(pure)}",
             "The other sites alone tell sites from groups",
         )
-    if table.p < IMBALANCE:
+    p = table.test.p
+    if p < IMBALANCE:
         yield Finding(
             "warning",
-            f"the sites have other shares of the groups ({table.largest()}; p = {table.p:.2g})",
+            f"the sites have other shares of the groups ({table.largest()}; p = {p:.2g})",
             "Networks hold the groups aside; a classifier loses part of their difference with the "
             "sites",
         )
-
-
-class Crosstab(NamedTuple):
-    """Subjects of each level in each group."""
-
-    levels: NDArray[Any]
-    groups: Labels
-    counts: Array
-
-    @property
-    def p(self) -> float:
-        """Chance of shares as far apart, if the groups did not differ."""
-        return _p_value(stats.chi2_contingency(self.counts).pvalue)  # type: ignore[attr-defined]
-
-    def largest(self) -> str:
-        """Shares of the level in which the groups differ most."""
-        shares = self.counts / self.counts.sum(axis=0)
-        level = int(np.argmax(np.ptp(shares, axis=1)))
-        return ", ".join(
-            f"{group} {share:.0%} {_level_name(self.levels[level])}"
-            for group, share in zip(self.groups, shares[level], strict=True)
-        )
-
-
-def _level_name(level: Any) -> str:
-    """Level of a covariate: a sex of 1.0 is 1, as the table has it."""
-    return f"{level:g}" if isinstance(level, float) else str(level)
-
-
-def _crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
-    levels, level = np.unique(column, return_inverse=True)
-    groups, member = np.unique(group, return_inverse=True)
-    counts = np.zeros((len(levels), len(groups)))
-    np.add.at(counts, (level, member), 1)
-    return Crosstab(levels, groups, counts)
 
 
 def check_covariates(cohort: Cohort) -> Iterator[Finding]:
@@ -151,11 +117,11 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
         if len(np.unique(column[known])) < 2:
             yield Finding("warning", f"the covariate {name!r} never varies", "It has no effect")
         elif cohort.group is not None and len(cohort.groups) > 1:
-            counted = known & _first_rows(cohort)
-            yield from _imbalance(name, column[counted], cohort.group[counted])
+            rows = known & first_rows(cohort)
+            yield from _imbalance(name, column[rows], cohort.group[rows])
 
 
-def _first_rows(cohort: Cohort) -> Mask:
+def first_rows(cohort: Cohort) -> Mask:
     """Mark one row per person: sessions of one say nothing more about the groups' covariates."""
     if cohort.person is None:
         return np.ones(len(cohort), bool)
@@ -166,7 +132,7 @@ def _first_rows(cohort: Cohort) -> Mask:
 
 def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Finding]:
     """Whether the groups differ in a covariate."""
-    table = _crosstab(column, group)
+    table = crosstab(column, group)
     if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
         yield Finding(
             "stop",
@@ -174,11 +140,11 @@ def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Findi
             "Do not name it as a covariate: taking it out would take the groups out",
         )
         return
-    if column.dtype.kind == "f" and len(table.levels) > 2:
+    if not is_counted(column):
         parts = [column[group == name] for name in table.groups]
         if min(map(len, parts)) < 2:
             return
-        p = _p_value(stats.f_oneway(*parts).pvalue)
+        p = means_test(parts).p
         between = _between(parts)
         if between > DEFINING:
             yield Finding(
@@ -193,7 +159,7 @@ def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Findi
             f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
         )
     else:
-        p, numbers = table.p, table.largest()
+        p, numbers = table.test.p, table.largest()
     if p < IMBALANCE:
         yield Finding(
             "warning",
@@ -207,7 +173,3 @@ def _between(parts: list[Array]) -> float:
     both = np.concatenate(parts)
     within = sum(((part - part.mean()) ** 2).sum() for part in parts)
     return float(1 - within / ((both - both.mean()) ** 2).sum())
-
-
-def _p_value(p: float) -> float:
-    return float(np.nan_to_num(p, nan=1.0))  # no spread at all within the groups

@@ -14,6 +14,7 @@ from sgbn.quality.balance import check_covariates, check_sites
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
 from sgbn.quality.independence import check_independence
+from sgbn.quality.measures import check_measures
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
 from sgbn.types import Mask
 
@@ -22,7 +23,7 @@ REGION_MISSING = 0.2  # share of missing subjects above which a region is left o
 GRAVITY = ("stop", "warning", "note")
 CHECKS = (
     *(check_groups, check_sites, check_covariates, check_missing),
-    *(check_copies, check_outliers, check_atlas),
+    *(check_copies, check_outliers, check_atlas, check_measures),
 )
 
 

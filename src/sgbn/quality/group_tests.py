@@ -1,0 +1,90 @@
+"""Tests whether groups differ in a covariate or in their sites."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sgbn.types import Array, Labels
+
+FEWEST_EXPECTED = 5  # subjects of a cell, below which the chi-square distribution is too rough
+RANDOM_TABLES = 9999
+FEW_VALUES = 2  # a column of numbers with no more is one of labels, such as a sex of 0 and 1
+
+
+class GroupTest(NamedTuple):
+    """A test, by its name, and its p; NaN where there is nothing to test."""
+
+    name: str
+    p: float
+
+
+class Crosstab(NamedTuple):
+    """Subjects of each level in each group."""
+
+    levels: list[str]
+    groups: Labels
+    counts: Array
+
+    @property
+    def test(self) -> GroupTest:
+        """Whether the groups have the levels in other shares, Pearson's chi-square or exact."""
+        counts = self.counts[self.counts.any(axis=1)]
+        if min(counts.shape) < 2:
+            return GroupTest("", np.nan)
+        if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
+            found = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
+            return GroupTest("chi-square", float(found.pvalue))
+        if counts.shape == (2, 2):
+            return GroupTest("Fisher's exact", float(stats.fisher_exact(counts).pvalue))
+        return GroupTest("chi-square, random tables", _by_random_tables(counts))
+
+    def largest(self) -> str:
+        """Shares of the level in which the groups differ most."""
+        shares = self.counts / self.counts.sum(axis=0)
+        level = int(np.argmax(np.ptp(shares, axis=1)))
+        return ", ".join(
+            f"{group} {share:.0%} {self.levels[level]}"
+            for group, share in zip(self.groups, shares[level], strict=True)
+        )
+
+
+def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
+    """Count the subjects of each level in each group; nothing may be missing."""
+    levels, level = np.unique(column, return_inverse=True)
+    groups, member = np.unique(group, return_inverse=True)
+    counts = np.zeros((len(levels), len(groups)))
+    np.add.at(counts, (level, member), 1)
+    return Crosstab([level_text(one) for one in levels.tolist()], groups, counts)
+
+
+def level_text(level: str | float) -> str:
+    """Name of a level: 1 and not 1.0, where levels are numbers."""
+    return level if isinstance(level, str) else f"{level:g}"
+
+
+def is_counted(column: NDArray[Any]) -> bool:
+    """Whether a covariate is one of labels, whose levels are counted, and not of numbers."""
+    return column.dtype.kind != "f" or len(np.unique(column[~np.isnan(column)])) <= FEW_VALUES
+
+
+def means_test(parts: list[Array]) -> GroupTest:
+    """Whether the means of two groups (Welch) or more (one-way analysis of variance) differ."""
+    if min(map(len, parts)) < 2 or not any(np.ptp(part) for part in parts):
+        return GroupTest("", np.nan)
+    if len(parts) == 2:
+        return GroupTest("Welch's t", float(stats.ttest_ind(*parts, equal_var=False).pvalue))
+    return GroupTest("one-way ANOVA", float(stats.f_oneway(*parts).pvalue))
+
+
+def _by_random_tables(counts: Array) -> float:
+    """P of chi-square among random tables with the same sums; the same whenever it is asked for."""
+    expected = stats.contingency.expected_freq(counts)
+    rows, columns = (counts.sum(axis=axis).astype(int) for axis in (1, 0))
+    tables = stats.random_table(rows, columns, seed=0).rvs(RANDOM_TABLES)
+    own, random = (np.square(one - expected) / expected for one in (counts, tables))
+    reached = np.count_nonzero(random.sum(axis=(1, 2)) >= own.sum() * (1 - 1e-12))
+    return (1 + reached) / (1 + RANDOM_TABLES)

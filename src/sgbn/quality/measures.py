@@ -1,0 +1,72 @@
+"""Review of what the regions measure: thickness and volumes in one network mean little."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from sgbn.atlases import match_columns
+from sgbn.atlases.names import readings
+from sgbn.cohort import Cohort
+from sgbn.exceptions import listed
+from sgbn.quality.findings import Finding
+
+OTHER_SCALE = 30.0  # ratio of typical sizes beyond which names that say nothing are another measure
+
+
+def check_measures(cohort: Cohort) -> Iterator[Finding]:
+    """Whether one network would mix measures, such as thickness and volume."""
+    by_measure = regions_by_measure(cohort)
+    if len(by_measure) < 2:
+        return
+    most = max(by_measure, key=lambda name: len(by_measure[name]))
+    said = [
+        f"{name.replace('_', ' ') or 'a measure that is not said'} ({_counted(regions)})"
+        for name, regions in by_measure.items()
+    ]
+    remedy = f"--measure {most}, or --exclude the others" if most else "--exclude the others"
+    volumes = any("volume" in name for name in by_measure)
+    yield Finding(
+        "warning",
+        f"one network mixes measures: {'; '.join(said)}",
+        "An edge between two measures may show head size or the quality of a scan. Compare one "
+        f"measure at a time ({remedy})"
+        + (", or name eTIV and age as covariates and say so when you report" if volumes else ""),
+    )
+
+
+def regions_by_measure(cohort: Cohort) -> dict[str, list[str]]:
+    """Regions of each measure, by what their names say; "" where they say nothing.
+
+    Regions whose names say nothing are listed only where their sizes are far from the others'.
+    """
+    measure_of = {name: _named_measure(name) for name in cohort.regions}
+    if cohort.atlas is not None:  # it knows that aseg structures are volumes
+        matched = match_columns(cohort.regions, cohort.atlas).columns
+        measure_of |= {one.column: one.measure for one in matched}
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, measure in measure_of.items():
+        found[measure].append(name)
+    if "" in found and len(found) > 1 and not _other_scale(cohort, found[""]):
+        del found[""]
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _named_measure(name: str) -> str:
+    """Measure that words at either end of a name say; "" if none."""
+    return next((measure for _, measure in reversed(readings(name)) if measure), "")
+
+
+def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
+    """Whether regions of an unknown measure are far larger or smaller than the others."""
+    sizes = np.nanmedian(np.abs(cohort.values), axis=0)
+    own = np.isin(cohort.regions, unsaid)
+    first, second = np.median(sizes[own]), np.median(sizes[~own])
+    smaller, larger = sorted((float(first), float(second)))
+    return smaller > 0 and larger > OTHER_SCALE * smaller
+
+
+def _counted(regions: list[str]) -> str:
+    return f"{len(regions)}: {listed(regions)}" if len(regions) < 4 else f"{len(regions)} regions"
