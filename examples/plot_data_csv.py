@@ -39,13 +39,11 @@ print(cohort.summary())
 # Learn
 # -----
 # Age and sex move all regions together. Such a common cause would join regions that have nothing
-# to do with each other, so its effect is taken out first. ``make_preparation`` does so, and fills
-# in missing cells.
+# to do with each other, so its effect is taken out first. ``group_network`` does so, and fills in
+# missing cells.
 
-controls = cohort.subset(groups=["control"])
-preparation = sgbn.make_preparation(controls).set_output(transform="pandas")
-regions = preparation.fit_transform(sgbn.cohort_table(controls), controls.group)
-learner = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10).fit(regions)
+few = sgbn.SGBNEnsemble(n_chains=20, n_pairs=10)  # fewer than by default
+learner = sgbn.group_network(cohort, "control", few)
 print(learner.network_)
 
 # %%
@@ -67,10 +65,10 @@ fig, ax = plt.subplots(figsize=(7, 7), layout="constrained")
 plot_circle(
     ax,
     learner.coef_std_,
-    list(regions.columns),
+    cohort.regions,
     cohort.lobes,
     supported=learner.supported_,
     hemispheres=[place.hemisphere for place in cohort.places],
-    title=f"Controls: {np.count_nonzero(learner.coef_)} edges of {len(controls)} subjects",
+    title=f"{np.count_nonzero(learner.coef_)} edges of {cohort.sizes['control']} controls",
 )
 plt.show()

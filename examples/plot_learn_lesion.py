@@ -18,8 +18,7 @@ import sgbn
 from sgbn.inference import lesion, total_effects
 
 cohort = sgbn.simulate_cohort(300, regions=40)
-rows = cohort.subset(groups=["control"])
-learner = sgbn.SGBN().fit(sgbn.cohort_table(rows))
+learner = sgbn.group_network(cohort, "control", sgbn.SGBN())
 network = learner.network_
 print(network)
 

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
 
-from sgbn import Cohort, InputError, compare, review
+from sgbn import SGBN, Cohort, InputError, SGBNClassifier, compare, review
 from sgbn.atlases import load_atlas
 from sgbn.preprocessing import prepare
 
@@ -299,7 +300,14 @@ def test_the_fingerprint_is_that_of_folders_begun_before():
     assert make(atlas=None).fingerprint == "065524299ce73951"
 
 
-@pytest.mark.parametrize("value", [None, "study.csv", np.zeros((20, 3))])
+@pytest.mark.parametrize("estimator", [SGBN(), SGBNClassifier(), StandardScaler()])
+def test_an_estimator_says_what_to_pass_in_place_of_a_cohort(estimator):
+    cohort = make()
+    with pytest.raises(InputError, match=r"a Cohort is given .*group_network.*make_analysis"):
+        estimator.fit(cohort, cohort.group)
+
+
+@pytest.mark.parametrize("value", [None, ["study.csv"], np.zeros((20, 3))])
 def test_what_is_no_cohort_is_refused_with_a_way_to_get_one(value):
     for function in (review, prepare, compare):
         with pytest.raises(InputError, match=r"a Cohort is needed, not a .*read_table"):

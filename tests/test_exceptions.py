@@ -5,10 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import sgbn
 from sgbn import CycleError, DataWarning, InputError
 from sgbn.exceptions import counted, did_you_mean, listed, warn
+from sgbn.inference import replicate_differences
 
 
 def test_a_cycle_error_names_the_cycle_and_the_remedy():
@@ -31,6 +34,17 @@ def test_warnings_skip_the_frames_of_sgbn():
     with pytest.warns(DataWarning, match="odd") as caught:
         warn("odd")
     assert caught[0].filename == __file__
+
+
+def test_warnings_skip_what_lies_between_sgbn_and_its_caller():
+    cohort = sgbn.simulate_cohort(30, regions=4, n_changed=1)
+    pipeline = make_pipeline(StandardScaler(), sgbn.ORSGBN(0.3))
+    twins = np.repeat(cohort.values[:, :2], 2, axis=1)
+    with pytest.warns(DataWarning) as by_scikit_learn:
+        pipeline.fit(twins)
+    with pytest.warns(DataWarning) as by_contextlib:
+        replicate_differences(cohort, n_permutations=19)
+    assert {one.filename for one in (*by_scikit_learn, *by_contextlib)} == {__file__}
 
 
 def test_long_lists_are_cut_and_numbers_of_numpy_look_like_numbers():
@@ -95,8 +109,3 @@ def test_every_message_is_a_sentence_that_says_what_to_do():
             assert len(re.split(r"[.:;,(] ", message)) > 1, place
         assert "!" not in message, place
         assert not re.search(r"\b(please|invalid|illegal)\b", message, re.I), place
-
-
-def test_a_count_agrees_with_its_noun():
-    assert [counted(n, "subject") for n in (0, 1, 2)] == ["0 subjects", "1 subject", "2 subjects"]
-    assert counted(2, "analysis", "analyses") == "2 analyses"

@@ -19,8 +19,9 @@ def test_parts_are_loaded_when_they_are_asked_for(part):
 
 
 def test_unknown_names_are_attribute_errors():
-    with pytest.raises(AttributeError, match="attribute ORSBGN"):
+    with pytest.raises(AttributeError, match=r"attribute 'ORSBGN'. Did you mean 'ORSGBN'"):
         sgbn.ORSBGN  # noqa: B018
+    assert not hasattr(sgbn, "__wrapped__")
 
 
 def test_dir_lists_the_public_names():

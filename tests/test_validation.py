@@ -1,8 +1,23 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import HSGBN, ORSGBN, DataWarning, InputError
+from sgbn import (
+    HSGBN,
+    ORSGBN,
+    SGBN,
+    TC,
+    DataWarning,
+    InputError,
+    SGBNClassifier,
+    SGBNEnsemble,
+    SiteHarmonizer,
+    cohort_table,
+    make_preparation,
+    simulate_cohort,
+)
 from sgbn.validation import check_classification
 
 LEARNERS = [ORSGBN, HSGBN]
@@ -165,3 +180,44 @@ def test_rows_and_classes_of_a_classifier():
         check_classification(estimator, table(), None)
     with pytest.raises(InputError, match="y has one class, 'a': a classifier needs two"):
         check_classification(estimator, table(), ["a"] * 40)
+
+
+def with_covariates():
+    cohort = simulate_cohort(20, regions=4, covariates=["age", "sex"], n_sites=2)
+    return cohort, cohort_table(cohort)
+
+
+@pytest.mark.parametrize("learner", [SGBN(), ORSGBN(), SGBNEnsemble(), TC(), SGBNClassifier()])
+def test_covariates_and_site_of_a_cohort_never_become_regions(learner):
+    cohort, X = with_covariates()
+    with pytest.raises(InputError, match=r"'age', 'sex', 'site'.*group_network.*make_analysis"):
+        learner.fit(X, cohort.group)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda X: X[X["sex"] == "F"],
+        lambda X: X.iloc[:10],
+        lambda X: X.drop(columns=["sex", "site"]).copy(),
+        lambda X: X.select_dtypes("number").dropna().reset_index(drop=True),
+        lambda X: SiteHarmonizer("site", preserve="age").fit_transform(X.drop(columns="sex")),
+    ],
+)
+def test_a_part_of_the_table_remembers_what_is_no_region(part):
+    _, X = with_covariates()
+    with pytest.raises(InputError, match="would become regions"):
+        SGBN().fit(part(X))
+
+
+def test_regions_alone_are_taken():
+    cohort, X = with_covariates()
+    assert SGBN().fit(X[list(cohort.regions)]).network_.names == cohort.regions
+    prepared = make_preparation(cohort).fit_transform(X, cohort.group)
+    assert SGBN().fit(prepared).network_.names == cohort.regions
+
+
+def test_a_path_is_refused_with_what_reads_it():
+    for path in ("table.csv", Path("table.csv")):
+        with pytest.raises(InputError, match=r"X is 'table.csv', a text.*sgbn.read_table"):
+            SGBN().fit(path)

@@ -7,4 +7,13 @@ takes no time.
 import lazy_loader
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return _load(name)
+    from sgbn.exceptions import did_you_mean
+
+    near = "" if name.startswith("_") else f". {did_you_mean(name, __all__)}"
+    raise AttributeError(f"module 'sgbn' has no attribute {name!r}{near}")

@@ -17,6 +17,7 @@ from .cohort import Cohort as Cohort
 from .comparison import Comparison as Comparison
 from .comparison import Settings as Settings
 from .comparison import compare as compare
+from .comparison import group_network as group_network
 from .datasets import load_network as load_network
 from .datasets import simulate_cohort as simulate_cohort
 from .datasets import simulate_sem as simulate_sem

@@ -137,6 +137,15 @@ class Cohort:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        # every estimator asks for it, ours and others
+        raise InputError(
+            "a Cohort is given where a table of numbers is needed. For the network of one group "
+            "call sgbn.group_network(cohort, group); for a classifier of groups fit "
+            "sgbn.make_analysis(cohort, classifier=...) to sgbn.cohort_table(cohort) and "
+            "cohort.group; for the regions as they are take cohort.values."
+        )
+
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {count}" for name, count in self.sizes.items())
         return (

@@ -6,8 +6,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from types import FrameType
 
 LISTED = 8  # names that a message lists before it goes on with a count
+# Packages that call sgbn back, or lie between two of its functions: no warning is about them.
+BETWEEN = ("sgbn", "contextlib", "joblib", "sklearn")
 
 
 class InputError(ValueError):
@@ -45,9 +48,13 @@ class DataWarning(UserWarning):
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn at the line outside sgbn that called into it."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgbn"):
+    while frame.f_back is not None and _package(frame) in BETWEEN:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def shown(name: object) -> str:

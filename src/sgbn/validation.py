@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: les
 WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
 FEW_SAMPLES = 10  # a regression on fewer says little
 LARGEST = 1e100  # of a cell: sums of squares stay finite
+NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
 MANY_A_SAMPLE = 3  # columns a sample: with more, the strongest of so many correlations are chance
 
 
@@ -85,9 +87,15 @@ def table_names(X: Any) -> list[str]:
 
 def _check_table(X: Any) -> None:
     """For a DataFrame, refuse what a conversion to numbers would report without its name."""
+    if isinstance(X, str | PathLike):
+        raise InputError(
+            f"X is {str(X)!r}, a text: give a table of numbers, one row per subject. A file is "
+            "read by sgbn.read_table; sgbn.compare reads and compares it."
+        )
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return
     names = list(X.columns)
+    _check_only_regions(X, names)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
@@ -98,6 +106,20 @@ def _check_table(X: Any) -> None:
         raise InputError(
             f"not numeric: column {listed(text)}. Drop it, or convert it to numbers (a group or "
             "site column is no region)."
+        )
+
+
+def _check_only_regions(X: Any, names: list[Any]) -> None:
+    """Refuse a table of a cohort that still has its covariates or site."""
+    marked = getattr(X, "attrs", {}).get(NO_REGIONS, ())
+    others = [name for name in names if name in marked]
+    if others:
+        raise InputError(
+            f"X has covariates or the site of a cohort among its columns: {listed(others)}. They "
+            "would become regions of the network. For the network of one group without their "
+            "effects call sgbn.group_network(cohort, group); to tell groups apart fit "
+            "sgbn.make_analysis(cohort, classifier=...); for the regions as they are take "
+            "X[list(cohort.regions)]."
         )
 
 

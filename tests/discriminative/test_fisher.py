@@ -361,6 +361,12 @@ def test_labels_that_cannot_be_used(groups):
         FisherVectors().fit(X, rare)
 
 
+@pytest.mark.parametrize("networks", [True, 3, "SGBN"])
+def test_networks_that_are_none_are_refused_by_name(groups, networks):
+    with pytest.raises(InputError, match="give one network per class"):
+        FisherVectors(networks=networks).fit(*groups)
+
+
 def test_a_region_called_bias_is_not_taken_for_the_bias():
     X = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "bias"])
     names = FisherVectors().fit(X, np.repeat([0, 1], 20)).get_feature_names_out()

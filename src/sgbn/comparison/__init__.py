@@ -2,9 +2,10 @@
 
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.compare import compare
+from sgbn.comparison.group_network import group_network
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words
 from sgbn.comparison.tables import Tables
 
-__all__ = ["Accuracy", "Comparison", "Settings", "Tables", "Words", "compare"]
+__all__ = ["Accuracy", "Comparison", "Settings", "Tables", "Words", "compare", "group_network"]

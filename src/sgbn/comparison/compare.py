@@ -23,6 +23,7 @@ from sgbn.comparison.cross_validation import cross_validate, fit_model
 from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
+from sgbn.comparison.sources import check_settings, read_source
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
 from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
@@ -41,6 +42,7 @@ from sgbn.inference import (
     replication_rows,
 )
 from sgbn.inference.confidence import sample_confidence
+from sgbn.io.tables.files import Source
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
 from sgbn.quality import review, review_prepared
@@ -50,6 +52,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.robust import OutlierWarning
 from sgbn.structure.samples import group_sample
 from sgbn.types import Array, Labels, Mask
@@ -121,7 +124,7 @@ class _Job:
 
 
 def compare(
-    cohort: Cohort,
+    cohort: Cohort | Source,
     settings: Settings | None = None,
     *,
     learner: NetworkEstimator | None = None,
@@ -129,8 +132,9 @@ def compare(
     folder: str | Path | None = None,
     progress: bool = False,
     on_step: Callable[[str], None] | None = None,
+    **reading: Any,
 ) -> Comparison:
-    """Compare the groups of a cohort.
+    """Compare the groups of a cohort, or of a table.
 
     Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
     within the groups, so that no difference between them is taken for an effect of age. Then: one
@@ -147,8 +151,8 @@ def compare(
 
     Parameters
     ----------
-    cohort : Cohort
-        With two or more groups.
+    cohort : Cohort, DataFrame or path
+        With two or more groups. What is no cohort is read by `read_table`.
     settings : Settings, optional
         What is done, and how thoroughly; ``Settings.quick()`` for a first look.
     learner : estimator, optional
@@ -169,6 +173,9 @@ def compare(
         Show bars with the time left.
     on_step : callable, optional
         Called with a few words at the beginning of each step.
+    **reading
+        Keywords of `read_table` where a table is given: ``group="dx"``, ``covariates=["age"]``,
+        ``site="scanner"``, ...
 
     Returns
     -------
@@ -181,7 +188,8 @@ def compare(
         If the groups cannot be compared at all. A single step that the data do not allow is left
         out; `Comparison.skipped` says why.
     """
-    settings = Settings() if settings is None else settings
+    settings = check_settings(settings)
+    cohort = read_source(cohort, reading)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
@@ -230,12 +238,20 @@ def _networks(job: _Job) -> dict[str, NetworkEstimator]:
             found: dict[str, NetworkEstimator] = {}
             for number, group in enumerate(job.groups):
                 study = job.study.part(f"networks-{number}")
-                found[group] = learn_ensemble(job.learner, job.prepared, group, study)
+                with warnings_about(f"group {group!r}"):
+                    found[group] = learn_ensemble(job.learner, job.prepared, group, study)
             return found
         parts = [job.table[job.cohort.group == group] for group in job.groups]
-        fitted = _in_parallel(lambda part: clone(job.learner).fit(part), parts, job.study.n_jobs)
+        learn = partial(_learned, job.learner)
+        fitted = _in_parallel(learn, zip(job.groups, parts, strict=True), job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
     raise InputError(job.skipped["networks"])
+
+
+def _learned(learner: NetworkEstimator, part: tuple[str, pd.DataFrame]) -> NetworkEstimator:
+    group, rows = part
+    with warnings_about(f"group {group!r}"):
+        return clone(learner).fit(rows)
 
 
 def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, Any]:
@@ -251,18 +267,19 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
     with job.step("models"):
         cohort = impute(job.cohort)
         for number, group in enumerate(job.groups):
-            models[group] = compare_models(
-                cohort,
-                group,
-                job.searcher,
-                random_state=job.settings.seed,
-                **asdict(job.study.part(f"models-{number}")),
-            )
-            beside[group] = edges_beside_factors(
-                job.kept(group, learners[group]),
-                learners[group],
-                models[group].leading_factors,
-            )
+            with warnings_about(f"group {group!r}"):
+                models[group] = compare_models(
+                    cohort,
+                    group,
+                    job.searcher,
+                    random_state=job.settings.seed,
+                    **asdict(job.study.part(f"models-{number}")),
+                )
+                beside[group] = edges_beside_factors(
+                    job.kept(group, learners[group]),
+                    learners[group],
+                    models[group].leading_factors,
+                )
     return {"models": models, "beside_factors": beside}
 
 
@@ -281,14 +298,15 @@ def _confidence(job: _Job, networks: Mapping[str, NetworkEstimator]) -> dict[str
     with job.step("confidence"):
         for number, group in enumerate(job.groups):
             sample = group_sample(job.prepared, group)
-            found[group] = sample_confidence(
-                # column by column in memory: the folder of a study has a hash of these bytes
-                sample._replace(values=np.asfortranarray(sample.values)),
-                _fast(job.learner),
-                job.settings.n_pairs,
-                job.settings.seed,
-                job.study.part(f"confidence-{number}"),
-            )
+            with warnings_about(f"group {group!r}"):
+                found[group] = sample_confidence(
+                    # column by column in memory: the folder of a study has a hash of these bytes
+                    sample._replace(values=np.asfortranarray(sample.values)),
+                    _fast(job.learner),
+                    job.settings.n_pairs,
+                    job.settings.seed,
+                    job.study.part(f"confidence-{number}"),
+                )
     return found
 
 

@@ -24,6 +24,7 @@ from sgbn.parameters import check_parameters
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
+from sgbn.structure.group_warnings import warnings_about
 from sgbn.types import Array
 from sgbn.validation import warn_collinear, warn_few_samples
 
@@ -97,7 +98,8 @@ def learn_networks(
                 "class out, or add subjects."
             )
         try:
-            networks[label] = _learn(clone(learner), values, labels, label, list(names), pool)
+            with warnings_about(f"class {shown(label)}"):
+                networks[label] = _learn(clone(learner), values, labels, label, list(names), pool)
         except ValueError as error:
             raise InputError(f"class {shown(label)} ({size} rows): {error}") from error
     return with_variances(networks, variances, sizes.astype(float))

@@ -9,7 +9,7 @@ weights and biases are stored as (m + 1, m): one column a child, the bias in the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -341,6 +341,11 @@ def labelled(networks: Networks) -> dict[Any, Any]:
     """Networks by label: a sequence is labelled 0, 1, ..., a single one None."""
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
+    if isinstance(networks, str) or not isinstance(networks, Iterable):
+        raise InputError(
+            f"networks is {networks!r:.100}: give one network per class, as a mapping of class to "
+            "network, or leave it out, and they are learned."
+        )
     found = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
     if not found:
         raise InputError("networks is empty: give one network a class.")

@@ -21,7 +21,7 @@ from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
 
 FEWEST = 10  # subjects of a group
-FEWEST_PERMUTATIONS = 19  # with fewer no p is below 0.05
+FEWEST_PERMUTATIONS = 19  # with fewer no p is 0.05 or less; a q needs one more
 UNEQUAL = 5.0  # ratio of group sizes from which on the smaller group decides nearly alone
 FEWEST_EXCHANGES = 1.5  # there is one, which changes nothing, if rows cannot be exchanged
 STUCK = 0.2  # share of the rows that may be unable to change groups without a warning
@@ -255,10 +255,11 @@ def check_request(
     _check_sizes(data)
     if is_number(n_permutations) and float(n_permutations).is_integer():
         n_permutations = int(n_permutations)  # 1e4 is written for 10,000 permutations
-    if not Whole(FEWEST_PERMUTATIONS).allows(n_permutations):
+    if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
         raise InputError(
-            f"n_permutations={n_permutations!r}: no p can be below 0.05 with fewer than "
-            f"{FEWEST_PERMUTATIONS}. Give 999 for a report, 199 for a first look."
+            f"n_permutations is {n_permutations}: no p can reach 0.05 with fewer than "
+            f"{FEWEST_PERMUTATIONS}, and no false discovery rate (q) with fewer than "
+            f"{FEWEST_PERMUTATIONS + 1}. Give 999 for a report, 199 for a first look."
         )
     OneOf(*ALTERNATIVES).check("alternative", alternative)
     if alternative != "two-sided" and len(data.groups) > 2:

@@ -169,6 +169,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         if not is_frame:
             return frame.to_numpy()
         frame.columns = X.columns[places[order]]
+        frame.attrs = dict(X.attrs)  # a covariate that is kept is still no region
         return frame
 
 

@@ -14,6 +14,7 @@ from sgbn.cohort import ID, SITE, Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
 from sgbn.preprocessing.analysis import make_preparation
+from sgbn.validation import NO_REGIONS
 
 
 def prepare(cohort: Cohort) -> Cohort:
@@ -70,8 +71,10 @@ def cohort_table(cohort: Cohort) -> pd.DataFrame:
     """Covariates, site (if any) and regions as columns, ids as index; never group or pair.
 
     This is the X of the transformers in `sgbn.preprocessing` and of `make_analysis`, to which any
-    other column is a region; y is ``cohort.group``. Cross-validation keeps the rows of a person or
-    family together with ``groups=cohort.units`` and scikit-learn's ``GroupKFold``.
+    other column is a region; y is ``cohort.group``. A learner of networks refuses it as long as it
+    has covariates or a site: `sgbn.group_network` learns the network of one group.
+    Cross-validation keeps the rows of a person or family together with ``groups=cohort.units`` and
+    scikit-learn's ``GroupKFold``.
     """
     columns: dict[str, Any] = dict(cohort.covariates)
     if cohort.site is not None:
@@ -79,7 +82,9 @@ def cohort_table(cohort: Cohort) -> pd.DataFrame:
         columns[SITE] = cohort.site
     regions = regions_table(cohort)
     cells = {name: table_cells(column) for name, column in columns.items()}
-    return pd.concat([pd.DataFrame(cells, index=regions.index), regions], axis=1)
+    table = pd.concat([pd.DataFrame(cells, index=regions.index), regions], axis=1)
+    table.attrs[NO_REGIONS] = tuple(columns)
+    return table
 
 
 def regions_table(cohort: Cohort) -> pd.DataFrame:

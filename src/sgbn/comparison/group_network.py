@@ -1,0 +1,78 @@
+"""The network of one group of a cohort, as a comparison learns it."""
+
+from __future__ import annotations
+
+from sklearn.base import clone
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.networks import default_ensemble, learn_ensemble
+from sgbn.comparison.settings import Settings
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.preprocessing import prepare
+from sgbn.preprocessing.preparation import regions_table
+from sgbn.quality import Review, review
+from sgbn.quality.groups import check_groups
+from sgbn.runs import Study
+from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.ensemble import SGBNEnsemble
+
+
+def group_network(
+    cohort: Cohort,
+    group: str,
+    learner: NetworkEstimator | None = None,
+    *,
+    rows_are_subjects: bool = False,
+    n_jobs: int | None = None,
+) -> NetworkEstimator:
+    """Learn the network of one group of a cohort.
+
+    Missing cells are imputed, sites harmonised and covariates regressed out as `compare` does it:
+    over all subjects of the cohort, within the groups. The network is the one that `compare` finds
+    with the same learner; covariates and sites are never regions of it.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        With a group column; one group is enough. The other groups share in learning the effects of
+        sites and covariates: leave those out that have nothing to do with it (``subset``).
+    group : str
+        Which group.
+    learner : estimator, optional
+        Any learner of sgbn; by default the `SGBNEnsemble` of `compare`. It is not changed.
+    rows_are_subjects : bool
+        See `Settings`.
+    n_jobs : int, optional
+        Processes of an ensemble. Results do not depend on it.
+
+    Returns
+    -------
+    estimator
+        A fitted copy of the learner. `network_` is the network, and `sgbn.edge_table` its table.
+
+    Examples
+    --------
+    >>> import sgbn
+    >>> cohort = sgbn.simulate_cohort(60, regions=5, covariates=["age"])
+    >>> sgbn.group_network(cohort, "control", sgbn.SGBN()).network_
+    GaussianNetwork(5 variables, 2 edges)
+    """
+    reviewed = review(cohort, rows_are_subjects=rows_are_subjects)
+    usable = _require(reviewed)
+    if str(group) not in usable.groups:
+        near = did_you_mean(group, usable.groups)
+        raise InputError(f"no group is called {group!r}. {near}")
+    group, prepared = str(group), prepare(usable)
+    learner = default_ensemble(Settings()) if learner is None else learner
+    if isinstance(learner, SGBNEnsemble):
+        return learn_ensemble(learner, prepared, group, Study(None, n_jobs))
+    return clone(learner).fit(regions_table(prepared)[prepared.group == group])
+
+
+def _require(reviewed: Review) -> Cohort:
+    """Usable cohort; that there is one group only does not stand in the way."""
+    if len(reviewed.cohort.groups) != 1:
+        return reviewed.require()
+    for_pairs = tuple(check_groups(reviewed.cohort))
+    others = tuple(found for found in reviewed.findings if found not in for_pairs)
+    return Review(others, reviewed.cohort).require()

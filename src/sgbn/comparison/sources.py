@@ -1,0 +1,61 @@
+"""What a comparison is given: a cohort, or a table that is read into one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields
+from os import PathLike
+from typing import Any
+
+import pandas as pd
+
+from sgbn.cohort import Cohort, check_cohort
+from sgbn.comparison.settings import Settings
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.io import read_table
+from sgbn.io.tables.files import Source
+
+READING = tuple(inspect.signature(read_table).parameters)[1:]  # all but the source
+
+
+def read_source(source: Cohort | Source, reading: Mapping[str, Any]) -> Cohort:
+    """Return the cohort, or read it by `read_table` with the keywords `reading`.
+
+    Raises
+    ------
+    InputError
+        If there is a keyword that `read_table` lacks, or one beside a cohort.
+    """
+    for name in reading:
+        _check_keyword(name)
+    if isinstance(source, pd.DataFrame | str | PathLike):
+        return read_table(source, **reading)
+    check_cohort(source)
+    if reading:
+        raise InputError(
+            f"{next(iter(reading))}= says how a table is read, and a Cohort has been read already. "
+            "Give it to read_table, or give the table in place of the cohort."
+        )
+    return source
+
+
+def check_settings(settings: Any) -> Settings:
+    """Return the settings, by default all of them at their defaults."""
+    if settings is None:
+        return Settings()
+    if isinstance(settings, Settings):
+        return settings
+    remedy = "Settings(n_permutations=199) or Settings.quick()"
+    if isinstance(settings, Mapping):
+        remedy = "Settings(**settings)"
+    raise InputError(f"settings is a {type(settings).__name__}: give sgbn.{remedy}.")
+
+
+def _check_keyword(name: str) -> None:
+    if name in READING:
+        return
+    if name in [field.name for field in fields(Settings)]:
+        raise InputError(f"{name}= is a setting: give settings=sgbn.Settings({name}=...).")
+    known = (*READING, "settings", "learner", "n_jobs", "folder", "progress", "on_step")
+    raise InputError(f"compare has no keyword {name!r}. {did_you_mean(name, known)}")
