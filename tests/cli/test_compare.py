@@ -265,9 +265,12 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     assert main([*command, "--out", str(tmp_path / "trim")]) == 0
     printed = capsys.readouterr().out
-    assert "1 of 40 CTR lie far from their group: 'sub-005' (CTR). Networks do" in " ".join(
-        printed.split()
-    )
+    said = "1 of 40 CTR lie far from their group (tables/left_out.csv names them). Networks do"
+    assert said in " ".join(printed.split())
+    left_out = pd.read_csv(tmp_path / "trim" / "tables" / "left_out.csv")
+    assert left_out.to_dict("records") == [
+        {"subject": "sub-005", "group": "CTR", "left_out_of": "networks"}
+    ]
     config = (tmp_path / "trim" / "config.toml").read_text()
     assert 'outliers = "trim"' in config
     assert 'transform = "none"' in config

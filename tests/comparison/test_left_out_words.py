@@ -38,7 +38,7 @@ COUNTS = "2 of 63 CTR and 0 of 61 SCZ"
 )
 def test_who_is_left_out_of_what_is_said_with_counts(networks, tests, said):
     found = left_out_words(comparison(networks, tests))
-    assert found == f"{COUNTS} lie far from their group: 's1', 's2' (CTR). {said}"
+    assert found == f"{COUNTS} lie far from their group (tables/left_out.csv names them). {said}"
 
 
 def test_nobody_is_no_sentence():

@@ -87,3 +87,11 @@ def test_more_findings_come_in_their_place(make):
     assert [one.level for one in reviewed.with_findings(more).findings] == [
         *("stop", "warning", "note")
     ]
+
+
+def test_who_is_left_out_is_kept_by_name(make):
+    def change(values):
+        values[3, :3] = np.nan
+
+    (finding,) = [one for one in review(make(change)).findings if one.left_out]
+    assert finding.left_out == ("sub-03",)

@@ -123,6 +123,12 @@ def html(compared):
 
 
 @pytest.fixture(scope="session")
+def html_with_subjects(compared, no_pictures):
+    """The same with a row per subject, and without pictures."""
+    return render_report(compared, pictures=no_pictures, subjects_in_report=True)
+
+
+@pytest.fixture(scope="session")
 def browser():
     """Chromium of this machine, driven by playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

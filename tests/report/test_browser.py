@@ -14,14 +14,14 @@ NARROW = {"width": 320, "height": 640}
 @pytest.fixture(scope="module")
 def nasty_html(nasty):
     command = "sgbn compare '<script>alert(4)</script>'"
-    return render_report(nasty, command)
+    return render_report(nasty, command, subjects_in_report=True)
 
 
 @pytest.fixture(scope="module")
-def reader(open_page, html):
+def reader(open_page, html_with_subjects):
     """One page that several tests use, each another table of it."""
     page = open_page(
-        html,
+        html_with_subjects,
         webgl=False,
         viewport=WIDE,
         color_scheme="light",
@@ -162,8 +162,8 @@ def test_rows_of_short_texts_are_one_line_high(reader):
     assert len(set(heights)) == 1
 
 
-def test_the_keyboard_reaches_every_control(browser_page, html):
-    page = browser_page(html, webgl=False, viewport=WIDE)
+def test_the_keyboard_reaches_every_control(browser_page, html_with_subjects):
+    page = browser_page(html_with_subjects, webgl=False, viewport=WIDE)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     reached = set()

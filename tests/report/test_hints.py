@@ -2,11 +2,13 @@ from sgbn.report import hints, sections
 from sgbn.report.cohort_section import findings_table, groups_table
 from sgbn.report.hints import HINTS
 from sgbn.report.models_section import models_table
+from sgbn.report.privacy import Veil
 
 
 def test_every_hint_belongs_to_a_column_and_ends_without_a_stop(compared):
+    veil = Veil(compared)
     tables = [
-        *(groups_table(compared), findings_table(compared)),
+        *(groups_table(compared, veil), findings_table(veil.findings(compared))),
         *(sections.edges_table(compared), sections.subjects_table(compared)),
         *(sections.refinements_table(compared), sections.components_table(compared)),
         models_table(compared),

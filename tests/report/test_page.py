@@ -202,7 +202,8 @@ def test_what_was_not_done_is_said(compared, quick, without, said):
 
 
 def test_nasty_names_stay_inert_and_readable(nasty, html, quick):
-    text = quick(nasty, command="sgbn compare '</script><script>alert(4)</script>'")
+    command = "sgbn compare '</script><script>alert(4)</script>'"
+    text = quick(nasty, command=command, subjects_in_report=True)
     page = check(text)
     assert text.count("<script") == html.count("<script")
     assert not any(tag in ("b", "i", "u", "s") for tag, _ in page.elements)

@@ -149,6 +149,7 @@ def test_there_is_no_model_without_cross_validation(tmp_path):
 def test_tables_hold_no_minus_zero(tmp_path):
     table = pd.DataFrame({"a": [-0.0, -1.5, np.nan], "b": ["-0", "x", ""], "c": [1, 2, 3]})
     nothing = {"review": SimpleNamespace(findings=[]), "groups": (), "learners": {}}
+    nothing |= {"tests": None, "left_out": {}}
     (tmp_path / "tables").mkdir()
     tables = Tables(table, *(pd.DataFrame() for _ in Tables._fields[1:]))
     (path,) = _write_found(SimpleNamespace(tables=tables, **nothing), tmp_path)

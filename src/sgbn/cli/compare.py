@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sgbn.cli.arguments import add_worker_options, local_workers, make_folder, workers
 from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
-from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, WHAT, add_options
+from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
 from sgbn.cli.tables import add_table_options, show_cohort
 from sgbn.exceptions import InputError, counted, did_you_mean
 
@@ -64,7 +64,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE",
         help="TOML file of options, as each run writes (config.toml); the command line goes before",
     )
-    add_options(parser.add_argument_group("what is done"), WHAT)
+    add_options(parser.add_argument_group("what is done"), (*WHAT, SUBJECTS_IN_REPORT))
     how = parser.add_argument_group("how thoroughly")
     how.add_argument(
         "--quick", action="store_true", help="a first look: fewer of everything below, few peers"
@@ -191,7 +191,12 @@ def compare_and_write(
         )
     command = shlex.join(["sgbn", *sys.argv[1:]])
     written = write_comparison(
-        comparison, arguments.out, command=command, config=config, n_jobs=local_workers(arguments)
+        comparison,
+        arguments.out,
+        command=command,
+        config=config,
+        subjects_in_report=arguments.subjects_in_report,
+        n_jobs=local_workers(arguments),
     )
     print_summary(comparison)
     print(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sgbn.cli.arguments import add_worker_options, at_least, make_folder, number_from
 from sgbn.cli.compare import compare_and_write, ensemble_of
 from sgbn.cli.help import examples
+from sgbn.cli.options import SUBJECTS_IN_REPORT, add_options
 
 if TYPE_CHECKING:
     from sgbn.comparison import Comparison
@@ -39,6 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=number_from(0),
         help="sparsity, 0 or more; smaller gives more edges (0.75)",
     )
+    add_options(parser, (SUBJECTS_IN_REPORT,))
     add_worker_options(parser)
     parser.set_defaults(run=run, after_interrupt="Start it again to go on.")
 

@@ -145,6 +145,12 @@ ROWS = Option(
     "the same; the report repeats it",
     SWITCH,
 )
+SUBJECTS_IN_REPORT = Option(
+    "subjects-in-report",
+    "name subjects in the report and list them one by one, with diagnosis and prediction; "
+    "otherwise only the tables beside it do",
+    SWITCH,
+)
 LEARNER = (
     Option("learner", "of the networks (ensemble)", {"choices": LEARNERS}),
     Option(

@@ -1,4 +1,7 @@
-"""Which subjects networks and tests do without, in words: said once, for terminal and page."""
+"""How many subjects networks and tests do without, in words: said once, for terminal and page.
+
+The names are in a table beside the report, so that the sentence can be passed on.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sgbn.comparison.support import joined
-from sgbn.exceptions import listed
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
+NAMED_IN = "tables/left_out.csv"
+
 
 def left_out_words(comparison: Comparison) -> str:
-    """Name the subjects that lie far out, with their number in each group; "" without any."""
+    """Say how many subjects of each group lie far out; "" without any."""
     far = comparison.far_out
     if not any(far.values()):
         return ""
-    named = "; ".join(f"{listed(ids)} ({group})" for group, ids in far.items() if ids)
     return (
-        f"{left_out_counts(comparison, far)} lie far from their group: {named}. "
+        f"{left_out_counts(comparison, far)} lie far from their group ({NAMED_IN} names them). "
         f"{without_them(comparison)}"
     )
 

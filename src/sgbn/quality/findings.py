@@ -13,11 +13,21 @@ Level = Literal["stop", "warning", "note"]
 
 
 class Finding(NamedTuple):
-    """One thing to know about a cohort."""
+    """One thing to know about a cohort.
+
+    Attributes
+    ----------
+    level : {"stop", "warning", "note"}
+    what, action : str
+        What was found, and what is or can be done about it.
+    left_out : tuple of str
+        Subjects or persons whom the reviewed cohort does without because of it.
+    """
 
     level: Level
     what: str
     action: str
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.level}: {self.what}. {self.action}."

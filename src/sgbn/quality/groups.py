@@ -35,7 +35,7 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
         )
         return cohort, [Finding("stop", f"{what}; {left}", action)]
     action = f"Their rows ({(~complete).sum()}) are left out: {n_pairs} persons remain"
-    return cohort.subset(complete), [Finding("warning", what, action)]
+    return cohort.subset(complete), [Finding("warning", what, action, tuple(map(str, persons)))]
 
 
 def check_groups(cohort: Cohort) -> Iterator[Finding]:

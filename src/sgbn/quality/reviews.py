@@ -103,7 +103,7 @@ def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
         return cohort, []
     names = [name for name, bad in zip(cohort.ids, empty, strict=True) if bad]
     what = f"{_lacking(len(names), 'subject')} more than {SUBJECT_MISSING:.0%} of the regions"
-    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names))
+    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names), tuple(names))
     return cohort.subset(~empty), [found]
 
 

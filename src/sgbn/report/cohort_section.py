@@ -11,21 +11,23 @@ from numpy.typing import NDArray
 
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
+from sgbn.comparison.left_out_words import NAMED_IN
 from sgbn.report.cells import Field, Table, make_table, number_text
 from sgbn.report.origin import origin_words
+from sgbn.report.privacy import Veil
 from sgbn.types import Array
 
 FEW_LEVELS = 8  # of a column of text, that the table counts
 
 
-def cohort_section(comparison: Comparison) -> dict[str, Any]:
-    """Everything that the template says about the data."""
+def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
+    """Everything that the template says about the data; the veil keeps names of subjects back."""
     cohort = comparison.cohort
     missing = np.isnan(cohort.values)
     lobes = Counter(cohort.lobes)
     return {
-        "table": groups_table(comparison),
-        "findings": findings_table(comparison),
+        "table": groups_table(comparison, veil),
+        "findings": findings_table(veil.findings(comparison)),
         "missing": f"{missing.sum()} of {missing.size} cells ({missing.mean():.1%})",
         "atlas": "" if cohort.atlas is None else cohort.atlas.title,
         "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items() if has_lobes(comparison)],
@@ -38,8 +40,8 @@ def has_lobes(comparison: Comparison) -> bool:
     return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 
-def groups_table(comparison: Comparison) -> Table:
-    """One row a covariate, one column a group."""
+def groups_table(comparison: Comparison, veil: Veil) -> Table:
+    """One row per covariate, one column per group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
     who = "subjects" if cohort.person is None else "rows"
     who = who if cohort.pair is None else "visits"
@@ -58,7 +60,7 @@ def groups_table(comparison: Comparison) -> Table:
     gaps = np.isnan(cohort.values)
     shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
     rows.append(("missing cells of regions", shares))
-    rows += _left_out_rows(comparison)
+    rows += _left_out_rows(comparison, veil)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
     fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
@@ -66,17 +68,24 @@ def groups_table(comparison: Comparison) -> Table:
     return make_table("cohort", "The groups", frame, fields, searched=False)
 
 
-def _left_out_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
-    """Name those who lie far out, and persons whose other visit does."""
+def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[str]]]:
+    """Count those who lie far out, and persons whose other visit does; name them if allowed."""
     far, found = comparison.far_out, comparison.tests
     lists = {"far out, left out": far}
     if found is not None and found.left_out != far and any(found.left_out.values()):
         lists["left out of the tests, with all rows"] = found.left_out
     return [
-        (what, [", ".join(map(str, own[one])) or "none" for one in comparison.groups])
+        (what, [_who(own[one], veil) for one in comparison.groups])
         for what, own in lists.items()
         if any(own.values())
     ]
+
+
+def _who(ids: tuple[Any, ...], veil: Veil) -> str:
+    """Count subjects; name them if that is allowed."""
+    if not ids:
+        return "none"
+    return ", ".join(map(str, ids)) if veil.lifted else f"{len(ids)} ({NAMED_IN} names them)"
 
 
 def described(column: NDArray[Any]) -> str:
@@ -92,10 +101,8 @@ def described(column: NDArray[Any]) -> str:
     return f"{text}; {missing} missing" if missing else text
 
 
-def findings_table(comparison: Comparison) -> Table:
+def findings_table(findings: pd.DataFrame) -> Table:
     """List what the review of the data found, the gravest first."""
-    findings = comparison.review.findings
-    frame = pd.DataFrame(findings, columns=["level", "what", "action"])
     fields = [
         Field("level", "how grave"),
         Field("what", "what was found"),
@@ -103,7 +110,7 @@ def findings_table(comparison: Comparison) -> Table:
     ]
     caption = "Remarks on the data"
     return make_table(
-        "findings", caption, frame, fields, mark=lambda row: str(row["level"]), searched=False
+        "findings", caption, findings, fields, mark=lambda row: str(row["level"]), searched=False
     )
 
 

@@ -19,6 +19,7 @@ from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, 
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
+from sgbn.report.privacy import Veil
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.replication_section import replication_section
 from sgbn.report.views import payload
@@ -44,6 +45,7 @@ def render_report(
     *,
     config: str = "",
     pictures: Mapping[str, bytes] | None = None,
+    subjects_in_report: bool = False,
 ) -> str:
     """Make the report of a comparison.
 
@@ -58,6 +60,9 @@ def render_report(
     pictures : mapping of str to bytes, optional
         SVG files of its figures, by the names of `figures`, where they were drawn for more than
         the report.
+    subjects_in_report : bool
+        Whether the page names subjects and lists them one by one, with diagnosis, prediction and
+        deviation. Without it the page has counts only, and can be passed on.
 
     Returns
     -------
@@ -69,10 +74,11 @@ def render_report(
         planned = plans(comparison)
         shown = [name for name in (*words, *titles) if name in planned]
         pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
+    veil = Veil(comparison, lifted=subjects_in_report)
     template = _environment().get_template("report.html.j2")
     return template.render(
-        **_found(comparison),
-        **_about(comparison, command, config),
+        **_found(comparison, veil),
+        **_about(comparison, command, config, veil),
         **_libraries(),
         pictures={
             name: Shown(address(pictures[name]), *said)
@@ -85,11 +91,18 @@ def render_report(
 
 
 def write_report(
-    comparison: Comparison, path: str | Path, command: str = "", *, config: str = ""
+    comparison: Comparison,
+    path: str | Path,
+    command: str = "",
+    *,
+    config: str = "",
+    subjects_in_report: bool = False,
 ) -> Path:
     """Write the report of a comparison to a file, which is whole or absent; see `render_report`."""
     target = Path(path)
-    page = render_report(comparison, command, config=config).encode()
+    page = render_report(
+        comparison, command, config=config, subjects_in_report=subjects_in_report
+    ).encode()
     write_atomically(target, lambda stream: stream.write(page))
     return target
 
@@ -116,7 +129,7 @@ def python_code(comparison: Comparison) -> str:
     )
 
 
-def _found(comparison: Comparison) -> dict[str, Any]:
+def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Collect the results, section by section."""
     return {
         "title": " and ".join(comparison.groups),
@@ -127,21 +140,21 @@ def _found(comparison: Comparison) -> dict[str, Any]:
         "simulated": bool(comparison.truth),
         "matrices": [f"{stem}_matrix" for stem in difference_stems(comparison.groups).values()],
         "paired": comparison.cohort.pair is not None,
-        "skipped": dict(comparison.skipped),
-        "statements": comparison.words.statements,
+        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
+        "statements": veil.statements(comparison.words.statements),
         "support": comparison.words.support,
-        "cohort": cohort_section(comparison),
+        "cohort": cohort_section(comparison, veil),
         "differences": sections.differences_section(comparison),
         "replication": replication_section(comparison),
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
         "accuracy": sections.accuracy_section(comparison),
         "refinements": sections.refinements_table(comparison),
-        "subjects": sections.subjects_table(comparison),
+        "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
 
 
-def _about(comparison: Comparison, command: str, config: str) -> dict[str, Any]:
+def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dict[str, Any]:
     """How it was done, and how it can be done again."""
     return {
         "methods": describe_methods(comparison),
@@ -149,8 +162,10 @@ def _about(comparison: Comparison, command: str, config: str) -> dict[str, Any]:
         "program": software(versions()["sgbn"]),
         "learned": sections.networks_table(comparison),
         "seconds": sections.time_table(comparison),
-        "skipped_steps": sections.skipped_steps(comparison),
-        "warnings": comparison.warnings,
+        "skipped_steps": [
+            (step, veil.text(reason)) for step, reason in sections.skipped_steps(comparison)
+        ],
+        "warnings": [*map(veil.text, comparison.warnings)],
         "versions": versions(),
         "command": command,
         "seed": comparison.settings.seed,

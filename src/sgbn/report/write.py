@@ -18,6 +18,7 @@ from sgbn.io.models import save
 from sgbn.report.figures import Plan, plans
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
+from sgbn.report.privacy import Veil, left_out_table
 from sgbn.runs import parallel, versions, write_atomically, write_json
 
 ABOUT = "about.json"
@@ -35,6 +36,7 @@ def write_comparison(
     *,
     command: str = "",
     config: str = "",
+    subjects_in_report: bool = False,
     n_jobs: int | None = None,
 ) -> list[Path]:
     """Write everything that was found to a folder.
@@ -47,6 +49,10 @@ def write_comparison(
     command, config : str
         What was typed, and the text of a ``config.toml`` that repeats it, which is written too: the
         report shows them.
+    subjects_in_report : bool
+        Whether ``report.html``, ``summary.txt`` and ``about.json`` may name subjects, and the
+        report lists them one by one. Without it only tables do: ``subjects.csv``,
+        ``left_out.csv``, ``findings.csv``.
     n_jobs : int, optional
         Processes that draw the figures.
 
@@ -58,22 +64,26 @@ def write_comparison(
         ``model.sgbn`` (the classifier, for ``sgbn predict``) and ``about.json``, which says how
         they were made.
     """
-    cohort, words, folder = comparison.cohort, comparison.words, Path(folder)
+    cohort, folder = comparison.cohort, Path(folder)
+    veil = Veil(comparison, lifted=subjects_in_report)
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     for part in ("tables", "networks", "figures"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     pictures = _drawn(plans(comparison), n_jobs)
     svg = {name: files["svg"] for name, files in pictures.items()}
-    contents = {REPORT: render_report(comparison, command, config=config, pictures=svg).encode()}
+    page = render_report(
+        comparison, command, config=config, pictures=svg, subjects_in_report=subjects_in_report
+    )
+    contents = {REPORT: page.encode()}
     if config:
         contents[CONFIG] = config.encode()
-    contents[SUMMARY] = _summary(words.statements).encode()
+    contents[SUMMARY] = _summary(veil.statements(comparison.words.statements)).encode()
     figures = {
         f"figures/{name}.{kind}": content
         for name, files in pictures.items()
         for kind, content in files.items()
     }
-    about = _about(comparison, command)
+    about = _about(comparison, command, veil)
     _clear(folder)  # not before all that can fail
     written = [
         *_write_files(contents, folder),
@@ -126,9 +136,13 @@ def _write_files(contents: Mapping[str, bytes], folder: Path) -> Iterator[Path]:
 
 def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
     """Write tables and networks, for other programs."""
-    findings = pd.DataFrame(comparison.review.findings, columns=["level", "what", "action"])
-    tables = comparison.tables._asdict() | ({"findings": findings} if len(findings) else {})
-    for name, table in tables.items():
+    findings = [finding[:3] for finding in comparison.review.findings]
+    columns = ["level", "what", "action"] if findings else None
+    beside = {
+        "left_out": left_out_table(comparison),
+        "findings": pd.DataFrame(findings, columns=columns),
+    }
+    for name, table in (comparison.tables._asdict() | beside).items():
         if len(table.columns):  # the step was done, whatever it found
             floats = table.select_dtypes("float")
             plain = table.assign(**dict(floats + 0.0))  # + 0.0: no minus zero
@@ -144,8 +158,9 @@ def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
         )
 
 
-def _about(comparison: Comparison, command: str) -> dict[str, object]:
+def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object]:
     cohort = comparison.cohort
+    found = veil.findings(comparison).itertuples(index=False)
     return {
         "command": command,
         "data": dict(cohort.provenance),
@@ -154,10 +169,10 @@ def _about(comparison: Comparison, command: str) -> dict[str, object]:
         "reference": comparison.reference,
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),
-        "findings": [str(finding) for finding in comparison.review.findings],
+        "findings": [f"{one.level}: {one.what}. {one.action}." for one in found],
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
-        "skipped": dict(comparison.skipped),
+        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
         "seconds": {step: round(took, 2) for step, took in comparison.seconds.items()},
         "versions": versions(),
     }

@@ -1,0 +1,92 @@
+"""What a report that is passed on does not say: names of subjects and rows about single ones.
+
+Names stay in the CSV files beside the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pandas as pd
+
+from sgbn.comparison import Comparison
+from sgbn.comparison.summary import Statement
+
+ONE, SEVERAL = "[name withheld]", "[names withheld]"
+# No word and no small number, which a sentence may have for other reasons
+UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
+
+
+class Veil:
+    """Takes names of subjects out of texts, unless they may be shown.
+
+    A name is known by its quotes, by another name beside it ("12 and 13"), or by being no word and
+    no small number: a sentence that counts 12 subjects stays as it is where one is called 12.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    lifted : bool
+        Whether names may be shown.
+    """
+
+    def __init__(self, comparison: Comparison, *, lifted: bool = False) -> None:
+        self.lifted = lifted
+        cohort = comparison.cohort
+        known = [cohort.ids, cohort.person, cohort.pair]
+        known += [finding.left_out for finding in comparison.review.findings]
+        self._names = _pattern({str(name) for own in known if own is not None for name in own})
+
+    def text(self, text: str) -> str:
+        """Text without names."""
+        if self.lifted:
+            return text
+        return self._names.sub(_withheld, text)
+
+    def statements(self, statements: Iterable[Statement]) -> list[Statement]:
+        """Statements without names."""
+        return [Statement(one.question, [*map(self.text, one.lines)]) for one in statements]
+
+    def findings(self, comparison: Comparison) -> pd.DataFrame:
+        """Level, what and action of each finding of the review, without names."""
+        rows = [
+            (one.level, self.text(one.what), self.text(one.action))
+            for one in comparison.review.findings
+        ]
+        return pd.DataFrame(rows, columns=["level", "what", "action"])
+
+
+def _pattern(names: set[str]) -> re.Pattern[str]:
+    """Pattern of names: in quotes, several in a row, or one that is unmistakable."""
+    longest_first = sorted(names, key=lambda name: (-len(name), name))
+    any_name, clear = (
+        f"(?:{'|'.join(map(re.escape, chosen)) or '(?!)'})"
+        for chosen in (longest_first, [*filter(UNMISTAKABLE.fullmatch, longest_first)])
+    )
+    begin, end = r"(?<![\w.-])", r"(?![\w-])"
+    bare = begin + any_name + end
+    quoted = rf"['\"]{any_name}(?: and {any_name})*['\"]"
+    return re.compile(
+        rf"{quoted}(?:, {quoted})*|{bare}(?:(?:, | and |; ){bare})+|{begin}{clear}{end}"
+    )
+
+
+def _withheld(found: re.Match[str]) -> str:
+    return SEVERAL if re.search(r", | and |; ", found[0]) else ONE
+
+
+def left_out_table(comparison: Comparison) -> pd.DataFrame:
+    """One row per subject that all steps, networks or tests do without; no columns without any."""
+    tests = comparison.tests
+    found: dict[tuple[str, str], list[str]] = {}
+    for finding in comparison.review.findings:
+        for one in finding.left_out:
+            found.setdefault((one, ""), []).append("everything")
+    lists = {"networks": comparison.left_out, "tests": {} if tests is None else tests.left_out}
+    for step, groups in lists.items():
+        for group, ids in groups.items():
+            for one in ids:
+                found.setdefault((str(one), group), []).append(step)
+    rows = [(*who, " and ".join(steps)) for who, steps in found.items()]
+    return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)
