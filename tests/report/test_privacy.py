@@ -90,7 +90,7 @@ def test_sentences_give_counts_and_say_where_names_are(written):
     assert "the pair [name withheld] is not whole." in report
     said = {"replication": "the pair [name withheld] is not whole."}
     assert json.loads(about)["skipped"] == said
-    assert "more than 50% of their regions: [name withheld]" in about
+    assert "more than 50% of the regions: [name withheld]" in about
 
 
 def test_subjects_are_shown_where_that_is_asked_for(named, no_pictures):
