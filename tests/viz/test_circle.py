@@ -4,11 +4,14 @@ from html import unescape
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Wedge
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_circle
+from sgbn.viz.arrows import FAINT
+from sgbn.viz.kind_styles import KIND_STYLES
 
 NAMES = ["a_L", "a_R", "b_L", "b_R", "c_L", "c_R", "stem"]
 LOBES = ["frontal", "frontal", "temporal", "temporal", "frontal", "frontal", "brainstem"]
@@ -131,3 +134,16 @@ def test_wrong_input_is_refused():
         plot_circle(axes(), network(), NAMES, LOBES, labels="some")
     with pytest.raises(InputError, match="hemispheres holds 2"):
         plot_circle(axes(), network(), NAMES, LOBES, hemispheres=["L", "R"])
+
+
+def test_changes_are_drawn_by_their_kind_with_a_symbol_on_the_curve():
+    kinds = np.full((7, 7), "lost")
+    ax = plot_circle(axes(), network(), NAMES, LOBES, kinds=kinds, faint=True)
+    drawn = arrows(ax)
+    assert {to_hex(one.get_edgecolor()).upper() for one in drawn} == {KIND_STYLES["lost"].colour}
+    assert {one.get_alpha() for one in drawn} == {FAINT}
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown == ["lost", "change 0.5", "change 0.12"]
+    for one, symbol in zip(drawn, ax.lines, strict=True):
+        first, through, last = one._path_original.vertices
+        np.testing.assert_allclose(symbol.get_xydata()[0], (first + 2 * through + last) / 4)

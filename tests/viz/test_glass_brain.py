@@ -2,11 +2,13 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_glass_brain
+from sgbn.viz.kind_styles import KIND_STYLES
 
 XYZ = np.array(
     [[-30.0, 20, 10], [-40, -60, 20], [30, 20, 10], [40, -60, 20], [0, -20, 5], [np.nan] * 3]
@@ -128,3 +130,26 @@ def test_it_draws_on_a_part_of_a_figure(plain):
     left, right = Figure(figsize=(12, 5)).subfigures(1, 2)
     assert len(plot_glass_brain(left, network(), XYZ)) == 4
     assert not right.axes
+
+
+def test_changes_are_drawn_by_their_kind_with_a_symbol_on_the_curve(plain):
+    weights, kinds = np.zeros((6, 6)), np.full((6, 6), "weaker")
+    weights[1, 0] = -0.4
+    figure = Figure()
+    views = plot_glass_brain(figure, weights, XYZ, kinds=kinds)
+    figure.draw_without_rendering()
+    for ax in (views[0], *views[2:]):  # the left one is seen from the other side
+        (drawn,), (symbol,) = arrows(ax), ax.lines
+        assert to_hex(drawn.get_edgecolor()).upper() == KIND_STYLES["weaker"].colour
+        assert symbol.get_marker() == KIND_STYLES["weaker"].marker
+        first, through, last = drawn.get_connectionstyle()(
+            *(ax.transData.transform(end) for end in drawn._posA_posB)
+        ).vertices
+        middle = ax.transData.inverted().transform((first + 2 * through + last) / 4)
+        np.testing.assert_allclose(symbol.get_xydata()[0], middle, atol=0.01)
+    (legend,) = filter(None, (ax.get_legend() for ax in figure.axes))
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "weaker",
+        "change 0.4",
+        "change 0.1",
+    ]

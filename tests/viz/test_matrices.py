@@ -2,11 +2,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_matrix, plot_recovery
+from sgbn.viz.kind_styles import KIND_STYLES
 
 NAMES = ["a", "b", "c", "d"]
 LOBES = ["frontal", "temporal", "frontal", "temporal"]
@@ -127,3 +129,42 @@ def test_names_are_shown_as_they_are():
     shown = [label.get_text() for label in ax.get_xticklabels()] + [ax.texts[0].get_text()]
     assert shown == [r"a\$b\$c", "_x", "c", "d", r"\$lobe\$"]
     assert ax.get_title() == r"\$t\$"
+
+
+def changes():
+    W, kinds = np.zeros((4, 4)), np.full((4, 4), "", dtype="U16")
+    W[0, 1], kinds[0, 1] = 0.6, "lost"
+    W[3, 2], kinds[3, 2] = -0.3, "gained"
+    return W, kinds
+
+
+def test_changes_have_the_colour_and_symbol_of_their_kind():
+    W, kinds = changes()
+    ax = plot_matrix(Figure().subplots(), W, NAMES, [""] * 4, kinds=kinds, marked=W > 0)
+    cells = ax.images[0].get_array()
+    for (row, column), kind in (((0, 1), "lost"), ((3, 2), "gained")):
+        assert to_hex(cells[row, column, :3]).upper() == KIND_STYLES[kind].colour
+    assert cells[0, 1, 3] > cells[3, 2, 3] > 0  # a larger change has a fuller colour
+    assert np.count_nonzero(cells[..., 3]) == 2
+    gained, lost, _ = ax.collections
+    np.testing.assert_array_equal(lost.get_offsets(), [[1, 0]])
+    np.testing.assert_array_equal(gained.get_offsets(), [[2, 3]])
+    assert gained.get_alpha().max() < lost.get_alpha().min() == 1  # it is not marked
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown == ["gained", "lost"]
+
+
+def test_the_legend_of_kinds_lies_below_the_names():
+    W, kinds = changes()
+    names = [f"a long name of a region {k}" for k in range(4)]
+    figure = Figure(figsize=(6, 7), layout="constrained")
+    ax = plot_matrix(figure.subplots(), W, names, [""] * 4, kinds=kinds)
+    figure.draw_without_rendering()
+    below = ax.xaxis.label.get_window_extent().y0
+    assert ax.get_legend().get_window_extent().y1 <= below
+
+
+def test_wrong_kinds_are_refused():
+    W, kinds = changes()
+    with pytest.raises(InputError, match="kinds has shape"):
+        plot_matrix(Figure().subplots(), W, NAMES, LOBES, kinds=kinds[:2])

@@ -9,11 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.testing import assert_allclose
 
+from sgbn import viz
 from sgbn.exceptions import InputError
+from sgbn.viz.quality import plot_quality
 from sgbn.viz.style import (
     METHODS,
     add_legend,
     add_legend_below,
+    check_axes,
+    check_figure,
     check_weights,
     columns,
     largest,
@@ -125,3 +129,51 @@ def test_only_warnings_of_missing_glyphs_are_silent():
             figure.draw_without_rendering()
             warnings.warn("another", UserWarning, stacklevel=1)
     assert [str(one.message) for one in caught] == ["another"]
+
+
+AXES, FIGURE = Figure().subplots(), Figure()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (FIGURE, r"plot_x draws on matplotlib axes.*of type Figure. Pass plot_x\(figure.subplots"),
+        (np.array([AXES, AXES]), r"one of them, such as plot_x\(axes.flat\[0\], ...\)"),
+        (np.zeros((2, 2)), r"of type ndarray. Pass plot_x\(matplotlib.pyplot.gca\(\), ...\)"),
+    ],
+)
+def test_what_is_no_axes_is_told_what_to_pass(given, message):
+    check_axes(AXES, "plot_x")
+    with pytest.raises(InputError, match=message):
+        check_axes(given, "plot_x")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(AXES, r"of type Axes. Pass plot_x\(ax.figure, ...\)"), (None, r"pyplot.figure\(\), ...")],
+)
+def test_what_is_no_figure_is_told_what_to_pass(given, message):
+    check_figure(FIGURE, "plot_x")
+    check_figure(FIGURE.subfigures(), "plot_x")
+    with pytest.raises(InputError, match=message):
+        check_figure(given, "plot_x")
+
+
+ON_A_FIGURE = ("plot_glass_brain", "plot_recovery")
+ARGUMENTS = {
+    **dict.fromkeys(("plot_accuracy", "plot_changes", "plot_sparsity"), 1),
+    **{"plot_permutations": 2, "plot_circle": 3, "plot_forest": 3, "plot_matrix": 3},
+    **{"plot_glass_brain": 2, "plot_recovery": 4},
+}
+
+
+@pytest.mark.parametrize("name", viz.__all__)
+def test_every_function_says_what_to_draw_on(name):
+    wrong = AXES if name in ON_A_FIGURE else FIGURE
+    with pytest.raises(InputError, match=f"{name} draws"):
+        getattr(viz, name)(wrong, *[None] * ARGUMENTS[name])
+
+
+def test_the_overview_of_quality_needs_a_figure():
+    with pytest.raises(InputError, match="plot_quality draws"):
+        plot_quality(AXES, None, None, [], [], full=1.0)

@@ -3,6 +3,7 @@
 from sgbn.viz.accuracy import plot_accuracy, plot_sparsity
 from sgbn.viz.changes import plot_changes
 from sgbn.viz.circle import plot_circle
+from sgbn.viz.forest import plot_forest
 from sgbn.viz.glass_brain import plot_glass_brain
 from sgbn.viz.matrices import plot_matrix, plot_recovery
 from sgbn.viz.permutations import plot_permutations
@@ -11,6 +12,7 @@ __all__ = [
     "plot_accuracy",
     "plot_changes",
     "plot_circle",
+    "plot_forest",
     "plot_glass_brain",
     "plot_matrix",
     "plot_permutations",

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from sgbn.types import Array
-from sgbn.viz.style import FINE, columns, literal, size_points
+from sgbn.viz.style import FINE, check_axes, columns, literal, size_points
 
 OTHER = "0.35"
 OURS = "SGBN"  # part of the names of the methods of this package
@@ -40,6 +40,7 @@ def plot_accuracy(
     -------
     Axes
     """
+    check_axes(ax, "plot_accuracy")
     methods, mean, low, high = columns(table, "method", "mean", "low", "high")
     mean, low, high = (np.asarray(column, dtype=float) for column in (mean, low, high))
     order = np.argsort(-mean, kind="stable")
@@ -95,6 +96,7 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
     -------
     Axes
     """
+    check_axes(ax, "plot_sparsity")
     gamma, edges, mean, low, high = (
         np.asarray(column, dtype=float)
         for column in columns(table, "gamma", "edges", "mean", "low", "high")

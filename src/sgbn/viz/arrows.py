@@ -1,7 +1,8 @@
-"""Edges as arrows and lines: which ones, how wide, in which colour."""
+"""Edges as arrows and lines: which ones, how wide, in which colour, with which dash."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,25 +10,31 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, did_you_mean
 from sgbn.types import Array, Mask
+from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import NEGATIVE, POSITIVE
 
 WIDTHS = 0.5, 2.4  # points: of an edge of no weight, and of the strongest one
 HEADS = 4.5, 2.4  # points: size of the head of an arrow of no width, and more for each point of it
 HEAD, NO_HEAD = "-|>,head_length=0.5,head_width=0.25", "-"
-OPAQUE = 0.85
+OPAQUE, FAINT = 0.85, 0.35
+SYMBOL = 6.0  # points: size of the symbol of a kind of change
 
 
 class Edge(NamedTuple):
-    """An edge to be drawn: an arrow if its direction is supported, else a line."""
+    """An edge to be drawn: an arrow if its direction is supported, else a line.
+
+    With a kind of change its weight is that change.
+    """
 
     source: int
     target: int
     weight: float
     supported: bool
+    kind: str = ""
 
 
 def choose_edges(
@@ -36,6 +43,7 @@ def choose_edges(
     *,
     strongest: int | None = None,
     shown: Mask | None = None,
+    kinds: ArrayLike | None = None,
 ) -> tuple[list[Edge], int]:
     """Edges to be drawn, the weakest first so that it lies below, and how many there are in all.
 
@@ -49,6 +57,8 @@ def choose_edges(
         Only so many; all by default.
     shown : ndarray of shape (m,), optional
         Regions that have a place in the figure; an edge needs one at both ends.
+    kinds : array-like of str, shape (m, m), optional
+        Kind of change of each edge, where `weights` are changes.
     """
     if strongest is not None and strongest < 1:
         raise InputError(f"strongest is {strongest}: give a number of edges, 1 or more.")
@@ -65,7 +75,26 @@ def choose_edges(
     sources, targets = np.nonzero(sizes)
     order = np.argsort(-sizes[sources, targets], kind="stable")[:strongest][::-1]
     pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
-    return [Edge(i, j, float(weights[i, j]), bool(heads[i, j])) for i, j in pairs], n_edges
+    named = None if kinds is None else check_kinds(kinds, weights)
+    edges = [
+        Edge(i, j, float(weights[i, j]), bool(heads[i, j]), "" if named is None else named[i, j])
+        for i, j in pairs
+    ]
+    return edges, n_edges
+
+
+def check_kinds(kinds: ArrayLike, changes: Array) -> NDArray[np.str_]:
+    """Kinds as an array; raise InputError unless each change has a known one."""
+    named: NDArray[np.str_] = np.asarray(kinds, dtype=str)
+    if named.shape != changes.shape:
+        raise InputError(
+            f"kinds has shape {named.shape}, but weights {changes.shape}. Give one value per pair "
+            "of regions."
+        )
+    for kind in np.unique(named[np.nan_to_num(changes) != 0]).tolist():
+        if kind not in KIND_STYLES:
+            raise InputError(f"kinds has {kind!r}. {did_you_mean(kind, list(KIND_STYLES))}")
+    return named
 
 
 def left_out(drawn: int, total: int) -> str:
@@ -73,52 +102,93 @@ def left_out(drawn: int, total: int) -> str:
     return "" if drawn == total else f"the strongest {drawn} of {total} edges"
 
 
-def arrow(edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
+def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> FancyArrowPatch:
     """Arrow or line of an edge: colour by sign, width by size, a head where it is supported.
+
+    Of a change the kind says colour and dash.
 
     Parameters
     ----------
     edge : Edge
     limit : float
         Weight of the widest arrow.
+    faint : bool
+        Whether it is not significant.
     **shape
         Where it runs: posA, posB and connectionstyle, or path.
     """
     share = min(abs(edge.weight) / limit, 1.0)
     width = WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * share
+    look = _look(edge.kind) if edge.kind else {"color": POSITIVE if edge.weight > 0 else NEGATIVE}
     return FancyArrowPatch(
         arrowstyle=HEAD if edge.supported else NO_HEAD,
         mutation_scale=HEADS[0] + HEADS[1] * width,
         linewidth=width,
-        color=POSITIVE if edge.weight > 0 else NEGATIVE,
         capstyle="butt",
         joinstyle="miter",
-        alpha=OPAQUE,
+        alpha=FAINT if faint else OPAQUE,
+        **look,
         **shape,
     )
 
 
-def add_arrow(ax: Axes, edge: Edge, limit: float, **shape: Any) -> FancyArrowPatch:
-    """Draw an edge on axes, see `arrow`."""
-    patch = arrow(edge, limit, **shape)
+def add_arrow(
+    ax: Axes, edge: Edge, limit: float, middle: tuple[float, float], **more: Any
+) -> FancyArrowPatch:
+    """Draw an edge on axes, see `arrow`, with the symbol of its kind of change in the middle."""
+    patch = arrow(edge, limit, **more)
     ax.add_patch(patch)
+    if edge.kind:
+        style = KIND_STYLES[edge.kind]
+        look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ms": SYMBOL}
+        ax.plot(*middle, mec="white", mew=0.4, zorder=2.4, alpha=patch.get_alpha(), **look)
     return patch
 
 
-def arrow_entries(directions: bool, limit: float | None = None) -> dict[str, Artist]:
-    """Entries of a legend: signs, what a head means where there may be any, and the widths."""
+def arrow_entries(
+    directions: bool,
+    limit: float | None = None,
+    edges: Sequence[Edge] = (),
+) -> dict[str, Artist]:
+    """Entries of a legend: signs or kinds of change, what a head means, and the widths.
+
+    Parameters
+    ----------
+    directions : bool
+        Whether heads say anything.
+    limit : float, optional
+        Weight of the widest arrow.
+    edges : sequence of Edge
+        Those that are drawn. If they are changes, the legend has their kinds.
+    """
 
     def line(color: str = "0.3", lw: float = 1.5, **more: Any) -> Line2D:
         return Line2D([], [], color=color, lw=lw, **more)
 
-    entries: dict[str, Artist] = {
-        "positive weight": line(color=POSITIVE),
-        "negative weight": line(color=NEGATIVE),
-    }
+    kinds = [kind for kind in KIND_STYLES if any(edge.kind == kind for edge in edges)]
+    entries: dict[str, Artist] = {kind: kind_entry(kind) for kind in kinds}
+    if not kinds:
+        entries = {
+            "positive weight": line(color=POSITIVE),
+            "negative weight": line(color=NEGATIVE),
+        }
     if directions:
         entries["arrow: direction supported"] = line(marker=">", ms=5)
         entries["line: direction not supported"] = line()
     if limit is not None:
-        entries[f"weight {limit:.2g}"] = line(lw=WIDTHS[1])
-        entries[f"weight {limit / 4:.2g}"] = line(lw=WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) / 4)
+        what = "change" if kinds else "weight"
+        entries[f"{what} {limit:.2g}"] = line(lw=WIDTHS[1])
+        entries[f"{what} {limit / 4:.2g}"] = line(lw=WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) / 4)
     return entries
+
+
+def kind_entry(kind: str, *, line: bool = True) -> Line2D:
+    """Entry of a legend for a kind of change: its line, if it has one, and its symbol."""
+    look = _look(kind) | ({} if line else {"linestyle": "none"})
+    return Line2D([], [], lw=1.5, marker=KIND_STYLES[kind].marker, ms=SYMBOL, mew=0.4, **look)
+
+
+def _look(kind: str) -> dict[str, Any]:
+    """Colour and dash of a kind of change."""
+    style = KIND_STYLES[kind]
+    return {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-"}

@@ -9,10 +9,17 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.viz.style import LOW, add_legend_below, columns, literal, method_styles, size_points
+from sgbn.viz.style import (
+    LOW,
+    add_legend_below,
+    check_axes,
+    columns,
+    literal,
+    method_styles,
+    size_points,
+)
 
 FONT_SIZES = 3.5, 8.0  # points: smaller names cannot be read, larger ones are not needed
 LINE = 1.25  # of the font's size: names closer than that touch
@@ -30,7 +37,7 @@ class Row(NamedTuple):
 
 def plot_changes(
     ax: Axes,
-    changes: Mapping[str, NDArray[Any]],
+    changes: Mapping[str, Any],
     *,
     top: int = 30,
     supported: Collection[tuple[str, str, str]] = (),
@@ -44,8 +51,8 @@ def plot_changes(
     Parameters
     ----------
     ax : Axes
-    changes : mapping of method to structured array
-        Result of `edge_changes`: fields class, source, target and difference. An edge that a
+    changes : mapping of method to structured array, mapping or DataFrame
+        Result of `edge_changes`: columns class, source, target and difference. An edge that a
         method does not list was not moved by it.
     top : int
         So many edges.
@@ -56,6 +63,7 @@ def plot_changes(
     -------
     Axes
     """
+    check_axes(ax, "plot_changes")
     if top < 1:
         raise InputError(f"top is {top}: give a number of edges, 1 or more.")
     rows = _rows(changes)
@@ -82,7 +90,7 @@ def plot_changes(
     return ax
 
 
-def _rows(changes: Mapping[str, NDArray[Any]]) -> list[Row]:
+def _rows(changes: Mapping[str, Any]) -> list[Row]:
     """Every edge that any method moved."""
     rows: dict[tuple[str, str, str], Row] = {}
     for method, table in changes.items():

@@ -18,6 +18,7 @@ from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_o
 from sgbn.viz.style import (
     CHARACTER,
     add_legend_below,
+    check_axes,
     check_weights,
     largest,
     lay_out,
@@ -60,6 +61,8 @@ def plot_circle(
     lobes: Sequence[str],
     *,
     supported: ArrayLike | None = None,
+    kinds: ArrayLike | None = None,
+    faint: bool = False,
     hemispheres: Sequence[str] | None = None,
     limit: float | None = None,
     title: str = "",
@@ -69,7 +72,8 @@ def plot_circle(
     """Draw a network around a circle: regions by lobe, edges as arrows and lines.
 
     Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
-    direction is supported, and a line elsewhere.
+    direction is supported, and a line elsewhere. Changes have the colour, dash and symbol of their
+    kind.
 
     Parameters
     ----------
@@ -82,6 +86,11 @@ def plot_circle(
     supported : array-like of bool, shape (m, m), optional
         Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
         drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
+    kinds : array-like of str, shape (m, m), optional
+        Where `weights` are changes from one group to another: their kinds, see
+        `sgbn.inference.kinds_of_change`.
+    faint : bool
+        Draw edges faintly, such as changes that are not significant.
     hemispheres : sequence of str, optional
         "L" goes to the left half of the circle, "R" to the right, all else to its bottom.
     limit : float, optional
@@ -96,21 +105,24 @@ def plot_circle(
     -------
     Axes
     """
+    check_axes(ax, "plot_circle")
     if labels not in ("auto", "all", "none"):
         raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
-    edges, n_edges = choose_edges(weights, supported, strongest=strongest)
+    edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds)
     limit = largest(weights, limit)
     arcs = _arcs(lobes, hemispheres)
     angles = _angles(arcs, len(weights))
     ax.set_axis_off()
     text = "\n".join(filter(None, [literal(title), left_out(len(edges), n_edges)]))
     ax.set_title(text, fontsize=10)
-    add_legend_below(ax, arrow_entries(supported is not None), ncols=2, fontsize=7)
+    widest = None if kinds is None else limit
+    entries = arrow_entries(supported is not None, widest, edges)
+    add_legend_below(ax, entries, ncols=2 if kinds is None else 3, fontsize=7)
     lay_out(ax)
     size = _fit(ax, names, arcs, labels)
     for edge in edges:
-        _draw_edge(ax, edge, angles, limit)
+        _draw_edge(ax, edge, angles, limit, faint)
     lengths = np.array([CHARACTER * size.font * len(name) / size.radius for name in names])
     if size.font:
         for name, angle in zip(names, angles, strict=True):
@@ -207,11 +219,13 @@ def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
     return bool(CHARACTER * size.lobe_font * (len(arc.lobe) + 1) / size.radius <= room)
 
 
-def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float) -> None:
+def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float, faint: bool) -> None:
     ends = [_point(angles[k], 0.99) for k in (edge.source, edge.target)]
-    through = (1 - PULL) * np.mean(ends, axis=0)
+    mean = np.mean(ends, axis=0)
+    through = (1 - PULL) * mean
     path = Path([ends[0], tuple(through), ends[1]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    add_arrow(ax, edge, limit, path=path, zorder=2)
+    middle = tuple((mean + through) / 2)  # of a quadratic curve
+    add_arrow(ax, edge, limit, middle, faint=faint, path=path, zorder=2)
 
 
 def _write(ax: Axes, name: str, angle: float, radius: float, **style: Any) -> None:

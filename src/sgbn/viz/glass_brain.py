@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.exceptions import InputError
 from sgbn.types import Array, Mask
 from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
-from sgbn.viz.style import CHARACTER, add_legend, check_weights, largest, literal, size_points
+from sgbn.viz.style import (
+    CHARACTER,
+    add_legend,
+    check_figure,
+    check_weights,
+    largest,
+    literal,
+    size_points,
+)
 
 BEND = 0.12  # of an arrow: those to and fro lie apart
 MARGIN = 1.3  # of an outline around the points
@@ -49,6 +57,8 @@ def plot_glass_brain(
     coordinates: ArrayLike,
     *,
     supported: ArrayLike | None = None,
+    kinds: ArrayLike | None = None,
+    faint: bool = False,
     names: Sequence[str] | None = None,
     title: str = "",
     limit: float | None = None,
@@ -59,6 +69,7 @@ def plot_glass_brain(
     Red is a positive and blue a negative weight, the width its size. An edge is an arrow where its
     direction is supported, and a line elsewhere. The views of a side show only the
     edges between regions of that side. The brain's outline is nilearn's where that is installed.
+    Changes have the colour, dash and symbol of their kind.
 
     Parameters
     ----------
@@ -72,6 +83,11 @@ def plot_glass_brain(
     supported : array-like of bool, shape (m, m), optional
         Edges whose direction is supported, such as `supported_` of an `SGBNEnsemble`: they are
         drawn as arrows. By default none is. ``weights != 0`` draws all of a graph that is known.
+    kinds : array-like of str, shape (m, m), optional
+        Where `weights` are changes from one group to another: their kinds, see
+        `sgbn.inference.kinds_of_change`.
+    faint : bool
+        Draw edges faintly, such as changes that are not significant.
     names : sequence of str, optional
         Of the regions; those with the strongest edges are named, as far as there is room.
     title : str
@@ -85,10 +101,11 @@ def plot_glass_brain(
     ndarray of Axes of shape (4,)
         Left, right, top, back.
     """
+    check_figure(figure, "plot_glass_brain")
     weights = check_weights(weights, names=names)
     places = _places(coordinates, len(weights))
     shown: Mask = np.asarray(np.isfinite(places).all(axis=1))
-    edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown)
+    edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown, kinds=kinds)
     limit = largest(weights, limit)
     panels = figure.subplot_mosaic(
         PANELS, width_ratios=(1.2, 1.6, 1), gridspec_kw={"wspace": 0.03, "hspace": 0.08}
@@ -98,11 +115,11 @@ def plot_glass_brain(
         here = _in_view(places, shown, view)
         _draw_view(ax, view, places[shown], places[here])
         own = [edge for edge in edges if here[edge.source] and here[edge.target]]
-        _draw_edges(ax, own, places[:, [view.across, view.up]], limit)
+        _draw_edges(ax, own, places[:, [view.across, view.up]], limit, faint)
         if names is not None and view is not VIEWS[-1]:  # too small, and the top shows the same
             _name_regions(ax, own, places[:, [view.across, view.up]], names)
     panels["legend"].set_axis_off()
-    entries = arrow_entries(supported is not None, limit)
+    entries = arrow_entries(supported is not None, limit, edges)
     add_legend(panels["legend"], entries, loc="center", fontsize=8)
     figure.suptitle(_title(title, len(edges), n_edges, shown), fontsize=10)
     return np.array(axes, dtype=object)
@@ -164,14 +181,20 @@ def _draw_outline(ax: Axes, points: Array) -> None:
     ax.add_patch(around)
 
 
-def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float) -> None:
+def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, faint: bool) -> None:
+    bend = -BEND if ax.xaxis_inverted() else BEND  # as it is on the page
     for edge in edges:
+        start, stop = points[edge.source], points[edge.target]
+        across, up = stop - start
+        middle = (start + stop) / 2 + bend / 2 * np.array([up, -across])
         add_arrow(
             ax,
             edge,
             limit,
-            posA=tuple(points[edge.source]),
-            posB=tuple(points[edge.target]),
+            tuple(middle),
+            faint=faint,
+            posA=tuple(start),
+            posB=tuple(stop),
             connectionstyle=f"arc3,rad={BEND}",
             shrinkA=1.5,
             shrinkB=1.5,

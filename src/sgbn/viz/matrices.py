@@ -6,17 +6,25 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError, did_you_mean
 from sgbn.types import Array, Indices, Mask
+from sgbn.viz.arrows import check_kinds, kind_entry
+from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import (
     ACCENTS,
+    CHARACTER,
     DIVERGING,
+    add_legend_below,
+    check_axes,
+    check_figure,
     check_weights,
     largest,
     literal,
@@ -28,6 +36,9 @@ FONT_SIZES = 3.0, 8.0  # points: smaller names cannot be read, larger ones are n
 LINE = 1.05  # of the font's size: names closer than that touch
 BANDS = ACCENTS[:2]  # the others, pale, look like weak weights
 BELOW_CELLS = -1.0  # a band over a cell would change the colour that shows its weight
+FAINT = 0.55  # opacity of symbols of cells that are not marked
+FILLS = 0.15, 0.5  # opacity of the cells of no and of the largest change, below their symbols
+SYMBOL, SYMBOLS = 0.62, (3.0, 9.0)  # of a kind of change: share of the cell, least and most points
 USUAL = 300.0  # points: side of a matrix whose title needs no larger font
 
 
@@ -41,6 +52,7 @@ def plot_matrix(
     title: str = "",
     highlight: Sequence[str] = (),
     marked: ArrayLike | None = None,
+    kinds: ArrayLike | None = None,
 ) -> Axes:
     """Draw weights i -> j (row -> column), regions grouped by lobe, each lobe boxed.
 
@@ -58,27 +70,70 @@ def plot_matrix(
         Regions whose rows, columns and names are emphasised.
     marked : array-like of bool, shape (m, m), optional
         Cells to be outlined, such as differences that are significant.
+    kinds : array-like of str, shape (m, m), optional
+        Where `weights` are changes from one group to another: their kinds, see
+        `sgbn.inference.kinds_of_change`. They give the cells their colour and symbol; a larger
+        change has a fuller colour. Symbols of cells that are not `marked` are fainter.
 
     Returns
     -------
     Axes
     """
+    check_axes(ax, "plot_matrix")
     weights = check_weights(weights, names=names, lobes=lobes)
     order = _by_lobe(lobes)
     limit = largest(weights, limit)
-    cells = np.ma.masked_equal(weights[np.ix_(order, order)], 0.0)  # bands are seen through these
-    ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
+    ordered = weights[np.ix_(order, order)]
+    if kinds is None:
+        cells = np.ma.masked_equal(ordered, 0.0)  # bands are seen through these
+        ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
     side = min(size_points(ax))
     room, large = side / max(len(order), 1), float(np.clip(side / USUAL, 0.8, 1.8))
     ax.set_title(literal(title), fontsize=10 * large)
     ax.set_xlabel("to", fontsize=8 * large, labelpad=1)
     ax.set_ylabel("from", fontsize=8 * large, labelpad=1)
     emphasised = _accents(highlight, names)
-    _name_regions(ax, [names[k] for k in order], emphasised, room / LINE)
+    _name_regions(ax, [names[k] for k in order], emphasised, room)
     _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, room)
-    if marked is not None:
-        _outline(ax, _cells(marked, weights)[np.ix_(order, order)], room)
+    outlined = _cells(np.zeros(weights.shape) if marked is None else marked, weights)
+    outlined = outlined[np.ix_(order, order)]
+    if kinds is not None:
+        named = check_kinds(kinds, weights)[np.ix_(order, order)]
+        _draw_kinds(ax, ordered, named, outlined, limit, room)
+        below = CHARACTER * _font(room) * max(map(len, names), default=0) + 16 * large
+        add_legend_below(ax, _kind_entries(ordered, named), below, ncols=5, fontsize=7 * large)
+    _outline(ax, outlined, room)
     return ax
+
+
+def _draw_kinds(
+    ax: Axes, changes: Array, kinds: NDArray[np.str_], marked: Mask, limit: float, room: float
+) -> None:
+    """Fill the cells of changes with the colours of their kinds, and draw their symbols."""
+    picture = np.zeros((*changes.shape, 4))
+    sizes = np.clip(np.abs(np.nan_to_num(changes)) / limit, 0.0, 1.0)
+    area = float(np.clip(SYMBOL * room, *SYMBOLS)) ** 2
+    for kind, style in KIND_STYLES.items():
+        own = (kinds == kind) & (sizes > 0)
+        if not own.any():
+            continue
+        picture[own, :3] = to_rgb(style.colour)
+        picture[own, 3] = FILLS[0] + (FILLS[1] - FILLS[0]) * sizes[own]
+        rows, across = np.nonzero(own)
+        alpha = np.where(marked[own], 1.0, FAINT)
+        look = {"marker": style.marker, "color": style.colour, "linewidths": 0, "zorder": 3}
+        ax.scatter(across, rows, s=area, alpha=alpha, **look)  # type: ignore[arg-type]
+    ax.imshow(picture)
+
+
+def _kind_entries(changes: Array, kinds: NDArray[np.str_]) -> dict[str, Artist]:
+    there = set(kinds[np.nan_to_num(changes) != 0].tolist())
+    return {kind: kind_entry(kind, line=False) for kind in KIND_STYLES if kind in there}
+
+
+def _font(room: float) -> float:
+    """Size of the names of regions that have so many points each."""
+    return float(np.clip(room / LINE, *FONT_SIZES))
 
 
 def _by_lobe(lobes: Sequence[str]) -> Indices:
@@ -97,13 +152,10 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return dict(zip(highlight, cycle(BANDS), strict=False))
 
 
-def _name_regions(
-    ax: Axes, names: Sequence[str], accents: Mapping[str, str], fontsize: float
-) -> None:
+def _name_regions(ax: Axes, names: Sequence[str], accents: Mapping[str, str], room: float) -> None:
     """Name rows and columns, only emphasised ones where there is no room for all."""
-    small, large = FONT_SIZES
-    places = [k for k, name in enumerate(names) if fontsize >= small or name in accents]
-    size = float(np.clip(fontsize, small, large))
+    fits, size = room / LINE >= FONT_SIZES[0], _font(room)
+    places = [k for k, name in enumerate(names) if fits or name in accents]
     shown = [literal(names[k]) for k in places]
     ax.set_yticks(places, shown, fontsize=size)
     ax.set_xticks(places, shown, fontsize=size, rotation=90)
@@ -169,6 +221,7 @@ def plot_recovery(
     -------
     ndarray of Axes of shape (3, 2)
     """
+    check_figure(figure, "plot_recovery")
     first, second = true
     axes: NDArray[np.object_] = figure.subplots(3, 2)
     limit = max(np.abs(np.asarray(w)).max() for w in (*true.values(), *learned.values()))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.types import Array
-from sgbn.viz.style import ACCENTS, LOW, add_legend_below, literal
+from sgbn.viz.style import ACCENTS, LOW, add_legend_below, check_axes, literal
 
 BINS = 12, 40
 COLOURS = (LOW, *ACCENTS)
@@ -50,6 +50,7 @@ def plot_permutations(
     -------
     Axes
     """
+    check_axes(ax, "plot_permutations")
     values = _finite(null)
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a number between 0 and 1.")

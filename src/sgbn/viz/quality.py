@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.types import Array
-from sgbn.viz.style import DIVERGING, FINE, LOW, literal
+from sgbn.viz.style import DIVERGING, FINE, LOW, check_figure, literal
 
 LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
 FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
@@ -46,6 +46,7 @@ def plot_quality(
     ndarray of Axes
         The scores, coverage by subject, coverage by region.
     """
+    check_figure(figure, "plot_quality")
     z, coverage = np.asarray(z, dtype=float), np.asarray(coverage, dtype=float)
     scores, by_subject, by_region = _panels(figure)
     picture = scores.imshow(z, cmap=DIVERGING, vmin=-LIMIT, vmax=LIMIT, aspect="auto")

@@ -40,6 +40,34 @@ OTHERS = (
 )
 
 
+def check_axes(ax: object, function: str) -> None:
+    """Raise InputError, with what to pass, unless a function was given axes to draw on."""
+    if isinstance(ax, Axes):
+        return
+    if isinstance(ax, FigureBase):
+        what = f"{function}(figure.subplots(), ...)"
+    elif isinstance(ax, np.ndarray) and ax.dtype == object:
+        what = f"one of them, such as {function}(axes.flat[0], ...)"
+    else:
+        what = f"{function}(matplotlib.pyplot.gca(), ...)"
+    raise InputError(
+        f"{function} draws on matplotlib axes, its first argument, but that is of type "
+        f"{type(ax).__name__}. Pass {what}."
+    )
+
+
+def check_figure(figure: object, function: str) -> None:
+    """Raise InputError, with what to pass, unless a function was given a figure to draw on."""
+    if isinstance(figure, FigureBase):
+        return
+    axes = "ax.figure" if isinstance(figure, Axes) else "matplotlib.pyplot.figure()"
+    raise InputError(
+        f"{function} draws several axes on a whole matplotlib figure, its first argument, but that "
+        f"is of type {type(figure).__name__}. Pass {function}({axes}, ...), of a figure that is "
+        "empty."
+    )
+
+
 def literal(text: object) -> str:
     """Text that matplotlib shows as it is: a dollar sign would start a formula."""
     return str(text).replace("$", r"\$")

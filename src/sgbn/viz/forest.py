@@ -1,0 +1,165 @@
+"""Forest plot: the surest differences of edges between two groups, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError
+from sgbn.types import Mask
+from sgbn.viz.arrows import kind_entry
+from sgbn.viz.kind_styles import KIND_STYLES
+from sgbn.viz.style import add_legend_below, check_axes, columns, literal
+
+NORMAL_95 = 1.96  # standard errors on each side of an estimate
+FONT = 8.0
+MARKER = 7.5
+X_LABEL = "change of the weight per standard deviation; 95 % interval of each edge alone"
+LEGEND_BELOW = 34.0  # points: below the numbers and the name of the axis
+
+
+class Row(NamedTuple):
+    """A tested edge."""
+
+    name: str
+    kind: str
+    change: float
+    error: float
+    weights: str
+    sure: bool
+
+
+def plot_forest(
+    ax: Axes,
+    table: Any,
+    reference: str,
+    group: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    top: int = 12,
+    level: float = 0.05,
+    title: str = "",
+) -> Axes:
+    """Draw the surest differences: change of each weight with its 95 % interval, one row each.
+
+    Colour and marker are the kind of change. The marker is filled where the pair differs both
+    ways (`q_both`), and empty elsewhere. At the right stand the weights of both groups. Each
+    interval is of one edge by itself: it is not corrected for the choice of the surest edges.
+
+    Parameters
+    ----------
+    ax : Axes
+    table : mapping, structured array or DataFrame
+        As `Comparison.differences`, the surest first: source, target, difference_std,
+        standard_error, q_both, supported, ``kind_GROUP``, and ``weight_std_GROUP`` of both groups.
+        Of more than two groups `difference_std` and `standard_error` are to be those of this pair,
+        as `Comparison.tables.pairwise` has them.
+    reference, group : str
+        The change is from the first to the second.
+    labels : mapping of region to str, optional
+        What regions are called in the figure; by default as in the table.
+    top : int
+        At most so many rows: pairs that differ both ways first, then in the order of the table.
+    level : float
+        Of `q_both`.
+    title : str
+
+    Returns
+    -------
+    Axes
+    """
+    check_axes(ax, "plot_forest")
+    if top < 1:
+        raise InputError(f"top is {top}: give a number of edges, 1 or more.")
+    rows = _rows(table, reference, group, labels or {}, level)[:top]
+    ax.axvline(0.0, color="0.3", lw=0.8, zorder=1)
+    for place, row in enumerate(rows):
+        _draw_row(ax, place, row)
+    ax.set_yticks(range(len(rows)), [literal(row.name) for row in rows], fontsize=FONT)
+    ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=FONT - 1)
+    ax.grid(axis="y", color="0.9", lw=0.5)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_xlabel(X_LABEL, fontsize=FONT)
+    ax.set_title(literal(title), fontsize=FONT + 1.5, pad=18)
+    _write(ax, (1.0, 1.0), (8, 4), f"weight: {reference} → {group}", va="bottom", color="0.3")
+    add_legend_below(ax, _entries(rows), LEGEND_BELOW, ncols=3, fontsize=FONT)
+    return ax
+
+
+def surest_first(q_both: NDArray[Any], level: float) -> tuple[NDArray[np.intp], Mask]:
+    """Places of edges, those that differ both ways first, and which of all do."""
+    sure: Mask = np.asarray(q_both, dtype=float) <= level
+    return np.argsort(~sure, kind="stable"), sure
+
+
+def _rows(
+    table: Any, reference: str, group: str, labels: Mapping[str, str], level: float
+) -> list[Row]:
+    names = ("source", "target", "supported", f"kind_{group}", "difference_std", "standard_error")
+    weights = f"weight_std_{reference}", f"weight_std_{group}"
+    *found, before, after, q_both = columns(table, *names, *weights, "q_both")
+    order, sure = surest_first(q_both, level)
+    rows = []
+    for k in order.tolist():
+        source, target, supported, kind, change, error = (column[k] for column in found)
+        ends = (labels.get(str(end), str(end)) for end in (source, target))
+        rows.append(
+            Row(
+                (" → " if supported else " – ").join(ends),
+                str(kind),
+                float(change),
+                float(error),
+                f"{_rounded(before[k])} → {_rounded(after[k])}",
+                bool(sure[k]),
+            )
+        )
+    return rows
+
+
+def _rounded(weight: Any) -> str:
+    return f"{round(float(weight), 2) + 0.0:.2f}".replace("-", "−")  # + 0.0: no minus zero
+
+
+def _draw_row(ax: Axes, place: int, row: Row) -> None:
+    style, half = KIND_STYLES[row.kind], NORMAL_95 * row.error
+    ends = row.change - half, row.change + half
+    ax.plot(ends, (place, place), color=style.colour, lw=2.0 if row.sure else 1.2, zorder=2)
+    look = {"mfc": style.colour if row.sure else "white", "mec": style.colour, "mew": 1.2}
+    ax.plot(row.change, place, style.marker, ms=MARKER, zorder=3, **look)  # type: ignore[arg-type]
+    _write(ax, (1.0, place), (8, 0), row.weights, va="center")
+
+
+def _write(
+    ax: Axes, place: tuple[float, float], offset: tuple[float, float], text: str, **more: Any
+) -> None:
+    """Write beside the right end of the axes; 1.0 of the heading is their top."""
+    up = "axes fraction" if more["va"] == "bottom" else "data"
+    ax.annotate(
+        literal(text),
+        place,
+        offset,
+        xycoords=("axes fraction", up),
+        textcoords="offset points",
+        ha="left",
+        fontsize=FONT,
+        **more,
+    )
+
+
+def _entries(rows: list[Row]) -> dict[str, Artist]:
+    """Entries of the legend: kinds that are drawn, and what an empty marker says."""
+    kinds = [kind for kind in KIND_STYLES if any(row.kind == kind for row in rows)]
+    entries: dict[str, Artist] = {kind: kind_entry(kind, line=False) for kind in kinds}
+    if not all(row.sure for row in rows):
+        empty = Line2D([], [], ls="none", marker="o", mfc="white", mec="0.3", mew=1.2)
+        entries["empty: does not differ both ways"] = empty
+    return entries
