@@ -1,26 +1,30 @@
 import warnings
 from dataclasses import replace
+from importlib import import_module
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
 from sgbn import viz
 from sgbn.exceptions import InputError
+from sgbn.report.changes import differences_of
 from sgbn.report.figures import (
-    _changes,
-    _circle,
+    _matrix,
     _supported_names,
     address,
     figures,
-    hippocampi,
     layout_of,
     picture,
     plans,
+    readable,
     rounded,
 )
+from sgbn.viz.kind_styles import KIND_STYLES
 
 
 def test_everything_that_was_found_is_drawn(compared):
@@ -30,7 +34,8 @@ def test_everything_that_was_found_is_drawn(compared):
             for g in ("control", "patient")
             for k in ("matrix", "brain", "circle")
         ),
-        *("differences_matrix", "differences_brain", "permutations", "accuracy", "refinements"),
+        *(f"differences_{k}" for k in ("matrix", "brain", "circle")),
+        *("forest", "permutations", "accuracy", "refinements"),
     }
 
 
@@ -63,9 +68,10 @@ KINDS = ("matrix", "brain", "circle")
 
 @pytest.mark.parametrize("name", [*(f"network_control_{k}" for k in KINDS), "permutations"])
 def test_the_same_comparison_gives_the_same_file(compared, name):
-    first, second = svg_of(compared, name), svg_of(compared, name)
+    first, second = (plans(compared)[name].files(["svg", "pdf"], dpi=100) for _ in range(2))
     assert first == second
-    assert b"<dc:date>" not in first
+    assert b"<dc:date>" not in first["svg"]
+    assert b"CreationDate" not in first["pdf"]
 
 
 def test_a_figure_is_drawn_once_for_files_of_several_kinds(compared, monkeypatch):
@@ -94,16 +100,14 @@ def test_only_supported_edges_are_arrows(compared):
         assert heads(figure, 0) == (mask.sum(), edges)
 
 
-def test_a_difference_is_an_arrow_where_a_group_supports_it(compared):
-    sure, none = supporting(compared, True), supporting(compared, False)
-    arrows = _changes(sure)[2]
-    wanted = np.any([one.coef_ != 0 for one in compared.learners.values()], axis=0)
-    tested = {(row.source, row.target) for row in compared.tables.differences.itertuples()}
-    places = compared.cohort.regions
-    for i, j in np.ndindex(arrows.shape):
-        assert arrows[i, j] == (wanted[i, j] and (places[i], places[j]) in tested)
-    assert arrows.any()
-    assert not _changes(none)[2].any()
+def test_a_difference_is_an_arrow_where_a_group_supports_it(nothing_differs):
+    sure, none = supporting(nothing_differs, True), supporting(nothing_differs, False)
+    wanted = np.any([one.coef_ != 0 for one in nothing_differs.learners.values()], axis=0)
+    drawn = plans(sure)["differences_circle"].plot.keywords
+    there = drawn["weights"] != 0
+    assert (drawn["supported"] & there).any()
+    np.testing.assert_array_equal(drawn["supported"][there], wanted[there])
+    assert not plans(none)["differences_circle"].plot.keywords["supported"].any()
 
 
 def supporting(comparison, every):
@@ -133,44 +137,88 @@ def test_the_picture_of_the_page_is_smaller_and_whole(compared):
 
 def test_each_group_of_three_has_its_changes_from_the_reference(three_groups):
     names = {name for name in plans(three_groups) if name.startswith("differences")}
-    assert names == {"differences_b_matrix", "differences_c_matrix"}
+    kinds = ("matrix", "circle")  # these regions have no places
+    assert names == {f"differences_{group}_{kind}" for group in "bc" for kind in kinds}
     shown = {name: plans(three_groups)[name].plot.keywords["weights"] for name in names}
     assert not np.allclose(shown["differences_b_matrix"], shown["differences_c_matrix"])
-
-
-def test_a_picture_of_three_groups_says_whose_q_it_shows(three_groups):
-    title = plans(three_groups)["differences_b_matrix"].plot.keywords["title"]
-    assert "Change from a to b" in title
-    assert "any difference, both ways (q of all groups" in title
-
-
-def test_hippocampi_are_found_by_name():
-    there = ["Hippocampus_L", "Left-Hippocampus", "hippocampus right"]
-    others = ["ParaHippocampal_L", "lh_parahippocampal", "para-hippocampal gyrus", "Amygdala_L"]
-    assert hippocampi([*there, *others]) == there
-
-
-def test_hippocampi_and_ends_of_significant_edges_stand_out(three_groups):
-    found = three_groups.tests
-    edges = found.edges.copy()
-    edges["q"], edges["q_both"] = 0.01, 1.0  # one way only is not enough
-    edges["q_both"][0] = 0.01
-    regions = ("Hippocampus_L", *three_groups.cohort.regions[1:])
-    cohort = replace(three_groups.cohort, regions=regions)
-    for end in ("source", "target"):
-        edges[end] = ["Hippocampus_L" if name == "region0" else name for name in edges[end]]
-    named = replace(
-        three_groups,
-        review=replace(three_groups.review, cohort=cohort),
-        prepared=replace(three_groups.prepared, regions=regions),
-        tests=replace(found, edges=edges, regions=regions),
+    assert (
+        "Change from a to b" in plans(three_groups)["differences_b_matrix"].plot.keywords["title"]
     )
-    drawn = plans(named)
-    network, changes = drawn["network_a_matrix"], drawn["differences_b_matrix"]
-    assert network.plot.keywords["highlight"] == ["Hippocampus_L"]
-    assert network.plot.keywords["title"].endswith("emphasised: hippocampi")
-    assert changes.plot.keywords["highlight"] == [edges["source"][0], edges["target"][0]]
-    network.draw()
+
+
+def test_changes_are_drawn_by_kind_never_by_sign(compared):
+    styles = {to_hex(style.colour) for style in KIND_STYLES.values()}
+    for name in ("differences_brain", "differences_circle"):
+        figure = plans(compared)[name].draw()
+        edges = [
+            one for ax in figure.axes for one in ax.patches if isinstance(one, FancyArrowPatch)
+        ]
+        assert edges
+        assert {to_hex(one.get_edgecolor()) for one in edges} <= styles
+        legends = [ax.get_legend() for ax in figure.axes if ax.get_legend()]
+        said = " ".join(text.get_text() for one in legends for text in one.get_texts())
+        assert "change" in said
+        assert "positive" not in said
+
+
+def test_if_nothing_differs_the_figures_say_so_first_and_are_faint(nothing_differs):
+    drawn = plans(nothing_differs)
+    for kind in KINDS:
+        options = drawn[f"differences_{kind}"].plot.keywords
+        assert options["title"].startswith("No pair differs both ways")
+        if kind != "matrix":
+            assert options["faint"]
+    forest = drawn["forest"].draw()
+    assert forest.axes[0].get_title().startswith("No pair differs both ways")
+
+
+def test_the_forest_has_a_panel_for_each_group_but_the_reference(three_groups):
+    figure = plans(three_groups)["forest"].draw()
+    titles = [ax.get_title() for ax in figure.axes]
+    assert ["Change from a to b" in titles[0], "Change from a to c" in titles[1]] == [True] * 2
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim()
+
+
+def test_without_tested_edges_or_their_errors_there_is_no_forest(compared, three_groups):
+    none = replace(compared.tests, edges=compared.tests.edges[:0])
+    assert not {"forest", "differences_matrix"} & set(plans(replace(compared, tests=none)))
+    pairs = replace(three_groups.tests, pairwise={})
+    drawn = plans(replace(three_groups, tests=pairs))
+    assert "forest" not in drawn
+    assert "differences_b_matrix" in drawn
+
+
+def test_names_in_a_forest_do_not_overlap(compared):
+    figure = plans(compared)["forest"].draw()
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+    assert len(boxes) > 3
+    assert all(above.y0 >= below.y1 for above, below in pairwise(boxes))
+
+
+def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, monkeypatch):
+    monkeypatch.setattr(import_module("sgbn.report.figures"), "ALL_IN_MATRIX", 5)
+    monkeypatch.setattr("sgbn.report.changes.MOST", 2)
+    options = plans(compared)["differences_matrix"].plot.keywords
+    table = differences_of(compared, "patient").head(2)
+    wanted = {readable(compared)[name] for name in table[["source", "target"]].to_numpy().ravel()}
+    assert set(options["names"]) == wanted
+    assert options["weights"].shape == (len(wanted),) * 2
+    assert options["title"].endswith(f"{len(wanted)} regions of these pairs, of 12")
+    plans(compared)["differences_matrix"].draw()
+
+
+def test_no_region_of_a_network_is_emphasised_unless_asked_for(compared):
+    options = plans(compared)["network_control_matrix"].plot.keywords
+    assert not options["highlight"]
+    assert "emphasised" not in options["title"]
+
+
+def test_matrices_are_larger_where_there_are_many_regions(compared):
+    many = layout_of(compared)._replace(names=("a",) * 200, lobes=("",) * 200)
+    assert _matrix(np.zeros((200, 200)), many, "").inches[0] == pytest.approx(15.0)
+    assert plans(compared)["network_control_matrix"].inches[0] == 7.0
 
 
 def test_all_regions_of_significant_edges_stand_out(compared):
@@ -178,23 +226,27 @@ def test_all_regions_of_significant_edges_stand_out(compared):
     edges["q_both"] = 0.01
     found = replace(compared, tests=replace(compared.tests, edges=edges))
     highlight = plans(found)["differences_matrix"].plot.keywords["highlight"]
-    assert sorted(highlight) == sorted({*edges["source"], *edges["target"]})
+    names = readable(compared)
+    wanted = {names[name] for name in (*edges["source"], *edges["target"])}
+    assert sorted(highlight) == sorted(wanted)
 
 
-@pytest.mark.parametrize("name", ["network_control_matrix", "differences_matrix"])
-def test_a_matrix_has_the_scale_of_its_colours(compared, name):
-    matrix, bar = plans(compared)[name].draw().axes
+def test_a_matrix_of_weights_has_the_scale_of_its_colours(compared):
+    matrix, bar = plans(compared)["network_control_matrix"].draw().axes
     assert "per standard deviation" in bar.get_xlabel()
     assert bar.get_xlim() == matrix.images[0].get_clim()
 
 
-def test_what_all_names_share_is_left_out_of_brain_and_circle(compared):
-    names = tuple(f"lh_{name}_thickness" for name in compared.cohort.regions)
-    layout = layout_of(compared)._replace(names=names)
-    assert layout.short_names == list(compared.cohort.regions)
-    figure = _circle(compared.learners["control"].coef_std_, layout).draw()
-    shown = {text.get_text() for text in figure.axes[0].texts}
-    assert set(compared.cohort.regions) <= shown
+def test_all_figures_have_readable_names(compared):
+    raw, shown = set(compared.cohort.regions), set(readable(compared).values())
+    assert not raw & shown
+    for name, plan in plans(compared).items():
+        figure = plan.draw()
+        ticks = [label for ax in figure.axes for label in ax.get_yticklabels()]
+        texts = {text.get_text() for ax in figure.axes for text in (*ax.texts, *ticks)}
+        assert not any(region in text for region in raw for text in texts), name
+    circle = plans(compared)["network_control_circle"].draw()
+    assert shown <= {text.get_text() for text in circle.axes[0].texts}
 
 
 def test_without_an_atlas_no_lobe_is_boxed(three_groups, compared):
@@ -215,9 +267,19 @@ def test_letters_that_the_font_lacks_give_no_warning():
 
 
 def test_regions_can_be_chosen(compared):
-    chosen = compared.cohort.regions[:2]
+    chosen, names = compared.cohort.regions[:2], readable(compared)
     for name, plan in plans(compared, chosen).items():
         if name.endswith("_matrix"):
-            assert plan.plot.keywords["highlight"] == list(chosen)
+            assert plan.plot.keywords["highlight"] == [names[region] for region in chosen]
     with pytest.raises(InputError, match="nowhere"):
         figures(compared, ["nowhere"])
+
+
+@pytest.mark.parametrize(("top", "said"), [(2, "that come nearest, of"), (100, "to patient")])
+def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
+    module = import_module("sgbn.report.figures")
+    monkeypatch.setattr(module, "FOREST_ROWS", top)
+    monkeypatch.setattr(module, "FEWEST_ROWS", 1)
+    ax = plans(nothing_differs)["forest"].draw().axes[0]
+    assert said in ax.get_title()
+    assert len(ax.get_yticklabels()) == min(top, len(nothing_differs.tables.differences))

@@ -158,7 +158,7 @@ def test_three_groups(three_groups, quick):
     page = check(quick(three_groups))
     assert "an edge is tested for any difference among them" in page.words
     for group in ("b", "c"):
-        assert f"Changes from a to {group}, per standard deviation" in page.words
+        assert f"The surest changes from a to {group}, at most 40" in page.words
         assert f"change per SD, {group}" in page.words
     for one in three_groups.words.statements:
         assert all(" ".join(line.split()) in page.words for line in one.lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -12,24 +12,28 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from sgbn import viz
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED
+from sgbn.report.changes import Changes, change_words, changes_of, differences_of, verdict
 from sgbn.report.cohort_section import has_lobes
-from sgbn.report.names import file_names, short_names
-from sgbn.report.views import changes_per_sd
+from sgbn.report.names import file_names, labels
 from sgbn.types import Array, Mask
 from sgbn.viz.style import missing_glyphs_allowed
 
 SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
+TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals ask
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
 INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
+INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
 PER_SD = "weight per standard deviation"
-CHANGE_PER_SD = "change of the weight per standard deviation"
-HIPPOCAMPUS = re.compile(r"(?<!para)(?<!para[\s_.-])hippocamp", re.IGNORECASE)
+ALL_IN_MATRIX = 60  # regions in a matrix of changes; of more only those with a change
+FOREST_ROWS = 15  # of all groups together, but a few of each
+FEWEST_ROWS = 5
 PAGE_DPI = 110  # of what is an image inside an SVG
 
 
@@ -40,17 +44,17 @@ DECIMALS = re.compile(rb"(\.\d)\d+")
 class Plan(NamedTuple):
     """A figure to be drawn: by which function of `viz`, and how large."""
 
-    plot: partial[Any]  # but for the axes; `plot_glass_brain` has the figure in their place
+    plot: partial[Any]  # but for the axes; those of `ON_FIGURES` have the figure in their place
     inches: tuple[float, float]
     scale: str = ""  # what the colours of a matrix say
 
     def draw(self) -> Figure:
         """Draw it."""
-        if self.plot.func is viz.plot_glass_brain:
-            figure = Figure(figsize=self.inches)
+        places_itself = self.plot.func is viz.plot_glass_brain
+        figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
+        if self.plot.func in ON_FIGURES:
             self.plot(figure)
             return figure
-        figure = Figure(figsize=self.inches, layout="constrained")
         ax = self.plot(figure.add_subplot())
         if self.scale:
             bar = figure.colorbar(ax.images[0], ax=ax, location="bottom", shrink=0.5, aspect=35)
@@ -68,17 +72,12 @@ Plans = Iterator[tuple[str, Plan]]
 
 
 class Layout(NamedTuple):
-    """What all pictures of networks share; short names are for pictures with little room."""
+    """What all pictures of networks share: readable names and places of the regions."""
 
     names: tuple[str, ...]
     lobes: tuple[str, ...]
     hemispheres: list[str]
     coordinates: Array
-
-    @property
-    def short_names(self) -> list[str]:
-        """Names without what all of them share."""
-        return short_names(self.names)
 
     @property
     def located(self) -> bool:
@@ -93,19 +92,18 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
     ----------
     comparison : Comparison
     highlight : sequence of str, optional
-        Regions that are emphasised in matrices. By default those of significant edges in matrices
-        of differences, and the hippocampi, as in Fig. 4 of the paper, in those of
-        networks.
+        Regions that are emphasised in matrices, by their names in the data. By default those of
+        pairs that differ both ways in matrices of differences, and none in those of networks.
 
     Returns
     -------
     dict of str to Figure
         By names that are safe in file names: ``network_GROUP_matrix``, ``_brain``, ``_circle``
         (not of more than 120 regions that lie in the brain) of each group,
-        ``differences_matrix`` and ``_brain`` (of more than two groups
-        ``differences_GROUP_matrix`` and ``_brain``, from the reference to each other group),
-        ``permutations``, ``accuracy``, ``sparsity`` and ``refinements``; those for which there are
-        results.
+        ``differences_matrix``, ``_brain`` and ``_circle`` (of more than two groups
+        ``differences_GROUP_matrix`` and so on, from the reference to each other group), at most 40
+        pairs of regions each, ``forest``, ``permutations``, ``accuracy``, ``sparsity`` and
+        ``refinements``; those for which there are results.
     """
     return {name: plan.draw() for name, plan in plans(comparison, highlight).items()}
 
@@ -115,6 +113,8 @@ def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dic
     return {
         **dict(_networks(comparison, highlight)),
         **dict(_differences(comparison, highlight)),
+        **dict(_forest(comparison)),
+        **dict(_permutations(comparison)),
         **dict(_accuracy(comparison)),
         **dict(_refinements(comparison)),
     }
@@ -130,8 +130,9 @@ def difference_stems(groups: Sequence[str]) -> dict[str, str]:
 def picture(figure: Figure, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
     """File of a figure; the same figure gives the same bytes, whenever it is made."""
     stream = BytesIO()
-    dated = {"Date": None} if kind == "svg" else {}
-    with mpl.rc_context({"svg.hashsalt": SALT}), missing_glyphs_allowed():
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    fonts = mpl.rc_context({"svg.hashsalt": SALT, "pdf.fonttype": TRUETYPE})
+    with fonts, missing_glyphs_allowed():
         figure.savefig(
             stream,
             format=kind,
@@ -159,22 +160,22 @@ def layout_of(comparison: Comparison) -> Layout:
     unknown = ("",) * len(cohort.regions)
     nowhere = (np.nan,) * 3
     return Layout(
-        cohort.regions,
+        labels(cohort),
         cohort.lobes if has_lobes(comparison) else unknown,
         ["" if place is None else place.hemisphere for place in cohort.places],
         np.array([nowhere if p is None else (p.x, p.y, p.z) for p in cohort.places], dtype=float),
     )
 
 
-def hippocampi(names: Sequence[str]) -> list[str]:
-    """Regions that are hippocampi, by their names."""
-    return [name for name in names if HIPPOCAMPUS.search(name)]
+def readable(comparison: Comparison) -> dict[str, str]:
+    """Region as the data call it -> its readable name."""
+    cohort = comparison.cohort
+    return dict(zip(cohort.regions, labels(cohort), strict=True))
 
 
 def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     layout = layout_of(comparison)
-    chosen = hippocampi(layout.names) if highlight is None else list(highlight)
-    said = "; emphasised: hippocampi" if highlight is None and chosen else ""
+    chosen = _chosen(comparison, highlight)
     safe = file_names(comparison.groups)
     learners = comparison.learners
     limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
@@ -182,66 +183,109 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
         stem, weights = f"network_{safe[group]}", learner.coef_std_
         arrows, title = comparison.supported[group], f"Network of {group}"
         outlined = "; outlined: direction supported" if arrows.any() else "; no direction supported"
-        named = {"title": f"{title}{outlined}{said}", "highlight": chosen, "marked": arrows}
+        named = {"title": f"{title}{outlined}", "highlight": chosen, "marked": arrows}
         yield f"{stem}_matrix", _matrix(weights, layout, PER_SD, limit=limit, **named)
         more = {"limit": limit, "title": title, "supported": arrows}
-        if layout.located:
-            yield f"{stem}_brain", _brain(weights, layout, **more)
-        if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
-            yield f"{stem}_circle", _circle(weights, layout, **more)
+        yield from _as_arrows(stem, weights, layout, **more)
 
 
 def _differences(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
+    if comparison.tests is None or not len(comparison.tests.edges):
+        return
+    layout = layout_of(comparison)
+    for group, stem in difference_stems(comparison.groups).items():
+        changes = changes_of(comparison, group)
+        chosen = None if highlight is None else _chosen(comparison, highlight)
+        yield f"{stem}_matrix", _matrix_of_changes(changes, layout, chosen)
+        drawn = changes.only_sure()
+        more = {"kinds": drawn.kinds, "supported": drawn.supported, "title": drawn.title}
+        yield from _as_arrows(stem, drawn.sizes, layout, faint=not drawn.any_sure, **more)
+
+
+def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | None) -> Plan:
+    """Plan a matrix of changes: only of regions that have any, where there are many."""
+    title = changes.title + ("; outlined: differs both ways" if changes.any_sure else "")
+    if chosen is None:
+        chosen = [layout.names[k] for k in np.flatnonzero(_ends(changes.sure))]
+    kept = np.arange(len(layout.names))
+    if len(kept) > ALL_IN_MATRIX:
+        there = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
+        kept = np.flatnonzero(there)
+        title += f"\n{len(kept)} regions of these pairs, of {len(there)}"
+    part = np.ix_(kept, kept)
+    fewer = layout._replace(
+        names=tuple(layout.names[k] for k in kept), lobes=tuple(layout.lobes[k] for k in kept)
+    )
+    more = {"kinds": changes.kinds[part], "marked": changes.sure[part], "highlight": chosen}
+    return _matrix(changes.sizes[part], fewer, "", title=title, **more)
+
+
+def _ends(pairs: Mask) -> Mask:
+    """Regions of some pairs."""
+    return np.asarray(pairs.any(axis=0) | pairs.any(axis=1))
+
+
+def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str]:
+    """Readable names of regions that are to be emphasised."""
+    names = readable(comparison)
+    return [names.get(region, region) for region in highlight or ()]
+
+
+def _forest(comparison: Comparison) -> Plans:
+    """Plan the surest differences of each group from the reference, one below the other."""
+    if comparison.tests is None or not len(comparison.tests.edges):
+        return
+    tables = {group: differences_of(comparison, group) for group in comparison.groups[1:]}
+    if any("standard_error" not in table for table in tables.values()):
+        return
+    top = max(FOREST_ROWS // len(tables), FEWEST_ROWS)
+    titles = {}
+    for group, table in tables.items():
+        none = not (table["q_both"] <= comparison.settings.level).any()
+        which = f"the {top} that come nearest" if none else f"the surest {top}"
+        rest = f": {which}, of {len(table)} tested pairs" if len(table) > top else ""
+        titles[group] = f"{verdict(comparison, group)}\n{change_words(comparison, group)}{rest}"
+    plot = partial(
+        _draw_forests,
+        tables={group: table.head(top) for group, table in tables.items()},
+        titles=titles,
+        reference=comparison.reference,
+        labels=readable(comparison),
+        level=comparison.settings.level,
+    )
+    rows = sum(min(len(table), top) for table in tables.values())
+    yield "forest", Plan(plot, (8.4, 1.6 * len(tables) + 0.27 * rows))
+
+
+def _draw_forests(
+    figure: Figure,
+    tables: Mapping[str, Any],
+    titles: Mapping[str, str],
+    reference: str,
+    **more: Any,
+) -> None:
+    heights = [max(len(table), 1) + 3 for table in tables.values()]
+    axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
+    for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
+        viz.plot_forest(ax, table, reference, group, title=titles[group], top=len(table), **more)
+        ax.tick_params(labelbottom=True)
+
+
+ON_FIGURES = (viz.plot_glass_brain, _draw_forests)
+
+
+def _permutations(comparison: Comparison) -> Plans:
     found = comparison.tests
     if found is None:
         return
-    layout, level = layout_of(comparison), comparison.settings.level
-    all_changes, significant, arrows = _changes(comparison)
-    chosen = _ends_of_significant(comparison) if highlight is None else list(highlight)
-    q = f"differs both ways (q ≤ {level:g})"
-    if len(comparison.groups) > 2:
-        q = f"any difference, both ways (q of all groups ≤ {level:g})"
-    any_found = significant.any()
-    for group, stem in difference_stems(comparison.groups).items():
-        changes, title = all_changes[group], f"Change from {comparison.reference} to {group}"
-        more = {"marked": significant, "highlight": chosen}
-        more["title"] = f"{title}; outlined: {q}" if any_found else title
-        yield f"{stem}_matrix", _matrix(changes, layout, CHANGE_PER_SD, **more)
-        if layout.located:
-            shown = np.where(significant, changes, 0.0) if any_found else changes
-            named = f"{title}, {q if any_found else 'none significant'}"
-            yield f"{stem}_brain", _brain(shown, layout, supported=arrows, title=named)
     plot = partial(
         viz.plot_permutations,
         null=found.null["totals"],
         observed={"the data": found.global_statistic},
-        level=level,
+        level=comparison.settings.level,
         label="sum of the squared statistics of all edges",
     )
     yield "permutations", Plan(plot, (6.0, 3.6))
-
-
-def _ends_of_significant(comparison: Comparison) -> list[str]:
-    """Regions of edges that differ both ways, those of the surest first."""
-    table = comparison.tables.differences
-    surest = table[table["q_both"] <= comparison.settings.level]
-    return list(dict.fromkeys(surest[["source", "target"]].to_numpy().ravel().tolist()))
-
-
-def _changes(comparison: Comparison) -> tuple[dict[str, Array], Mask, Mask]:
-    """Find changes per SD in each group, those that hold both ways, and the arrows."""
-    table = comparison.tables.differences
-    place = {name: k for k, name in enumerate(comparison.cohort.regions)}
-    where = table["source"].map(place).to_numpy(int), table["target"].map(place).to_numpy(int)
-    shape = len(place), len(place)
-    changes = {}
-    for group, own in changes_per_sd(comparison, table).items():
-        changes[group] = np.zeros(shape)
-        changes[group][where] = own
-    significant, arrows = np.zeros(shape, bool), np.zeros(shape, bool)
-    significant[where] = table["q_both"] <= comparison.settings.level
-    arrows[where] = table["supported"]
-    return changes, significant, arrows
 
 
 def _accuracy(comparison: Comparison) -> Plans:
@@ -258,16 +302,29 @@ def _accuracy(comparison: Comparison) -> Plans:
 
 
 def _refinements(comparison: Comparison) -> Plans:
-    moved = comparison.refinements
-    edges = [edge for table in moved.values() for edge in table]
-    if not edges:
+    names = readable(comparison)
+    moved = {method: _with_labels(table, names) for method, table in comparison.refinements.items()}
+    ends = [
+        pair
+        for table in moved.values()
+        for pair in zip(table["source"], table["target"], strict=True)
+    ]
+    if not ends:
         return
-    longest = max(len(f"{edge['source']} – {edge['target']}") for edge in edges)
-    count = min(max(map(len, moved.values())), CHANGES)
-    names = _supported_names(comparison)
-    plot = partial(viz.plot_changes, changes=moved, top=CHANGES, supported=names)
+    longest = max(len(" – ".join(pair)) for pair in ends)
+    count = min(max(len(table["source"]) for table in moved.values()), CHANGES)
+    arrows = {(group, names[i], names[j]) for group, i, j in _supported_names(comparison)}
+    plot = partial(viz.plot_changes, changes=moved, top=CHANGES, supported=arrows)
     inches = max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count
     yield "refinements", Plan(plot, inches)
+
+
+def _with_labels(table: NDArray[Any], names: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Columns of a table of moved edges, with readable names; a bias has no source."""
+    columns = {name: table[name].tolist() for name in ("class", "source", "target", "difference")}
+    for end in ("source", "target"):
+        columns[end] = [names.get(name, name) for name in columns[end]]
+    return columns
 
 
 def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
@@ -282,7 +339,16 @@ def _supported_names(comparison: Comparison) -> set[tuple[str, str, str]]:
 
 def _matrix(weights: Array, layout: Layout, scale: str, **more: Any) -> Plan:
     plot = partial(viz.plot_matrix, weights=weights, names=layout.names, lobes=layout.lobes, **more)
-    return Plan(plot, (7.0, 7.6), scale)
+    side = max(7.0, INCHES_PER_REGION * len(layout.names))
+    return Plan(plot, (side, side + 0.6), scale)
+
+
+def _as_arrows(stem: str, weights: Array, layout: Layout, **more: Any) -> Plans:
+    """Plan a brain where there are places, and a circle where its names can be read."""
+    if layout.located:
+        yield f"{stem}_brain", _brain(weights, layout, **more)
+    if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
+        yield f"{stem}_circle", _circle(weights, layout, **more)
 
 
 def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
@@ -290,7 +356,7 @@ def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
         viz.plot_glass_brain,
         weights=weights,
         coordinates=layout.coordinates,
-        names=layout.short_names,
+        names=layout.names,
         strongest=EDGES_IN_BRAIN,
         **more,
     )
@@ -301,7 +367,7 @@ def _circle(weights: Array, layout: Layout, **more: Any) -> Plan:
     plot = partial(
         viz.plot_circle,
         weights=weights,
-        names=layout.short_names,
+        names=layout.names,
         lobes=layout.lobes,
         hemispheres=layout.hemispheres,
         **more,

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from sgbn.comparison import Comparison
 from sgbn.report import assets, sections
+from sgbn.report.changes import MOST
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, plans
 from sgbn.report.methods import describe_methods
@@ -216,18 +217,23 @@ def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
 
 
 def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """Text alternative and caption of the matrices of changes."""
-    which = "Those that hold both ways"
-    if len(comparison.groups) > 2:
-        which = "Edges with any difference that holds both ways (q of all groups)"
-    words = {}
+    """Text alternative and caption of the forest plot and of the matrices of changes."""
+    words = {
+        "forest": (
+            "Forest plot of the surest differences, one row per pair of regions. The table of "
+            "edges has its numbers.",
+            "The surest differences: change of each weight per standard deviation, with its 95 % "
+            "interval. At the right are the weights of both groups. Each interval is of one edge "
+            "by itself: it is not corrected for the choice of the surest edges.",
+        )
+    }
     for group, stem in difference_stems(comparison.groups).items():
         change = f"from {comparison.reference} to {group}"
         words[f"{stem}_matrix"] = (
             f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
-            f"Changes {change}, per standard deviation: from the region of the row to that of the "
-            f"column. {which} are outlined, and their regions emphasised; those that hold one way "
-            "only are not.",
+            f"The surest changes {change}, at most {MOST}: from the region of the row to that of "
+            "the column. Colour and symbol are the kind of change. Those that hold both ways are "
+            "outlined, and their regions emphasised; those that hold one way only are not.",
         )
     return words
 
