@@ -9,6 +9,7 @@ from sgbn.cli.arguments import (
     at_least,
     local_workers,
     make_folder,
+    number_above,
     number_from,
     workers,
 )
@@ -29,6 +30,18 @@ def test_numbers_from_a_smallest_one_on():
     for text in ("best", "-1", "inf", "nan"):
         with pytest.raises(argparse.ArgumentTypeError, match="is not a number"):
             number_from(0)(text)
+
+
+def test_numbers_between_two_ends():
+    assert number_from(0, 1)("1") == 1
+    with pytest.raises(argparse.ArgumentTypeError, match=r"1\.1 is not a number from 0 to 1"):
+        number_from(0, 1)("1.1")
+    assert number_above(0, below=1)("0.5") == 0.5
+    for text in ("0", "1", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not a number above 0 and below 1"):
+            number_above(0, below=1)(text)
+    with pytest.raises(argparse.ArgumentTypeError, match=r"not a number above 0$"):
+        number_above(0)("inf")
 
 
 @pytest.mark.parametrize(

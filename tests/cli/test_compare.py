@@ -100,9 +100,9 @@ def test_learners_by_name_with_their_own_sparsity(table, tmp_path, capsys):
     assert main([*command, "--learner", "SGBN", "--out", str(out)]) == 0
     assert "SGBN(gamma=1.0" in (out / "about.json").read_text()
     capsys.readouterr()
-    assert main([*command, "--learner", "GS", "--gamma", "1", "--out", str(out)]) == 1
+    assert main([*command, "--learner", "GS", "--gamma", "1", "--out", str(out)]) == 2
     assert "--gamma is for the ensemble and SGBN" in capsys.readouterr().err
-    assert main([*command, "--learner", "GS", "--alpha", "0.2", "--out", str(out)]) == 1
+    assert main([*command, "--learner", "GS", "--alpha", "0.2", "--out", str(out)]) == 2
     assert "--alpha is for ORSGBN and HSGBN" in capsys.readouterr().err
 
 
@@ -163,21 +163,6 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(table, capsy
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--level", "2"], "level is 2.0; give a number above 0 and below 1"),
-        (["--level", "0"], "level is 0.0"),
-        (["--level", "0.001", "--quick"], "n_permutations is 199: no false discovery rate can"),
-        (["--permutations", "0", "--edges", "a:b"], "--edges are tested by permutations"),
-    ],
-)
-def test_settings_are_checked_before_the_table_is_read(tmp_path, capsys, options, message):
-    command = ["compare", "nowhere.csv", "--group", "dx", "--out", str(tmp_path), *options]
-    assert main(command) == 1
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("text", "edge"),
     [
         ("a:b", ("a", "b")),
@@ -193,7 +178,6 @@ def test_an_edge_is_split_where_both_parts_are_regions(text, edge):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ab", "'ab' has no colon: give SOURCE:TARGET"),
         ("a:bb", "no region is called 'bb'. Did you mean 'bbb'"),
         ("x:bbb", "no region is called 'x'"),
         ("a:b:c", "can be read as 'a' to 'b:c' or 'a:b' to 'c'"),
@@ -215,8 +199,72 @@ def test_names_are_checked_as_soon_as_the_table_is_read(table, tmp_path, capsys)
 
 
 def test_without_a_table_it_says_what_to_give(tmp_path, capsys):
-    assert main(["compare", "--group", "dx", "--out", str(tmp_path)]) == 1
-    assert "no table is named" in capsys.readouterr().err
+    assert main(["compare", "--group", "dx", "--out", str(tmp_path)]) == 2
+    assert "no table is named. Give one, or a --config" in capsys.readouterr().err
+    assert main(["check", "--group", "dx"]) == 2
+    assert "no table is named. Give one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["check"], ["compare", "--out", "x"]])
+def test_a_list_that_took_the_table_is_named(command, capsys):
+    assert main([*command, "--group", "dx", "--exclude", "IQ", "table.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "--exclude took 'table.csv' for one of its names" in said
+    assert f"sgbn {command[0]} table.csv --exclude" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--level 2", "--level: 2 is not a number above 0 and below 1"),
+        ("--level 0", "--level: 0 is not a number above 0 and below 1"),
+        ("--level 0.001 --quick", "--permutations is 199: no false discovery rate can reach"),
+        ("--permutations 5", "--permutations is 5: no false discovery rate can reach"),
+        ("--alpha 0 --learner ORSGBN", "--alpha: 0 is not a number above 0"),
+        ("--alpha 0.1", "--alpha is for ORSGBN and HSGBN, not for ensemble"),
+        ("--learner GS --gamma 1", "--gamma is for the ensemble and SGBN, not for GS"),
+        ("--edges a b", "--edges 'a' has no colon: give SOURCE:TARGET"),
+        ("--edges a:b --permutations 0", "--edges are tested by permutations"),
+        ("--among a --permutations 0", "among are named, and --permutations is 0"),
+        ("--replicate site", "--replicate is 'site': give 'half', or COLUMN=VALUE"),
+        ("--replicate half --permutations 0", "--replicate tests differences by permutations"),
+    ],
+)
+def test_options_are_checked_before_the_table_is_read(options, message, tmp_path, capsys):
+    command = ["compare", str(tmp_path / "absent.csv"), "--group", "dx", "--out", str(tmp_path)]
+    try:
+        code = main([*command, *options.split()])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "absent.csv" not in said
+
+
+def test_names_that_lobes_left_out_are_not_called_unknown(tmp_path, capsys):
+    cohort = simulate_cohort(20)
+    frame = pd.DataFrame(cohort.values, columns=cohort.regions).assign(dx=cohort.group)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    command = [
+        "compare",
+        str(tmp_path / "table.csv"),
+        "--group",
+        "dx",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    lobe, left_out = cohort.lobes[0], cohort.lobes[-1]
+    first, last = cohort.regions[0], cohort.regions[-1]
+    assert lobe != left_out
+    for words, name in (
+        (["--edges", f"{first}:{last}"], last),
+        (["--among", first, last], last),
+        (["--among", left_out], left_out),
+    ):
+        assert main([*command, "--lobes", lobe, *words]) == 2
+        said = capsys.readouterr().err
+        assert f"{name!r}, named in --edges or --among, is left out by --lobes {lobe}" in said
 
 
 def test_several_remarks_are_printed_as_a_list(capsys):
@@ -265,7 +313,7 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     assert main([*command, "--out", str(tmp_path / "trim")]) == 0
     printed = capsys.readouterr().out
-    said = "1 of 40 CTR lie far from their group (tables/left_out.csv names them). Networks do"
+    said = "1 of 40 CTR and 0 of 40 AD/../MCI lie far from their group (tables/left_out.csv names them). Networks do"
     assert said in " ".join(printed.split())
     left_out = pd.read_csv(tmp_path / "trim" / "tables" / "left_out.csv")
     assert left_out.to_dict("records") == [
@@ -276,7 +324,7 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     assert 'transform = "none"' in config
     report = (tmp_path / "trim" / "report.html").read_text()
     assert "far out, left out" in report
-    assert "were left out of networks: 0 of 40 AD/../MCI and 1 of 40 CTR" in report
+    assert "were left out of networks: 1 of 40 CTR and 0 of 40 AD/../MCI" in report
     options = ["--outliers", "keep", "--transform", "normal-scores"]
     assert main([*command, *options, "--out", str(tmp_path / "keep")]) == 0
     assert "lie far from their group" not in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from sgbn.exceptions import InputError
+
+
+class OptionError(InputError):
+    """An option that has no such value, or does not go with another: exit code 2."""
 
 
 def at_least(smallest: int) -> Callable[[str], int]:
@@ -28,16 +33,26 @@ def at_least(smallest: int) -> Callable[[str], int]:
     return whole_number
 
 
-def number_from(smallest: float) -> Callable[[str], float]:
-    """Type of an argument that is a finite number from `smallest` on."""
+def number_from(smallest: float, largest: float = math.inf) -> Callable[[str], float]:
+    """Type of an argument that is a finite number from `smallest` on, up to `largest`."""
+    end = " on" if largest == math.inf else f" to {largest:g}"
+    return _number(lambda value: smallest <= value <= largest, f"from {smallest:g}{end}")
 
+
+def number_above(smallest: float, below: float = math.inf) -> Callable[[str], float]:
+    """Type of an argument that is a finite number above `smallest` and below `below`."""
+    end = "" if below == math.inf else f" and below {below:g}"
+    return _number(lambda value: smallest < value < below, f"above {smallest:g}{end}")
+
+
+def _number(allows: Callable[[float], bool], which: str) -> Callable[[str], float]:
     def number(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-        if not smallest <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not a number from {smallest:g} on")
+        if not (math.isfinite(value) and allows(value)):
+            raise argparse.ArgumentTypeError(f"{text} is not a number {which}")
         return value
 
     return number

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sgbn.cli.help import examples
 from sgbn.cli.options import REFERENCE, add_options
-from sgbn.cli.tables import add_table_options, show_cohort
+from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.exceptions import InputError, counted
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.preprocessing import prepare
     from sgbn.quality import review, review_prepared
 
+    check_tables(arguments)
     cohort = show_cohort(arguments)
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:

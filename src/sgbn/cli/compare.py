@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 import textwrap
@@ -11,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sgbn.cli.arguments import add_worker_options, local_workers, make_folder, workers
+from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, make_folder, workers
 from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
 from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
-from sgbn.cli.tables import add_table_options, show_cohort
+from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.exceptions import InputError, counted, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             EXITS,
         ),
     )
-    add_table_options(parser, needed=False)
+    add_table_options(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to write to")
     parser.add_argument(
         "--config",
@@ -78,8 +79,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, compare, write, print."""
-    if not arguments.tables:
-        raise InputError("no table is named. Give one, or a --config that names it.")
+    check_tables(arguments)
+    check_learner(arguments)
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
     if arguments.edges or settings.among:
@@ -100,18 +101,55 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
     given = {name: value for name, value in asked.items() if value is not None}
     if (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
         given = {"outliers": "trim", "transform": "none"} | given
-    settings = Settings.quick(**given) if arguments.quick else Settings(**given)
+    try:
+        settings = Settings.quick(**given) if arguments.quick else Settings(**given)
+    except InputError as error:
+        raise OptionError(with_options(str(error))) from error
     if arguments.edges and not settings.n_permutations:
-        raise InputError("--edges are tested by permutations: give some (--permutations 999).")
+        raise OptionError("--edges are tested by permutations: give some (--permutations 999).")
+    for text in arguments.edges or ():
+        if ":" not in text:
+            raise OptionError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
     return settings
+
+
+def with_options(message: str) -> str:
+    """Message of the library with the names of options in place of its own."""
+    for one in SETTINGS:
+        where = rf"\b{one.dest}\b" if one.keyword else rf"^{one.dest}\b"
+        message = re.sub(where, f"--{one.name}", message)
+    return message
 
 
 def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
     """Read the edges of ``--edges``, and check all names before a folder is made."""
+    check_lobes([*(edges or ()), *settings.among], cohort)
     named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
     settings = replace(settings, edges=named)
     settings.check_names(cohort)
     return settings
+
+
+def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
+    """Raise OptionError if ``--edges`` or ``--among`` name what ``--lobes`` left out."""
+    left_out = set(cohort.provenance.get("other_lobes", ()))
+    if not left_out:
+        return
+    places = cohort.atlas.regions if cohort.atlas is not None else ()
+    left_out |= {place.lobe for place in places} - {*cohort.lobes}
+    for text in names:
+        for name in {text, *_ends(text)} & left_out:
+            raise OptionError(
+                f"{name!r}, named in --edges or --among, is left out by --lobes "
+                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name others."
+            )
+
+
+def _ends(text: str) -> set[str]:
+    """All parts of SOURCE:TARGET before or after a colon."""
+    words = text.split(":")
+    cuts = range(1, len(words))
+    return {part for k in cuts for part in (":".join(words[:k]), ":".join(words[k:]))}
 
 
 def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
@@ -124,13 +162,23 @@ def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
     if known:
         ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
         raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
-    if not pairs:
-        raise InputError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
     half_known = [pair for pair in pairs if set(pair) & set(regions)]
     unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
     raise InputError(
         f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
     )
+
+
+def check_learner(arguments: argparse.Namespace) -> None:
+    """Raise OptionError unless ``--gamma`` and ``--alpha`` go with the learner."""
+    name = arguments.learner or ENSEMBLE
+    if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
+        raise OptionError(f"--gamma is for the ensemble and SGBN, not for {name}. Leave it out.")
+    if arguments.alpha is not None and name not in PENALISED:
+        learners = " and ".join(PENALISED)
+        raise OptionError(
+            f"--alpha is for {learners}, not for {name}. Leave it out, or say --learner ORSGBN."
+        )
 
 
 def read_learner(
@@ -140,10 +188,6 @@ def read_learner(
     import sgbn
 
     name = arguments.learner or ENSEMBLE
-    if arguments.gamma is not None and name not in (ENSEMBLE, "SGBN"):
-        raise InputError(f"--gamma is for the ensemble and SGBN, not for {name}. Leave it out.")
-    if arguments.alpha is not None and name not in PENALISED:
-        raise InputError(f"--alpha is for {' and '.join(PENALISED)}, not for {name}. Leave it out.")
     if name == ENSEMBLE:
         return ensemble_of(settings, arguments.gamma)
     if name == "SGBN":

@@ -80,7 +80,7 @@ def _add_ways(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-coverage",
-        type=number_from(0),
+        type=number_from(0, 1),
         default=0.5,
         metavar="SHARE",
         help="an image with values in a smaller share of the atlas is bad (0.5)",

@@ -10,6 +10,7 @@ from typing import Any
 
 from sgbn import __version__
 from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate, status
+from sgbn.cli.arguments import OptionError
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
 
@@ -36,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0, or 1 after an error that the message explains."""
+    """Run a command; returns 0, 1 after an error that is explained, 2 after a wrong option."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     top = parser()
     chosen = top.parse_args(words)
@@ -47,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             chosen.run(chosen)
+    except OptionError as error:
+        print(
+            f"sgbn {chosen.command}: {error} All options: sgbn {chosen.command} --help",
+            file=sys.stderr,
+        )
+        return 2
     except (ValueError, OSError, RuntimeError) as error:
         print(f"sgbn {chosen.command}: {error}", file=sys.stderr)
         return 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sgbn.cli.arguments import at_least, number_from
+from sgbn.cli.arguments import at_least, number_above, number_from
 
 ENSEMBLE = "ensemble"
 LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
@@ -54,6 +54,8 @@ def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -
 SWITCH = {"action": "store_true"}
 YES_OR_NO = {"action": argparse.BooleanOptionalAction, "default": None}
 NUMBER = {"type": number_from(0)}
+POSITIVE = {"type": number_above(0)}
+SHARE = {"type": number_above(0, below=1)}
 COUNT = {"type": at_least(0), "metavar": "N"}
 COLUMN = {"metavar": "COLUMN"}
 LIST = {"nargs": "+", "action": "extend"}
@@ -160,7 +162,7 @@ LEARNER = (
         "the largest group, half the decimal logarithm of their number beyond)",
         NUMBER,
     ),
-    Option("alpha", "penalty of ORSGBN and HSGBN, above 0 (0.1)", NUMBER),
+    Option("alpha", "penalty of ORSGBN and HSGBN, above 0 (0.1)", POSITIVE),
 )
 REFERENCE = Option(
     "reference",
@@ -247,7 +249,7 @@ QUICK = (  # what --quick decides
 )
 HOW = (
     *QUICK,
-    Option("level", "of tests and intervals (0.05)", NUMBER),
+    Option("level", "of tests and intervals, above 0 and below 1 (0.05)", SHARE),
     Option("seed", "of everything random (0)", {"type": at_least(0)}),
 )
 SETTINGS = tuple(one for one in (ROWS, *WHAT, *HOW) if one not in LEARNER)

@@ -76,7 +76,7 @@ def _add_effects(parser: argparse.ArgumentParser) -> None:
     )
     effects.add_argument(
         "--confounding",
-        type=number_from(0),
+        type=number_from(0, 1),
         default=0.0,
         metavar="SHARE",
         help="how far age and sites differ between the groups, from 0 to 1 (0)",

@@ -8,21 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sgbn.cli.options import COLUMNS, FILES, ROWS, TABLE, add_options
+from sgbn.cli.arguments import OptionError
+from sgbn.cli.options import COLUMNS, FILES, ROWS, TABLE, WHAT, add_options
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
+SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz")  # of tables
 # Columns that reading left out.
 LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
 
-def add_table_options(parser: argparse.ArgumentParser, needed: bool = True) -> None:
-    """Add the tables, and what their columns are; not `needed` where a file may name them."""
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Add the tables, which `check_tables` asks for, and what their columns are."""
     parser.add_argument(
         "tables",
         type=Path,
-        nargs="+" if needed else "*",
+        nargs="*",
         metavar="TABLE",
         help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
         "tables and joined by subject",
@@ -35,6 +37,26 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
     """Add what the columns of the tables are; the parser has its own argument `tables`."""
     add_options(parser.add_argument_group("columns"), COLUMNS)
     add_options(parser.add_argument_group("rows and files"), FILES)
+
+
+def check_tables(arguments: argparse.Namespace) -> None:
+    """Raise OptionError if no table is named, with the option that took it for one of its names."""
+    if arguments.tables:
+        return
+    also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
+    for one in (*TABLE, *WHAT):
+        taken = getattr(arguments, one.dest, None)
+        if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
+            raise OptionError(
+                f"no table is named: --{one.name} took {tables[0]!r} for one of its names. Put the "
+                f"table before the options, as in `sgbn {arguments.command} {tables[0]} "
+                f"--{one.name} ...`."
+            )
+    raise OptionError(f"no table is named.{also}")
+
+
+def _is_table(name: str) -> bool:
+    return Path(name).suffix.lower() in SUFFIXES or Path(name).is_file()
 
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:

@@ -320,10 +320,9 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
     if cohort.site is not None:
         columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
     if not sign or name not in columns:
-        known = [f"{one}=..." for one in columns]
         raise InputError(
             f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with a column that is named as "
-            f"site or covariate. {did_you_mean(f'{name}=...', known) if known else 'None is.'}"
+            f"site or covariate (--site, --covariates). {_known_columns(name, [*columns])}"
         )
     column = columns[name]
     texts = np.array([_text(cell) for cell in column.tolist()])
@@ -339,6 +338,16 @@ def _rows_with(cohort: Cohort, how: str) -> Mask:
         values = [_text(cell) for cell in np.unique(column).tolist()]
         raise InputError(f"no row has {how} (replicate). {did_you_mean(value, values)}")
     return found
+
+
+def _known_columns(name: str, columns: list[str]) -> str:
+    """Sentence about the column that is likely meant, or about the option that names it."""
+    near = did_you_mean(name, columns) if columns else "None is."
+    if near.startswith("Did you mean"):
+        return near
+    option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
+    named = f"Named are {listed(columns)}" if columns else "None is"
+    return f"{named}: say {option} {name} first." if name else f"{named}."
 
 
 def _as_number(value: str) -> float | None:

@@ -47,6 +47,14 @@ def test_all_missing_columns_are_named_at_once_with_near_ones(analysis, table):
         read_inputs(analysis, other)
 
 
+def test_all_columns_are_listed_where_none_is_near(analysis, table):
+    X, _ = table
+    region = X.columns[0]
+    other = X.drop(columns=[region]).assign(zzz=1.0)
+    with pytest.raises(InputError, match=rf"lacks 1 .*Its columns are '{X.columns[1]}'"):
+        read_inputs(analysis, other)
+
+
 def test_a_site_of_another_name_is_named(analysis, table):
     X, _ = table
     other = X.rename(columns={"site": "scanner"})

@@ -175,6 +175,8 @@ def _check_columns(table: RawTable, options: Options, inputs: Inputs, joined: bo
     if missing:
         free = [name for name in table.columns if name not in wanted]
         near = did_you_mean(missing[0], free) if free else ""
+        if not near.startswith("Did you mean"):
+            near = f"Its columns are {listed(table.columns)}."
         where = " Name the column of sites (site=, --site)." if options.site in missing else ""
         raise InputError(
             f"{table.name} lacks {len(missing)} of the {len(inputs.columns)} columns that the "
