@@ -12,11 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.graph.parts import joined_parts
 from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import LARGEST
@@ -431,8 +430,7 @@ def _merged(first: Labels, second: Labels) -> Labels:
     names, one = np.unique(first, return_inverse=True)
     other = len(names) + np.unique(second, return_inverse=True)[1]
     n = int(other.max(initial=0)) + 1
-    links = coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
-    part = connected_components(links, directed=False)[1][one]
+    part = joined_parts(one, other, n)[one]
     _, rows, part = np.unique(part, return_index=True, return_inverse=True)
     return read_only(first[rows][part])
 

@@ -313,7 +313,10 @@ def test_outliers_are_left_out_by_name_or_kept(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", *AGE, *NONE, "--workers", "1"]
     assert main([*command, "--out", str(tmp_path / "trim")]) == 0
     printed = capsys.readouterr().out
-    said = "1 of 40 CTR and 0 of 40 AD/../MCI lie far from their group (tables/left_out.csv names them). Networks do"
+    said = (
+        "1 of 40 CTR and 0 of 40 AD/../MCI lie far from their group (tables/left_out.csv names "
+        "them). Networks do"
+    )
     assert said in " ".join(printed.split())
     left_out = pd.read_csv(tmp_path / "trim" / "tables" / "left_out.csv")
     assert left_out.to_dict("records") == [

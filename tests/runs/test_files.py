@@ -18,6 +18,14 @@ from sgbn.runs.files import (
 )
 
 
+def test_objects_are_never_written_and_nothing_but_the_arrays_is(tmp_path):
+    write_result(tmp_path / "r.npz", {"x": np.arange(3), "text": np.asarray("a")})
+    assert set(read_result(tmp_path / "r.npz")) == {"x", "text"}
+    with pytest.raises(ValueError, match="'y' holds objects"):
+        write_result(tmp_path / "s.npz", {"x": np.arange(3), "y": np.array([{}], dtype=object)})
+    assert not (tmp_path / "s.npz").exists()
+
+
 def test_pickled_objects_are_never_read(tmp_path):
     path = tmp_path / "evil.npz"
     np.savez(path, x=np.array([{"a": 1}], dtype=object))

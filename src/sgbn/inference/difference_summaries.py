@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from sgbn.graph.parts import joined_parts
 from sgbn.inference.joint import GroupWeights
 from sgbn.inference.permutation_p import ROUND_OFF, reached
 from sgbn.types import Array, Indices, Mask
@@ -83,9 +82,7 @@ def _components(edges: Edges) -> NDArray[Any]:
     if len(edges) == 1:  # as in most permutations
         return np.zeros(1, np.intp)
     m = int(edges.max()) + 1
-    graph = coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(m, m))
-    labels: NDArray[Any] = connected_components(graph, directed=False)[1]
-    return labels[edges[:, 0]]
+    return joined_parts(edges[:, 0], edges[:, 1], m)[edges[:, 0]]
 
 
 def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import counted, listed
+from sgbn.graph.parts import joined_parts
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.row_names import (
     Stems,
@@ -212,8 +211,7 @@ def _copies(cohort: Cohort, pairs: Indices) -> tuple[str, str]:
 
 def _linked(pairs: Indices, n: int) -> list[list[int]]:
     """Rows that pairs link, each in one group."""
-    links = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    label = connected_components(links, directed=False)[1]
+    label = joined_parts(pairs[:, 0], pairs[:, 1], n)
     groups: dict[int, list[int]] = {}
     for row in np.unique(pairs).tolist():
         groups.setdefault(int(label[row]), []).append(row)

@@ -40,7 +40,10 @@ def read_result(path: Path) -> Arrays:
 
 def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
     """Write the arrays of one finished task, as `read_result` reads them."""
-    write_atomically(path, lambda stream: np.savez(stream, allow_pickle=False, **result))
+    for name, array in result.items():
+        if array.dtype.hasobject:  # numpy before 2.1 would pickle it, and cannot be told not to
+            raise ValueError(f"result {name!r} holds objects: give numbers or strings")
+    write_atomically(path, lambda stream: np.savez(stream, **result))
 
 
 def write_atomically(path: Path, write: Callable[[Any], object]) -> None:
