@@ -3,8 +3,9 @@ import sys
 
 import pytest
 
-from sgbn import __version__
+from sgbn import InputError, StudyError, __version__
 from sgbn.cli import main
+from sgbn.cli.main import parser
 
 
 def test_version_and_help(capsys):
@@ -23,6 +24,53 @@ def test_errors_are_one_line_and_exit_code_one(tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.startswith("sgbn demo: ")
     assert "Traceback" not in error
+
+
+def failing(error):
+    def run(*_, **__):
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InputError("no such column"), 1, "sgbn check: no such column\n"),
+        (StudyError("other settings"), 1, "sgbn check: other settings\n"),
+        (FileNotFoundError(2, "No such file", "x.csv"), 1, "No such file: 'x.csv'\n"),
+        (MemoryError(), 1, "too little memory. Take fewer processes"),
+        (ValueError("zero-dimensional arrays"), 3, "an error of sgbn, not of your data: Value"),
+        (RuntimeError("dictionary changed"), 3, "an error of sgbn, not of your data: Runtime"),
+        (TypeError("unhashable"), 3, "an error of sgbn, not of your data: Type"),
+    ],
+)
+def test_only_errors_that_say_what_to_do_are_the_users(monkeypatch, capsys, error, code, said):
+    monkeypatch.setattr("sgbn.cli.check.show_cohort", failing(error))
+    assert main(["check", "table.csv", "--group", "dx"]) == code
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("words", [["--debug", "check", "x.csv"], ["check", "--debug", "x.csv"]])
+@pytest.mark.parametrize("error", [InputError("no such column"), ValueError("not ours")])
+def test_the_traceback_is_shown_if_asked_for(monkeypatch, capsys, words, error):
+    monkeypatch.setattr("sgbn.cli.check.show_cohort", failing(error))
+    assert main([*words, "--group", "dx"]) in (1, 3)
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown
+    assert shown.index("Traceback") < shown.index("sgbn check: ")
+
+
+def test_debug_goes_before_a_command_with_a_config_and_after_the_deepest_command(tmp_path, capsys):
+    (tmp_path / "config.toml").write_text('tables = ["none.csv"]\ngroup = "dx"\n')
+    config = ["compare", "--config", str(tmp_path / "config.toml"), "--out", str(tmp_path / "out")]
+    assert main(["--debug", *config]) == 1
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown
+    assert "none.csv" in shown
+    assert parser().parse_args(["reproduce", "exp1", "--debug"]).debug
 
 
 def test_an_interrupt_says_that_finished_work_is_kept(monkeypatch, capsys, tmp_path):

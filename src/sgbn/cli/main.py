@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,12 @@ from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate
 from sgbn.cli.arguments import OptionError
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
+from sgbn.cli.own_errors import own_error_text
+from sgbn.exceptions import InputError, StudyError
+
+# Their messages say what the user can do; those of the system name a file, a disk or a host.
+EXPLAINED = (InputError, StudyError, OSError)
+MEMORY = "Take fewer processes (--workers 1), fewer regions, or a larger machine."
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,30 +44,50 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns 0, 1 after an error that is explained, 2 after a wrong option."""
+    """Run a command.
+
+    Returns
+    -------
+    int
+        0; 1 after an error that the message explains, 2 after a wrong option, 3 after an error of
+        sgbn itself, 130 after Ctrl-C.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     top = parser()
     chosen = top.parse_args(words)
+    traced = getattr(chosen, "debug", False)
 
     try:
         if getattr(chosen, "config", None) is not None:
-            chosen = top.parse_args([words[0], *with_config(chosen.parser, words[1:])])
+            begin = words.index(chosen.command) + 1
+            chosen = top.parse_args([*words[:begin], *with_config(chosen.parser, words[begin:])])
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             chosen.run(chosen)
-    except OptionError as error:
-        print(
-            f"sgbn {chosen.command}: {error} All options: sgbn {chosen.command} --help",
-            file=sys.stderr,
-        )
-        return 2
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"sgbn {chosen.command}: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
         return 130
+    except Exception as error:
+        if traced:
+            traceback.print_exception(error)
+        return _explain(chosen.command, error, traced=traced)
     return 0
+
+
+def _explain(command: str, error: Exception, *, traced: bool) -> int:
+    """Print what an error says to a user, and give the exit code."""
+    if isinstance(error, OptionError):
+        print(f"sgbn {command}: {error} All options: sgbn {command} --help", file=sys.stderr)
+        return 2
+    if isinstance(error, EXPLAINED):
+        print(f"sgbn {command}: {error}", file=sys.stderr)
+        return 1
+    if isinstance(error, MemoryError):
+        reason = f" ({error})" if str(error) else ""
+        print(f"sgbn {command}: there is too little memory{reason}. {MEMORY}", file=sys.stderr)
+        return 1
+    print(own_error_text(command, error, traced=traced), file=sys.stderr)
+    return 3
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

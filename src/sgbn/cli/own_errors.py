@@ -1,0 +1,48 @@
+"""What is said of an error that nobody foresaw: it is ours, whatever the data are."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
+    """Say that an error is one of sgbn, where it arose, with which versions, and what to do.
+
+    Parameters
+    ----------
+    command : str
+        Such as "compare".
+    error : Exception
+        Its notes say what was being done.
+    traced : bool
+        Whether the traceback was shown, by ``--debug``.
+    """
+    from sgbn.runs import versions
+
+    numbers = ", ".join(" ".join(one) for one in versions().items())
+    show = "Run the same command again with --debug, which shows the traceback, and report that"
+    report = "Report all that stands above" if traced else show
+    return "\n".join(
+        [
+            f"sgbn {command}: this is an error of sgbn, not of your data: "
+            f"{type(error).__name__}: {error}",
+            *(f"  {note}" for note in getattr(error, "__notes__", ())),
+            f"  in {_place(error)}",
+            f"  with {numbers}",
+            f"{report} and these lines to those who maintain sgbn. Names of files, columns and "
+            "subjects may be in it: read it first.",
+        ]
+    )
+
+
+def _place(error: Exception) -> str:
+    """File and line of sgbn that the error came through last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    if not own:
+        return "no file of sgbn"
+    path = Path(own[-1].filename).relative_to(PACKAGE.parent)
+    return f"{path.as_posix()}, line {own[-1].lineno}"
