@@ -38,6 +38,7 @@ WORDS = {
     "jit": "numba",
     "parameters": "what they may be",
     "reference": "controls first",
+    "html_repr": "what notebooks show",
     "exceptions": "errors, warnings",
     "types": "names of arrays",
 }

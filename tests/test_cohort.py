@@ -312,3 +312,11 @@ def test_what_is_no_cohort_is_refused_with_a_way_to_get_one(value):
     for function in (review, prepare, compare):
         with pytest.raises(InputError, match=r"a Cohort is needed, not a .*read_table"):
             function(value)
+
+
+def test_a_notebook_shows_the_summary_with_every_name_escaped():
+    page = make(group=["<b>SCZ", "CTR", "CTR", "<b>SCZ"])._repr_html_()
+    assert "Cohort(4 subjects x 3 regions" in page
+    assert "&lt;b&gt;SCZ" in page
+    assert "<b>SCZ" not in page
+    assert "covariate age" in page

@@ -321,7 +321,16 @@ def errors_have_these_classes(X):
         sgbn.GaussianNetwork(1 - np.eye(2))
 
 
+def records_become_tables_by_one_function(X):
+    edges = sgbn.SGBN().fit(X).network_.edges()
+    assert edges.dtype.names == ("source", "target", "weight")
+    assert sgbn.to_frame(edges)["weight"].tolist() == edges["weight"].tolist()
+
+
 CONVENTIONS = {
+    "`sgbn.to_frame(records)` makes a DataFrame of any records": (
+        records_become_tables_by_one_function
+    ),
     "`A[i, j] != 0` is the edge i -> j": weights_have_the_direction_of_the_edge,
     "are in the units of the data, `coef_std_` per standard deviation": (
         weights_are_in_the_units_of_the_data

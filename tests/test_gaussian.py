@@ -222,3 +222,17 @@ def test_evidence_may_be_a_series_and_weights_a_labelled_table(network):
     assert GaussianNetwork(labelled).names == network.names
     with pytest.raises(InputError, match="give the same, in the same order"):
         GaussianNetwork(labelled.iloc[::-1])
+
+
+def test_a_notebook_shows_the_strongest_edges_with_their_names_escaped():
+    coef = np.diag([0.1, 9.0, 0.3, 0.4, 0.5, 0.6], 1)
+    names = ["<b>", *"bcdefg"]
+    page = GaussianNetwork(coef, names=names)._repr_html_()
+    assert "GaussianNetwork(7 variables, 6 edges)" in page
+    assert page.count("<tr>") == 1 + 5
+    assert "<td>b</td><td>c</td><td>9</td>" in page
+    assert "&lt;b&gt;" not in page  # its edge is the weakest
+    assert "&lt;b&gt;" in GaussianNetwork(coef[:2, :2], names=names[:2])._repr_html_()
+    assert "<b>b" not in page
+    fixed = GaussianNetwork([[0, 0.8], [0, 0]], noise_variance=[0, 0])
+    assert "<td>x0</td><td>x1</td><td>0.8</td>" in fixed._repr_html_()

@@ -53,6 +53,7 @@ from .io import read_bif as read_bif
 from .io import read_freesurfer as read_freesurfer
 from .io import read_table as read_table
 from .io import save as save
+from .io import to_frame as to_frame
 from .io import write_table as write_table
 from .moments import Moments as Moments
 from .preprocessing import CovariateRegressor as CovariateRegressor

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sgbn.atlases import Atlas, Region
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.graph.parts import joined_parts
+from sgbn.html_repr import html_repr
 from sgbn.parameters import is_number
 from sgbn.types import Array, Indices, Labels, Mask
 from sgbn.validation import LARGEST
@@ -151,6 +152,9 @@ class Cohort:
             f"{type(self).__name__}({self._size()} x {counted(len(self.regions), 'region')}"
             f"{'; ' + groups if groups else ''})"
         )
+
+    def _repr_html_(self) -> str:
+        return html_repr(repr(self), self.summary().split("\n")[1:])
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -430,8 +434,8 @@ def _merged(first: Labels, second: Labels) -> Labels:
     names, one = np.unique(first, return_inverse=True)
     other = len(names) + np.unique(second, return_inverse=True)[1]
     n = int(other.max(initial=0)) + 1
-    part = joined_parts(one, other, n)[one]
-    _, rows, part = np.unique(part, return_index=True, return_inverse=True)
+    parts = joined_parts(one, other, n)[one]
+    _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
     return read_only(first[rows][part])
 
 

@@ -20,7 +20,10 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from sgbn.exceptions import CycleError, InputError
 from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
+from sgbn.html_repr import html_repr
 from sgbn.types import Array, Indices
+
+SHOWN = 5  # edges that a notebook shows of a network
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -114,6 +117,20 @@ class GaussianNetwork:
 
     def __repr__(self) -> str:
         return f"GaussianNetwork({self.m} variables, {self.n_edges} edges)"
+
+    def _repr_html_(self) -> str:
+        sd = np.sqrt(np.diag(self.covariance))
+        i, j = np.nonzero(self.coef)
+        size = np.abs(self.coef[i, j]) * sd[i] / np.where(sd[j] > 0, sd[j], 1.0)
+        strongest = np.argsort(-size, kind="stable")[:SHOWN]
+        rows = [
+            (self.names[i[k]], self.names[j[k]], float(self.coef[i[k], j[k]])) for k in strongest
+        ]
+        more = f"The {SHOWN} strongest per standard deviation of {len(i)} edges. " * (
+            len(i) > SHOWN
+        )
+        said = f"{more}sgbn.edge_table(...) has all of them."
+        return html_repr(repr(self), [said], ("source", "target", "weight"), rows)
 
     @property
     def m(self) -> int:
@@ -261,7 +278,7 @@ class GaussianNetwork:
     def edges(self) -> np.recarray[Any, Any]:
         """Edges as a record array with fields source, target, weight, in column order.
 
-        `sgbn.io.edge_table` makes a DataFrame of it.
+        `sgbn.to_frame` makes a DataFrame of it, and `sgbn.edge_table` one with more columns.
         """
         i, j = np.nonzero(self.coef)
         names = np.asarray(self.names)

@@ -2,7 +2,6 @@ import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,7 @@ import pytest
 
 from sgbn import InputError, simulate_cohort
 from sgbn.cli import main
-from sgbn.cli.compare import print_summary, split_edge
-from sgbn.comparison.summary import Statement
+from sgbn.cli.compare import split_edge
 
 AGE = ["--covariates", "age"]
 FEW = [
@@ -265,16 +263,6 @@ def test_names_that_lobes_left_out_are_not_called_unknown(tmp_path, capsys):
         assert main([*command, "--lobes", lobe, *words]) == 2
         said = capsys.readouterr().err
         assert f"{name!r}, named in --edges or --among, is left out by --lobes {lobe}" in said
-
-
-def test_several_remarks_are_printed_as_a_list(capsys):
-    said = [Statement("One?", ["Yes."]), Statement("More?", [f"First {'word ' * 30}", "Second."])]
-    print_summary(SimpleNamespace(words=SimpleNamespace(statements=said)))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["", "One?", "  Yes."]
-    assert lines[5].startswith("  - First word")
-    assert lines[6].startswith("    word")
-    assert lines[-1] == "  - Second."
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -7,6 +7,7 @@ import pytest
 from sgbn import Cohort, GaussianNetwork, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.summary import Statement, Words
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
@@ -224,3 +225,20 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
     ]
     nobody = replace(found, confidence={})
     assert "Confidence left out" in answers(nobody)["What should be kept in mind?"]
+
+
+def test_several_remarks_are_written_as_a_list():
+    said = [Statement("One?", ["Yes."]), Statement("More?", [f"First {'word ' * 30}", "Second."])]
+    lines = str(Words(said, "", [], "", "")).splitlines()
+    assert lines[:4] == ["One?", "  Yes.", "", "More?"]
+    assert lines[4].startswith("  - First word")
+    assert lines[5].startswith("    word")
+    assert lines[-1] == "  - Second."
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_summary_of_a_comparison_has_all_of_its_words(different):
+    text = " ".join(different.summary().split())
+    for one in different.words.statements:
+        assert one.question in text
+        assert all(" ".join(line.split()) in text for line in one.lines)

@@ -183,3 +183,10 @@ def test_tables_are_made_once_and_anew_for_another_comparison(comparison):
     assert comparison.tables is comparison.tables
     assert replace(comparison, tests=None).tables.differences.empty
     assert len(comparison.tables.differences)
+
+
+def test_tables_are_shown_by_their_sizes_alone(comparison):
+    text = repr(comparison.tables)
+    assert f"differences {len(comparison.differences)} x " in text
+    assert "replication" not in text  # not done
+    assert len(text) < 300

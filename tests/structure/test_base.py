@@ -1,16 +1,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, ORSGBN, SGBN, certifies_dag
+from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, certifies_dag
 from sgbn.graph import cpdag, is_dag
 from sgbn.structure.base import Arrows
 from sgbn.structure.knowledge import Knowledge
+from sgbn.structure.robust import OutlierWarning
 
 LEARNERS = [ORSGBN, HSGBN, SGBN]
 
@@ -108,3 +110,22 @@ def test_a_fit_is_to_prepare_and_to_learn(learner, simulate):
     one = learner()
     learned = one.learn(*one.prepare(X, names), names)
     assert np.array_equal(learned.coef_, learner().fit(X).coef_)
+
+
+def test_a_notebook_shows_the_parameters_and_what_was_learned():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["<i>", "b", "c"])
+    X["b"] += 2 * X["<i>"]
+    X.iloc[0] = 50.0
+    assert "GaussianNetwork" not in SGBN()._repr_html_()
+    with pytest.warns(OutlierWarning):
+        learner = SGBN().fit(X)
+    pages = learner._repr_html_(), learner._repr_mimebundle_()["text/html"]
+    for page in pages:
+        assert "SGBN" in page
+        assert "GaussianNetwork(3 variables, " in page
+        assert "&lt;i&gt;" in page
+        assert "were left out: 1." in page
+    sure = SGBNEnsemble(n_chains=4, n_pairs=2, random_state=0).fit(X[1:])
+    assert "Half samples support the direction of " in sure._repr_html_()
+    with config_context(display="text"):
+        assert list(learner._repr_mimebundle_()) == ["text/plain"]

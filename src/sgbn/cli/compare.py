@@ -6,7 +6,6 @@ import argparse
 import re
 import shlex
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
-WIDTH = 100
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
     "message says why; 2 an option is misspelt or has no such value; 130 stopped by Ctrl-C (the "
@@ -242,7 +240,7 @@ def compare_and_write(
         subjects_in_report=arguments.subjects_in_report,
         n_jobs=local_workers(arguments),
     )
-    print_summary(comparison)
+    print(f"\n{comparison.summary()}")
     print(
         f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
         "browser."
@@ -252,8 +250,4 @@ def compare_and_write(
 
 def print_summary(comparison: Comparison) -> None:
     """Print what came out, in plain words."""
-    for one in comparison.words.statements:
-        print(f"\n{one.question}")
-        marks = ("  - ", "    ") if len(one.lines) > 1 else ("  ", "  ")
-        for line in one.lines:
-            print(textwrap.fill(line, WIDTH, initial_indent=marks[0], subsequent_indent=marks[1]))
+    print(f"\n{comparison.summary()}")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sgbn.comparison.support import joined
 from sgbn.exceptions import counted
 from sgbn.inference import KINDS_OF_CHANGE, Differences
+from sgbn.io import to_frame
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -158,7 +159,7 @@ def _named(found: Differences, level: float) -> Iterator[str]:
     """One line per edge that was named beforehand."""
     if found.named is None:
         return
-    for row in pd.DataFrame.from_records(found.named).to_dict("records"):
+    for row in to_frame(found.named).to_dict("records"):
         verdict = "no difference is found"
         if row["p_fwer"] <= level:
             holds = row[both_ways_column(len(found.named))] <= level

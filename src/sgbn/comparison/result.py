@@ -17,12 +17,15 @@ from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
+from sgbn.html_repr import html_repr
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.ensemble import supported_of
 from sgbn.types import Array, Mask
+
+SHOWN = 4  # remarks about edges that a notebook shows
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,29 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     truth: Mapping[str, Array] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{group} {self.cohort.sizes[group]}" for group in self.groups)
+        tests = ""
+        if self.tests is not None:
+            both = np.count_nonzero(self.tests.edges["q_both"] <= self.settings.level)
+            tests = (
+                f"; {both} of {len(self.tests.edges)} edges differ both ways (q_both <= "
+                f"{self.settings.level:g}); global p = {self.tests.global_p:.3g}"
+            )
+        return f"Comparison({sizes} x {len(self.cohort.regions)} regions{tests})"
+
+    def _repr_html_(self) -> str:
+        said = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
+        more = (
+            "print(found.summary()) says all of it, found.differences has the tested edges, and "
+            "sgbn.write_comparison(found, folder) writes the report."
+        )
+        return html_repr(repr(self), [*filter(None, said), more])
+
+    def summary(self) -> str:
+        """Say what was found, in plain words: the text that the terminal and the report show."""
+        return str(self.words)
 
     @cached_property
     def regions(self) -> pd.DataFrame:

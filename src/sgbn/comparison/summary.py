@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,8 @@ from sgbn.comparison.support import agreement_words, support_words, trust_words
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
+WIDTH = 100  # of the text in a terminal
+
 
 class Statement(NamedTuple):
     """One question of a reader, and the answer, remark by remark."""
@@ -26,7 +29,7 @@ class Statement(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A comparison in words.
+    """A comparison in words. ``str`` of it is the text that the terminal shows.
 
     Attributes
     ----------
@@ -51,6 +54,19 @@ class Words(NamedTuple):
     support: str
     trust: str
     replication: str
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(_paragraph, self.statements))
+
+
+def _paragraph(one: Statement) -> str:
+    """Question, and the answer below it."""
+    marks = ("  - ", "    ") if len(one.lines) > 1 else ("  ", "  ")
+    lines = [
+        textwrap.fill(line, WIDTH, initial_indent=marks[0], subsequent_indent=marks[1])
+        for line in one.lines
+    ]
+    return "\n".join([one.question, *lines])
 
 
 def make_words(comparison: Comparison) -> Words:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.special import ndtri
 from sgbn.inference import Differences
 from sgbn.inference.held_out import FACTORS
 from sgbn.inference.kinds_of_change import kinds_of_change
-from sgbn.io import edge_table
+from sgbn.io import edge_table, to_frame
 from sgbn.types import Array
 
 if TYPE_CHECKING:
@@ -82,19 +81,23 @@ class Tables(NamedTuple):
     refinements: pd.DataFrame
     subjects: pd.DataFrame
 
+    def __repr__(self) -> str:
+        sizes = [f"{name} {len(one)} x {one.shape[1]}" for name, one in self._asdict().items()]
+        return f"Tables({', '.join(text for text in sizes if not text.endswith(' 0 x 0'))})"
+
 
 def make_tables(comparison: Comparison) -> Tables:
     """Make all tables of a comparison; `Comparison.tables` keeps them."""
     made = {
         "edges": _edges(comparison),
         "models": _models(comparison),
-        "refinements": _stacked(comparison.refinements, "method"),
+        "refinements": to_frame(comparison.refinements, "method"),
         "subjects": _subjects(comparison),
     }
     if comparison.tests is not None:
         made |= _tests(comparison, comparison.tests)
     if comparison.replication is not None:
-        made["replication"] = pd.DataFrame.from_records(comparison.replication.table)
+        made["replication"] = to_frame(comparison.replication.table)
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
     not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
@@ -106,15 +109,15 @@ def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFram
     level = comparison.settings.level
     made = {
         "differences": _with_interval(_differences(comparison, tested), level),
-        "pairwise": _with_interval(_stacked(tested.pairwise, "group", "other"), level),
+        "pairwise": _with_interval(to_frame(tested.pairwise, "group", "other"), level),
         "hubs": _surest_first(tested.hubs),
         "lobes": _surest_first(tested.lobes),
         "components": _components(tested),
     }
     if tested.named is not None:
-        made["named"] = _with_interval(pd.DataFrame.from_records(tested.named), level)
+        made["named"] = _with_interval(to_frame(tested.named), level)
     if tested.among is not None:
-        table = _with_interval(pd.DataFrame.from_records(tested.among.edges), level)
+        table = _with_interval(to_frame(tested.among.edges), level)
         made["among"] = table.sort_values(["p_fwer", "q"], kind="stable", ignore_index=True)
     return made
 
@@ -146,7 +149,7 @@ def _edges(comparison: Comparison) -> pd.DataFrame:
 
 
 def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
-    table = pd.DataFrame.from_records(tested.edges)
+    table = to_frame(tested.edges)
     scale = _per_sd(comparison, table)
     where = list(table.columns).index("difference")
     for place, group in enumerate(comparison.groups):
@@ -168,7 +171,7 @@ def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
 
 def _models(comparison: Comparison) -> pd.DataFrame:
     models = comparison.models
-    table = _stacked({group: one.table for group, one in models.items()}, "group")
+    table = to_frame({group: one.table for group, one in models.items()}, "group")
     if models:
         n_factors = {group: float(one.n_factors) for group, one in models.items()}
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
@@ -205,16 +208,8 @@ def _subjects(comparison: Comparison) -> pd.DataFrame:
     return table
 
 
-def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
-    """Put records below each other, with the keys of these names in the first columns."""
-    tables = {key: pd.DataFrame.from_records(records) for key, records in parts.items()}
-    if not tables:
-        return pd.DataFrame()
-    return pd.concat(tables, names=[*names]).reset_index(level=names).reset_index(drop=True)
-
-
 def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
-    table = pd.DataFrame.from_records(records)
+    table = to_frame(records)
     surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
     return table.iloc[surest].reset_index(drop=True)
 

@@ -28,6 +28,7 @@ from scipy.special import ndtri
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
+from sgbn.html_repr import html_repr
 from sgbn.inference.closed_tests import MOST_GROUPS, Members
 from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
 from sgbn.inference.difference_input import (
@@ -67,6 +68,7 @@ from sgbn.structure import SGBN
 from sgbn.types import Array
 
 UNCORRECTED = ("p", "p_both")
+SHOWN = 5  # edges in a notebook
 CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)
 
 
@@ -124,6 +126,7 @@ class Differences:
     Notes
     -----
     An error is the Monte-Carlo standard error of a p, from the number of permutations.
+    `sgbn.to_frame` makes DataFrames of the structured arrays.
     """
 
     regions: tuple[str, ...]
@@ -151,6 +154,12 @@ class Differences:
             f"0.05, {both} both ways; global p = {self.global_p:.3g}; "
             f"{self.n_permutations} permutations)"
         )
+
+    def _repr_html_(self) -> str:
+        weights = [f"weight_{group}" for group in self.groups]
+        header = ("source", "target", *weights, "difference_std", "standard_error", "q", "q_both")
+        said = "Edges by how sure they are. sgbn.to_frame(....edges) has all that were tested."
+        return html_repr(repr(self), [said], header, self.edges[list(header)][:SHOWN].tolist())
 
     def threshold(self, level: float = 0.05) -> float:
         """Statistic beyond which an edge is found family-wise, if the pooled rows chose it."""

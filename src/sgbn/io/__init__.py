@@ -11,6 +11,7 @@ from sgbn.io.exports import (
     write_node_link,
     write_relation_matrix,
 )
+from sgbn.io.frames import to_frame
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
 from sgbn.io.models import inputs_of, load, read_inputs, save
 from sgbn.io.tables import read_freesurfer, read_table, write_table
@@ -29,6 +30,7 @@ __all__ = [
     "read_inputs",
     "read_table",
     "save",
+    "to_frame",
     "write_brainnet",
     "write_csv",
     "write_graphml",

@@ -43,7 +43,8 @@ def write_result(path: Path, result: Mapping[str, NDArray[Any]]) -> None:
     for name, array in result.items():
         if array.dtype.hasobject:  # numpy before 2.1 would pickle it, and cannot be told not to
             raise ValueError(f"result {name!r} holds objects: give numbers or strings")
-    write_atomically(path, lambda stream: np.savez(stream, **result))
+    arrays: dict[str, Any] = dict(result)
+    write_atomically(path, lambda stream: np.savez(stream, **arrays))
 
 
 def write_atomically(path: Path, write: Callable[[Any], object]) -> None:

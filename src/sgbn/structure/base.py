@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
@@ -158,6 +159,28 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
         self.order_ = levels(self.coef_)
         self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._learned_html()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        """Return what a notebook shows below the parameters: what was learned."""
+        if not hasattr(self, "network_"):
+            return ""
+        lines = []
+        if hasattr(self, "supported_"):
+            n_arrows, n_edges = np.count_nonzero(self.supported_), self.network_.n_edges
+            lines.append(f"Half samples support the direction of {n_arrows} of {n_edges} edges.")
+        left_out = np.count_nonzero(getattr(self, "outliers_", ()))
+        if left_out:
+            lines.append(f"Rows that lie far out, and were left out: {left_out}.")
+        return self.network_._repr_html_() + "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     @property
     def cpdag_(self) -> Mask:

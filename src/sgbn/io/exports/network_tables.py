@@ -13,6 +13,7 @@ from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.exceptions import InputError, listed
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph import edge_kinds
+from sgbn.io.frames import to_frame
 from sgbn.structure.ensemble import EdgeConfidence, supported_of
 from sgbn.types import Array, Mask
 
@@ -54,7 +55,7 @@ def edge_table(
     confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
     arrows, weights = support_mask(learner, confidence, supported), _standardised(network)
     edges = network.coef != 0
-    table = pd.DataFrame.from_records(network.edges())
+    table = to_frame(network.edges())
     for name in ("low", "high"):
         if (limits := getattr(learner, f"coef_{name}_", None)) is not None:
             table[name] = limits[edges]
