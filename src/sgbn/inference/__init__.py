@@ -6,14 +6,16 @@ By question:
   frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
   `edge_differences`; `kinds_of_change` puts a change of a weight in a word. Do they come back in
-  other subjects? `replicate_differences`.
+  other subjects? `replicate_differences`. Which regions differ by themselves, in their means?
+  `regional_differences`.
 - What are the networks of the groups? `JointSGBN` learns them over one order.
 - What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
   `possible_graphs` for what the data leave open about directions.
 - What if a region no longer varied? `lesion`.
 - Which subjects deviate from a reference group, and where? `NormativeDeviation`.
 - Is a network the right picture, or do hidden factors predict unseen subjects better?
-  `compare_models`; `edges_beside_factors` for which edges stay when factors are taken out.
+  `compare_models`; `edges_beside_factors` for which edges stay when factors are taken out;
+  `residual_checks` for whether residuals are Gaussian and relations straight.
 - What could a study find, and how many subjects does it need? `power`, `sample_size`.
 """
 
@@ -29,8 +31,10 @@ from sgbn.inference.model_comparison import ModelComparison, compare_models
 from sgbn.inference.possible_parents import possible_graphs
 from sgbn.inference.power import Power, power
 from sgbn.inference.power_search import SampleSize, sample_size
+from sgbn.inference.regional import regional_differences
 from sgbn.inference.replication import Replication, replicate_differences, replication_rows
 from sgbn.inference.resampling import weight_intervals
+from sgbn.inference.residual_checks import ResidualChecks, residual_checks
 from sgbn.structure.ensemble import EdgeConfidence, selection_bound
 
 __all__ = [
@@ -46,6 +50,7 @@ __all__ = [
     "NormativeDeviation",
     "Power",
     "Replication",
+    "ResidualChecks",
     "SampleSize",
     "compare_models",
     "edge_confidence",
@@ -56,8 +61,10 @@ __all__ = [
     "lesion",
     "possible_graphs",
     "power",
+    "regional_differences",
     "replicate_differences",
     "replication_rows",
+    "residual_checks",
     "sample_size",
     "selection_bound",
     "total_effects",

@@ -1,0 +1,175 @@
+r"""Differences of the means of single regions, which networks have taken out.
+
+Each region is regressed on the groups, covariates and sites. The difference of two groups is a
+weighted sum :math:`\sum_i c_i y_i`; with residual variances :math:`s_g^2` that may differ between
+the groups,
+
+.. math:: V = \sum_g a_g s_g^2, \quad a_g = \sum_{i \in g} c_i^2, \qquad
+          df = V^2 / \sum_g (a_g s_g^2)^2 / \nu_g,
+
+where :math:`\nu_g = \sum_{i \in g} (1 - h_{ii})` residual degrees of freedom are left of a group.
+Without covariates and sites this is Welch's t. With them it allows for the uncertainty of their
+effects, which a t of values that are adjusted beforehand does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr
+
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError
+from sgbn.inference.permutation_p import discovery_rates
+from sgbn.inference.replication import holm
+from sgbn.structure.nuisance import design_of, indicators
+from sgbn.types import Array, Indices
+
+FAMILIES = (
+    "means of regions are not compared: members of one family (block) are not independent, and a t "
+    "test does not allow for that."
+)
+
+
+class _Contrast(NamedTuple):
+    """Difference of each region between two groups, its standard error and degrees of freedom."""
+
+    difference: Array
+    error: Array
+    df: Array
+    sd: Array
+    freedom: float  # of the standard deviation
+
+
+def regional_differences(
+    cohort: Cohort, groups: Sequence[str] | None = None, level: float = 0.05
+) -> NDArray[Any]:
+    """Compare the mean of each region in each group with that in the first.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        As `sgbn.preprocessing.prepare` gives it. Covariates and sites are held fixed once more.
+    groups : sequence of str, optional
+        The reference first; by default sorted by name.
+    level : float
+        Intervals cover ``1 - level``.
+
+    Returns
+    -------
+    structured ndarray
+        Sorted by p: group, region, difference (from the reference, in the units of the data),
+        hedges_g (the same per standard deviation within the two groups, corrected for small
+        samples), low, high, t, df, p, p_holm and q (Benjamini-Hochberg), both over all rows.
+
+    Raises
+    ------
+    InputError
+        If the cohort has families (blocks).
+
+    Notes
+    -----
+    Rows of one person are averaged. Paired visits are compared by the differences within persons,
+    per standard deviation within the two groups of visits.
+    """
+    if cohort.block is not None:
+        raise InputError(FAMILIES)
+    names = tuple(cohort.groups if groups is None else groups)
+    parts = [
+        _rows(cohort, group, _contrast(cohort, names, k), level)
+        for k, group in enumerate(names[1:], start=1)
+    ]
+    found = np.concatenate(parts)
+    found["p_holm"], found["q"] = holm(found["p"]), discovery_rates(found["p"])
+    return found[np.argsort(found["p"], kind="stable")]
+
+
+def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
+    if cohort.pair is not None:
+        return _paired(cohort, groups[0], groups[k])
+    codes = np.array([groups.index(one) for one in np.asarray(cohort.group).tolist()], np.intp)
+    design = design_of(len(cohort), cohort.covariates, cohort.site)
+    values = cohort.values
+    if cohort.person is not None:
+        values, design, codes = _per_person(cohort.person, codes, values, design)
+    return _adjusted(values, codes, design - design.mean(axis=0), k)
+
+
+def _per_person(
+    person: NDArray[Any], codes: Indices, values: Array, design: Array
+) -> tuple[Array, Array, Indices]:
+    """Means of the rows of each person in a group."""
+    _, first, unit = np.unique(
+        np.column_stack([np.unique(person, return_inverse=True)[1], codes]),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+    )
+    mean = indicators(unit.ravel()).T
+    mean /= mean.sum(axis=1, keepdims=True)
+    return mean @ values, mean @ design, codes[first]
+
+
+def _adjusted(values: Array, codes: Indices, nuisance: Array, k: int) -> _Contrast:
+    """Difference of group k from group 0 beside the nuisance columns, with unequal variances."""
+    own = indicators(codes)
+    design = np.column_stack([own, nuisance])
+    inverse = np.linalg.pinv(design)  # sites may determine each other
+    leverage = np.einsum("ij,ji->i", design, inverse)
+    residuals = values - design @ (inverse @ values)
+    freedom = own.T @ (1 - leverage)
+    variances = (own.T @ np.square(residuals)) / freedom[:, None]
+    weights = inverse[k] - inverse[0]
+    shares = (own.T @ np.square(weights))[:, None] * variances
+    total = shares.sum(axis=0)
+    both = [0, k]
+    pooled = (freedom[both, None] * variances[both]).sum(axis=0) / freedom[both].sum()
+    return _Contrast(
+        weights @ values,
+        np.sqrt(total),
+        np.square(total) / (np.square(shares) / freedom[:, None]).sum(axis=0),
+        np.sqrt(pooled),
+        float(freedom[both].sum()),
+    )
+
+
+def _paired(cohort: Cohort, reference: str, group: str) -> _Contrast:
+    """Differences within persons."""
+    member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
+    visits = []
+    for one in (reference, group):
+        rows = np.flatnonzero(member == one)
+        visits.append(cohort.values[rows[np.argsort(pair[rows])]])
+    change, n = visits[1] - visits[0], len(visits[0])
+    sd = np.sqrt(np.mean([own.var(axis=0, ddof=1) for own in visits], axis=0))
+    df = np.full(change.shape[1], n - 1.0)
+    return _Contrast(change.mean(axis=0), change.std(axis=0, ddof=1) / np.sqrt(n), df, sd, n - 1.0)
+
+
+def _rows(cohort: Cohort, group: str, found: _Contrast, level: float) -> NDArray[Any]:
+    t = found.difference / found.error
+    small = 1 - 3 / (4 * found.freedom - 1)  # Hedges: the standardised difference is too large
+    g = small * found.difference / found.sd
+    error = np.sqrt(np.square(found.error / found.sd) + np.square(g) / (2 * found.freedom))
+    half = ndtri(1 - level / 2) * error
+    p = 2 * stdtr(found.df, -np.abs(t))
+    columns = {
+        "group": np.full(len(t), group, dtype=object),
+        "region": np.array(cohort.regions, dtype=object),
+        "difference": found.difference,
+        "hedges_g": g,
+        "low": g - half,
+        "high": g + half,
+        "t": t,
+        "df": found.df,
+        "p": p,
+        "p_holm": p,
+        "q": p,
+    }
+    table = np.empty(len(t), dtype=[(name, one.dtype) for name, one in columns.items()])
+    for name, one in columns.items():
+        table[name] = one
+    return table

@@ -1,0 +1,98 @@
+"""Whether the residuals of a network look as its model says: Gaussian, straight, without outliers.
+
+Each region is regressed on its parents. Permutation tests, half samples and least-squares weights
+need no Gaussian noise; likelihoods do, and no weight tells all of a bent relation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtr
+
+from sgbn.exceptions import InputError
+from sgbn.inference.replication import holm
+from sgbn.structure.residual_density import curvature
+from sgbn.types import Array, Graph, Indices
+
+FEWEST_ROWS = 20  # fewer say nothing about the shape of residuals
+FAR = 4.0  # robust standard deviations: 6 normal residuals in 100,000 lie beyond
+TO_SD = 1.4826  # from the median absolute deviation
+
+
+class ResidualChecks(NamedTuple):
+    """What the residuals of a network look like.
+
+    Attributes
+    ----------
+    skewness, kurtosis : ndarray of shape (m,)
+        Of each residual; the kurtosis is 0 if Gaussian.
+    p_gaussian : ndarray of shape (m,)
+        D'Agostino and Pearson's test, corrected over the regions by Holm's method.
+    edges : ndarray of int of shape (k, 2)
+        Source and target.
+    p_curved : ndarray of shape (k,)
+        Of a quadratic term of the source (its normal scores squared) beside all parents, with
+        unequal variances allowed, corrected over the edges by Holm's method.
+    n_far, expected_far : float
+        Residuals more than 4 robust standard deviations from their median, and how many such there
+        are in Gaussian data.
+    """
+
+    skewness: Array
+    kurtosis: Array
+    p_gaussian: Array
+    edges: Indices
+    p_curved: Array
+    n_far: int
+    expected_far: float
+
+
+def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
+    """Check the residuals of each column on its parents.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, m)
+        Rows that a network was learned from.
+    graph : ndarray of shape (m, m)
+        Not zero at [i, j] for the edge i -> j.
+
+    Raises
+    ------
+    InputError
+        With fewer than 20 rows, or no more rows than a region has parents and 2.
+    """
+    n, m = values.shape
+    adjacent = np.asarray(graph) != 0
+    if n < max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3):
+        raise InputError(
+            f"{n} subjects are too few to look at residuals: {FEWEST_ROWS} are needed, and more "
+            "than a region has parents."
+        )
+    residuals, edges, t = np.empty((n, m)), [], []
+    for j in range(m):
+        parents = np.flatnonzero(adjacent[:, j])
+        design = np.column_stack([np.ones(n), values[:, parents]])
+        residuals[:, j] = values[:, j] - design @ np.linalg.lstsq(design, values[:, j])[0]
+        if len(parents):
+            t.append(curvature(residuals[:, j], values[:, parents])[: len(parents)])
+            edges.append(np.column_stack([parents, np.full(len(parents), j)]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a region that its parents determine
+        p = np.nan_to_num(stats.normaltest(residuals, axis=0).pvalue, nan=1.0)
+    far = np.abs(residuals - np.median(residuals, axis=0))
+    far /= np.maximum(TO_SD * np.median(far, axis=0), np.finfo(float).tiny)
+    p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))
+    return ResidualChecks(
+        stats.skew(residuals, axis=0),
+        stats.kurtosis(residuals, axis=0),
+        holm(p),
+        np.concatenate([np.empty((0, 2), np.intp), *edges]),
+        holm(p_curved),
+        int((far > FAR).sum()),
+        2 * n * m * float(ndtr(-FAR)),
+    )
