@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss, roc_auc_score
+from scipy import stats
+from sklearn.metrics import auc, log_loss, recall_score, roc_auc_score
 
-from sgbn.comparison.accuracy import METRICS, OURS, Accuracy
+from sgbn.comparison.accuracy import METRICS, OURS, SENSITIVITY, SPECIFICITY, Accuracy
 
 
 def made(groups=("a", "b"), seed=0):
@@ -40,7 +43,7 @@ def test_scores_are_those_of_scikit_learn():
 def test_every_metric_of_any_number_of_groups(groups):
     found = made(groups)
     table = found.table()
-    assert set(table["metric"]) == set(METRICS)
+    assert set(table["metric"]) == {*METRICS, *found.recalls}
     assert np.isfinite(table["mean"]).all()
     assert found.chance == pytest.approx(1 / len(groups))
     uninformed = table[(table["method"] == "other") & (table["metric"] == "log-loss")]
@@ -74,3 +77,50 @@ def test_no_interval_leaves_what_a_score_can_be():
     assert (ours["low"] == 0).all()
     assert (ours["high"] == 1).all()
     assert (table["low"] >= 0).all()
+
+
+def test_sensitivity_is_that_of_the_group_beside_the_reference():
+    found = made()
+    for reference, other in (("a", "b"), ("b", "a")):
+        table = replace(found, reference=reference).table().set_index(["method", "metric"])["mean"]
+        for metric, group in ((SENSITIVITY, other), (SPECIFICITY, reference)):
+            scores = []
+            for own, probabilities in zip(found.folds, found.probabilities[OURS], strict=True):
+                predicted = np.array(["a", "b"])[probabilities.argmax(axis=1)]
+                for fold in range(4):
+                    rows = own == fold
+                    scores.append(
+                        recall_score(found.labels[rows], predicted[rows], pos_label=group)
+                    )
+            assert table[OURS, metric] == pytest.approx(np.mean(scores))
+
+
+def test_more_groups_have_a_recall_each():
+    found = made(("a", "b", "c"))
+    means = found.table().set_index(["method", "metric"])["mean"][OURS]
+    balanced = np.mean([means[f"recall, {group}"] for group in "abc"])
+    assert balanced == pytest.approx(means[METRICS[0]], abs=0.05)  # folds differ in their sizes
+    assert found.roc().empty
+
+
+def test_p_of_the_accuracy_is_of_the_corrected_resampled_t():
+    found = made()
+    scores = found._scores(found.probabilities[OURS], METRICS[0])
+    error = scores.std(ddof=1) * np.sqrt(1 / 12 + 1 / 3)  # a fold to the three others
+    expected = stats.t.sf((scores.mean() - 0.5) / error, 11)
+    assert found.p_value() == pytest.approx(expected)
+    table = found.table()
+    assert table["p"].notna().tolist() == [True, *[False] * 4, *[False] * 5]  # "other" is constant
+
+
+def test_groups_that_are_told_apart_have_a_small_p_and_a_steep_curve():
+    found = made()
+    sure = np.where(found.labels[:, None] == np.array(["a", "b"]), 0.8, 0.2)
+    noise = np.random.default_rng(1).normal(0, 0.25, (3, 60, 1)) * [1, -1]
+    known = replace(found, probabilities={OURS: np.clip(sure + noise, 0.01, 0.99)})
+    assert known.p_value() < 0.001
+    curve = known.roc()
+    area = auc(1 - curve[SPECIFICITY], curve[SENSITIVITY])
+    mean = known.probabilities[OURS].mean(axis=0)[:, 1]
+    assert area == pytest.approx(roc_auc_score(found.labels == "b", mean))
+    assert area > 0.9

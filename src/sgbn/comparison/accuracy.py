@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
+from scipy.special import stdtr
+from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, roc_curve
 
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.types import Array, Indices, Labels
@@ -19,6 +20,7 @@ from sgbn.types import Array, Indices, Labels
 OURS = "networks (SGBNClassifierCV)"
 REFINED = "refined networks (CL-SGBN)"
 METRICS = ("balanced accuracy", "AUC", "log-loss")
+SENSITIVITY, SPECIFICITY, RECALL = "sensitivity", "specificity", "recall"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Accuracy:
         the largest first: source ("" for a region by itself), target, value.
     explained : ndarray of shape (n, 2)
         Places of these two groups.
+    reference : str, optional
+        The group whose recognised share is the specificity, of two; by default the first.
     """
 
     groups: tuple[str, ...]
@@ -53,18 +57,60 @@ class Accuracy:
     by_gamma: Array
     explanations: NDArray[Any]
     explained: Indices
+    reference: str | None = None
 
     def table(self, level: float = 0.05) -> pd.DataFrame:
         """Means over the folds, with intervals that allow for the overlap of training parts.
 
-        Columns method, metric, mean, low and high.
+        Columns method, metric, mean, low, high and p. Of two groups, sensitivity is the share of
+        the second that is recognised, and specificity that of the first, the reference; of more,
+        each group has its recall. p is that of balanced accuracy only: see `p_value`.
         """
         rows = [
-            (method, metric, *self._mean(repeats, metric, level))
+            (method, metric, *self._mean(repeats, metric, level), self._p(method, metric))
             for method, repeats in self.probabilities.items()
-            for metric in METRICS
+            for metric in (*METRICS, *self.recalls)
         ]
-        return pd.DataFrame(rows, columns=["method", "metric", "mean", "low", "high"])
+        return pd.DataFrame(rows, columns=["method", "metric", "mean", "low", "high", "p"])
+
+    @cached_property
+    def recalls(self) -> dict[str, str]:
+        """Name of the share of each group that is recognised -> the group."""
+        if len(self.groups) > 2:
+            return {f"{RECALL}, {group}": group for group in self.groups}
+        reference = self.groups[0] if self.reference is None else self.reference
+        (other,) = (group for group in self.groups if group != reference)
+        return {SENSITIVITY: other, SPECIFICITY: reference}
+
+    def p_value(self, method: str = OURS) -> float:
+        """P of a balanced accuracy that is no better than a guess, one-sided.
+
+        By the corrected resampled t of Nadeau and Bengio over the folds, as the intervals are. A
+        permutation of labels against predictions that stay as they are would be too sure: the
+        predictions depend on the labels of the other subjects, and repeats on each other
+        (benchmarks/accuracy_level.py).
+        """
+        found = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
+        if not found.error > 0:
+            return np.nan  # one fold, or the same score in each
+        return float(stdtr(found.df, (self.chance - found.mean) / found.error))
+
+    def roc(self, method: str = OURS) -> pd.DataFrame:
+        """Curve of a classifier: sensitivity over 1 - specificity, of two groups.
+
+        The probabilities of each subject are averaged over the repeats. Columns threshold, the
+        least probability of the group that is called so, sensitivity and specificity.
+        """
+        if len(self.groups) > 2:
+            return pd.DataFrame(columns=["threshold", SENSITIVITY, SPECIFICITY])
+        group = self.recalls[SENSITIVITY]
+        place = self.groups.index(group)
+        mean = self.probabilities[method].mean(axis=0)[:, place]
+        wrong, right, threshold = roc_curve(self.labels == group, mean)
+        return pd.DataFrame({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
+
+    def _p(self, method: str, metric: str) -> float:
+        return self.p_value(method) if metric == METRICS[0] else np.nan
 
     def sparsity(self, level: float = 0.05) -> pd.DataFrame:
         """Balanced accuracy over the sparsity of the networks: gamma, edges, mean, low, high."""
@@ -102,11 +148,19 @@ class Accuracy:
         """Score of every fold of every repeat."""
         return np.array(
             [
-                _score(metric, self.labels[own == fold], found[own == fold], self.groups)
+                self._score(metric, self.labels[own == fold], found[own == fold])
                 for own, found in zip(self.folds, repeats, strict=False)
                 for fold in range(int(own.max()) + 1)
             ]
         )
+
+    def _score(self, metric: str, labels: Labels, probabilities: Array) -> float:
+        """Score of one fold; NaN where it has no subject of a group that is needed."""
+        if metric not in self.recalls:
+            return _score(metric, labels, probabilities, self.groups)
+        own = labels == self.recalls[metric]
+        predicted = np.array(self.groups)[probabilities.argmax(axis=1)]
+        return float((predicted == labels)[own].mean()) if own.any() else np.nan
 
 
 def _score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:

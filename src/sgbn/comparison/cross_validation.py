@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,7 +82,8 @@ def cross_validate(
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
     results = study.run(_task, tasks, described, shared=shared)
-    return _collected(labels, folds, methods, gammas, results)
+    found = _collected(labels, folds, methods, gammas, results)
+    return replace(found, reference=settings.reference)
 
 
 def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:

@@ -7,6 +7,7 @@ from sgbn.viz.forest import plot_forest
 from sgbn.viz.glass_brain import plot_glass_brain
 from sgbn.viz.matrices import plot_matrix, plot_recovery
 from sgbn.viz.permutations import plot_permutations
+from sgbn.viz.roc import plot_roc
 
 __all__ = [
     "plot_accuracy",
@@ -17,5 +18,6 @@ __all__ = [
     "plot_matrix",
     "plot_permutations",
     "plot_recovery",
+    "plot_roc",
     "plot_sparsity",
 ]
