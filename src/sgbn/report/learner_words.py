@@ -41,14 +41,13 @@ def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -
             "by SGBNEnsemble, the consensus of networks drawn from posteriors over orders of the "
             f"regions {cite('friedman2003')} by {first.n_chains} chains, each of all subjects but "
             "another tenth. A priori the odds of an edge are (m - 1) to the power of "
-            f"-{gamma:.3g}, with m regions; networks of this kind for groups are those of "
-            f"{cite('zhou2016')}"
+            f"-{gamma:.3g}, with m regions; {_idea(cite)}"
         )
     if isinstance(first, SGBN):
         return (
-            "by SGBN, a search over orders of the regions that minimises the extended BIC "
-            f"{cite('chen2008')} with gamma = {_values(one.gamma_ for one in learners)}"  # type: ignore[attr-defined]
-            f"; networks of this kind for groups are those of {cite('zhou2016')}"
+            f"by SGBN, a search of this program over orders of the regions {cite('friedman2003')} "
+            f"that minimises the extended BIC {cite('chen2008')} with gamma = "
+            f"{_values(one.gamma_ for one in learners)}; {_idea(cite)}"  # type: ignore[attr-defined]
         )
     source = next((key for kind, key in SOURCES.items() if isinstance(first, kind)), "")
     text = f"by {type(first).__name__}{f' {cite(source)}' if source else ''}"
@@ -58,6 +57,14 @@ def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -
         return f"{text} with the penalty alpha = {alphas}{chosen}"
     level = getattr(first, "significance", None)
     return text if level is None else f"{text} with tests at level {level:g}"
+
+
+def _idea(cite: Callable[..., str]) -> str:
+    """Cite the paper for what is its own: the networks of groups, not how they are searched for."""
+    return (
+        f"sparse Gaussian Bayesian networks of groups were proposed in {cite('zhou2016')}, which "
+        "learns them in another way"
+    )
 
 
 def weights_are(learner: NetworkEstimator) -> str:
