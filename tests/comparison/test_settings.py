@@ -56,9 +56,12 @@ def test_quick_does_less_and_what_is_asked_for_goes_before():
 
 
 def test_steps_are_those_that_are_asked_for():
-    assert len(Settings().steps) == 8
+    assert len(Settings().steps) == 9
     assert Settings().steps[:2] == Settings.quick().steps[:2] == ("networks", "models")
     assert "models" not in Settings(models=False).steps
+    assert "sensitivity" in Settings().steps
+    for less in (Settings.quick(), Settings(n_permutations=0), Settings(sensitivity=False)):
+        assert "sensitivity" not in less.steps
     assert Settings.networks_only().steps == ("networks",)
     assert Settings.quick().steps[-2:] == ("refinements", "accuracy")
     assert "model" not in Settings(n_repeats=0).steps

@@ -235,6 +235,11 @@ QUICK = (  # what --quick decides
         "say whether hidden factors predict unseen subjects better than a network (yes)",
         YES_OR_NO,
     ),
+    Option(
+        "sensitivity",
+        "repeat the tests of differences with other sparsity and another order (yes)",
+        YES_OR_NO,
+    ),
     Option("deviations", "say how far each subject is from the reference group (yes)", YES_OR_NO),
     Option(
         "model",

@@ -22,6 +22,7 @@ from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model
 from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
 from sgbn.comparison.result import Comparison
+from sgbn.comparison.sensitivity import Sensitivity, repeat_tests
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.sources import check_settings, read_source
 from sgbn.datasets.cohort import SimulatedCohort
@@ -71,6 +72,7 @@ STEPS = {
     "confidence": "Confidence of edges, from half samples",
     "differences": "Tests of differences, by permutations",
     "replication": "Do the differences come back in other subjects?",
+    "sensitivity": "Do the differences depend on the choices made?",
     "refinements": "Discriminative refinement",
     "deviations": "Deviation of each subject",
     "accuracy": "Telling the groups apart, cross-validated",
@@ -222,6 +224,7 @@ def compare(
             confidence=_confidence(job, networks),
             tests=_differences(job, networks),
             replication=_replication(job),
+            sensitivity=_sensitivity(job, networks),
             refinements=_refinements(job),
             deviations=_deviations(job),
             accuracy=_accuracy(job),
@@ -345,6 +348,17 @@ def _replication(job: _Job) -> Replication | None:
             random_state=job.settings.seed,
             **asdict(job.study.part("replication")),
         )
+    return None
+
+
+def _sensitivity(job: _Job, networks: Mapping[str, NetworkEstimator]) -> Sensitivity | None:
+    """Repeat the tests with other choices; not if the tests themselves could not be done."""
+    if "sensitivity" not in job.settings.steps or "differences" in job.skipped:
+        return None
+    searcher = job.searcher if isinstance(job.searcher, SGBN) else SGBN(outliers="keep")
+    with job.step("sensitivity"):
+        outliers = _outliers(job, networks)
+        return repeat_tests(job.prepared, job.settings, searcher, outliers, job.study)
     return None
 
 

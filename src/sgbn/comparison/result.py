@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
@@ -58,6 +59,8 @@ class Comparison:
         `left_out` names them.
     replication : Replication or None
         Differences that one part of the subjects shows, tested in the others.
+    sensitivity : Sensitivity or None
+        The same tests with other sparsity and another order of the regions.
     refinements : mapping of name to structured ndarray
         How KL-, MM- and CL-SGBN move the weights to tell the groups apart, see `edge_changes`.
     accuracy : Accuracy or None
@@ -84,6 +87,7 @@ class Comparison:
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
     tests: Differences | None = None
     replication: Replication | None = None
+    sensitivity: Sensitivity | None = None
     refinements: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     accuracy: Accuracy | None = None
     model: Pipeline | None = None
@@ -125,6 +129,12 @@ class Comparison:
     def cohort(self) -> Cohort:
         """The subjects and regions that were used."""
         return self.review.cohort
+
+    def kept(self, group: str) -> Cohort:
+        """Subjects of a group that its network was learned from, with prepared regions."""
+        rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
+        far = getattr(self.learners[group], "outliers_", np.zeros(len(rows), bool))
+        return self.prepared.subset(rows[~far])
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ ALLOWED: Parameters = {
     "select": NONE | Whole(1),
     **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats", "seed"), Whole(0)),
     "n_folds": Whole(2),
-    **dict.fromkeys(("models", "deviations", "model", "peers", "rows_are_subjects"), TRUTH),
+    **dict.fromkeys(("models", "sensitivity", "deviations", "model", "peers"), TRUTH),
+    "rows_are_subjects": TRUTH,
     "level": SHARE,
     "outliers": NONE | OneOf(*OUTLIERS),
     "transform": NONE | OneOf(*TRANSFORMS),
@@ -60,6 +61,9 @@ class Settings:
     models : bool
         Whether the network of each group is compared with hidden factors, a graphical lasso and
         independence by how well they predict unseen subjects; see `compare_models`.
+    sensitivity : bool
+        Whether the tests of differences are repeated, with fewer permutations, with other sparsity
+        and another order of the regions; see `Sensitivity`.
     deviations : bool
         Whether the deviation of each subject from the reference group is computed.
     model : bool
@@ -96,6 +100,7 @@ class Settings:
     n_repeats: int = 5
     refinements: tuple[str, ...] = REFINEMENTS
     models: bool = True
+    sensitivity: bool = True
     deviations: bool = True
     model: bool = True
     peers: bool = True
@@ -147,6 +152,7 @@ class Settings:
             "confidence": self.n_pairs,
             "differences": self.n_permutations,
             "replication": self.replicate,
+            "sensitivity": self.sensitivity and self.n_permutations,
             "refinements": self.refinements,
             "deviations": self.deviations,
             "accuracy": self.n_repeats,
@@ -161,6 +167,7 @@ class Settings:
             **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats"), 0),
             "refinements": (),
             "models": False,
+            "sensitivity": False,
             "deviations": False,
             "model": False,
         }
@@ -177,6 +184,7 @@ class Settings:
             "n_pairs": 17,
             "n_folds": 4,
             "n_repeats": 1,
+            "sensitivity": False,
             "deviations": False,
             "model": False,
             "refinements": ("CL-SGBN",),

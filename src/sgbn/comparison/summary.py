@@ -13,6 +13,8 @@ from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.replicated import replication_words
+from sgbn.comparison.residuals import residual_words
+from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.support import agreement_words, support_words, trust_words
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ def make_words(comparison: Comparison) -> Words:
         "Do the networks differ?": overall,
         "Which edges differ, and how sure is that?": "\n".join(edges) or not_tested,
         "Do the differences come back in other subjects?": replication,
+        "Do they depend on the choices made?": sensitivity_words(comparison),
         "Is a network the right picture?": _models(comparison),
+        "Do the residuals fit the model?": residual_words(comparison),
         "Can the arrows be trusted?": _arrows(comparison, support),
         "Can the groups be told apart?": _accuracy(comparison),
         "What should be kept in mind?": _remarks(comparison),

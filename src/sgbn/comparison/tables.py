@@ -9,7 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sgbn.inference import Differences
+from sgbn.comparison.residuals import residual_table
+from sgbn.comparison.sensitivity import sensitivity_table
+from sgbn.comparison.table_one import table_one
+from sgbn.inference import Differences, regional_differences
 from sgbn.inference.held_out import FACTORS
 from sgbn.inference.kinds_of_change import kinds_of_change
 from sgbn.io import edge_table, to_frame
@@ -44,6 +47,16 @@ class Tables(NamedTuple):
         network of any group has this edge with a direction that is supported. ``kind_GROUP`` says
         how the weight of a group differs from that of the reference, see `kinds_of_change`; whether
         it does is for p and q to say. The other columns are those of `Differences.edges`.
+    table_one : DataFrame
+        The groups beside each other, with a test of each covariate; see `table_one`.
+    regional : DataFrame
+        Differences of the means of each region, the surest first; see `regional_differences`. Empty
+        where there are families (blocks).
+    residuals : DataFrame
+        Whether the residuals of each network are Gaussian and its relations straight; see
+        `residual_table`.
+    sensitivity : DataFrame
+        Pairs that differ, and whether they do with other choices; see `sensitivity_table`.
     replication : DataFrame
         Edges that the discovery found, with their test in the confirmation.
     named : DataFrame
@@ -70,6 +83,10 @@ class Tables(NamedTuple):
     edges: pd.DataFrame
     models: pd.DataFrame
     differences: pd.DataFrame
+    table_one: pd.DataFrame
+    regional: pd.DataFrame
+    residuals: pd.DataFrame
+    sensitivity: pd.DataFrame
     replication: pd.DataFrame
     named: pd.DataFrame
     among: pd.DataFrame
@@ -91,6 +108,10 @@ def make_tables(comparison: Comparison) -> Tables:
     made = {
         "edges": _edges(comparison),
         "models": _models(comparison),
+        "table_one": table_one(comparison.cohort, comparison.groups),
+        "regional": _regional(comparison),
+        "residuals": residual_table(comparison),
+        "sensitivity": sensitivity_table(comparison),
         "refinements": to_frame(comparison.refinements, "method"),
         "subjects": _subjects(comparison),
     }
@@ -176,6 +197,13 @@ def _models(comparison: Comparison) -> pd.DataFrame:
         n_factors = {group: float(one.n_factors) for group, one in models.items()}
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
     return table
+
+
+def _regional(comparison: Comparison) -> pd.DataFrame:
+    if comparison.cohort.block is not None:
+        return pd.DataFrame()
+    found = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
+    return to_frame(found)
 
 
 def _components(tested: Differences) -> pd.DataFrame:

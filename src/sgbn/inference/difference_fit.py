@@ -154,6 +154,7 @@ def problem_of(
     alternative: str,
     edges: Sequence[tuple[int, int]] = (),
     among: Graph | None = None,
+    penalty: float = 1.0,
 ) -> Problem:
     """Take nuisance effects out, and learn the order."""
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
@@ -163,7 +164,7 @@ def problem_of(
     sd = residuals.std(axis=0)
     residuals /= sd
     _refuse_copies(residuals, data.regions)
-    shared = SharedOrder(residuals, learner, data.regions)
+    shared = SharedOrder(residuals, learner, data.regions, penalty)
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
     return Problem(

@@ -62,7 +62,7 @@ from sgbn.inference.permuted_statistics import (
     statistics_of,
 )
 from sgbn.moments import one_blas_thread
-from sgbn.parameters import SHARE, OneOf
+from sgbn.parameters import POSITIVE, SHARE, OneOf
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.types import Array
@@ -216,6 +216,7 @@ def edge_differences(
     reference: str | None = None,
     learner: SGBN | None = None,
     separate_parents: bool = True,
+    penalty: float = 1.0,
     outliers: str | ArrayLike = "trim",
     edges: Sequence[tuple[str, str]] = (),
     among: Sequence[str] = (),
@@ -256,6 +257,9 @@ def edge_differences(
         Finds the order in the pooled residuals.
     separate_parents : bool
         Whether parents that only one group shows are tested as well, see `JointSGBN`.
+    penalty : float
+        Times the usual price of a parent, BIC in the pooled rows and extended BIC in a group: less
+        tests more edges. The learner has a penalty of its own on the order.
     outliers : {"trim", "keep"} or array-like of bool of shape (n_subjects,)
         Whether subjects that lie far from the others of their group are left out, once, before
         anything is permuted; or which ones. `Differences.left_out` names them.
@@ -315,10 +319,11 @@ def edge_differences(
     data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
     data, left_out = without_outliers(data, outliers)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
+    POSITIVE.check("penalty", penalty)
     learner = SGBN() if learner is None else learner
     chosen = read_edges(edges, data), read_among(among, data)
     with one_blas_thread():
-        problem = problem_of(data, learner, separate_parents, alternative, *chosen)
+        problem = problem_of(data, learner, separate_parents, alternative, *chosen, penalty)
         fit = problem.fit(problem.residuals)
         networks = _networks(problem, fit)  # refuses what has none before the long work begins
     settings = {
@@ -327,6 +332,7 @@ def edge_differences(
         "seed": seed,
         "learner": repr(learner),
         "separate_parents": separate_parents,
+        "penalty": penalty,
         "data": fingerprint(problem, learner),
     }
     if len(data.groups) > MOST_GROUPS:

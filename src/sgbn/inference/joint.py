@@ -57,9 +57,13 @@ class SharedOrder:
         Of the order.
     names : sequence of str
         Of the columns, by which the learner's prior knowledge and warnings call them.
+    penalty : float
+        Times the usual price of each parent: less finds more parents.
     """
 
-    def __init__(self, residuals: Array, learner: Any, names: Sequence[str]) -> None:
+    def __init__(
+        self, residuals: Array, learner: Any, names: Sequence[str], penalty: float = 1.0
+    ) -> None:
         if not isinstance(learner, SGBN):
             raise InputError(
                 f"learner is {learner!r}: the order that groups share is found by an SGBN. Give "
@@ -72,6 +76,7 @@ class SharedOrder:
         self.allowed = known.allowed.T & (rank[:, None] > rank)  # of those that come before
         self.required = known.required.T
         self.max_parents = learner.max_parents
+        self.penalty = penalty
         self.pooled = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
 
     def parents_of(self, S: Array, n: int, gamma: float, most: int = MOST_PARENTS) -> Graph:
@@ -79,7 +84,8 @@ class SharedOrder:
         m, sd = len(S), np.sqrt(np.diag(S))
         most = min(most, most_parents(n, m, self.max_parents))
         known = self.allowed, self.required
-        problem = ParentProblem(S / np.outer(sd, sd), n, ebic_prices(n, m, gamma), most, *known)
+        prices = self.penalty * ebic_prices(n, m, gamma)
+        problem = ParentProblem(S / np.outer(sd, sd), n, prices, most, *known)
         return parents_for(make_trees(problem), self.order).parents.T
 
     def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sgbn import viz
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED
+from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.report.changes import Changes, change_words, changes_of, differences_of, verdict
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names, labels
@@ -28,6 +29,7 @@ TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals 
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
+IN_ROC = (OURS, REFINED, FIRST_PEER)
 INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
 INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
 PER_SD = "weight per standard deviation"
@@ -102,8 +104,8 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
         (not of more than 120 regions that lie in the brain) of each group,
         ``differences_matrix``, ``_brain`` and ``_circle`` (of more than two groups
         ``differences_GROUP_matrix`` and so on, from the reference to each other group), at most 40
-        pairs of regions each, ``forest``, ``permutations``, ``accuracy``, ``sparsity`` and
-        ``refinements``; those for which there are results.
+        pairs of regions each, ``forest``, ``permutations``, ``accuracy``, ``roc`` (of two groups),
+        ``sparsity`` and ``refinements``; those for which there are results.
     """
     return {name: plan.draw() for name, plan in plans(comparison, highlight).items()}
 
@@ -295,6 +297,9 @@ def _accuracy(comparison: Comparison) -> Plans:
     table = table[table["metric"] == METRICS[0]]
     plot = partial(viz.plot_accuracy, table=table, ours=(OURS, REFINED), chance=found.chance)
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
+    if len(found.groups) == 2:
+        curves = {name: found.roc(name) for name in IN_ROC if name in found.probabilities}
+        yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
     if len(found.gammas):
         table = found.sparsity(comparison.settings.level)
         plot = partial(viz.plot_sparsity, table=table, chance=found.chance)

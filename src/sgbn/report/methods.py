@@ -14,6 +14,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
+from sgbn.report.checks_section import checks_methods
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.runs import versions
@@ -24,6 +25,7 @@ from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.samples import takes_effects_out
 
+PROGRAM = "sgbn"  # key of the reference to this package
 MOVED_BY = {
     "KL-SGBN": "KL-SGBN (the radius-margin bound of a support vector machine on Fisher vectors)",
     "MM-SGBN": "MM-SGBN (the margin between the log-likelihoods of the groups)",
@@ -45,9 +47,8 @@ class Methods(NamedTuple):
 
     @property
     def bibtex(self) -> str:
-        """All references, and this package, for BibTeX."""
-        entries = [*self.references, software(versions()["sgbn"])]
-        return "\n\n".join(one.bibtex for one in entries) + "\n"
+        """All references, this package among them, for BibTeX."""
+        return "\n\n".join(one.bibtex for one in self.references) + "\n"
 
 
 class Citations:
@@ -69,11 +70,12 @@ def describe_methods(comparison: Comparison) -> Methods:
     """Describe what was done."""
     cite = Citations()
     parts = (
-        *(_preparation, _networks, _models, _confidence, _differences),
+        *(_preparation, _networks, _models, _confidence, _differences, checks_methods),
         *(_refinements, _accuracy, _deviations, _programs),
     )
     paragraphs = [text for part in parts if (text := part(comparison, cite))]
-    return Methods(paragraphs, [REFERENCES[key] for key in cite.keys])
+    works = REFERENCES | {PROGRAM: software(versions()["sgbn"])}
+    return Methods(paragraphs, [works[key] for key in cite.keys])
 
 
 def prepared_in_folds(comparison: Comparison) -> str:
@@ -396,6 +398,6 @@ def _programs(comparison: Comparison, cite: Citations) -> str:
     used = versions()
     others = joined([f"{name} {number}" for name, number in used.items() if name != "sgbn"])
     return (
-        f"All was computed with sgbn {used['sgbn']} {cite('zhou2016')} and {others}; the seed was "
+        f"All was computed with sgbn {used['sgbn']} {cite(PROGRAM)} and {others}; the seed was "
         f"{comparison.settings.seed}."
     )

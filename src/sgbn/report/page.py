@@ -15,14 +15,18 @@ from markupsafe import Markup
 from sgbn.comparison import Comparison
 from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
+from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, plans
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
 from sgbn.report.privacy import Veil
+from sgbn.report.recognised_section import recognised_section
 from sgbn.report.references import REFERENCES, software
+from sgbn.report.regional_section import regional_section
 from sgbn.report.replication_section import replication_section
+from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
 
@@ -147,6 +151,10 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "cohort": cohort_section(comparison, veil),
         "differences": sections.differences_section(comparison),
         "replication": replication_section(comparison),
+        "table_one": table_one_section(comparison),
+        "checks": checks_section(comparison),
+        "regional": regional_section(comparison),
+        "recognised": recognised_section(comparison),
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
         "accuracy": sections.accuracy_section(comparison),
@@ -203,6 +211,11 @@ def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
         "accuracy": (
             "Balanced accuracy of each classifier with its interval. The table has its numbers.",
             "Balanced accuracy in unseen subjects, with intervals. The dashed line is a guess.",
+        ),
+        "roc": (
+            "Sensitivity over one less specificity of the classifiers.",
+            "ROC curves: probabilities of each subject, averaged over the repeats, by models that "
+            "had not seen it. The diagonal is a guess.",
         ),
         "sparsity": (
             "Balanced accuracy over the number of edges of a network.",

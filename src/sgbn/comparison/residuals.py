@@ -1,0 +1,75 @@
+"""Residual checks of the network of each group: a table, and a sentence where something is off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.inference.residual_checks import FEWEST_ROWS, ResidualChecks, residual_checks
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+MANY_REGIONS = 0.1  # share of regions with residuals that are not Gaussian, that is worth a word
+MANY_EDGES = 0.05  # share of bent edges, that is worth a word
+
+
+def residual_table(comparison: Comparison) -> pd.DataFrame:
+    """One row per group; empty if a group is too small to look at residuals.
+
+    Columns group, subjects, regions, not_gaussian (regions at the level, after Holm's correction),
+    skewness and kurtosis (the largest in size), skewed_region and heavy_region (where they are),
+    edges, curved (edges at the level, after Holm's correction), far and expected_far (residuals
+    beyond 4 robust standard deviations, and how many Gaussian data have).
+    """
+    rows = []
+    for group, learner in comparison.learners.items():
+        values = comparison.kept(group).values
+        most = int((learner.coef_ != 0).sum(axis=0).max(initial=0))
+        if len(values) < max(FEWEST_ROWS, most + 3):
+            continue
+        found = residual_checks(values, learner.coef_ != 0)
+        rows.append({"group": group, "subjects": len(values)} | _row(comparison, found))
+    return pd.DataFrame(rows)
+
+
+def _row(comparison: Comparison, found: ResidualChecks) -> dict[str, Any]:
+    regions, level = comparison.cohort.regions, comparison.settings.level
+    skewed, heavy = (int(np.abs(one).argmax()) for one in (found.skewness, found.kurtosis))
+    return {
+        "regions": len(regions),
+        "not_gaussian": int((found.p_gaussian <= level).sum()),
+        "skewness": float(found.skewness[skewed]),
+        "skewed_region": regions[skewed],
+        "kurtosis": float(found.kurtosis[heavy]),
+        "heavy_region": regions[heavy],
+        "edges": len(found.edges),
+        "curved": int((found.p_curved <= level).sum()),
+        "far": found.n_far,
+        "expected_far": found.expected_far,
+    }
+
+
+def residual_words(comparison: Comparison) -> str:
+    """One line per group whose residuals are off; "" if none are."""
+    lines = []
+    for row in comparison.tables.residuals.to_dict("records"):
+        off = []
+        if row["not_gaussian"] > MANY_REGIONS * row["regions"]:
+            off.append(
+                f"the residuals of {row['not_gaussian']} of {row['regions']} regions are not "
+                "Gaussian"
+            )
+        if row["curved"] > MANY_EDGES * row["edges"]:
+            off.append(f"{row['curved']} of {row['edges']} edges are bent, not straight")
+        if off:
+            lines.append(f"{row['group']}: {' and '.join(off)}.")
+    if not lines:
+        return ""
+    lines.append(
+        "Tests by permutations and half samples allow for this; likelihoods and accuracies of the "
+        "networks may suffer. Compare with --transform normal-scores."
+    )
+    return "\n".join(lines)

@@ -1,0 +1,189 @@
+"""How the differences that were found depend on choices: sparsity, and the order of the regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.support import joined
+from sgbn.inference import Differences, edge_differences
+from sgbn.inference.permutation_p import permutations_needed
+from sgbn.preprocessing.preparation import regions_table
+from sgbn.runs import Study
+from sgbn.search.problem import default_gamma
+from sgbn.structure import ORSGBN, SGBN
+from sgbn.structure.knowledge import KNOWLEDGE
+from sgbn.types import Mask
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+PERMUTATIONS = 199  # a fifth of those of the tests themselves, or fewer
+HALF, TWICE, OTHER_ORDER = "half", "twice", "other_order"
+SAID = {
+    HALF: "half the penalty on edges",
+    TWICE: "twice the penalty on edges",
+    OTHER_ORDER: "the order of ORSGBN",
+}
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Tests of differences, repeated with other choices.
+
+    Attributes
+    ----------
+    tests : mapping of str to Differences
+        By "half" and "twice" (the penalty on edges, in the order and the parents) and
+        "other_order" (of `ORSGBN`, where there is no prior knowledge).
+    """
+
+    tests: Mapping[str, Differences]
+
+
+def repeat_tests(
+    prepared: Cohort,
+    settings: Settings,
+    searcher: SGBN,
+    outliers: str | Mask,
+    study: Study,
+) -> Sensitivity:
+    """Repeat the tests of differences with other choices, and fewer permutations.
+
+    Parameters
+    ----------
+    prepared : Cohort
+    settings : Settings
+    searcher : SGBN
+        That of the tests themselves.
+    outliers : str or ndarray of bool
+        As `edge_differences` has it.
+    study : Study
+        Keeps what is done, each choice in a part of its own.
+    """
+    count = max(PERMUTATIONS, permutations_needed(settings.level, "q"))
+    found = {}
+    for name, choice in _choices(prepared, searcher).items():
+        found[name] = edge_differences(
+            prepared,
+            reference=settings.reference,
+            outliers=outliers,
+            n_permutations=min(count, settings.n_permutations),
+            random_state=settings.seed,
+            **choice,
+            **asdict(study.part(f"sensitivity-{name}")),
+        )
+    return Sensitivity(found)
+
+
+def _choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
+    """Say what each repetition does otherwise."""
+    gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
+    found: dict[str, dict[str, Any]] = {}
+    for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
+        learner = clone(searcher).set_params(gamma=factor * gamma)
+        found[name] = {"learner": learner, "penalty": factor}
+    if not _has_knowledge(searcher):
+        found[OTHER_ORDER] = {"learner": _in_other_order(prepared, searcher)}
+    return found
+
+
+def _has_knowledge(searcher: SGBN) -> bool:
+    return any(getattr(searcher, name) is not None for name in KNOWLEDGE)
+
+
+def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
+    """Learner that is bound to the order of ORSGBN, of the rows centred in their groups."""
+    table = regions_table(prepared)
+    centred = table - table.groupby(np.asarray(prepared.group)).transform("mean")
+    levels = ORSGBN().fit(centred / centred.std()).order_
+    regions = np.array(prepared.regions, dtype=object)
+    tiers = [regions[levels == level].tolist() for level in np.unique(levels)]
+    return clone(searcher).set_params(tiers=tiers)
+
+
+def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
+    """One row per pair that the tests, or a repetition, found to differ both ways.
+
+    Columns source, target, found (by the tests themselves), q_both (of these), ``q_both_NAME`` of
+    each repetition (NaN where it did not test the pair) and stays, whether all found it.
+    """
+    if comparison.sensitivity is None or comparison.tests is None:
+        return pd.DataFrame()
+    level = comparison.settings.level
+    main = _by_pair(comparison.tests)
+    others = {name: _by_pair(one) for name, one in comparison.sensitivity.tests.items()}
+    rows = []
+    pairs = dict.fromkeys(
+        pair for q_of in (main, *others.values()) for pair, q in q_of.items() if q <= level
+    )
+    names = _written(comparison.tests, pairs)
+    for pair in pairs:
+        q = {f"q_both_{name}": q_of.get(pair, np.nan) for name, q_of in others.items()}
+        own = main.get(pair, np.nan)
+        rows.append(
+            {
+                "source": names[pair][0],
+                "target": names[pair][1],
+                "found": own <= level,
+                "q_both": own,
+                **q,
+                "stays": all(one <= level for one in (own, *q.values())),
+            }
+        )
+    columns = ["source", "target", "found", "q_both", *(f"q_both_{one}" for one in others), "stays"]
+    table = pd.DataFrame(rows, columns=columns)
+    by = ["found", "stays", "q_both"]
+    return table.sort_values(by, ascending=[False, False, True], kind="stable", ignore_index=True)
+
+
+Pair = frozenset[str]
+
+
+def _by_pair(tests: Differences) -> dict[Pair, float]:
+    """Read q of each pair, whichever way its arrow was written; the surest pairs first."""
+    ends = zip(tests.edges["source"], tests.edges["target"], strict=True)
+    return dict(zip(map(frozenset, ends), tests.edges["q_both"].tolist(), strict=True))
+
+
+def _written(tests: Differences, pairs: Mapping[Pair, Any]) -> dict[Pair, Sequence[str]]:
+    """Give the ends of each pair as the tests themselves wrote them."""
+    ends = zip(tests.edges["source"], tests.edges["target"], strict=True)
+    return {pair: sorted(pair) for pair in pairs} | {frozenset(one): one for one in ends}
+
+
+def sensitivity_words(comparison: Comparison) -> str:
+    """One sentence: how many of the pairs are found whatever is chosen; "" if it was not tried."""
+    table, found = comparison.tables.sensitivity, comparison.sensitivity
+    if found is None:
+        return ""
+    own = table[table["found"]] if len(table) else table
+    tried = joined([f"with {SAID[name]}" for name in found.tests])
+    fewer = f"({next(iter(found.tests.values())).n_permutations} permutations each)"
+    if not len(own):
+        others = (
+            f"{len(table)} are found in one or more of these, which is no finding by itself"
+            if len(table)
+            else "none is found then either"
+        )
+        return f"No pair was found to differ. The tests were repeated {tried} {fewer}: {others}."
+    stays = int(own["stays"].sum())
+    what = f"{stays} of the {len(own)} pairs that differ are found in all repetitions of the tests"
+    if len(own) == 1:
+        does = "is" if stays else "is not"
+        what = f"The pair that differs {does} found in all repetitions of the tests"
+    return f"{what}: {joined(_counts(comparison, own, found))} {fewer}."
+
+
+def _counts(comparison: Comparison, own: pd.DataFrame, found: Sensitivity) -> list[str]:
+    """Say how many of the pairs each repetition found."""
+    level = comparison.settings.level
+    counts = {name: int((own[f"q_both_{name}"] <= level).sum()) for name in found.tests}
+    return [f"{count} with {SAID[name]}" for name, count in counts.items()]

@@ -1,0 +1,57 @@
+"""Differences of the means of single regions, as the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sgbn.comparison import Comparison
+from sgbn.inference.regional import FAMILIES
+from sgbn.report.cells import Field, Table, make_table
+
+G = (
+    "Hedges' g: mean of the group less that of the reference, per standard deviation within these "
+    "groups, corrected for small samples, with covariates and sites held fixed. 0.2 is called "
+    "small, 0.5 medium, 0.8 large"
+)
+INTERVAL = "Ends of an interval of g, of this region by itself"
+P = "Of this region alone: Welch's t, or its like with covariates and sites"
+HOLM = "Corrected family-wise over all rows of this table by Holm's method"
+Q = "Share of false findings to expect among this row and all that are surer"
+
+
+def regional_section(comparison: Comparison) -> dict[str, Any]:
+    """Give a sentence and a table; a reason where nothing was tested."""
+    table = comparison.tables.regional
+    if not len(table):
+        return {"words": FAMILIES[:1].upper() + FAMILIES[1:], "table": None}
+    level = comparison.settings.level
+    found, sure = ((table[name] <= level).sum() for name in ("q", "p_holm"))
+    of = f"{len(table)} comparisons of {len(comparison.cohort.regions)} regions"
+    words = (
+        f"The mean of a region differs from {comparison.reference} in {found} of {of} at a false "
+        f"discovery rate of {level:g}, in {sure} after Holm's correction."
+    )
+    return {"words": words, "table": regional_table(comparison)}
+
+
+def regional_table(comparison: Comparison) -> Table:
+    """One row per region and group beside the reference, the surest first."""
+    level = comparison.settings.level
+    fields = [
+        *([Field("group", "group")] if len(comparison.groups) > 2 else []),
+        Field("region", "region"),
+        Field("hedges_g", "g", "number", G),
+        Field("low", "g, low", "number", INTERVAL),
+        Field("high", "g, high", "number", INTERVAL),
+        Field("q", "q", "p", Q),
+        Field("p_holm", "p, Holm", "p", HOLM),
+        Field("p", "p", "p", P),
+        Field("difference", "difference", "number", "In the units of the data"),
+    ]
+
+    def mark(row: Mapping[str, Any]) -> str:
+        return "found" if row["q"] <= level else ""
+
+    caption = f"Means of regions against {comparison.reference}, the surest first"
+    return make_table("regional-table", caption, comparison.tables.regional, fields, mark=mark)

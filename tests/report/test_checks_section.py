@@ -1,0 +1,48 @@
+from dataclasses import replace
+
+import pytest
+
+from sgbn.comparison.sensitivity import Sensitivity
+from sgbn.report.checks_section import checks_methods, checks_section
+from sgbn.report.page import render_report
+
+
+@pytest.fixture(scope="module")
+def repeated(compared):
+    """As if all repetitions had found the same."""
+    tests = {"half": compared.tests, "twice": compared.tests}
+    return replace(compared, sensitivity=Sensitivity(tests))
+
+
+def test_residuals_have_a_row_per_group(compared):
+    shown = checks_section(compared)
+    assert [row.cells[0].text for row in shown["residuals"].rows] == list(compared.groups)
+    assert shown["sensitivity"] == ""
+    assert shown["pairs"] is None
+
+
+def test_pairs_of_other_choices_are_marked(repeated):
+    shown = checks_section(repeated)
+    found = (repeated.tests.edges["q_both"] <= 0.05).sum()
+    assert found > 0
+    assert shown["pairs"].total == found
+    assert {row.mark for row in shown["pairs"].rows} == {"found"}
+    assert shown["sensitivity"]
+    assert "39 permutations each" in checks_methods(repeated, None)
+
+
+def test_the_page_says_what_was_not_asked_for(compared, repeated, html, no_pictures):
+    assert "--sensitivity" in html
+    page = render_report(repeated, pictures=no_pictures)
+    assert checks_section(repeated)["sensitivity"] in page
+    assert "half the penalty on edges" in page
+    refused = replace(compared, skipped={"sensitivity": "too few <rows>"})
+    assert "too few &lt;rows&gt;" in render_report(refused, pictures=no_pictures)
+
+
+def test_small_groups_have_no_residuals(compared, no_pictures):
+    tables = compared.tables._replace(residuals=compared.tables.residuals.iloc[:0])
+    small = replace(compared)
+    vars(small)["tables"] = tables
+    assert checks_section(small)["residuals"] is None
+    assert "too small to look at residuals" in render_report(small, pictures=no_pictures)
