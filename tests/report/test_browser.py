@@ -39,7 +39,7 @@ def cells(page, table, column):
 
 def download(page, table):
     """Rows of the CSV file that the button of a table gives."""
-    button = page.locator(f".table-wrap:has(#{table}) .dt-buttons button")
+    button = page.locator(f".table-wrap:has(#{table}) .dt-buttons .buttons-csv")
     with page.expect_download() as waiting:
         button.click()
     text = waiting.value.path().read_text(encoding="utf-8-sig")
@@ -87,9 +87,9 @@ def sort_by(page, table, column, direction):
 
 def test_sorting_by_a_number(reader):
     titles = reader.locator("#differences-table thead th").all_inner_texts()
-    column = 1 + [title.strip() for title in titles].index("change per SD")
+    column = 1 + [title.strip() for title in titles].index("change per SD (95 % interval)")
     up = sort_by(reader, "differences-table", column, "ascending")
-    shown = [float(text.replace("−", "-")) for text in up]
+    shown = [float(text.split()[0].replace("−", "-")) for text in up]
     assert shown == sorted(shown)
     assert len(set(shown)) > 1
     assert min(shown) < 0
@@ -155,11 +155,110 @@ def test_the_colours_can_be_changed_and_are_announced(reader):
     assert reader.evaluate(colour) == light
 
 
-def test_rows_of_short_texts_are_one_line_high(reader):
+def test_rows_are_no_higher_than_three_lines(reader):
     heights = reader.locator("#differences-table tbody tr").evaluate_all(
-        "rows => rows.map((row) => Math.round(row.getBoundingClientRect().height))"
+        "rows => rows.map((row) => row.getBoundingClientRect().height)"
     )
-    assert len(set(heights)) == 1
+    assert max(heights) < 70
+
+
+INSIDE = """(table) => {
+  const box = table.closest(".dt-layout-table").getBoundingClientRect();
+  return [...table.querySelectorAll("thead th")].map((title) => {
+    const own = title.getBoundingClientRect();
+    return [title.innerText.trim(), own.right <= box.right + 1 && own.right <= window.innerWidth];
+  });
+}"""
+
+
+@pytest.mark.parametrize("width", [1064, 1280])
+def test_what_is_asked_for_first_fits_the_page_and_the_rest_unfolds(browser_page, html, width):
+    page = browser_page(html, webgl=False, viewport={"width": width, "height": 900})
+    table = page.locator("#differences-table")
+    table.wait_for()
+    shown = dict(table.evaluate(INSIDE))
+    for title in (
+        *("differs", "kind of change", "from", "to", "weight per SD, control"),
+        *("weight per SD, patient", "change per SD (95 % interval)", "q, both ways"),
+        *("confidence, control", "confidence, patient"),
+    ):
+        assert shown[title], title
+    assert "statistic" not in shown
+    button = page.locator(".table-wrap:has(#differences-table) .more-columns")
+    assert button.get_attribute("aria-expanded") == "false"
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#differences-table thead th:has-text('statistic')")
+    assert button.get_attribute("aria-expanded") == "true"
+    assert "fewer" in button.inner_text()
+    button.click()
+    page.wait_for_selector("#differences-table thead th:has-text('statistic')", state="detached")
+
+
+def test_the_first_screen_answers_three_questions(browser_page, html, compared, screenshot):
+    """Do the groups differ, where and how much, can it be trusted: without scrolling."""
+    page = browser_page(html, webgl=False, viewport=WIDE)
+    for part in (".verdict", ".where img", ".known"):
+        box = page.locator(f"#first {part}").bounding_box()
+        assert box["y"] + box["height"] <= WIDE["height"], part
+    screenshot(page, "report-first")
+    said = page.locator("#first").inner_text()
+    for line in (*compared.words.verdict, compared.words.trust):
+        assert " ".join(line.split()) in " ".join(said.split())
+    for group in compared.groups:
+        assert f"{compared.cohort.sizes[group]} {group}" in said
+    assert page.locator("nav a[href='#differences']").is_visible()
+    for image in page.locator("#first img").all():
+        assert image.get_attribute("alt")
+        assert image.evaluate("(one) => one.complete && one.naturalWidth > 0")
+
+
+def test_on_a_narrow_page_the_verdict_comes_at_once(browser_page, html):
+    page = browser_page(html, webgl=False, viewport=NARROW)
+    assert page.locator(".verdict p").first.bounding_box()["y"] < NARROW["height"] / 2
+
+
+def test_the_dark_theme_is_dark_from_the_start(browser_page, html, screenshot):
+    page = browser_page(html, webgl=False, viewport=WIDE, color_scheme="dark")
+    brightness = page.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    assert max(brightness) < 60
+    screenshot(page, "report-dark")
+
+
+def test_a_print_is_white_has_more_rows_and_pictures_for_views(browser_page, html, compared):
+    page = browser_page(html, viewport=WIDE, color_scheme="dark")
+    page.wait_for_selector("#differences-table_wrapper")
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    rows = page.locator("#differences-table tbody tr")
+    assert rows.count() == min(50, len(compared.tests.edges))
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
+    assert page.locator("#static-views img").first.is_visible()
+    for hidden in ("nav", "#networks-filters", "#network-brain", ".dt-buttons", "#theme"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert rows.count() == 10
+    document = page.pdf(format="A4")
+    assert document.startswith(b"%PDF")
+    assert 3 <= document.count(b"/Type /Page\n") <= 60
+
+
+def test_focus_is_seen(browser_page, html):
+    page = browser_page(html, webgl=False, viewport=WIDE)
+    for selector in ("nav a", "#theme", "#networks-most", ".more-columns", "summary"):
+        page.locator(selector).first.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        outline = page.evaluate(
+            "(() => { const own = getComputedStyle(document.activeElement);"
+            " return [own.outlineStyle, parseFloat(own.outlineWidth)]; })()"
+        )
+        assert outline[0] != "none", selector
+        assert outline[1] >= 1, selector
 
 
 def test_the_keyboard_reaches_every_control(browser_page, html_with_subjects):
@@ -174,6 +273,8 @@ def test_the_keyboard_reaches_every_control(browser_page, html_with_subjects):
         assert wanted in reached
     for wanted in ("csv:differences-table", "sort:differences-table", "search:subjects-table"):
         assert wanted in reached
+    for wanted in ("more:differences-table", "SELECT#networks-only", "SELECT#networks-most"):
+        assert wanted in reached
 
 
 _WHERE = """(() => {
@@ -182,6 +283,7 @@ _WHERE = """(() => {
   const wrap = here.closest(".table-wrap");
   const id = wrap ? wrap.querySelector("table").id : "";
   if (here.closest(".dt-search")) return "search:" + id;
+  if (here.closest(".more-columns")) return "more:" + id;
   if (here.closest(".dt-buttons")) return "csv:" + id;
   if (here.closest("thead")) return "sort:" + id;
   return here.tagName + "#" + here.id;

@@ -214,7 +214,7 @@ def test_kind_of_arrow(page, data):
 
 def test_sign(page, data):
     weights = column(data["networks"][0], "weight")
-    page.select_option("#networks-sign", label="negative")
+    page.select_option("#networks-only", value="1")
     assert_shown(page, (weights < 0).sum(), len(weights))
 
 
@@ -250,7 +250,7 @@ def test_differences_all_and_significant(page, data):
 
 
 def test_reset_shows_all_again(page, data):
-    page.select_option("#networks-sign", label="negative")
+    page.select_option("#networks-only", value="1")
     slide(page, "#networks-weight", 0.4)
     page.click("button[type=reset]")
     assert_shown(page, len(data["networks"][0]["source"]), len(data["networks"][0]["source"]))
@@ -273,7 +273,8 @@ def test_hover_says_both_weights_and_names_are_inert(page, data):
     page.fill("#networks-region", EVIL)
     settle(page)
     texts = page.evaluate(
-        "document.getElementById('network-matrix').data[0].hovertext.flat().filter(Boolean)"
+        "document.getElementById('network-matrix').data[0].hovertext.flat()"
+        ".filter((one) => one.includes('weight in'))"
     )
     assert texts, "the region needs an edge for this test"
     for text in texts:
@@ -396,17 +397,66 @@ def test_regions_without_coordinates_are_in_the_matrix_only(opened, browser, dat
     assert page.problems == []
 
 
-def test_of_a_large_network_the_strongest_edges_come_first(opened, blind_browser, data):
+def test_of_a_large_network_the_surest_edges_come_first(opened, blind_browser, data):
     m = len(data["nodes"]["name"])
-    pairs = [(i, j) for i in range(m) for j in range(i + 1, m)] + [(1, 0)] * 50
-    sizes = np.linspace(-1, 1, len(pairs)).round(4).tolist()
-    large = {"source": [i for i, _ in pairs], "target": [j for _, j in pairs], "weight": sizes}
-    large |= {"kind": [0] * len(pairs), "adjacent": None, "this_way": None}
+    pairs = [(i, j) for i in range(m) for j in range(i + 1, m)]
+    sizes = np.linspace(-1, 1, len(pairs)).round(4)
+    large = {"source": [i for i, _ in pairs], "target": [j for _, j in pairs]}
+    large |= {"weight": sizes.tolist(), "kind": [0] * len(pairs), "adjacent": None}
+    large |= {"this_way": None}
     page = opened(blind_browser, data | {"networks": [large, data["networks"][1]]})
-    assert f"of {len(pairs)} edges" in page.inner_text("#networks-count")
-    assert 150 <= int(page.inner_text("#networks-count").split()[0]) <= 200
+    said = page.inner_text("#networks-count")
+    assert said.startswith(f"40 of {len(pairs)} edges shown, the surest.")
+    shown = sorted(abs(cell[2]) for cell in page.evaluate(CELLS))
+    np.testing.assert_allclose(shown, np.sort(np.abs(sizes))[-40:])
+    page.select_option("#networks-most", value="0")
+    settle(page)
+    assert len(page.evaluate(CELLS)) == len(pairs)
     assert page.is_disabled("#networks-confidence")
     assert page.problems == []
+
+
+def test_differences_are_drawn_by_kind_of_change(page, data):
+    """The sign of a difference says little: its colour, dash and symbol are those of its kind."""
+    page.select_option("#networks-what", index=3)
+    settle(page)
+    kinds = data["differences"]["change"][0]
+    looks = page.evaluate(
+        "document.getElementById('network-brain').data.filter((one) => one.meta === 'legend')"
+        ".map((one) => [one.name, one.line.color, one.line.dash])"
+    )
+    wanted = [
+        [f"{one['symbol']} {one['name']}", one["colour"], one["dash"]] for one in data["changes"]
+    ]
+    assert looks[: len(wanted)] == wanted
+    assert not any("positive" in name or "negative" in name for name, *_ in looks)
+    options = page.eval_on_selector_all("#networks-only option", "all => all.map((o) => o.text)")
+    assert options[1:] == [name for name, *_ in wanted]
+    code = max(set(kinds), key=kinds.count)
+    page.select_option("#networks-only", value=str(code))
+    assert_shown(page, kinds.count(code), len(kinds))
+    assert {cell[2] for cell in page.evaluate(CELLS)} == {code}
+    texts = page.evaluate(
+        "document.getElementById('network-matrix').data[0].hovertext.flat()"
+        ".filter((one) => one.includes('change'))"
+    )
+    assert texts
+    assert all(f"{data['changes'][code]['name']}: change" in text for text in texts)
+
+
+def test_regions_of_few_edges_are_named_in_the_brain(page, data):
+    texts = page.evaluate(
+        "document.getElementById('network-brain').data.filter((one) => one.meta === 'regions')"
+        ".flatMap((one) => one.text).filter(Boolean)"
+    )
+    network = data["networks"][0]
+    ends = {*network["source"], *network["target"]}
+    assert len(texts) == len(ends)
+
+
+def test_empty_cells_say_their_names(page, data):
+    texts = page.evaluate("document.getElementById('network-matrix').data[0].hovertext.flat()")
+    assert any("no edge is shown" in text and data["nodes"]["name"][1] in text for text in texts)
 
 
 def test_no_significant_difference_is_said(opened, blind_browser, data):

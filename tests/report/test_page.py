@@ -13,9 +13,10 @@ from sgbn.report import assets
 from sgbn.report.figures import picture, plans
 from sgbn.report.page import python_code, render_report, script_data, write_report
 from sgbn.structure import ORSGBN
+from sgbn.viz.kind_styles import KIND_STYLES
 
 SECTIONS = (
-    *("summary", "data", "networks", "differences", "edges", "accuracy"),
+    *("first", "summary", "data", "networks", "differences", "edges", "accuracy"),
     *("refinement", "subjects", "methods", "diagnostics", "repeat"),
 )
 LIMIT = 10_000_000  # bytes
@@ -103,6 +104,53 @@ def test_the_same_comparison_gives_the_same_bytes(compared, tmp_path):
     path = write_report(compared, tmp_path / "report.html", command="sgbn demo --out 'a <b>'")
     assert path.read_bytes() == render_report(compared, "sgbn demo --out 'a <b>'").encode()
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def colours(selector):
+    """Colours that the style sheet gives to a theme."""
+    style = assets.own_file("report.css")
+    block = style.split(selector + " {", 1)[1].split("}", 1)[0]
+    return dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+
+
+def contrast(one, other):
+    """Contrast of two colours, by WCAG."""
+
+    def luminance(colour):
+        parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [":root", ':root[data-theme="dark"]'])
+def test_text_has_a_contrast_of_4_5_on_every_ground(theme):
+    found = colours(theme)
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    for text in ("ink", "muted", "accent", "warn", "positive", "negative"):
+        for ground in ("paper", "panel", "found"):
+            assert contrast(found[text], found[ground]) >= 4.5, (text, ground)
+    dark = "data-theme" in theme
+    for one in KIND_STYLES.values():
+        assert contrast(one.dark if dark else one.colour, found["paper"]) >= 4.5
+
+
+def test_the_dark_theme_is_said_once():
+    assert assets.own_file("report.css").count(colours(':root[data-theme="dark"]')["paper"]) == 1
+
+
+def test_refinements_without_a_difference_are_behind_a_sentence(compared, nothing_differs, quick):
+    page = quick(nothing_differs)
+    said = page.index("No difference between the groups was found")
+    assert said < page.index("Show what moves") < page.index('id="refinements-table"')
+    assert "shows where the difference between the groups lies" not in page
+    assert "Show what moves" not in quick(with_difference(compared))
+
+
+def with_difference(comparison):
+    return replace(comparison, tests=replace(comparison.tests, global_p=0.001))
 
 
 def test_headings_do_not_skip_a_level(page):

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -6,6 +7,7 @@ import pytest
 
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.inference import kinds_of_change
 from sgbn.inference.difference_summaries import Component
 from sgbn.report import hints, sections
 from sgbn.report.views import changes_per_sd
@@ -65,7 +67,7 @@ def test_the_table_of_differences_has_all_that_is_asked_for(compared):
         "standard_error",
         "supported",
         "true_change",
-        "difference_std",
+        "change_interval",
     }
     for group in compared.groups:
         assert sources >= {
@@ -159,30 +161,78 @@ def test_support_is_a_word_in_the_tables(compared):
 @pytest.mark.parametrize(
     ("first", "last", "sign", "said"),
     [
-        ([-0.66, -0.5], [0.0, -0.1], 1, "weaker"),
-        ([0.1, 0.0], [0.5, 0.2], 1, "stronger"),
-        ([0.5, -0.1], [0.1, -0.6], -1, "mixed"),
+        ([-0.66, -0.5], [0.0, -0.2], 1, "1 lost, 1 weaker"),
+        ([0.2, 0.0], [0.5, 0.2], 1, "1 stronger, 1 gained"),
+        ([0.5, -0.2], [-0.5, 0.6], -1, "2 sign changed"),
     ],
 )
-def test_a_set_is_stronger_where_its_weights_are_larger_in_size(compared, first, last, sign, said):
-    """The sign of a difference says nothing about it: from -0.66 to 0 an edge gets weaker."""
+def test_a_set_says_what_becomes_of_its_edges(compared, first, last, sign, said):
+    """The sign of a difference says nothing about it: from -0.66 to 0 an edge is lost."""
     found = compared.tests
     edges = found.edges.copy()
-    edges["weight_control"][:2], edges["weight_patient"][:2] = first, last
     places = [[found.regions.index(edges[end][k]) for end in ("source", "target")] for k in (0, 1)]
-    changed = replace(
-        found, edges=edges, components=[(Component(sign, np.array(places), 1.0), 0.02, 0.01)]
+    known = replace(
+        compared,
+        tests=replace(
+            found, edges=edges, components=[(Component(sign, np.array(places), 1.0), 0.02, 0.01)]
+        ),
     )
-    table = sections.components_table(replace(compared, tests=changed))
-    assert [cell.text for cell in column(table, "sign")] == [said, said]
+    kinds = compared.tables.differences.copy()
+    for row, (before, after) in enumerate(zip(first, last, strict=True)):
+        kinds.loc[row, "kind_patient"] = str(kinds_of_change([before], [after])[0])
+    vars(known)["tables"] = known.tables._replace(differences=kinds)
+    table = sections.components_table(known)
+    assert [cell.text for cell in column(table, "kinds")] == [said, said]
+    assert len(column(table, "kind")) == 2
 
 
-def test_sets_of_more_than_two_groups_have_any_change(three_groups):
+def test_sets_of_more_than_two_groups_have_no_kind(three_groups):
     found = three_groups.tests
     edge = [found.regions.index(found.edges[end][0]) for end in ("source", "target")]
     one = [(Component(0, np.array([edge]), 1.0), 0.02, 0.01)]
     changed = replace(three_groups, tests=replace(found, components=one))
-    assert column(sections.components_table(changed), "sign")[0].text == "any"
+    sources = [field.source for field in sections.components_table(changed).fields]
+    assert not {"kind", "kinds"} & set(sources)
+
+
+def test_what_is_asked_for_first_does_not_fold(compared):
+    table = sections.differences_section(compared)["table"]
+    open_columns = [field.source for field in table.fields if not field.folds]
+    assert open_columns == [
+        *("found", "kind_patient", "source", "target", "weight_std_control", "weight_std_patient"),
+        *("change_interval", "q_both", "adjacent_control", "adjacent_patient"),
+    ]
+
+
+def test_a_change_has_an_interval_of_two_errors(compared):
+    table = sections.differences_section(compared)["table"]
+    plain = compared.tables.differences.set_index(["source", "target"])
+    ends = [tuple(cell.text for cell in row.cells[2:4]) for row in table.rows]
+    wanted = plain.loc[ends, "difference_std"] - 1.96 * plain.loc[ends, "standard_error"]
+    shown = [float(cell.exact) for cell in column(table, "change_low")]
+    np.testing.assert_allclose(shown, wanted, rtol=1e-4)
+    text = column(table, "change_interval")[0].text
+    assert re.fullmatch(r"−?\d\.\d\d \(−?\d\.\d\d to −?\d\.\d\d\)", text)
+
+
+def test_refinements_say_whether_the_groups_differ(compared, nothing_differs):
+    assert not sections.refinements_section(nothing_differs)["differ"]
+    found = compared.tests
+    some = replace(nothing_differs, tests=replace(nothing_differs.tests, global_p=0.01))
+    assert sections.refinements_section(some)["differ"]
+    assert not sections.groups_differ(replace(compared, tests=None))
+    assert sections.groups_differ(compared) == (
+        found.global_p <= 0.05 or (found.edges["q_both"] <= 0.05).any()
+    )
+
+
+def test_rows_of_persons_are_not_called_subjects(compared):
+    person = np.array([f"{one}{k // 2}" for k, one in enumerate(compared.cohort.group)])
+    cohort = replace(compared.cohort, person=person)
+    known = replace(compared, review=replace(compared.review, cohort=cohort))
+    titles = [field.title for field in sections.networks_table(known).fields]
+    assert "rows" in titles
+    assert "subjects" not in titles
 
 
 def test_each_of_three_groups_has_its_change_from_the_reference(three_groups):
@@ -190,7 +240,7 @@ def test_each_of_three_groups_has_its_change_from_the_reference(three_groups):
     titles = {field.source: field.title for field in table.fields}
     assert titles["change_b"] == "change per SD, b"
     assert not {"difference", "difference_std"} & set(titles)
-    order = [tuple(cell.text for cell in row.cells[1:3]) for row in table.rows]
+    order = [tuple(cell.text for cell in row.cells[3:5]) for row in table.rows]
     plain = three_groups.tables.differences
     places = [order.index(ends) for ends in zip(plain["source"], plain["target"], strict=True)]
     for group, changes in changes_per_sd(three_groups, plain).items():

@@ -7,6 +7,8 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.report import views
+from sgbn.report.names import labels
+from sgbn.viz.kind_styles import KIND_STYLES
 
 SETTINGS = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=())
 
@@ -43,7 +45,7 @@ def test_payload_is_json_and_the_same_each_time(comparison):
 
 def test_nodes_are_the_regions_at_their_places(comparison):
     found, cohort = views.payload(comparison), comparison.cohort
-    assert found["nodes"]["name"] == list(cohort.regions)
+    assert found["nodes"]["name"] == list(labels(cohort))
     lobes = [found["lobes"][k]["name"] for k in found["nodes"]["lobe"]]
     assert lobes == list(cohort.lobes)
     for k, place in enumerate(cohort.places):
@@ -53,7 +55,7 @@ def test_nodes_are_the_regions_at_their_places(comparison):
 
 def test_networks_have_the_edges_of_each_group(comparison):
     found, table = views.payload(comparison), comparison.tables.edges
-    names = np.array(found["nodes"]["name"])
+    names = np.array(comparison.cohort.regions)
     assert found["groups"] == list(comparison.groups)
     for group, network in zip(found["groups"], found["networks"], strict=True):
         own = table[table["group"] == group]
@@ -94,6 +96,16 @@ def test_changes_of_three_groups_are_from_the_reference(three):
     signs = np.sign(table["weight_c"] - table["weight_b"])
     large = np.abs(changes[1]) > 1e-3
     np.testing.assert_array_equal(np.sign(changes[1])[large], signs[large])
+
+
+def test_each_change_has_its_kind_and_each_kind_its_look(three):
+    found, table = views.payload(three), three.tables.differences
+    names = [one["name"] for one in found["changes"]]
+    assert names == list(KIND_STYLES)
+    for looks in (("colour",), ("dark",), ("dash",), ("symbol",)):
+        assert len({tuple(one[name] for name in looks) for one in found["changes"]}) == len(names)
+    for group, codes in zip(three.groups[1:], found["differences"]["change"], strict=True):
+        assert [names[code] for code in codes] == table[f"kind_{group}"].tolist()
 
 
 def test_without_half_samples_confidence_is_none(three):

@@ -16,9 +16,9 @@ DASH = "–"
 MINUS = "−"
 SMALL_P = 0.001
 
-Kind = Literal["text", "prose", "number", "p", "share", "count"]
+Kind = Literal["text", "name", "prose", "number", "weight", "interval", "p", "share", "count"]
 
-TEXTS = ("text", "prose")
+TEXTS = ("text", "name", "prose")
 
 
 class Field(NamedTuple):
@@ -28,11 +28,13 @@ class Field(NamedTuple):
     title: str
     kind: Kind = "text"
     hint: str | None = None  # None: that of `HINTS`, if there is one
+    folds: bool = False  # whether a reader has to ask for it
 
     @property
     def style(self) -> str:
-        """Class of its cells in the page."""
-        return {"text": "", "prose": "prose"}.get(self.kind, "num")
+        """Classes of its title in the page."""
+        kind = {"text": "", "name": "name", "prose": "prose"}.get(self.kind, "num")
+        return f"{kind} more".strip() if self.folds else kind
 
 
 class Cell(NamedTuple):
@@ -116,6 +118,8 @@ def cell(value: Any, kind: Kind) -> Cell:
     """Cell of a value."""
     if kind in TEXTS:
         return Cell("" if value is None else str(value))
+    if kind == "interval":
+        return Cell(interval_text(*value), f"{value[0] + 0.0:.6g}")
     number = float(value)
     if np.isnan(number):
         return Cell(DASH, "")
@@ -153,6 +157,7 @@ def _plain(value: float) -> str:
 
 SHOWN: dict[str, Callable[[float], str]] = {
     "number": number_text,
+    "weight": lambda value: f"{round(value, 2) + 0.0:.2f}".replace("-", MINUS),
     "p": p_value,
     "share": lambda value: f"{value + 0.0:.0%}",
     "count": lambda value: f"{round(value)}",

@@ -40,12 +40,18 @@ def has_lobes(comparison: Comparison) -> bool:
     return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 
+def row_word(comparison: Comparison) -> str:
+    """Say what a row of the table is: a subject, a visit, or one of several rows of a person."""
+    cohort = comparison.cohort
+    if cohort.pair is not None:
+        return "visits"
+    return "subjects" if cohort.person is None else "rows"
+
+
 def groups_table(comparison: Comparison, veil: Veil) -> Table:
     """One row per covariate, one column per group."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
-    who = "subjects" if cohort.person is None else "rows"
-    who = who if cohort.pair is None else "visits"
-    rows = [(who, [str(cohort.sizes[name]) for name in comparison.groups])]
+    rows = [(row_word(comparison), [str(cohort.sizes[name]) for name in comparison.groups])]
     for what, labels in (("persons", cohort.persons), ("families (blocks)", cohort.block)):
         if labels is not None:
             counts = [len(np.unique(labels[group == name])) for name in comparison.groups]

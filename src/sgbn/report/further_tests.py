@@ -27,7 +27,7 @@ def named_table(comparison: Comparison) -> Table | None:
         return None
     fields = [
         *(Field("source", "from"), Field("target", "to")),
-        Field("difference_std", "change per SD", "number"),
+        Field("difference_std", "change per SD", "number", hints.CHANGE_PER_SD),
         Field("low", "change, low", "number", hints.INTERVAL_OF_CHANGE),
         Field("high", "change, high", "number", hints.INTERVAL_OF_CHANGE),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
@@ -49,7 +49,7 @@ def among_table(comparison: Comparison) -> Table | None:
         return None
     fields = [
         *(Field("source", "from"), Field("target", "to")),
-        Field("difference_std", "change per SD", "number"),
+        Field("difference_std", "change per SD", "number", hints.CHANGE_PER_SD),
         Field("low", "change, low", "number", hints.INTERVAL_OF_CHANGE),
         Field("high", "change, high", "number", hints.INTERVAL_OF_CHANGE),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),

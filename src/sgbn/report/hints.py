@@ -7,9 +7,10 @@ HINTS = {
         "enough too, “one way only” if it does only as the arrow is written: that may be a change "
         "of variance. Search for these words to see one kind"
     ),
-    "difference_std": (
+    "change_interval": (
         "Weight in the last group less that in the reference, per standard deviation of both "
-        "regions: comparable between edges"
+        "regions, and 1.96 standard errors to each side. The interval is of this edge by itself: "
+        "it is not corrected for the number of edges"
     ),
     "statistic": (
         "Change over its standard error (HC3, which allows for unequal noise); of more than two "
@@ -98,6 +99,10 @@ INTERVAL_OF_CHANGE = (
 P_OF_NAMED = "Of this edge alone, from its own permutations: it needs no correction for others"
 FAMILY_OF_NAMED = "Corrected for all edges that were named beforehand, and for no others"
 FAMILY_OF_AMONG = "Corrected for the edges of this table, and for no others"
+CHANGE_PER_SD = (
+    "Weight in the last group less that in the reference, per standard deviation of both regions: "
+    "comparable between edges"
+)
 CHANGE_OF_OTHER = "Weight in the other group less that in the group, per standard deviation"
 CHANGE = "Weight in the last group less that in the reference, in the units of the data"
 CHANGE_FROM_REFERENCE = (
@@ -113,10 +118,12 @@ RANGE_OF_SUM = (
     "number of edges). It describes only: z is what is tested"
 )
 CHANGE_BY_REFINEMENT = "Weight after the refinement less that before"
-CHANGE_OF_SET = (
-    "“stronger” if all weights of the set are larger in the last group than in the reference, "
-    "whatever their sign, “weaker” if all are smaller, else “mixed”; of more than two groups “any”"
+KIND = (
+    "What becomes of the relation from the reference to the other group: gained, lost (its weight "
+    "per SD is below 0.1 before, or after), stronger, weaker (in size), or sign changed. It "
+    "describes the estimates: whether they differ is for q to say"
 )
+KINDS_OF_SET = "How many edges of the set are gained, lost, stronger, weaker, or changed their sign"
 EDGES_AGAIN = "Share of the edges of one half of the subjects that the other half joins too"
 ARROWS_AGAIN = (
     "Share of the arrows of one half (edges of one direction in at least nine tenths of its "

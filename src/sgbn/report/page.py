@@ -18,6 +18,7 @@ from sgbn.report.changes import MOST
 from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
 from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, plans
+from sgbn.report.first_screen import first_plans, first_screen, first_words
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
@@ -74,9 +75,10 @@ def render_report(
     str
         HTML. The same comparison gives the same text.
     """
-    words, titles = _words(comparison), _titles(comparison)
+    words, titles = first_words(comparison) | _words(comparison), _titles(comparison)
     if pictures is None:
         planned = plans(comparison)
+        planned = planned | first_plans(comparison, planned)
         shown = [name for name in (*words, *titles) if name in planned]
         pictures = {name: planned[name].files(["svg"], PAGE_DPI)["svg"] for name in shown}
     veil = Veil(comparison, lifted=subjects_in_report)
@@ -85,6 +87,7 @@ def render_report(
         **_found(comparison, veil),
         **_about(comparison, command, config, veil),
         **_libraries(),
+        first=first_screen(comparison, pictures),
         pictures={
             name: Shown(address(pictures[name]), *said)
             for name, said in words.items()
@@ -158,7 +161,7 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
         "accuracy": sections.accuracy_section(comparison),
-        "refinements": sections.refinements_table(comparison),
+        "refinements": sections.refinements_section(comparison),
         "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
 

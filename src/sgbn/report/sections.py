@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from sgbn.comparison.summary import of_groups
 from sgbn.comparison.tables import TRUE
 from sgbn.report import hints
 from sgbn.report.cells import Field, Table, in_words, interval_text, make_table
-from sgbn.report.cohort_section import has_lobes
+from sgbn.report.cohort_section import has_lobes, row_word
 from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
+from sgbn.report.names import labels
 from sgbn.report.views import changes_per_sd
+from sgbn.viz.kind_styles import KIND_STYLES
 
 FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = (
     *("both ways, family-wise", "both ways"),
@@ -64,89 +67,125 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
     order = [FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND]
     table = table.iloc[np.argsort(table["found"].map(order.index), kind="stable")].copy()
     groups = comparison.groups
-    table, changes = _with_changes(comparison, table)
-    fields = [
-        Field("found", "differs"),
-        *(Field("source", "from"), Field("target", "to")),
-        *(Field(name, title, "number", hint) for name, (title, hint) in changes.items()),
-        Field("q_both", "q, both ways", "p"),
+    table, changes = _with_changes(comparison, with_labels(comparison, table))
+    rest = [
         Field("q", "q", "p"),
         Field("p_fwer_both", "p, family-wise, both ways", "p"),
         Field("p_fwer", "p, family-wise", "p"),
         Field("supported", "direction supported", hint=hints.SUPPORTED_IN_A_GROUP),
-        *(_weight_std(group) for group in groups),
+        Field("difference", "change", "number", hints.CHANGE),
         *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("statistic", "statistic", "number"),
         Field("error", "Monte-Carlo error", "number"),
-        *(_confidence(group) for group in groups),
         *(_true_weight(group) for group in groups),
         Field("true_change", "truly differs"),
         *_lobe_fields(comparison),
         Field("p", "p", "p"),
         Field("p_both", "p, both ways", "p"),
     ]
-    table = in_words(table, "true_change", "supported")
+    fields = [
+        Field("found", "differs", "name"),
+        *_kind_fields(comparison),
+        *(Field("source", "from", "name"), Field("target", "to", "name")),
+        *(_weight_std(group) for group in groups),
+        *changes,
+        Field("q_both", "q, both ways", "p"),
+        *(_confidence(group) for group in groups),
+        *folded(rest),
+    ]
+    table = in_words(_with_symbols(comparison, table), "true_change", "supported")
     caption = f"Tested edges, {groups[0]} against {' and '.join(groups[1:])}, the surest first"
     return make_table("differences-table", caption, table, fields, mark=_found_mark)
 
 
-def _with_changes(
-    comparison: Comparison, table: pd.DataFrame
-) -> tuple[pd.DataFrame, dict[str, tuple[str, str | None]]]:
-    """Table with a column of changes a group, and title and hint of each.
+def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Field]]:
+    """Table with the change of each group from the reference, and the fields that show it.
 
-    Of two groups the table has them: the change per standard deviation and that in the units of the
-    data. Of more it has those of the last group only.
+    Of two groups it has an interval. Of more the table knows an error for the last group only, and
+    the columns of that one group are left out.
     """
     if len(comparison.groups) == 2:
-        return table, {
-            "difference_std": ("change per SD", None),
-            "difference": ("change", hints.CHANGE),
-        }
+        ends = (table[name] for name in ("difference_std", "low", "high"))
+        interval = pd.Series(list(zip(*ends, strict=True)), index=table.index)
+        share = f"{100 * (1 - comparison.settings.level):.3g} %"
+        return table.assign(change_interval=interval), [
+            Field("change_interval", f"change per SD ({share} interval)", "interval"),
+            Field("low", "change per SD, low", "number", "", folds=True),
+            Field("high", "change per SD, high", "number", "", folds=True),
+        ]
     changes = changes_per_sd(comparison, table)
-    return table.assign(**{f"change_{group}": own for group, own in changes.items()}), {
-        f"change_{group}": (f"change per SD, {group}", hints.CHANGE_FROM_REFERENCE)
+    table = table.drop(columns=["difference", "standard_error", "low", "high"])
+    return table.assign(**{f"change_{group}": own for group, own in changes.items()}), [
+        Field(f"change_{group}", f"change per SD, {group}", "weight", hints.CHANGE_FROM_REFERENCE)
         for group in changes
-    }
+    ]
+
+
+def _kind_fields(comparison: Comparison) -> list[Field]:
+    others = comparison.groups[1:]
+    return [
+        Field(f"kind_{group}", "kind of change" + f", {group}" * (len(others) > 1), hint=hints.KIND)
+        for group in others
+    ]
+
+
+def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Table with the symbol of each kind of change before its name."""
+    words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
+    names = [f"kind_{group}" for group in comparison.groups[1:]]
+    return table.assign(**{name: table[name].map(words) for name in names})
+
+
+def folded(fields: Iterable[Field]) -> list[Field]:
+    """Fields that a reader has to ask for."""
+    return [field._replace(folds=True) for field in fields]
+
+
+def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Table with readable names of regions in those of its columns that have any."""
+    cohort = comparison.cohort
+    readable = dict(zip(cohort.regions, labels(cohort), strict=True))
+    there = [name for name in ("source", "target", "region") if name in table]
+    return table.assign(**{name: table[name].replace(readable) for name in there})
 
 
 def components_table(comparison: Comparison) -> Table:
     """List connected sets of changed edges."""
     table = comparison.tables.components
-    table = table.assign(sign=table["component"].map(_changes_of_sets(comparison, table)))
+    if len(comparison.groups) == 2:
+        table = _with_kinds(comparison, table)
+    table = with_labels(comparison, table)
     fields = [
         Field("component", "set", "count"),
-        Field("sign", "change", hint=hints.CHANGE_OF_SET),
+        Field("kinds", "changes in the set", hint=hints.KINDS_OF_SET),
         Field("strength", "strength", "number"),
         Field("p_fwer", "p, family-wise", "p"),
-        *(Field("source", "from"), Field("target", "to")),
+        *(Field("source", "from", "name"), Field("target", "to", "name")),
+        Field("kind", "kind of change", hint=hints.KIND),
     ]
     caption = "Connected sets of edges that change together"
     return make_table("components", caption, table, fields, mark=_by_p(comparison))
 
 
-def _changes_of_sets(comparison: Comparison, table: pd.DataFrame) -> dict[int, str]:
-    """Say of each set whether its weights grow in size, shrink, or do both."""
-    if len(comparison.groups) > 2:
-        return dict.fromkeys(table["component"], "any")
-    ends, last = ["source", "target"], f"weight_{comparison.groups[-1]}"
-    tested = comparison.tables.differences.set_index(ends)
-    grows = tested[last].abs() > tested[f"weight_{comparison.reference}"].abs()
-    words = {}
-    for number, own in table.groupby("component"):
-        larger = grows.loc[list(own[ends].itertuples(index=False, name=None))]
-        words[int(str(number))] = (
-            "stronger" if larger.all() else "mixed" if larger.any() else "weaker"
-        )
-    return words
+def _with_kinds(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Table of sets with the kind of change of each edge, and how many of each kind a set has."""
+    ends, own = ["source", "target"], f"kind_{comparison.groups[-1]}"
+    kinds = comparison.tables.differences[[*ends, own]].rename(columns={own: "kind"})
+    table = table.merge(kinds, on=ends, how="left")
+    words = {
+        number: ", ".join(f"{count} {kind}" for kind, count in Counter(of_set).items())
+        for number, of_set in table.groupby("component")["kind"]
+    }
+    return table.assign(kinds=table["component"].map(words))
 
 
 def hubs_table(comparison: Comparison) -> Table:
     """List changes of the strength of regions."""
-    of = [Field("region", "region"), Field("kind", "edges that go")]
+    of = [Field("region", "region", "name"), Field("kind", "edges that go")]
     caption = "Regions: strength of edges in and out"
-    return _sums_table(comparison, "hubs", caption, comparison.tables.hubs, of)
+    table = with_labels(comparison, comparison.tables.hubs)
+    return _sums_table(comparison, "hubs", caption, table, of)
 
 
 def lobes_table(comparison: Comparison) -> Table:
@@ -177,23 +216,26 @@ def edges_table(comparison: Comparison) -> Table:
     """All edges of the networks."""
     fields = [
         Field("group", "group"),
-        *(Field("source", "from"), Field("target", "to")),
-        *_lobe_fields(comparison),
-        Field("weight_std", "weight per SD", "number"),
-        Field("weight", "weight", "number"),
-        Field("low", "weight, low", "number"),
-        Field("high", "weight, high", "number", hints.HINTS["low"]),
+        *(Field("source", "from", "name"), Field("target", "to", "name")),
+        Field("weight_std", "weight per SD", "weight"),
         Field("supported", "direction supported"),
         Field("adjacent", "confidence", "share"),
         Field("this_way", "this way", "share"),
-        Field("beside_factors", "beside factors"),
-        Field("graph_direction", "in this graph"),
-        Field("true_weight_std", "true weight per SD", "number"),
+        *folded(
+            [
+                Field("weight", "weight", "number"),
+                Field("low", "weight, low", "number"),
+                Field("high", "weight, high", "number", hints.HINTS["low"]),
+                *_lobe_fields(comparison),
+                Field("beside_factors", "beside factors"),
+                Field("graph_direction", "in this graph"),
+                Field("true_weight_std", "true weight per SD", "number"),
+            ]
+        ),
     ]
     caption = "Edges of all networks, the strongest of each group first"
-    return make_table(
-        "edges-table", caption, in_words(comparison.tables.edges, "supported"), fields
-    )
+    table = in_words(with_labels(comparison, comparison.tables.edges), "supported")
+    return make_table("edges-table", caption, table, fields)
 
 
 def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
@@ -237,14 +279,28 @@ def accuracy_table(comparison: Comparison) -> Table:
     )
 
 
+def refinements_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Collect what the refinements moved, and whether the groups differ; None without any."""
+    table = refinements_table(comparison)
+    return None if table is None else {"table": table, "differ": groups_differ(comparison)}
+
+
+def groups_differ(comparison: Comparison) -> bool:
+    """Whether all edges together or any single pair differ; False if that was not tested."""
+    found, level = comparison.tests, comparison.settings.level
+    if found is None:
+        return False
+    return bool(found.global_p <= level or (found.edges["q_both"] <= level).any())
+
+
 def refinements_table(comparison: Comparison) -> Table | None:
     """How the refinements move the weights; None without any."""
-    table = comparison.tables.refinements
+    table = with_labels(comparison, comparison.tables.refinements)
     if table.empty:
         return None
     fields = [
         *(Field("method", "method"), Field("class", "group")),
-        *(Field("source", "from"), Field("target", "to")),
+        *(Field("source", "from", "name"), Field("target", "to", "name")),
         Field("before", "before", "number"),
         Field("after", "after", "number"),
         Field("difference", "change", "number", hints.CHANGE_BY_REFINEMENT),
@@ -281,7 +337,7 @@ def networks_table(comparison: Comparison) -> Table:
         rows.append(
             {
                 "group": group,
-                "subjects": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
+                "rows": comparison.cohort.sizes[group] - len(comparison.left_out[group]),
                 "edges": np.count_nonzero(learner.coef_),
                 "supported": int(comparison.supported[group].sum()),
                 "halves": 0 if confidence is None else confidence.n_halves,
@@ -291,9 +347,9 @@ def networks_table(comparison: Comparison) -> Table:
                 "score": getattr(learner, "score_", np.nan),
             }
         )
-    counts = [Field(name, name, "count") for name in ("subjects", "edges")]
     fields = [
-        *(Field("group", "group"), *counts),
+        *(Field("group", "group"), Field("rows", row_word(comparison), "count")),
+        Field("edges", "edges", "count"),
         Field("supported", "directions supported", "count", hints.HINTS["supported"]),
         Field("halves", "half samples", "count"),
         Field("edges_again", "edges found again", "share", hints.EDGES_AGAIN),
@@ -333,7 +389,7 @@ def _true_weight(group: str) -> Field:
 
 def _weight_std(group: str) -> Field:
     return Field(
-        f"weight_std_{group}", f"weight per SD, {group}", "number", hints.HINTS["weight_std"]
+        f"weight_std_{group}", f"weight per SD, {group}", "weight", hints.HINTS["weight_std"]
     )
 
 

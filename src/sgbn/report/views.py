@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 from sgbn.comparison import Comparison
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
+from sgbn.report.names import labels
 from sgbn.types import Array
+from sgbn.viz.kind_styles import KIND_STYLES
 
 Columns = dict[str, Any]
 
@@ -42,9 +44,10 @@ def payload(comparison: Comparison) -> dict[str, Any]:
     dict
         groups (the reference first), level, lobes (name, colour and symbol), has_lobes (whether
         any is known), kinds (of edges: an `arrow` has a direction that is supported, the others are
-        lines), nodes, networks (one per group: source, target, weight, kind, adjacent, this_way),
-        differences (None if not tested: source, target, kind, q, q_both, p_fwer, `weights` of each
-        group and its `changes` from the reference, per standard deviation, and `adjacent` of each
+        lines), changes (kinds of change: name, colour, dark, dash, symbol), nodes, networks (one
+        per group: source, target, weight, kind, adjacent, this_way), differences (None if not
+        tested: source, target, kind, q, q_both, p_fwer, `weights` of each group and its `changes`
+        from the reference, per standard deviation, `change` (kind of each) and `adjacent` of each
         group) and mesh (None without the extra "brain" or where no region has a place).
     """
     cohort = comparison.cohort
@@ -59,6 +62,11 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         "lobes": _lobes(lobes),
         "has_lobes": has_lobes(comparison),
         "kinds": list(KINDS),
+        "changes": [
+            {"name": name, "colour": one.colour, "dark": one.dark, "symbol": one.symbol}
+            | {"dash": plotly_dash(one.dash)}
+            for name, one in KIND_STYLES.items()
+        ],
         "nodes": nodes,
         "networks": [_network(edges[edges["group"] == group], code) for group in comparison.groups],
         "differences": _differences(comparison, tested, code) if len(tested) else None,
@@ -76,7 +84,7 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
     places = [(None,) * 3 if place is None else place[3:6] for place in cohort.places]
     hemispheres = ["" if place is None else place.hemisphere for place in cohort.places]
     columns: Columns = {
-        "name": list(cohort.regions),
+        "name": list(labels(cohort)),
         "lobe": [lobes.index(lobe) for lobe in cohort.lobes],
         "hemisphere": hemispheres,
     }
@@ -105,6 +113,9 @@ def _differences(
     return _ends(table, regions) | {
         "weights": [numbers(table[f"weight_std_{group}"]) for group in comparison.groups],
         "changes": [numbers(own) for own in changes_per_sd(comparison, table).values()],
+        "change": [
+            [*map([*KIND_STYLES].index, table[f"kind_{group}"])] for group in comparison.groups[1:]
+        ],
         "adjacent": [
             numbers(table[f"adjacent_{group}"]) if f"adjacent_{group}" in table else None
             for group in comparison.groups
@@ -113,6 +124,15 @@ def _differences(
         "q_both": numbers(table["q_both"]),
         "p_fwer": numbers(table["p_fwer"]),
     }
+
+
+def plotly_dash(dash: Sequence[float]) -> str:
+    """Name that Plotly has for a pattern of dashes and gaps."""
+    if len(dash) < 2:
+        return "solid"
+    if len(dash) > 2:
+        return "dashdot"
+    return "dot" if dash[0] < 2 else "dash" if dash[0] < 5 else "longdash"
 
 
 def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Array]:

@@ -16,6 +16,7 @@ from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
 from sgbn.io.models import save
 from sgbn.report.figures import Plan, plans
+from sgbn.report.first_screen import first_plans
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
 from sgbn.report.privacy import Veil, left_out_table
@@ -69,7 +70,9 @@ def write_comparison(
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
     for part in ("tables", "networks", "figures"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    pictures = _drawn(plans(comparison), n_jobs)
+    planned = plans(comparison)
+    first = first_plans(comparison, planned)  # for the page alone
+    pictures = _drawn(planned | first, n_jobs)
     svg = {name: files["svg"] for name, files in pictures.items()}
     page = render_report(
         comparison, command, config=config, pictures=svg, subjects_in_report=subjects_in_report
@@ -80,8 +83,8 @@ def write_comparison(
     contents[SUMMARY] = _summary(veil.statements(comparison.words.statements)).encode()
     figures = {
         f"figures/{name}.{kind}": content
-        for name, files in pictures.items()
-        for kind, content in files.items()
+        for name in planned
+        for kind, content in pictures[name].items()
     }
     about = _about(comparison, command, veil)
     _clear(folder)  # not before all that can fail

@@ -2,7 +2,8 @@
 (() => {
 "use strict";
 
-const MANY = 200;      // edges: of larger networks the strongest are shown first
+const NAMED = 40;      // edges: of no more than these the regions are named in the brain
+const HOVERED = 250;   // regions: of no more than these empty cells of the matrix say their names
 const BINS = 3;        // widths of lines: a trace has one width only
 const WIDTHS = [2, 3.5, 6];
 const HEADS = [3.5, 5];  // mm: head of an arrow of no weight, and more for the largest one
@@ -37,6 +38,13 @@ const percent = (share) => share === null || share === undefined ? "unknown" : M
 
 // ---------- what can be chosen, and which edges it has
 
+// How lines look: by the sign of a weight, or by the kind of a change. Each has its dash and symbol too.
+const SIGNS = [
+  {name: "positive weight", variable: "positive", dash: "solid", symbol: "+"},
+  {name: "negative weight", variable: "negative", dash: "solid", symbol: "\u2212"},
+];
+const colourOf = (one, look) => one.variable ? look[one.variable] : look.dark ? one.dark : one.colour;
+
 const lookups = data.networks.map((network) => {
   const found = new Map();
   network.source.forEach((source, k) => found.set(source * m + network.target[k], k));
@@ -48,7 +56,9 @@ function groupEdges(group) {
   return {
     source: network.source, target: network.target, kind: network.kind,
     value: network.weight, confidence: network.adjacent,
-    total: network.source.length, keep: () => true,
+    total: network.source.length, keep: () => true, looks: SIGNS, look: (k) => network.weight[k] < 0 ? 1 : 0,
+    surest: (a, b) => (network.adjacent ? network.adjacent[b] - network.adjacent[a] : 0)
+      || Math.abs(network.weight[b]) - Math.abs(network.weight[a]),
     text: (k) => arrowText(network, k) + data.groups.map((name, other) =>
       "<br>weight in " + escaped(name) + ": " + weightIn(other, network.source[k], network.target[k])
     ).join("") + "<br>direction: " + escaped(data.kinds[network.kind[k]].name) + groupConfidence(network, k),
@@ -68,8 +78,11 @@ function differenceEdges(other, which) {
   return {
     source: found.source, target: found.target, kind: found.kind,
     value: found.changes[other - 1], confidence: surer(found.adjacent), total, keep,
+    looks: data.changes, look: (k) => found.change[other - 1][k],
+    surest: (a, b) => found.q_both[a] - found.q_both[b] || found.q[a] - found.q[b]
+      || Math.abs(found.changes[other - 1][b]) - Math.abs(found.changes[other - 1][a]),
     text: (k) => arrowText(found, k)
-      + "<br>change: " + signed(found.changes[other - 1][k])
+      + "<br>" + data.changes[found.change[other - 1][k]].name + ": change " + signed(found.changes[other - 1][k])
       + data.groups.map((name, g) => "<br>weight in " + escaped(name) + ": " + signed(found.weights[g][k])
         + (found.adjacent[g] ? " (joined in " + percent(found.adjacent[g][k]) + " of half samples)" : "")).join("")
       + "<br>false discovery rate q: " + found.q[k] + ", both ways: " + found.q_both[k]
@@ -116,7 +129,7 @@ if (data.differences) {
   ];
   for (const [title, kind, none] of kinds) {
     data.groups.slice(1).forEach((name, k) => choices.push({
-      label: title + name + " \u2212 " + data.groups[0] + (kind === "all" ? "" : " (" + which + " \u2264 " + data.level + ")"),
+      label: title + name + " against " + data.groups[0] + (kind === "all" ? "" : " (" + which + " \u2264 " + data.level + ")"),
       unit: "change per sd", edges: differenceEdges(k + 1, kind), none,
     }));
   }
@@ -151,14 +164,14 @@ function fillForm() {
 
 const edgeCount = (count) => count + (count === 1 ? " edge" : " edges");
 
-function fitSliders() {
-  const edges = choices[control("what").value].edges, sizes = [];
-  for (let k = 0; k < edges.source.length; k++) if (edges.keep(k)) sizes.push(Math.abs(edges.value[k]));
-  sizes.sort((a, b) => b - a);
-  const slider = control("weight");
-  slider.max = sizes.length ? Math.max(0.01, Math.floor(sizes[0] * 100) / 100) : 1;
-  slider.value = sizes.length > MANY ? Math.ceil(sizes[MANY - 1] * 100) / 100 : 0;
+function fitControls() {
+  const edges = choices[control("what").value].edges, slider = control("weight"), only = control("only");
+  slider.max = Math.max(0.01, Math.floor(largest(edges) * 100) / 100);
+  slider.value = 0;
   control("confidence").disabled = !edges.confidence;
+  only.replaceChildren();
+  addOption(only, "", edges.looks === SIGNS ? "both signs" : "all kinds of change");
+  edges.looks.forEach((one, k) => addOption(only, k, one.symbol + " " + one.name));
 }
 
 function readState() {
@@ -167,7 +180,7 @@ function readState() {
     choice: choices[control("what").value],
     least: Number(control("weight").value),
     confidence: control("confidence").disabled ? 0 : Number(control("confidence").value) / 100,
-    from: lobe("from"), to: lobe("to"), sign: Number(control("sign").value),
+    from: lobe("from"), to: lobe("to"), only: lobe("only"), most: Number(control("most").value),
     kinds: data.kinds.map((_, k) => control("kinds").querySelector('input[value="' + k + '"]').checked),
     regions: chosenRegions(control("region").value.trim()),
   };
@@ -189,19 +202,23 @@ function shownEdges(state) {
   const edges = state.choice.edges, shown = [];
   for (let k = 0; k < edges.source.length; k++) {
     const s = edges.source[k], t = edges.target[k], value = edges.value[k];
-    if (edges.keep(k) && Math.abs(value) >= state.least && value * state.sign >= 0
+    if (edges.keep(k) && Math.abs(value) >= state.least && (state.only < 0 || edges.look(k) === state.only)
         && (!state.confidence || edges.confidence[k] >= state.confidence - 1e-9)
         && (state.from < 0 || nodes.lobe[s] === state.from) && (state.to < 0 || nodes.lobe[t] === state.to)
         && state.kinds[edges.kind[k]] && (!state.regions || state.regions[s] || state.regions[t])) {
-      shown.push({s, t, value, arrow: data.kinds[edges.kind[k]].arrow, text: edges.text(k)});
+      shown.push(k);
     }
   }
-  return shown;
+  shown.sort(edges.surest);
+  return {passed: shown.length, shown: shown.slice(0, state.most || shown.length).map((k) => ({
+    s: edges.source[k], t: edges.target[k], value: edges.value[k], look: edges.look(k),
+    arrow: data.kinds[edges.kind[k]].arrow, text: edges.text(k),
+  }))};
 }
 
-function announce(state, shown) {
+function announce(state, shown, passed) {
   const {edges, none} = state.choice;
-  let text = edges.total ? shown.length + " of " + edgeCount(edges.total) + " shown." : none;
+  let text = edges.total ? shown.length + " of " + edgeCount(edges.total) + " shown" + (passed > shown.length ? ", the surest." : ".") : none;
   if (state.regions && !state.regions.includes(true)) text += " No region has this in its name.";
   const nowhere = shown.filter((edge) => !placed(edge.s) || !placed(edge.t)).length;
   if (nowhere && views.brain) text += " " + nowhere + " in the matrix only: their regions have no coordinates.";
@@ -217,7 +234,7 @@ function theme() {
     probe.style.color = "var(--" + name + ")";
     return getComputedStyle(probe).color;
   };
-  const found = {font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink")}};
+  const found = {dark: document.documentElement.dataset.theme === "dark", font: {family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink")}};
   for (const name of ["ink", "paper", "muted", "line", "panel", "positive", "negative"]) found[name] = colour(name);
   probe.remove();
   return found;
@@ -235,8 +252,9 @@ const placed = (node) => nodes.x[node] !== null;
 
 function brainTraces(state, shown, look) {
   const limit = largest(state.choice.edges), drawn = shown.filter((edge) => placed(edge.s) && placed(edge.t));
-  return [...hemispheres(look), ...lines(drawn, limit, look), ...heads(drawn, limit, look),
-    ...regionTraces(drawn, look), ...legendLines(look)];
+  const looks = state.choice.edges.looks;
+  return [...hemispheres(look), ...lines(drawn, looks, limit, look), ...heads(drawn, looks, limit, look),
+    ...symbols(drawn, looks, look), ...regionTraces(drawn, look), ...legendLines(looks, look)];
 }
 
 function largest(edges) {
@@ -263,14 +281,14 @@ function arrow(edge, limit) {
 // Points of an edge's line, with a gap after it
 const linePoints = ({at, line}) => [at(0), at(line / 2), at(line), [null, null, null]];
 
-function lines(drawn, limit, look) {
+function lines(drawn, looks, limit, look) {
   const traces = [];
-  for (const sign of [1, -1]) for (const isArrow of [true, false]) for (let bin = 0; bin < BINS; bin++) {
-    const own = drawn.filter((edge) => (edge.value >= 0 ? 1 : -1) === sign && edge.arrow === isArrow
+  for (let code = 0; code < looks.length; code++) for (const isArrow of [true, false]) for (let bin = 0; bin < BINS; bin++) {
+    const own = drawn.filter((edge) => edge.look === code && edge.arrow === isArrow
       && Math.min(BINS - 1, Math.floor(BINS * Math.abs(edge.value) / limit)) === bin);
     if (!own.length) continue;
     const trace = {type: "scatter3d", mode: "lines", x: [], y: [], z: [], hovertext: [], hoverinfo: "text", showlegend: false,
-      meta: isArrow ? "arrows" : "lines", line: {color: sign > 0 ? look.positive : look.negative, width: WIDTHS[bin]}};
+      meta: isArrow ? "arrows" : "lines", line: {color: colourOf(looks[code], look), dash: looks[code].dash, width: WIDTHS[bin]}};
     for (const edge of own) {
       for (const point of linePoints(arrow(edge, limit))) {
         ["x", "y", "z"].forEach((axis, k) => trace[axis].push(point[k]));
@@ -282,11 +300,11 @@ function lines(drawn, limit, look) {
   return traces;
 }
 
-function heads(drawn, limit, look) {
-  return [1, -1].flatMap((sign) => {
-    const own = drawn.filter((edge) => edge.arrow && (edge.value >= 0 ? 1 : -1) === sign);
+function heads(drawn, looks, limit, look) {
+  return looks.flatMap((one, code) => {
+    const own = drawn.filter((edge) => edge.arrow && edge.look === code);
     if (!own.length) return [];
-    const colour = sign > 0 ? look.positive : look.negative;
+    const colour = colourOf(one, look);
     const trace = {type: "cone", anchor: "tip", sizemode: "raw", sizeref: 1, showscale: false, showlegend: false, meta: "heads",
       colorscale: [[0, colour], [1, colour]], hoverinfo: "text", text: own.map((edge) => edge.text),
       lighting: {ambient: 0.85, diffuse: 0.3, specular: 0}};
@@ -297,23 +315,34 @@ function heads(drawn, limit, look) {
   });
 }
 
+// The symbol of a change in the middle of its line, for those who cannot tell the colours apart
+function symbols(drawn, looks, look) {
+  if (looks === SIGNS || drawn.length > NAMED) return [];
+  const at = (axis) => drawn.map((edge) => (nodes[axis][edge.s] + nodes[axis][edge.t]) / 2);
+  return [{type: "scatter3d", mode: "text", x: at("x"), y: at("y"), z: at("z"), meta: "symbols", hoverinfo: "text", showlegend: false,
+    text: drawn.map((edge) => looks[edge.look].symbol), hovertext: drawn.map((edge) => edge.text),
+    textfont: {size: 16, color: drawn.map((edge) => colourOf(looks[edge.look], look))}}];
+}
+
 function regionTraces(drawn, look) {
+  const named = drawn.length <= NAMED;
   const degree = new Uint16Array(m);
   for (const edge of drawn) { degree[edge.s]++; degree[edge.t]++; }
   return data.lobes.flatMap((lobe, number) => {
     const own = nodes.name.map((_, k) => k).filter((k) => nodes.lobe[k] === number && placed(k));
     if (!own.length) return [];
-    return [{type: "scatter3d", mode: "markers", name: escaped(lobe.name), meta: "regions",
+    return [{type: "scatter3d", mode: named ? "markers+text" : "markers", textposition: "top center", textfont: {size: 10, color: look.ink},
+      text: own.map((k) => named && degree[k] ? names[k] : ""), name: escaped(lobe.name), meta: "regions",
       x: own.map((k) => nodes.x[k]), y: own.map((k) => nodes.y[k]), z: own.map((k) => nodes.z[k]),
       hoverinfo: "text", hovertext: own.map((k) => "<b>" + names[k] + "</b><br>" + escaped(lobe.name) + "<br>" + edgeCount(degree[k]) + " shown"),
       marker: {opacity: 1, color: lobe.colour, symbol: lobe.symbol, size: own.map((k) => degree[k] ? 7 : 4), line: {color: look.ink, width: 1}}}];
   });
 }
 
-function legendLines(look) {
-  const entry = (name, color) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
-    line: {color, width: 2}, hoverinfo: "skip", meta: "legend"});
-  return [entry("positive", look.positive), entry("negative", look.negative),
+function legendLines(looks, look) {
+  const entry = (name, color, dash) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
+    line: {color, dash: dash || "solid", width: 2}, hoverinfo: "skip", meta: "legend"});
+  return [...looks.map((one) => entry(one.symbol + " " + one.name, colourOf(one, look), one.dash)),
     ...data.kinds.map((kind) => entry((kind.arrow ? "arrow: direction " : "line: direction ") + escaped(kind.name), look.ink))];
 }
 
@@ -349,16 +378,40 @@ const blocks = data.lobes.map((lobe, number) => {
 });
 
 function matrixTrace(state, shown, look) {
-  const z = order.map(() => new Array(m).fill(null)), text = order.map(() => new Array(m).fill(""));
+  const {edges, unit} = state.choice, isChange = edges.looks !== SIGNS, hovered = m <= HOVERED;
+  const empty = (s, t) => hovered && s !== t ? names[s] + " \u2192 " + names[t] + "<br>no edge is shown" : "";
+  const z = order.map(() => new Array(m).fill(null)), symbol = order.map(() => new Array(m).fill(""));
+  const text = order.map((s) => order.map((t) => empty(s, t)));
   for (const edge of shown) {
-    z[rank[edge.s]][rank[edge.t]] = edge.value;
+    z[rank[edge.s]][rank[edge.t]] = isChange ? edge.look : edge.value;
     text[rank[edge.s]][rank[edge.t]] = edge.text;
+    if (isChange) symbol[rank[edge.s]][rank[edge.t]] = edges.looks[edge.look].symbol;
   }
-  const limit = largest(state.choice.edges), faint = (colour) => mixed(colour, look.paper, FAINT);
   return {
-    type: "heatmap", z, hovertext: text, hoverinfo: "text", hoverongaps: false, zmin: -limit, zmax: limit, xgap: m > 100 ? 0 : 0.5, ygap: m > 100 ? 0 : 0.5,
+    type: "heatmap", z, hovertext: text, hoverinfo: "text", hoverongaps: hovered, xgap: m > 100 ? 0 : 0.5, ygap: m > 100 ? 0 : 0.5,
+    ...(isChange ? changeScale(edges.looks, symbol, look) : weightScale(edges, unit, look)),
+  };
+}
+
+const colourBar = (more) => ({orientation: "h", y: 1.01, yanchor: "bottom", thickness: 8, lenmode: "pixels", outlinewidth: 0, ...more});
+
+function weightScale(edges, unit, look) {
+  const limit = largest(edges), faint = (colour) => mixed(colour, look.paper, FAINT);
+  return {
+    zmin: -limit, zmax: limit,
     colorscale: [[0, look.negative], [0.4999, faint(look.negative)], [0.5001, faint(look.positive)], [1, look.positive]],
-    colorbar: {title: {text: state.choice.unit, side: "top"}, orientation: "h", y: 1.01, yanchor: "bottom", thickness: 8, lenmode: "pixels", len: Math.max(120, 0.8 * matrixSide()), nticks: 7, outlinewidth: 0, tickformat: "+.2~f"},
+    colorbar: colourBar({title: {text: unit, side: "top"}, len: Math.max(120, 0.8 * matrixSide()), nticks: 7, tickformat: "+.2~f"}),
+  };
+}
+
+// One colour for each kind of change, with its symbol where a cell has room for it
+function changeScale(looks, symbol, look) {
+  const steps = looks.flatMap((one, k) => [[k / looks.length, colourOf(one, look)], [(k + 1) / looks.length, colourOf(one, look)]]);
+  return {
+    zmin: -0.5, zmax: looks.length - 0.5, colorscale: steps,
+    ...(matrixSide() / m >= NAME_PX ? {text: symbol, texttemplate: "%{text}", textfont: {color: look.paper, size: 10}} : {}),
+    colorbar: colourBar({title: {text: "kind of change", side: "top"}, len: Math.max(200, matrixSide()), tickfont: {size: 10},
+      tickmode: "array", tickvals: looks.map((_, k) => k), ticktext: looks.map((one) => one.symbol + " " + one.name)}),
   };
 }
 
@@ -422,8 +475,8 @@ const config = (filename, format) => ({
 });
 
 function draw() {
-  const state = readState(), shown = shownEdges(state), look = theme();
-  announce(state, shown);
+  const state = readState(), {shown, passed} = shownEdges(state), look = theme();
+  announce(state, shown, passed);
   const brain = views.brain
     && Plotly.react("network-brain", brainTraces(state, shown, look), brainLayout(look), config("network-brain", "png"));
   const matrix = Plotly.react("network-matrix", [matrixTrace(state, shown, look)], matrixLayout(look, views.ranges),
@@ -460,10 +513,10 @@ function listen() {
   const form = control("filters");
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => {
-    if (event.target === control("what")) fitSliders();
+    if (event.target === control("what")) fitControls();
     drawSoon();
   });
-  form.addEventListener("reset", () => setTimeout(() => { fitSliders(); drawSoon(); }));
+  form.addEventListener("reset", () => setTimeout(() => { fitControls(); drawSoon(); }));
   document.addEventListener("themechange", drawSoon);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
 }
@@ -505,7 +558,7 @@ function start() {
   control("why").hidden = !why;
   element("static-views").hidden = views.brain || !nodes.x.some((place) => place !== null);
   fillForm();
-  fitSliders();
+  fitControls();
   listen();
   // A second time: only now it is known how much room the axes leave for names
   draw().then(() => {

@@ -96,6 +96,24 @@
     if (cell.textContent.length <= SHORT) { cell.classList.add("short"); }
   }
 
+  // Columns that fold are shown by a button: those that are asked for first fit the page.
+  function moreButton(table) {
+    const count = table.querySelectorAll("thead th.more").length;
+    if (!count) { return []; }
+    const label = "Show " + count + " more columns";
+    return [{
+      text: label,
+      className: "more-columns",
+      attr: { "aria-expanded": "false" },
+      action: function (event, api, node) {
+        const shown = node[0].getAttribute("aria-expanded") === "true";
+        api.columns(".more").visible(!shown);
+        node[0].setAttribute("aria-expanded", String(!shown));
+        api.button(node).text(shown ? label : "Show fewer columns");
+      }
+    }];
+  }
+
   function enhance(table) {
     const caption = table.caption.textContent;
     new window.DataTable(table, {
@@ -103,10 +121,15 @@
       order: [],
       pageLength: 10,
       lengthMenu: [10, 25, 100, { label: "all", value: -1 }],
-      columnDefs: [{ targets: "num", type: "num" }, { targets: "_all", createdCell: keepWhole }],
+      columnDefs: [
+        { targets: "num", type: "num" },
+        { targets: "name", className: "name" },
+        { targets: "more", visible: false },
+        { targets: "_all", createdCell: keepWhole }
+      ],
       layout: {
         topStart: "search",
-        topEnd: { buttons: [csvButton(table)] },
+        topEnd: { buttons: [...moreButton(table), csvButton(table)] },
         bottomStart: ["info", "pageLength"],
         bottomEnd: "paging"
       },
@@ -130,7 +153,7 @@
     wrap.querySelectorAll(".dt-search input").forEach(function (input) {
       input.setAttribute("aria-label", "Search in: " + caption);
     });
-    wrap.querySelectorAll(".dt-buttons button").forEach(function (button) {
+    wrap.querySelectorAll(".dt-buttons .buttons-csv").forEach(function (button) {
       button.setAttribute("aria-label", "Download CSV of: " + caption);
     });
   }
@@ -138,4 +161,26 @@
   if (window.DataTable) {
     document.querySelectorAll("table.data").forEach(enhance);
   }
+
+  // ---- paper ------------------------------------------------------------------------------
+  const PRINTED = 50; // rows of a table; the files beside the report have all
+  let unprinted = []; // what puts everything back
+
+  function lengthen(table) {
+    const api = new window.DataTable.Api(table), before = api.page.len();
+    if (before > 0 && before < PRINTED) {
+      api.page.len(PRINTED).draw(false);
+      unprinted.push(function () { api.page.len(before).draw(false); });
+    }
+  }
+
+  window.addEventListener("beforeprint", function () {
+    root.classList.remove("dark");
+    if (window.DataTable) { document.querySelectorAll("table.dataTable").forEach(lengthen); }
+  });
+  window.addEventListener("afterprint", function () {
+    unprinted.forEach(function (undo) { undo(); });
+    unprinted = [];
+    root.classList.toggle("dark", isDark());
+  });
 })();

@@ -1,0 +1,89 @@
+"""What a reader sees first: the verdict, where the groups differ and how much, what to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+from sgbn.comparison import Comparison
+from sgbn.report.figures import Plan, difference_stems
+from sgbn.report.views import changes_per_sd
+
+DIFFERENCES, FOREST = "first_differences", "first_forest"
+BRAIN, CIRCLE = "brain", "circle"
+# Inches, so that names can be read on a page of 1280 pixels without a zoom
+SIZES = {BRAIN: (6.8, 3.5), CIRCLE: (5.2, 5.2)}
+FOREST_SIZES = {BRAIN: (9.4, 2.8), CIRCLE: (5.6, 3.2)}
+CROWDED = 0.6  # of its own height: the least that a forest of several groups needs
+
+
+def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str, Plan]:
+    """Figures of the first screen: those of these names, in its sizes."""
+    shape, chosen = first_shape(comparison, planned), {}
+    name = f"{first_stem(comparison)}_{shape}"
+    if name in planned:
+        chosen[DIFFERENCES] = planned[name]._replace(inches=SIZES[shape])
+    if "forest" in planned:
+        wide, high = FOREST_SIZES[shape]
+        high = max(high, CROWDED * planned["forest"].inches[1])
+        chosen[FOREST] = planned["forest"]._replace(inches=(wide, high))
+    return chosen
+
+
+def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, Any]:
+    """Collect what the template shows; of pictures, the names that are there."""
+    cohort = comparison.cohort
+    shape = first_shape(comparison, pictures)
+    small = {DIFFERENCES: f"{first_stem(comparison)}_{shape}", FOREST: "forest"}
+    there = {
+        name: name if name in pictures else own
+        for name, own in small.items()
+        if name in pictures or own in pictures
+    }
+    return {
+        "verdict": [line for line in comparison.words.verdict if line],
+        "trust": comparison.words.trust,
+        "sizes": [(group, cohort.subjects[group]) for group in comparison.groups],
+        "who": "persons" if cohort.units is not None else "subjects",
+        "regions": len(cohort.regions),
+        "shape": shape,
+        "differences": there.get(DIFFERENCES, ""),
+        "forest": there.get(FOREST, ""),
+    }
+
+
+def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
+    """Text alternative and caption of the pictures of the first screen, by all their names."""
+    stem = first_stem(comparison)
+    group = next(one for one, own in difference_stems(comparison.groups).items() if own == stem)
+    change = f"from {comparison.reference} to {group}"
+    where = (
+        f"Where the networks differ: the surest changes of edges {change}, as lines or arrows. The "
+        "table of edges has their numbers.",
+        f"Where: changes {change}. An arrow has a direction that is supported, a line has none.",
+    )
+    how_much = (
+        "How much: the surest changes with their intervals, one row per pair of regions. The table "
+        "of edges has their numbers.",
+        "How much: change of the weight per standard deviation, with its 95 % interval (of each "
+        "edge by itself).",
+    )
+    return {
+        **dict.fromkeys((DIFFERENCES, f"{stem}_{BRAIN}", f"{stem}_{CIRCLE}"), where),
+        **dict.fromkeys((FOREST, "forest"), how_much),
+    }
+
+
+def first_shape(comparison: Comparison, names: Container[str]) -> str:
+    """Brain if the regions have places, else circle."""
+    return BRAIN if f"{first_stem(comparison)}_{BRAIN}" in names else CIRCLE
+
+
+def first_stem(comparison: Comparison) -> str:
+    """Begin of the names of the figures of the group that differs most from the reference."""
+    table, stems = comparison.tables.differences, difference_stems(comparison.groups)
+    if table.empty or len(stems) == 1:
+        return next(iter(stems.values()))
+    sure = table[table["q_both"] <= comparison.settings.level]
+    changes = changes_per_sd(comparison, sure if len(sure) else table)
+    return stems[max(changes, key=lambda group: float((changes[group] ** 2).sum()))]

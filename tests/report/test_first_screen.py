@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+from sgbn.report.figures import difference_stems, plans
+from sgbn.report.first_screen import (
+    BRAIN,
+    CIRCLE,
+    DIFFERENCES,
+    FOREST,
+    first_plans,
+    first_screen,
+    first_stem,
+    first_words,
+)
+
+
+def test_pictures_of_the_first_screen_are_those_of_the_files_in_other_sizes(compared):
+    planned = plans(compared)
+    forest = planned["permutations"]
+    first = first_plans(compared, planned | {"forest": forest})
+    assert set(first) == {DIFFERENCES, FOREST}
+    assert first[DIFFERENCES].plot is planned["differences_brain"].plot
+    assert first[DIFFERENCES].inches < planned["differences_brain"].inches
+    assert first[FOREST].plot is forest.plot
+
+
+def test_without_places_the_circle_stands_for_the_brain(three_groups):
+    stem = first_stem(three_groups)
+    circle = next(iter(plans(three_groups).values()))
+    found = first_plans(three_groups, {f"{stem}_{CIRCLE}": circle})
+    assert list(found) == [DIFFERENCES]
+    shown = first_screen(three_groups, found)
+    assert (shown["shape"], shown["differences"], shown["forest"]) == (CIRCLE, DIFFERENCES, "")
+
+
+def test_pictures_of_files_stand_in_where_no_other_is_there(compared):
+    shown = first_screen(compared, {"differences_brain", "forest"})
+    assert (shown["differences"], shown["forest"]) == ("differences_brain", "forest")
+    assert shown["shape"] == BRAIN
+    assert {"differences_brain", "forest"} <= set(first_words(compared))
+
+
+def test_nothing_tested_is_a_first_screen_without_pictures(compared):
+    untested = replace(compared, tests=None)
+    shown = first_screen(untested, first_plans(untested, plans(untested)))
+    assert (shown["differences"], shown["forest"]) == ("", "")
+    assert shown["verdict"]
+
+
+def test_the_group_that_differs_most_is_shown(three_groups):
+    table = three_groups.tables.differences
+    for group in ("b", "c"):
+        far = table.assign(**{f"weight_std_{group}": table["weight_std_a"] + 5.0}, q_both=0.01)
+        known = replace(three_groups)
+        vars(known)["tables"] = three_groups.tables._replace(differences=far)
+        assert first_stem(known) == difference_stems(three_groups.groups)[group]
+
+
+def test_groups_and_their_sizes_are_said(compared):
+    shown = first_screen(compared, {})
+    assert shown["sizes"] == [("control", 60), ("patient", 60)]
+    assert shown["regions"] == 12
