@@ -18,7 +18,8 @@ def test_pictures_of_the_first_screen_are_those_of_the_files_in_other_sizes(comp
     forest = planned["permutations"]
     first = first_plans(compared, planned | {"forest": forest})
     assert set(first) == {DIFFERENCES, FOREST}
-    assert first[DIFFERENCES].plot is planned["differences_brain"].plot
+    assert first[DIFFERENCES].plot.func is planned["differences_brain"].plot.func
+    assert first[DIFFERENCES].plot.keywords["title"] == ""  # the caption says it
     assert first[DIFFERENCES].inches < planned["differences_brain"].inches
     assert first[FOREST].plot is forest.plot
 
@@ -37,6 +38,13 @@ def test_pictures_of_files_stand_in_where_no_other_is_there(compared):
     assert (shown["differences"], shown["forest"]) == ("differences_brain", "forest")
     assert shown["shape"] == BRAIN
     assert {"differences_brain", "forest"} <= set(first_words(compared))
+
+
+def test_the_caption_says_whether_anything_differs(compared, nothing_differs):
+    assert (
+        "no pair differs both ways; these come nearest"
+        in first_words(nothing_differs)[DIFFERENCES][1]
+    )
 
 
 def test_nothing_tested_is_a_first_screen_without_pictures(compared):

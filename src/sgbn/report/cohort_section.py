@@ -14,7 +14,7 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.left_out_words import NAMED_IN
 from sgbn.report.cells import Field, Table, make_table, number_text
 from sgbn.report.origin import origin_words
-from sgbn.report.privacy import Veil
+from sgbn.report.privacy import WITHHELD, Veil
 from sgbn.types import Array
 
 FEW_LEVELS = 8  # of a column of text, that the table counts
@@ -23,11 +23,12 @@ FEW_LEVELS = 8  # of a column of text, that the table counts
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Everything that the template says about the data; the veil keeps names of subjects back."""
     cohort = comparison.cohort
-    missing = np.isnan(cohort.values)
+    missing, findings = np.isnan(cohort.values), veil.findings(comparison)
     lobes = Counter(cohort.lobes)
     return {
         "table": groups_table(comparison, veil),
-        "findings": findings_table(veil.findings(comparison)),
+        "findings": findings_table(findings),
+        "withheld": findings["what"].str.contains(WITHHELD, regex=False).any(),
         "missing": f"{missing.sum()} of {missing.size} cells ({missing.mean():.1%})",
         "atlas": "" if cohort.atlas is None else cohort.atlas.title,
         "lobes": [f"{lobe} ({count})" for lobe, count in lobes.items() if has_lobes(comparison)],

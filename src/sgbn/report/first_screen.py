@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from functools import partial
 from typing import Any
 
 from sgbn.comparison import Comparison
@@ -22,7 +23,9 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
     shape, chosen = first_shape(comparison, planned), {}
     name = f"{first_stem(comparison)}_{shape}"
     if name in planned:
-        chosen[DIFFERENCES] = planned[name]._replace(inches=SIZES[shape])
+        plot = planned[name].plot
+        untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
+        chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
     if "forest" in planned:
         wide, high = FOREST_SIZES[shape]
         high = max(high, CROWDED * planned["forest"].inches[1])
@@ -56,11 +59,15 @@ def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """Text alternative and caption of the pictures of the first screen, by all their names."""
     stem = first_stem(comparison)
     group = next(one for one, own in difference_stems(comparison.groups).items() if own == stem)
-    change = f"from {comparison.reference} to {group}"
+    change, table = f"from {comparison.reference} to {group}", comparison.tables.differences
+    some = len(table) and (table["q_both"] <= comparison.settings.level).any()
+    which = (
+        "pairs that differ both ways" if some else "no pair differs both ways; these come nearest"
+    )
     where = (
-        f"Where the networks differ: the surest changes of edges {change}, as lines or arrows. The "
-        "table of edges has their numbers.",
-        f"Where: changes {change}. An arrow has a direction that is supported, a line has none.",
+        f"Where the networks differ: {which}, {change}, as lines or arrows. The table of edges has "
+        "their numbers.",
+        f"Where: {which} ({change}). An arrow has a direction that is supported, a line has none.",
     )
     how_much = (
         "How much: the surest changes with their intervals, one row per pair of regions. The table "

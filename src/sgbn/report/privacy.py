@@ -13,7 +13,8 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.summary import Statement
 
-ONE, SEVERAL = "[name withheld]", "[names withheld]"
+WITHHELD = "withheld]"
+ONE, SEVERAL = f"[name {WITHHELD}", f"[names {WITHHELD}"
 # No word and no small number, which a sentence may have for other reasons
 UNMISTAKABLE = re.compile(r"(?=.*[^\W\d_])(?=.*\d).{3,}|\d{5,}", re.DOTALL)
 

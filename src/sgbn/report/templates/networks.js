@@ -2,7 +2,8 @@
 (() => {
 "use strict";
 
-const NAMED = 40;      // edges: of no more than these the regions are named in the brain
+const NAMED = 12;      // edges: the regions of so many, the surest, are named in the brain
+const SYMBOLS = 40;    // edges: of more than these the symbols would hide the lines
 const HOVERED = 250;   // regions: of no more than these empty cells of the matrix say their names
 const BINS = 3;        // widths of lines: a trace has one width only
 const WIDTHS = [2, 3.5, 6];
@@ -317,7 +318,7 @@ function heads(drawn, looks, limit, look) {
 
 // The symbol of a change in the middle of its line, for those who cannot tell the colours apart
 function symbols(drawn, looks, look) {
-  if (looks === SIGNS || drawn.length > NAMED) return [];
+  if (looks === SIGNS || drawn.length > SYMBOLS) return [];
   const at = (axis) => drawn.map((edge) => (nodes[axis][edge.s] + nodes[axis][edge.t]) / 2);
   return [{type: "scatter3d", mode: "text", x: at("x"), y: at("y"), z: at("z"), meta: "symbols", hoverinfo: "text", showlegend: false,
     text: drawn.map((edge) => looks[edge.look].symbol), hovertext: drawn.map((edge) => edge.text),
@@ -325,14 +326,14 @@ function symbols(drawn, looks, look) {
 }
 
 function regionTraces(drawn, look) {
-  const named = drawn.length <= NAMED;
+  const named = new Set(drawn.slice(0, NAMED).flatMap((edge) => [edge.s, edge.t]));
   const degree = new Uint16Array(m);
   for (const edge of drawn) { degree[edge.s]++; degree[edge.t]++; }
   return data.lobes.flatMap((lobe, number) => {
     const own = nodes.name.map((_, k) => k).filter((k) => nodes.lobe[k] === number && placed(k));
     if (!own.length) return [];
-    return [{type: "scatter3d", mode: named ? "markers+text" : "markers", textposition: "top center", textfont: {size: 10, color: look.ink},
-      text: own.map((k) => named && degree[k] ? names[k] : ""), name: escaped(lobe.name), meta: "regions",
+    return [{type: "scatter3d", mode: "markers+text", textposition: "top center", textfont: {size: 10, color: look.ink},
+      text: own.map((k) => named.has(k) ? names[k] : ""), name: escaped(lobe.name), meta: "regions",
       x: own.map((k) => nodes.x[k]), y: own.map((k) => nodes.y[k]), z: own.map((k) => nodes.z[k]),
       hoverinfo: "text", hovertext: own.map((k) => "<b>" + names[k] + "</b><br>" + escaped(lobe.name) + "<br>" + edgeCount(degree[k]) + " shown"),
       marker: {opacity: 1, color: lobe.colour, symbol: lobe.symbol, size: own.map((k) => degree[k] ? 7 : 4), line: {color: look.ink, width: 1}}}];
