@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.support import joined
 from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
 from sgbn.report.checks_section import checks_section
@@ -140,7 +141,7 @@ def python_code(comparison: Comparison) -> str:
 def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Collect the results, section by section."""
     return {
-        "title": " and ".join(comparison.groups),
+        "title": joined(comparison.groups),
         "groups": comparison.groups,
         "reference": comparison.reference,
         "level": f"{comparison.settings.level:g}",

@@ -136,7 +136,8 @@
       language: {
         search: "Search",
         lengthMenu: "Rows on a page _MENU_",
-        info: "_START_ to _END_ of _TOTAL_ rows",
+        entries: { _: "rows", 1: "row" },
+        info: "_START_ to _END_ of _TOTAL_ _ENTRIES-TOTAL_",
         infoEmpty: "no rows",
         infoFiltered: "(of _MAX_)",
         zeroRecords: "No row has this text."
