@@ -83,7 +83,11 @@ def simulate():
     return make
 
 
-SMALLEST = {"svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>', "png": b"\x89PNG\r\n\x1a\n"}
+SMALLEST = {
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg"/>',
+    "pdf": b"%PDF-1.4",
+    "png": b"\x89PNG\r\n\x1a\n",
+}
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from contextlib import redirect_stdout
 from io import StringIO
 
@@ -80,6 +81,40 @@ def test_a_config_repeats_a_run_and_the_command_line_goes_before(whole_run):
     options = ["--reference", "AD/../MCI", *NONE, "--out", str(other)]
     assert main(["compare", *config, *options]) == 0
     assert json.loads((other / "about.json").read_text())["reference"] == "AD/../MCI"
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_figures_alone_are_drawn_again_from_finished_work(whole_run, capsys):
+    first, _ = whole_run
+    out = shutil.copytree(first, first.with_name("drawn"))
+    png = out / "figures" / "forest.png"
+    png.unlink()
+    (out / "report.html").write_text("as it is")
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    command = ["compare", "--config", str(out / "config.toml"), "--out", str(out), "--workers", "1"]
+    assert main([*command, "--figures"]) == 0
+    assert re.search(r"Wrote \d+ files to .*figures, and nothing else", capsys.readouterr().out)
+    assert png.exists()
+    parts = ("figures", "about.json", "work")
+    for path, time in before.items():
+        if path.relative_to(out).parts[0] not in parts:
+            assert path.stat().st_mtime_ns == time, path
+    assert (out / "report.html").read_text() == "as it is"
+    finished = [path for path in before if path.relative_to(out).parts[0] == "work"]
+    results = [path for path in finished if path.suffix == ".npz"]
+    assert all(path.stat().st_mtime_ns == before[path] for path in results)
+    assert all(
+        (out / name).exists() for name in json.loads((out / "about.json").read_text())["files"]
+    )
+
+
+def test_figures_alone_need_finished_work(table, tmp_path, capsys):
+    out = tmp_path / "none"
+    command = ["compare", str(table), "--group", "dx", "--out", str(out), "--figures"]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "has no work and no about.json. Run the same command without --figures first." in said
+    assert not out.exists()
 
 
 @pytest.mark.usefixtures("no_figures")

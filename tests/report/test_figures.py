@@ -14,6 +14,7 @@ from sgbn import viz
 from sgbn.exceptions import InputError
 from sgbn.report.changes import differences_of
 from sgbn.report.figures import (
+    _circle,
     _matrix,
     _supported_names,
     address,
@@ -215,10 +216,14 @@ def test_no_region_of_a_network_is_emphasised_unless_asked_for(compared):
     assert "emphasised" not in options["title"]
 
 
-def test_matrices_are_larger_where_there_are_many_regions(compared):
-    many = layout_of(compared)._replace(names=("a",) * 200, lobes=("",) * 200)
+def test_figures_are_larger_where_there_are_many_regions(compared):
+    many = layout_of(compared)._replace(
+        names=("a",) * 200, lobes=("",) * 200, hemispheres=[""] * 200
+    )
     assert _matrix(np.zeros((200, 200)), many, "").inches[0] == pytest.approx(15.0)
+    assert _circle(np.zeros((200, 200)), many).inches == pytest.approx((23.0, 23.0))
     assert plans(compared)["network_control_matrix"].inches[0] == 7.0
+    assert plans(compared)["network_control_circle"].inches == (8.0, 8.0)
 
 
 def test_all_regions_of_significant_edges_stand_out(compared):

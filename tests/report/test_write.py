@@ -13,7 +13,7 @@ from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.exceptions import InputError
-from sgbn.report.write import _summary, _write_found, write_comparison
+from sgbn.report.write import KINDS, _summary, _write_found, write_comparison, write_figures
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
 
@@ -198,3 +198,33 @@ def test_tables_and_words_are_made_once(compared, tmp_path, monkeypatch):
     assert {name for name, count in calls.items() if count > 1} == each_group
     assert {calls[name] for name in each_group} == {len(compared.groups)}
     assert len(calls) == sum(map(len, MADE_ONCE.values()))
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_only_figures_are_written_again(compared, tmp_path):
+    write_comparison(compared, tmp_path)
+    about = json.loads((tmp_path / "about.json").read_text())
+    stale = tmp_path / "figures" / "of_an_older_version.svg"
+    stale.write_text("old")
+    names = [*about["files"], "figures/of_an_older_version.svg"]
+    (tmp_path / "about.json").write_text(json.dumps(about | {"files": names}))
+    for mine in ("report.html", "tables/edges.csv"):
+        (tmp_path / mine).write_text("as it is")
+    (tmp_path / "figures" / "mine.svg").write_text("kept")
+    written = write_figures(compared, tmp_path)
+    assert {path.parent for path in written} == {tmp_path / "figures"}
+    assert {path.suffix[1:] for path in written} == set(KINDS) == {"svg", "pdf", "png"}
+    assert not stale.exists()
+    assert (tmp_path / "figures" / "mine.svg").exists()
+    for mine in ("report.html", "tables/edges.csv"):
+        assert (tmp_path / mine).read_text() == "as it is"
+    after = json.loads((tmp_path / "about.json").read_text())
+    assert sorted(after.pop("files")) == sorted(about.pop("files"))
+    assert after == about
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_figures_can_be_written_to_a_new_folder(compared, tmp_path):
+    written = write_figures(compared, tmp_path / "new")
+    assert written
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"figures"}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
+WORK, ABOUT = "work", "about.json"  # the last file that a comparison writes
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
     "message says why; 2 an option is misspelt or has no such value; 130 stopped by Ctrl-C (the "
@@ -47,6 +48,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 "sgbn compare table.csv --group diagnosis --reference control --covariates age sex "
                 "--site site --out results": "for a paper",
                 "sgbn compare --config results/config.toml --out again": "the same run once more",
+                "sgbn compare --config results/config.toml --out results --figures": (
+                    "only the figures, once more"
+                ),
                 "sgbn compare table.csv --group visit --pair person --out results": "paired visits",
                 "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (
                     "on a cluster"
@@ -62,6 +66,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Path,
         metavar="FILE",
         help="TOML file of options, as each run writes (config.toml); the command line goes before",
+    )
+    parser.add_argument(
+        "--figures",
+        action="store_true",
+        help="only draw the figures again, from the finished work of the same command in --out; "
+        "report and tables stay as they are",
     )
     add_options(parser.add_argument_group("what is done"), (*WHAT, SUBJECTS_IN_REPORT))
     how = parser.add_argument_group("how thoroughly")
@@ -79,6 +89,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, compare, write, print."""
     check_tables(arguments)
     check_learner(arguments)
+    if arguments.figures:
+        check_finished(arguments.out)
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
     if arguments.edges or settings.among:
@@ -88,7 +100,17 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = vars(arguments) | vars(settings)  # later defaults change nothing
     chosen |= {"edges": arguments.edges, "among": settings.among or None}
     config = config_text(arguments.out / CONFIG, chosen)
-    compare_and_write(cohort, settings, learner, arguments, config)
+    compare_and_write(cohort, settings, learner, arguments, config, figures_only=arguments.figures)
+
+
+def check_finished(out: Path) -> None:
+    """Raise InputError unless a whole comparison lies in a folder."""
+    missing = [name for name in (WORK, ABOUT) if not (out / name).exists()]
+    if missing:
+        raise InputError(
+            f"--figures draws what a finished comparison found, but {out} has no "
+            f"{' and no '.join(missing)}. Run the same command without --figures first."
+        )
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
@@ -212,12 +234,14 @@ def compare_and_write(
     learner: NetworkEstimator | None,
     arguments: argparse.Namespace,
     config: str = "",
+    *,
+    figures_only: bool = False,
 ) -> Comparison:
     """Compare with progress, write everything, and say in plain words what came out."""
     from sgbn.comparison import compare
     from sgbn.comparison.compare import STEPS
     from sgbn.comparison.networks import steps_of
-    from sgbn.report import write_comparison
+    from sgbn.report import write_comparison, write_figures
 
     with workers(arguments) as n_jobs:
         steps = steps_of(settings, learner)
@@ -227,10 +251,14 @@ def compare_and_write(
             settings,
             learner=learner,
             n_jobs=n_jobs,
-            folder=arguments.out / "work",
+            folder=arguments.out / WORK,
             progress=sys.stderr.isatty(),
             on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
         )
+    if figures_only:
+        files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
+        print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
+        return comparison
     command = shlex.join(["sgbn", *sys.argv[1:]])
     written = write_comparison(
         comparison,
@@ -246,8 +274,3 @@ def compare_and_write(
         "browser."
     )
     return comparison
-
-
-def print_summary(comparison: Comparison) -> None:
-    """Print what came out, in plain words."""
-    print(f"\n{comparison.summary()}")

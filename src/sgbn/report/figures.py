@@ -32,6 +32,7 @@ CHANGES = 30
 IN_ROC = (OURS, REFINED, FIRST_PEER)
 INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
 INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
+INCHES_ROUND_CIRCLE = 0.115  # side of the figure for each region around the circle
 PER_SD = "weight per standard deviation"
 ALL_IN_MATRIX = 60  # regions in a matrix of changes; of more only those with a change
 FOREST_ROWS = 15  # of all groups together, but a few of each
@@ -247,16 +248,20 @@ def _forest(comparison: Comparison) -> Plans:
         which = f"the {top} that come nearest" if none else f"the surest {top}"
         rest = f": {which}, of {len(table)} tested pairs" if len(table) > top else ""
         titles[group] = f"{verdict(comparison, group)}\n{change_words(comparison, group)}{rest}"
+    names = readable(comparison)
+    shown = {group: table.head(top) for group, table in tables.items()}
     plot = partial(
         _draw_forests,
-        tables={group: table.head(top) for group, table in tables.items()},
+        tables=shown,
         titles=titles,
         reference=comparison.reference,
-        labels=readable(comparison),
+        labels=names,
         level=comparison.settings.level,
     )
-    rows = sum(min(len(table), top) for table in tables.values())
-    yield "forest", Plan(plot, (8.4, 1.6 * len(tables) + 0.27 * rows))
+    ends = [pair for one in shown.values() for pair in one[["source", "target"]].to_numpy()]
+    longest = max(len(" – ".join(names[end] for end in pair)) for pair in ends)
+    inches = max(8.4, 5.6 + INCHES_PER_LETTER * longest), 1.6 * len(shown) + 0.27 * len(ends)
+    yield "forest", Plan(plot, inches)
 
 
 def _draw_forests(
@@ -377,4 +382,5 @@ def _circle(weights: Array, layout: Layout, **more: Any) -> Plan:
         hemispheres=layout.hemispheres,
         **more,
     )
-    return Plan(plot, (8.0, 8.0))
+    side = max(8.0, INCHES_ROUND_CIRCLE * len(layout.names))
+    return Plan(plot, (side, side))

@@ -27,8 +27,9 @@ REPORT = "report.html"
 CONFIG = "config.toml"
 SUMMARY = "summary.txt"
 MODEL = "model.sgbn"
-PIXELS_AN_INCH = 200
-KINDS = ("svg", "png")
+PIXELS_AN_INCH = 300  # what journals ask for
+KINDS = ("svg", "pdf", "png")
+FIGURES = "figures"
 
 
 def write_comparison(
@@ -61,14 +62,14 @@ def write_comparison(
     -------
     list of Path
         The files: ``report.html`` first; ``summary.txt``, ``tables/*.csv``, ``networks/*`` (CSV,
-        GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*.svg`` and ``*.png``,
+        GraphML, JSON, BrainNet Viewer, relation matrices), ``figures/*`` (SVG, PDF and PNG),
         ``model.sgbn`` (the classifier, for ``sgbn predict``) and ``about.json``, which says how
         they were made.
     """
     cohort, folder = comparison.cohort, Path(folder)
     veil = Veil(comparison, lifted=subjects_in_report)
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
-    for part in ("tables", "networks", "figures"):
+    for part in ("tables", "networks", FIGURES):
         (folder / part).mkdir(parents=True, exist_ok=True)
     planned = plans(comparison)
     first = first_plans(comparison, planned)  # for the page alone
@@ -81,17 +82,12 @@ def write_comparison(
     if config:
         contents[CONFIG] = config.encode()
     contents[SUMMARY] = _summary(veil.statements(comparison.words.statements)).encode()
-    figures = {
-        f"figures/{name}.{kind}": content
-        for name in planned
-        for kind, content in pictures[name].items()
-    }
     about = _about(comparison, command, veil)
     _clear(folder)  # not before all that can fail
     written = [
         *_write_files(contents, folder),
         *_write_found(comparison, folder),
-        *_write_files(figures, folder),
+        *_write_files(_by_file({name: pictures[name] for name in planned}), folder),
     ]
     if comparison.model is not None:
         written.append(save(comparison.model, folder / MODEL))
@@ -100,27 +96,71 @@ def write_comparison(
     return [*written, folder / ABOUT]
 
 
+def write_figures(
+    comparison: Comparison, folder: str | Path, *, n_jobs: int | None = None
+) -> list[Path]:
+    """Write only the figures of a comparison, and replace those that lie in the folder.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    folder : path
+        Its part ``figures`` is made if absent. If `write_comparison` wrote to this folder before,
+        all else stays as it is.
+    n_jobs : int, optional
+        Processes that draw.
+
+    Returns
+    -------
+    list of Path
+        ``figures/*``: each figure as SVG, PDF and PNG of 300 dots per inch.
+    """
+    folder = Path(folder)
+    pictures = _drawn(plans(comparison), n_jobs)
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    kept = [name for name in _clear(folder, FIGURES) if (folder / name).exists()]
+    written = list(_write_files(_by_file(pictures), folder))
+    if kept:
+        about = json.loads((folder / ABOUT).read_text())
+        names = [path.relative_to(folder).as_posix() for path in written]
+        write_json(folder / ABOUT, about | {"files": [*kept, *names]})
+    return written
+
+
+def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
+    """Name of each file of figures -> what it holds."""
+    return {
+        f"{FIGURES}/{name}.{kind}": content
+        for name, files in pictures.items()
+        for kind, content in files.items()
+    }
+
+
 def _drawn(planned: Mapping[str, Plan], n_jobs: int | None) -> dict[str, dict[str, bytes]]:
     """Draw figures, in several processes, as files of all kinds."""
     draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_AN_INCH)
     return dict(zip(planned, parallel(draw, planned.values(), n_jobs), strict=True))
 
 
-def _clear(folder: Path) -> None:
-    """Take away what an earlier comparison wrote to the same folder."""
+def _clear(folder: Path, part: str = "") -> list[str]:
+    """Take away what an earlier comparison wrote to the same folder, or to a part of it.
+
+    Returns the names of all files that it wrote, as far as they can be its own.
+    """
     about = folder / ABOUT
-    if about.exists():
-        try:
-            names = json.loads(about.read_text()).get("files", [])
-        except (ValueError, AttributeError):
-            return  # not ours
-        for name in names:
-            if (
-                isinstance(name, str)
-                and ".." not in Path(name).parts
-                and not Path(name).is_absolute()
-            ):
-                (folder / name).unlink(missing_ok=True)
+    try:
+        names = json.loads(about.read_text()).get("files", []) if about.exists() else []
+    except (ValueError, AttributeError):
+        return []  # not ours
+    own = [
+        name
+        for name in names
+        if isinstance(name, str) and ".." not in Path(name).parts and not Path(name).is_absolute()
+    ]
+    for name in own:
+        if Path(name).is_relative_to(part):
+            (folder / name).unlink(missing_ok=True)
+    return own
 
 
 def _summary(statements: Iterable[Statement]) -> str:
