@@ -453,7 +453,7 @@ def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
     assert any("left out of tests" in one.action for one in other.review.findings)
     assert other.settings.outliers is None
     kept = compare_fully(far, Settings.networks_only(outliers="keep"), learner=ORSGBN(0.1))
-    assert any("They are kept" in one.action for one in kept.review.findings)
+    assert any("Such subjects are kept" in one.action for one in kept.review.findings)
     assert kept.settings.outliers == "keep"
     with pytest.raises(InputError, match="outliers='trim' is for SGBN, not for ORSGBN"):
         compare_fully(far, Settings.networks_only(outliers="trim"), learner=ORSGBN(0.1))

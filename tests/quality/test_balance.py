@@ -26,6 +26,13 @@ def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
     assert "(CTR 0% 0, SCZ 90% 0; p = " in only(make(covariates=coded)).what
 
 
+def test_a_region_among_the_covariates_is_pointed_out(make, only):
+    values = np.random.default_rng(1).normal(size=N)
+    finding = only(make(covariates={"lh_precuneus": values}))
+    assert finding.level == "warning"
+    assert "'lh_precuneus' is a region by its name" in finding.what
+
+
 def test_constant_and_missing_covariates_are_said(make, only):
     finding = only(make(covariates={"scanner": ["A"] * N}))
     assert "'scanner' never varies" in finding.what

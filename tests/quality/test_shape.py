@@ -25,7 +25,8 @@ def test_clean_regions_have_nothing_to_tell():
 
 
 @pytest.mark.parametrize(
-    ("outliers", "action"), [("trim", "They are left out of networks"), ("keep", "They are kept")]
+    ("outliers", "action"),
+    [("trim", "Such subjects are left out of net"), ("keep", "Such subjects are kept")],
 )
 def test_subjects_far_from_their_group_are_named_with_what_is_done(outliers, action):
     values = related(200)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import warnings
 from typing import TYPE_CHECKING
 
 from sgbn.cli.help import examples
@@ -13,7 +13,6 @@ from sgbn.exceptions import InputError, counted
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
-    from sgbn.quality import Finding
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -52,19 +51,22 @@ def run(arguments: argparse.Namespace) -> None:
     if reviewed.stops:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
-    prepared = prepare(reviewed.cohort)
-    later = review_prepared(prepared)
-    for finding in later:
-        print(finding)
-    reason = untestable(prepared)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        prepared = prepare(reviewed.cohort)
+        later = review_prepared(prepared)
+        reason = untestable(prepared)
+    said = [f"warning: {text}" for text in dict.fromkeys(str(one.message) for one in raised)]
     if reason:
-        print(f"warning: differences of edges would not be tested: {reason}")
-    print(verdict((*reviewed.findings, *later), tested=not reason))
+        said.append(f"warning: differences of edges would not be tested: {reason}")
+    for line in (*later, *said):
+        print(line)
+    n_warnings = sum(one.level == "warning" for one in (*reviewed.findings, *later)) + len(said)
+    print(verdict(n_warnings, tested=not reason))
 
 
-def verdict(findings: Sequence[Finding], tested: bool) -> str:
+def verdict(n_warnings: int, tested: bool) -> str:
     """Sum up what was found, in one line that agrees with it."""
-    n_warnings = sum(one.level == "warning" for one in findings) + (not tested)
     command = "`sgbn compare` with the same options and --out FOLDER"
     if not n_warnings:
         return f"Nothing stands in the way of {command}."

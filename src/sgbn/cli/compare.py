@@ -93,6 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_finished(arguments.out)
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
+    ask_about_sites(cohort)
     if arguments.edges or settings.among:
         settings = with_names(settings, arguments.edges, cohort)
     make_folder(arguments.out)
@@ -111,6 +112,15 @@ def check_finished(out: Path) -> None:
             f"--figures draws what a finished comparison found, but {out} has no "
             f"{' and no '.join(missing)}. Run the same command without --figures first."
         )
+
+
+def ask_about_sites(cohort: Cohort) -> None:
+    """Print the columns that look like sites and were not named, before hours go by without."""
+    from sgbn.quality.balance import unnamed_sites
+
+    for finding in unnamed_sites(cohort):
+        if finding.level == "warning":  # what stops a comparison is an error in a moment
+            print(f"{finding}\n")
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:

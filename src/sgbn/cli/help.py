@@ -58,4 +58,5 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line: the usage of a command fills a screen."""
-        self.exit(2, f"{self.prog}: {message.rstrip('.')}. All options: {self.prog} --help\n")
+        end = "" if message.endswith(("?", ".")) else "."
+        self.exit(2, f"{self.prog}: {message}{end} All options: {self.prog} --help\n")

@@ -21,8 +21,8 @@ IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
 
 def check_sites(cohort: Cohort) -> Iterator[Finding]:
     """Whether sites are named, have enough subjects, and of several groups."""
+    yield from unnamed_sites(cohort)
     if cohort.site is None:
-        yield from _unnamed_sites(cohort)
         return
     sites, counts = np.unique(cohort.site, return_counts=True)
     if len(sites) == 1:
@@ -39,8 +39,10 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
         yield from _sites_of_groups(cohort.site, cohort.group)
 
 
-def _unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
-    """Columns of the table that look like sites or scanners, and were not named."""
+def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
+    """Whether columns of the table look like sites or scanners, and were not named."""
+    if cohort.site is not None:
+        return
     for column, found in cohort.provenance.get("unnamed_sites", {}).items():
         what = f"the column {column!r} looks like sites or scanners ({found['sites']} labels)"
         name = f"--site {column} (site={column!r})"
@@ -96,6 +98,13 @@ def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
 def check_covariates(cohort: Cohort) -> Iterator[Finding]:
     """Whether covariates are known, vary, and are alike in the groups."""
     for name, column in cohort.covariates.items():
+        if cohort.atlas is not None and cohort.atlas.find(name) is not None:
+            yield Finding(
+                "warning",
+                f"the covariate {name!r} is a region by its name",
+                "It is taken out of all other regions and is no node of the networks: name it as a "
+                "covariate only if you want that",
+            )
         known = ~np.isnan(column) if column.dtype.kind == "f" else column != ""
         lacking = [part for part in parts(cohort) if not known[part].any()]
         if lacking:

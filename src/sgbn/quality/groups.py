@@ -13,6 +13,8 @@ from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference
 
 FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
+MANY_GROUPS = 5  # more, if small, are no groups but dates, ages or scores
+FEW_OF_MANY = 10  # subjects of a group: the least that tests of differences take
 FEWEST_PAIRS = 2  # with one, no group varies
 REGIONS_A_SUBJECT = 0.5  # of the smallest group: a rule of thumb
 FEWEST_REGIONS = 2  # of a network
@@ -43,7 +45,17 @@ def check_groups(cohort: Cohort) -> Iterator[Finding]:
     sizes = cohort.sizes
     if len(sizes) < 2:
         there = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
-        yield Finding("stop", f"there is {there}", "Name a column with two or more groups")
+        action = "Name a column with two or more groups (--group, group=)"
+        yield Finding("stop", f"there is {there}", action)
+        return
+    if len(sizes) > MANY_GROUPS and np.median([*sizes.values()]) < FEW_OF_MANY:
+        yield Finding(
+            "stop",
+            f"there are {len(sizes)} groups, and half of them have fewer than {FEW_OF_MANY} "
+            f"subjects: {listed(cohort.groups)}",
+            "Dates, ages and scores are no groups: name the right column (--group, group=), or "
+            "make few groups of it",
+        )
         return
     for name, size in sizes.items():
         if size < 2:
@@ -51,7 +63,8 @@ def check_groups(cohort: Cohort) -> Iterator[Finding]:
                 "stop",
                 f"the group {name!r} has one subject "
                 f"({cohort.ids[first_true(cohort.group == name)]})",
-                "Leave it out by naming the groups to compare, or correct its label",
+                "Leave it out by naming the groups to compare (--groups, groups=), or correct its "
+                "label",
             )
         elif size < FEW_SUBJECTS:
             yield Finding(

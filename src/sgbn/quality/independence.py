@@ -130,7 +130,7 @@ def _sessions(cohort: Cohort) -> Iterator[Finding]:
             yield Finding(
                 "warning" if unsure else "stop",
                 f"{n_rows} rows seem to be sessions of {persons}, such as "
-                f"{listed(examples)}: they are no independent subjects",
+                f"{listed(examples, 3)}: they are no independent subjects",
                 REMEDY,
             )
             return

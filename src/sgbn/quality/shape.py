@@ -16,15 +16,18 @@ from sgbn.structure.samples import group_sample
 from sgbn.types import Array
 
 TRIMMED = (
-    "They are left out of networks, half samples and tests of differences, and kept in all other "
-    "steps (outliers='keep', --outliers keep: in these too)"
+    "Such subjects are left out of networks, half samples and tests of differences, and kept in "
+    "all "
+    "other steps (outliers='keep', --outliers keep: in these too)"
 )
 TESTED = (
-    "They are left out of tests of differences, and kept in all other steps (outliers='keep', "
+    "Such subjects are left out of tests of differences, and kept in all other steps "
+    "(outliers='keep', "
     "--outliers keep: in these too)"
 )
 KEPT = (
-    "They are kept (outliers='trim', --outliers trim: left out of networks, half samples and tests "
+    "Such subjects are kept (outliers='trim', --outliers trim: left out of networks, half samples "
+    "and tests "
     "of differences)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}

@@ -220,7 +220,7 @@ REFUSED = {
     "two spellings": (
         file(changed(4, "group", "ctr")),
         {},
-        r"row 4 \(subject '0051402'\), column 'group': 'ctr' \(1 times\) and 'CTR' \(5 times\)",
+        r"row 4 \(subject '0051402'\), column 'group': 'ctr' \(1 time\) and 'CTR' \(5 times\)",
     ),
     "two spellings of a site": (file(changed(3, "site", "nyu")), {}, "column 'site'.*spelling"),
     "missing group": (

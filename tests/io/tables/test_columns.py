@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.io.tables.columns import choose_regions, find_column, id_column
+from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.options import Options
 
@@ -100,6 +100,14 @@ def test_a_column_that_looks_like_ids_is_pointed_out():
 def test_ids_are_whole_and_distinct(cells):
     made = without_ids(carotid=cells)
     assert "carotid" in choose_regions(made, [], Options.of(regions="all"), False).regions
+
+
+def test_a_missing_header_and_a_transposed_table_are_recognised():
+    numbers = from_frame(pd.DataFrame({"1.5": [1], "2.5": [2], "AD": ["CTR"]}), "t")
+    assert "The first row seems to hold data" in str(unknown_column(numbers, "dx", "group"))
+    turned = from_frame(pd.DataFrame({"name": ["dx", "lh_insula"], "s1": ["AD", 2.5]}), "t")
+    assert "'dx' is the name of a row" in str(unknown_column(turned, "dx", "group"))
+    assert "row" not in str(unknown_column(table(), "dx", "group"))
 
 
 def test_every_role_is_offered_to_an_unnamed_number():

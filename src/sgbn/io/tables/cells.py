@@ -294,8 +294,9 @@ def check_spelling(table: RawTable, column: str, found: Sequence[str]) -> None:
         if other != label:
             row = found.index(label)
             raise InputError(
-                f"{table.where(row, column)}: {label!r} ({counts[label]} times) and {other!r} "
-                f"({counts[other]} times) differ in spelling alone. Write both alike."
+                f"{table.where(row, column)}: {label!r} ({counted(counts[label], 'time')}) and "
+                f"{other!r} "
+                f"({counted(counts[other], 'time')}) differ in spelling alone. Write both alike."
             )
 
 

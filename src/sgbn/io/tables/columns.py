@@ -16,7 +16,7 @@ from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.options import Options
-from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type
+from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
 from sgbn.types import Array
 
@@ -129,7 +129,30 @@ def unknown_column(
     """Error about a column that is not there, nor in a table of participants."""
     near = did_you_mean(name, [*table.columns, *(people.columns if people else ())])
     neither = f", nor has {people.name}" if people else ""
-    return InputError(f"{table.name} has no column {name!r} to be the {role}{neither}. {near}")
+    return InputError(
+        f"{table.name} has no column {name!r} to be the {role}{neither}. "
+        f"{near}{_odd_header(table, name)}"
+    )
+
+
+def _odd_header(table: RawTable, name: str) -> str:
+    """Sentence about another sheet, a header that is missing, or rows and columns exchanged."""
+    if sheets := table.facts.get("other_sheets"):
+        return (
+            f" This is the sheet {table.facts['sheet']!r}; others are {listed(sheets)} (sheet=, "
+            "--sheet)."
+        )
+    numbers = sum(bool(ANY_NUMBER.fullmatch(column)) for column in table.columns)
+    if 2 * numbers > len(table.columns):
+        return (
+            " The first row seems to hold data, not names: write the names of the columns above it."
+        )
+    if name in labels(table.frame.iloc[:, 0]):
+        return (
+            f" {name!r} is the name of a row: rows and columns seem to be exchanged. Transpose the "
+            "table, so that each row is a subject."
+        )
+    return ""
 
 
 @dataclass(frozen=True)

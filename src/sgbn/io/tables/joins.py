@@ -41,8 +41,8 @@ def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> Non
             )
             repeated = len(table.ids) - len(set(table.ids))
             raise InputError(
-                f"{table.name}: the id {name!r} is in {rows} of column {column!r} ({repeated} "
-                f"such rows). {remedy}"
+                f"{table.name}: the id {name!r} is in {rows} of column {column!r} "
+                f"({counted(repeated, 'such row')}). {remedy}"
             )
 
 

@@ -63,7 +63,7 @@ def read_sheet(
         ids = [k for k, name in enumerate(names) if (not name or name in text)]
         body = _with_zeros(body, [k for k in ids if _has_numbers(body[k])], path, chosen, rows)
     frame = name_columns(body, names, source).infer_objects()
-    facts = {"sheet": chosen, "rows": len(rows)}
+    facts = {"sheet": chosen, "rows": len(rows), **({"other_sheets": others} if others else {})}
     return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 
