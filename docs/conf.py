@@ -66,7 +66,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/uses",
     "doc_module": ("sgbn",),
     "reference_url": {"sgbn": None},
-    "capture_repr": (),
+    "capture_repr": ("_repr_html_",),
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
     "plot_gallery": "SGBN_NO_GALLERY" not in os.environ,

@@ -316,7 +316,7 @@ def test_what_is_no_cohort_is_refused_with_a_way_to_get_one(value):
 
 def test_a_notebook_shows_the_summary_with_every_name_escaped():
     page = make(group=["<b>SCZ", "CTR", "CTR", "<b>SCZ"])._repr_html_()
-    assert "Cohort(4 subjects x 3 regions" in page
+    assert "<b>Cohort</b></p><p>4 subjects, 3 regions (" in page
     assert "&lt;b&gt;SCZ" in page
     assert "<b>SCZ" not in page
     assert "covariate age" in page

@@ -1,5 +1,6 @@
 """Documentation that can be checked is checked."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -206,6 +207,19 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, as_quick_as_possible
     printed = run_blocks(ROOT / "README.md", tmp_path, run_commands)
     assert "GaussianNetwork(40 variables" in printed
     assert "Do the networks differ?" in printed
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_five_lines_lead_from_a_data_frame_to_a_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "notebook.md"
+    lines = ast.parse(BLOCK.findall(page.read_text())[1][1]).body
+    assert len([line for line in lines if not isinstance(line, ast.Import)]) == 5
+    printed = run_blocks(page, tmp_path, run_in_this_process)
+    plt.close("all")
+    assert "kind_patient" in printed
+    assert "GaussianNetwork(12 variables" in printed
+    assert "<html" in (tmp_path / "results" / "report.html").read_text()
 
 
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))

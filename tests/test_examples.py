@@ -11,7 +11,16 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 QUICK = ("plot_from_bnlearn", "plot_learn_prior_knowledge")
 WANTED = ("csv", "freesurfer", "nifti", "pipeline", "prior_knowledge", "bnlearn", "nilearn")
-WANTED += ("three", "explanation", "lesion", "sample_size", "dask", "arrows", "save_load")
+WANTED += (
+    "three",
+    "explanation",
+    "lesion",
+    "sample_size",
+    "dask",
+    "arrows",
+    "save_load",
+    "notebook",
+)
 
 
 def test_the_gallery_has_what_was_promised():

@@ -154,7 +154,7 @@ class Cohort:
         )
 
     def _repr_html_(self) -> str:
-        return html_repr(repr(self), self.summary().split("\n")[1:])
+        return html_repr(type(self).__name__, self.summary().split("\n"))
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.picture import plot_differences
 from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words, make_words
@@ -111,14 +113,32 @@ class Comparison:
     def _repr_html_(self) -> str:
         said = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
         more = (
-            "print(found.summary()) says all of it, found.differences has the tested edges, and "
-            "sgbn.write_comparison(found, folder) writes the report."
+            "print(found.summary()) says all of it, found.differences has the tested edges, "
+            "found.plot() draws them, and sgbn.write_comparison(found, folder) writes the report."
         )
         return html_repr(repr(self), [*filter(None, said), more])
 
     def summary(self) -> str:
         """Say what was found, in plain words: the text that the terminal and the report show."""
         return str(self.words)
+
+    def plot(self, group: str | None = None, *, top: int = 12, ax: Axes | None = None) -> Axes:
+        """Draw the surest differences from the reference, with 95 % intervals; see `plot_forest`.
+
+        Parameters
+        ----------
+        group : str, optional
+            The group that is compared with the reference; needed of more than two groups.
+        top : int
+            At most so many edges.
+        ax : Axes, optional
+            By default those of a new figure, ``found.plot().figure``.
+
+        Returns
+        -------
+        Axes
+        """
+        return plot_differences(self, group, top=top, ax=ax)
 
     @cached_property
     def regions(self) -> pd.DataFrame:

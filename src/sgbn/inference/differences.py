@@ -158,7 +158,7 @@ class Differences:
     def _repr_html_(self) -> str:
         weights = [f"weight_{group}" for group in self.groups]
         header = ("source", "target", *weights, "difference_std", "standard_error", "q", "q_both")
-        said = "Edges by how sure they are. sgbn.to_frame(....edges) has all that were tested."
+        said = "The surest edges. sgbn.to_frame makes a table of all that were tested (.edges)."
         return html_repr(repr(self), [said], header, self.edges[list(header)][:SHOWN].tolist())
 
     def threshold(self, level: float = 0.05) -> float:
