@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 from contextlib import redirect_stdout
+from importlib import import_module
 from io import StringIO
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 
 from sgbn import InputError, simulate_cohort
 from sgbn.cli import main
-from sgbn.cli.compare import split_edge
+from sgbn.cli.compare import read_settings, split_edge
+from sgbn.cli.config import with_config
+from sgbn.cli.main import parser
+from sgbn.comparison import Settings
 
 AGE = ["--covariates", "age"]
 FEW = [
@@ -392,3 +396,39 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
     ]
     assert main(["compare", str(table), *wrong]) == 1
     assert "a column that is named as site or covariate" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path, monkeypatch):
+    module = import_module("sgbn.comparison.compare")  # the package has a function of this name
+    out, whole = tmp_path / "out", module.cross_validate
+    words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--out", str(out)]
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "cross_validate", interrupted)
+    assert main(words) == 130
+    page = (out / "report.html").read_text()
+    assert "This is a first report. Still being computed: how well the groups" in page
+    assert (out / "tables" / "differences.csv").exists()
+    first = (out / "report.html").stat().st_mtime_ns
+
+    def not_replaced(*given, **more):
+        assert (out / "report.html").stat().st_mtime_ns == first
+        return whole(*given, **more)
+
+    monkeypatch.setattr(module, "cross_validate", not_replaced)
+    assert main(words) == 0
+    assert "first report" not in (out / "report.html").read_text()
+    assert (out / "tables" / "accuracy.csv").exists()
+
+
+def test_no_accuracy_is_no_repeats(table, tmp_path):
+    chosen = parser().parse_args(["compare", str(table), "--out", "x", "--no-accuracy"])
+    settings = read_settings(chosen)
+    assert settings == Settings(n_repeats=0, outliers="trim", transform="none")
+    assert not {"accuracy", "model"} & set(settings.steps)
+    (tmp_path / "config.toml").write_text("repeats = 3\n")
+    words = ["--config", str(tmp_path / "config.toml"), "--out", "x", "--no-accuracy"]
+    assert "--repeats=3" not in with_config(chosen.parser, words)

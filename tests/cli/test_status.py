@@ -55,6 +55,9 @@ def test_that_the_report_is_not_written_is_said(output, capsys):
     Study(folder).run(fine, TASKS, settings)
     main(["status", str(output)])
     assert "there is no report: the same command" in capsys.readouterr().out
+    (output / "about.json").write_text('{"pending": ["accuracy"]}')
+    main(["status", str(output)])
+    assert "the report is not complete: the same command" in capsys.readouterr().out
     (output / "about.json").write_text("{}")
     main(["status", str(output)])
     assert capsys.readouterr().out.endswith("All tasks of what was begun are done.\n")

@@ -1,5 +1,6 @@
 import warnings
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -483,3 +484,52 @@ def test_directions_of_shadows_are_not_supported():
     assert not found.supported["a"][~edges].any()
     known = replace(found, models={})
     assert np.array_equal(known.supported["a"], found.agreed["a"])
+
+
+def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    module = import_module("sgbn.comparison.compare")  # the package has a function of this name
+    monkeypatch.setattr(module, "learn_ensemble", fail)
+    with pytest.raises(ZeroDivisionError) as caught:
+        compare(cohort)
+    assert caught.value.__notes__ == ["in the step: One network per group"]
+
+
+def test_networks_and_tests_are_handed_over_before_the_slow_steps(cohort):
+    steps, first = [], []
+
+    def on_found(found):
+        first.append(found)
+        steps.append("handed over")
+
+    settings = replace(FEW, deviations=True)
+    whole = compare_fully(cohort, settings, on_step=steps.append, on_found=on_found)
+    (early,) = first
+    assert early.pending == ("refinements", "deviations", "accuracy", "model")
+    assert steps.index("handed over") == 3
+    assert steps[2].startswith("Tests of differences")
+    assert whole.pending == ()
+    for name in ("edges", "differences", "hubs"):
+        assert getattr(early.tables, name).equals(getattr(whole.tables, name))
+    assert early.accuracy is None
+    assert "accuracy" not in early.seconds
+    assert whole.accuracy is not None
+    assert "Not yet computed." in [line for one in early.words.statements for line in one.lines]
+
+
+def test_nothing_is_handed_over_where_nothing_slow_follows(cohort):
+    assert compare(cohort, on_found=lambda _: pytest.fail("nothing follows")).pending == ()
+
+
+def test_warnings_of_who_is_handed_the_first_results_are_not_those_of_the_data(cohort):
+    def on_found(_):
+        warnings.warn("a letter has no glyph", DataWarning, stacklevel=1)
+
+    settings = replace(NETWORKS, deviations=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = compare_fully(cohort, settings, learner=FEW_CHAINS, on_found=on_found)
+    assert "a letter has no glyph" in [str(one.message) for one in caught]
+    assert "a letter has no glyph" not in found.warnings

@@ -249,6 +249,15 @@ def test_what_was_not_done_is_said(compared, quick, without, said):
     assert said in page.words
 
 
+def test_a_first_report_says_what_is_still_to_come(compared, quick):
+    early = replace(compared, accuracy=None, deviations=None, pending=("deviations", "accuracy"))
+    page = check(quick(early))
+    assert "This is a first report. Still being computed: the deviation of each" in page.words
+    assert "Classification was not tried: this is not yet computed." in page.words
+    assert "not asked for" not in page.words
+    assert "first report" not in check(quick(compared)).words
+
+
 def test_nasty_names_stay_inert_and_readable(nasty, html, quick):
     command = "sgbn compare '</script><script>alert(4)</script>'"
     text = quick(nasty, command=command, subjects_in_report=True)

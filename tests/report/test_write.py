@@ -13,6 +13,7 @@ from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.exceptions import InputError
+from sgbn.report.figures import Plan
 from sgbn.report.write import KINDS, _summary, _write_found, write_comparison, write_figures
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
@@ -228,3 +229,32 @@ def test_figures_can_be_written_to_a_new_folder(compared, tmp_path):
     written = write_figures(compared, tmp_path / "new")
     assert written
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"figures"}
+
+
+def test_a_first_report_is_marked_in_its_summary_and_completed_by_the_next(
+    compared, tmp_path, monkeypatch
+):
+    drawn = []
+
+    def files(plan, kinds, dpi):
+        drawn.append(plan.plot.func.__name__)
+        return dict.fromkeys(kinds, f"<svg>{len(drawn)}</svg>".encode())
+
+    monkeypatch.setattr(Plan, "files", files)
+    early = replace(compared, accuracy=None, pending=("accuracy",))
+    kept = {}
+    write_comparison(early, tmp_path, n_jobs=1, drawn=kept)
+    summary = (tmp_path / "summary.txt").read_text()
+    assert summary.startswith("This is a first report. Still being computed: ")
+    assert "Not yet computed." in summary
+    assert json.loads((tmp_path / "about.json").read_text())["pending"] == ["accuracy"]
+    assert not (tmp_path / "tables" / "accuracy.csv").exists()
+    first, drawn[:] = len(drawn), []
+    assert first > 3
+
+    write_comparison(compared, tmp_path, n_jobs=1, drawn=kept)
+    assert drawn == ["plot_accuracy"]  # the others are the same pictures
+    assert "first report" not in (tmp_path / "summary.txt").read_text()
+    assert json.loads((tmp_path / "about.json").read_text())["pending"] == []
+    assert (tmp_path / "tables" / "accuracy.csv").exists()
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == first + 1

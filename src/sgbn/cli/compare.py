@@ -6,8 +6,10 @@ import argparse
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import Context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +30,8 @@ CONFIG = "config.toml"
 WORK, ABOUT = "work", "about.json"  # the last file that a comparison writes
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
-    "message says why; 2 an option is misspelt or has no such value; 130 stopped by Ctrl-C (the "
-    "same command goes on)."
+    "message says why; 2 an option is misspelt or has no such value; 3 an error of sgbn itself "
+    "(--debug shows more); 130 stopped by Ctrl-C (the same command goes on)."
 )
 
 
@@ -41,7 +43,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Checks a table, imputes missing cells, harmonises sites, regresses covariates "
         "out; learns a network per group, says how sure its edges are, tests which differ between "
         "the groups, and how well the groups can be told apart; writes a report, tables, pictures "
-        "and files for other programs. Run again with the same --out it does only what is missing.",
+        "and files for other programs. Networks and tests come first, with a first report; slow "
+        "steps follow, and complete it. Run again with the same --out it does only what is "
+        "missing.",
         epilog=examples(
             {
                 "sgbn compare table.csv --group diagnosis --out results --quick": "a first look",
@@ -77,6 +81,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     how = parser.add_argument_group("how thoroughly")
     how.add_argument(
         "--quick", action="store_true", help="a first look: fewer of everything below, few peers"
+    )
+    how.add_argument(
+        "--no-accuracy",
+        dest="n_repeats",
+        action="store_const",
+        const=0,
+        help="do not classify: no cross-validation, which takes most of the time, and no "
+        "model.sgbn; the same as --repeats 0",
     )
     add_options(how, HOW)
     add_worker_options(how)
@@ -251,7 +263,16 @@ def compare_and_write(
     from sgbn.comparison import compare
     from sgbn.comparison.compare import STEPS
     from sgbn.comparison.networks import steps_of
-    from sgbn.report import write_comparison, write_figures
+    from sgbn.comparison.pending_words import pending_words
+    from sgbn.report import write_figures
+
+    write = _writer(arguments, config)
+
+    def write_first(found: Comparison) -> None:
+        if (arguments.out / ABOUT).exists():
+            return  # of the same run: it is not replaced by less before the complete one is there
+        written = Context().run(write, found)  # drawn here, also where the tasks run on a cluster
+        print(f"Wrote {written[0]}. {pending_words(found)}", flush=True)
 
     with workers(arguments) as n_jobs:
         steps = steps_of(settings, learner)
@@ -262,25 +283,33 @@ def compare_and_write(
             learner=learner,
             n_jobs=n_jobs,
             folder=arguments.out / WORK,
-            progress=sys.stderr.isatty(),
+            progress=True,
+            on_found=write_first,
             on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
         )
     if figures_only:
         files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
         print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
         return comparison
-    command = shlex.join(["sgbn", *sys.argv[1:]])
-    written = write_comparison(
-        comparison,
-        arguments.out,
-        command=command,
-        config=config,
-        subjects_in_report=arguments.subjects_in_report,
-        n_jobs=local_workers(arguments),
-    )
+    written = write(comparison)
     print(f"\n{comparison.summary()}")
     print(
         f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
         "browser."
     )
     return comparison
+
+
+def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison], list[Path]]:
+    """Make the function that writes a comparison to the folder of ``--out``."""
+    from sgbn.report import write_comparison
+
+    return partial(
+        write_comparison,
+        folder=arguments.out,
+        command=shlex.join(["sgbn", *sys.argv[1:]]),
+        config=config,
+        subjects_in_report=arguments.subjects_in_report,
+        n_jobs=local_workers(arguments),
+        drawn={},
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,18 @@ def run(arguments: argparse.Namespace) -> None:
     found = [study_status(folder) for folder in find_studies(arguments.folder)]
     for one in found:
         _print_study(one, arguments.folder)
-    print(_in_all(found, _lacks_report(arguments.folder)))
+    print(_in_all(found, _lacking(arguments.folder)))
 
 
-def _lacks_report(folder: Path) -> bool:
-    """Whether a comparison in this folder has not come to its last file."""
-    return (folder / "work").is_dir() and not (folder / "about.json").exists()
+def _lacking(folder: Path) -> str:
+    """Say what a comparison in this folder has not come to; "" if it is complete."""
+    if not (folder / "work").is_dir():
+        return ""
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "there is no report"
+    return "the report is not complete" if about.get("pending") else ""
 
 
 def _print_study(study: StudyStatus, folder: Path) -> None:
@@ -74,7 +81,7 @@ def _listed(entries: Mapping[str, Any]) -> str:
     return text if len(text) <= room else text[: room - 3] + "..."
 
 
-def _in_all(studies: list[StudyStatus], lacks_report: bool) -> str:
+def _in_all(studies: list[StudyStatus], lacking: str) -> str:
     left = [study.left for study in studies]
     known = sum(own for own in left if own is not None)
     if known:
@@ -83,5 +90,5 @@ def _in_all(studies: list[StudyStatus], lacks_report: bool) -> str:
     if None in left:
         return "Of some studies it is not known what is left: the same command shows it."
     done = "All tasks of what was begun are done"
-    more = ", but there is no report: the same command, started again, goes on"
-    return f"{done}{more if lacks_report else ''}."
+    more = f", but {lacking}: the same command, started again, goes on"
+    return f"{done}{more if lacking else ''}."

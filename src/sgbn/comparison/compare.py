@@ -78,6 +78,8 @@ STEPS = {
     "accuracy": "Telling the groups apart, cross-validated",
     "model": "The classifier, fitted to all subjects",
 }
+# What follows the first report. `models` takes part of the networks' support away: it comes before.
+SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
 
 
 TOO_FEW = f"halves of a group of fewer than {FEWEST_ROWS} subjects say nothing about edges."
@@ -122,6 +124,9 @@ class _Job:
             yield
         except InputError as error:
             self.skipped[name] = str(error)
+        except Exception as error:
+            error.add_note(f"in the step: {STEPS[name]}")
+            raise
         self.seconds[name] = time.perf_counter() - begin
 
 
@@ -134,6 +139,7 @@ def compare(
     folder: str | Path | None = None,
     progress: bool = False,
     on_step: Callable[[str], None] | None = None,
+    on_found: Callable[[Comparison], None] | None = None,
     **reading: Any,
 ) -> Comparison:
     """Compare the groups of a cohort, or of a table.
@@ -172,9 +178,12 @@ def compare(
     folder : path, optional
         Keeps finished work; a second start does only what is missing.
     progress : bool
-        Show bars with the time left.
+        Show bars with the time left; in a log file, lines.
     on_step : callable, optional
         Called with a few words at the beginning of each step.
+    on_found : callable, optional
+        Called once with networks, their confidence and the tests, as soon as these are there and if
+        slower steps follow. `Comparison.pending` names the steps that are still to come.
     **reading
         Keywords of `read_table` where a table is given: ``group="dx"``, ``covariates=["age"]``,
         ``site="scanner"``, ...
@@ -201,7 +210,8 @@ def compare(
         replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours
     learner = _robust(default_ensemble(settings) if learner is None else learner, settings)
     settings = _as_learned(settings, learner)
-    with _recorded() as messages:
+    messages: list[str] = []
+    with _recorded(messages):
         prepared = prepare(usable)
         how = settings.outliers or "tests", settings.transform or "none"
         reviewed = reviewed.with_findings(review_prepared(prepared, *how))
@@ -223,6 +233,13 @@ def compare(
             searcher=job.searcher,
             confidence=_confidence(job, networks),
             tests=_differences(job, networks),
+        )
+    pending = tuple(name for name in settings.steps if name in SLOW)
+    if on_found is not None and pending:
+        on_found(replace(_with_notes(found, job, messages), pending=pending))
+    with _recorded(messages):
+        found = replace(
+            found,
             replication=_replication(job),
             sensitivity=_sensitivity(job, networks),
             refinements=_refinements(job),
@@ -230,8 +247,18 @@ def compare(
             accuracy=_accuracy(job),
         )
         found = replace(found, model=_model(job, found.accuracy))
+    for message in dict.fromkeys(messages):
+        warn(message)
+    return _with_notes(found, job, messages)
+
+
+def _with_notes(found: Comparison, job: _Job, messages: list[str]) -> Comparison:
+    """Add what was left out so far, how long the steps took, and warnings."""
     return replace(
-        found, skipped=job.skipped, seconds=job.seconds, warnings=tuple(dict.fromkeys(messages))
+        found,
+        skipped=dict(job.skipped),
+        seconds=dict(job.seconds),
+        warnings=tuple(dict.fromkeys(messages)),
     )
 
 
@@ -518,9 +545,8 @@ def _truth(cohort: Cohort) -> dict[str, Array]:
 
 
 @contextmanager
-def _recorded() -> Iterator[list[str]]:
-    """Collect warnings; they are given again when all is done, each once."""
-    messages: list[str] = []
+def _recorded(messages: list[str]) -> Iterator[None]:
+    """Collect warnings; `compare` gives them again when all is done, each once."""
     show = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -532,6 +558,4 @@ def _recorded() -> Iterator[list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = keep
-        yield messages
-    for message in dict.fromkeys(messages):
-        warn(message)
+        yield

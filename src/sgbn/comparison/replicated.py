@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sgbn.comparison.pending_words import not_done
+
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
@@ -14,5 +16,5 @@ def replication_words(comparison: Comparison) -> str:
     if how is None:
         return ""
     if comparison.replication is None:
-        return f"Not tried: {comparison.skipped.get('replication', 'not asked for')}"
+        return not_done(comparison, "replication")
     return comparison.replication.words

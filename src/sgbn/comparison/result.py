@@ -75,6 +75,8 @@ class Comparison:
         Steps that could not be done.
     warnings : tuple of str
     seconds : mapping of step to seconds
+    pending : tuple of str
+        Steps that are still to come, in what `compare` hands to its ``on_found``; else empty.
     truth : mapping of group to ndarray
         True standardised weights of a simulated cohort, else empty.
     """
@@ -97,6 +99,7 @@ class Comparison:
     skipped: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    pending: tuple[str, ...] = ()
     truth: Mapping[str, Array] = field(default_factory=dict)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.difference_words import edge_lines, overall_words
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.pending_words import not_done
 from sgbn.comparison.replicated import replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
@@ -160,7 +161,7 @@ def _arrows(comparison: Comparison, support: str) -> str:
 
 def _accuracy(comparison: Comparison) -> str:
     if comparison.accuracy is None:
-        return f"Not tried: {comparison.skipped.get('accuracy', 'not asked for')}"
+        return not_done(comparison, "accuracy")
     table = comparison.tables.accuracy
     scores: dict[str, Any] = {
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]

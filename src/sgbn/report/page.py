@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.support import joined
 from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
@@ -149,7 +150,9 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "simulated": bool(comparison.truth),
         "matrices": [f"{stem}_matrix" for stem in difference_stems(comparison.groups).values()],
         "paired": comparison.cohort.pair is not None,
-        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
+        "pending": pending_words(comparison),
+        "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}
+        | dict.fromkeys(comparison.pending, "this is not yet computed."),
         "statements": veil.statements(comparison.words.statements),
         "support": comparison.words.support,
         "cohort": cohort_section(comparison, veil),

@@ -8,9 +8,11 @@ from functools import partial
 from operator import methodcaller
 from pathlib import Path
 
+import joblib
 import pandas as pd
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
 from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
@@ -40,6 +42,7 @@ def write_comparison(
     config: str = "",
     subjects_in_report: bool = False,
     n_jobs: int | None = None,
+    drawn: dict[str, dict[str, bytes]] | None = None,
 ) -> list[Path]:
     """Write everything that was found to a folder.
 
@@ -57,6 +60,9 @@ def write_comparison(
         ``left_out.csv``, ``findings.csv``.
     n_jobs : int, optional
         Processes that draw the figures.
+    drawn : dict, optional
+        Keeps the pictures of this call for the next one, which takes those that are the same: of a
+        first report for the complete one.
 
     Returns
     -------
@@ -73,7 +79,7 @@ def write_comparison(
         (folder / part).mkdir(parents=True, exist_ok=True)
     planned = plans(comparison)
     first = first_plans(comparison, planned)  # for the page alone
-    pictures = _drawn(planned | first, n_jobs)
+    pictures = _drawn(planned | first, n_jobs, {} if drawn is None else drawn)
     svg = {name: files["svg"] for name, files in pictures.items()}
     page = render_report(
         comparison, command, config=config, pictures=svg, subjects_in_report=subjects_in_report
@@ -81,7 +87,8 @@ def write_comparison(
     contents = {REPORT: page.encode()}
     if config:
         contents[CONFIG] = config.encode()
-    contents[SUMMARY] = _summary(veil.statements(comparison.words.statements)).encode()
+    statements = veil.statements(comparison.words.statements)
+    contents[SUMMARY] = _summary(statements, pending_words(comparison)).encode()
     about = _about(comparison, command, veil)
     _clear(folder)  # not before all that can fail
     written = [
@@ -116,7 +123,7 @@ def write_figures(
         ``figures/*``: each figure as SVG, PDF and PNG of 300 dots per inch.
     """
     folder = Path(folder)
-    pictures = _drawn(plans(comparison), n_jobs)
+    pictures = _drawn(plans(comparison), n_jobs, {})
     (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     kept = [name for name in _clear(folder, FIGURES) if (folder / name).exists()]
     written = list(_write_files(_by_file(pictures), folder))
@@ -136,10 +143,15 @@ def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
     }
 
 
-def _drawn(planned: Mapping[str, Plan], n_jobs: int | None) -> dict[str, dict[str, bytes]]:
-    """Draw figures, in several processes, as files of all kinds."""
+def _drawn(
+    planned: Mapping[str, Plan], n_jobs: int | None, kept: dict[str, dict[str, bytes]]
+) -> dict[str, dict[str, bytes]]:
+    """Draw figures that are not kept yet, in several processes, as files of all kinds."""
     draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_AN_INCH)
-    return dict(zip(planned, parallel(draw, planned.values(), n_jobs), strict=True))
+    keys = {name: joblib.hash(plan) for name, plan in planned.items()}
+    new = {keys[name]: plan for name, plan in planned.items() if keys[name] not in kept}
+    kept.update(zip(new, parallel(draw, new.values(), n_jobs), strict=True))
+    return {name: kept[key] for name, key in keys.items()}
 
 
 def _clear(folder: Path, part: str = "") -> list[str]:
@@ -163,8 +175,8 @@ def _clear(folder: Path, part: str = "") -> list[str]:
     return own
 
 
-def _summary(statements: Iterable[Statement]) -> str:
-    parts = []
+def _summary(statements: Iterable[Statement], pending: str = "") -> str:
+    parts = [pending] if pending else []
     for one in statements:
         mark = "- " if len(one.lines) > 1 else ""
         parts.append("\n".join([one.question, *(f"{mark}{line}" for line in one.lines)]))
@@ -216,6 +228,7 @@ def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
+        "pending": list(comparison.pending),
         "seconds": {step: round(took, 2) for step, took in comparison.seconds.items()},
         "versions": versions(),
     }

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from sgbn.exceptions import InputError, StudyError, warn
 from sgbn.parameters import JOBS
@@ -33,6 +32,7 @@ from sgbn.runs.files import (
     write_json,
     write_result,
 )
+from sgbn.runs.progress import with_progress
 from sgbn.runs.provenance import differences, versions
 from sgbn.runs.tasks import run_tasks
 
@@ -74,7 +74,7 @@ class Study:
         Processes. Results do not depend on it. Within `on_dask` the cluster runs the tasks, and
         `n_jobs` says nothing; files are written here, so that workers need not see the folder.
     progress : bool
-        Show a bar with the time left.
+        Show a bar with the time left; in a log file, a line now and then.
     """
 
     folder: str | Path | None = None
@@ -152,14 +152,10 @@ class Study:
         return Results(results, failures)
 
     def _bar(self, finished: Iterable[Item], planned: int, missing: int) -> Iterable[Item]:
-        return tqdm(
-            finished,
-            total=planned,
-            initial=planned - missing,
-            desc=Path(self.folder).name if self.folder else None,
-            unit="task",
-            disable=not self.progress,
-        )
+        if not self.progress:
+            return finished
+        title = Path(self.folder).name if self.folder else ""
+        return with_progress(finished, planned, missing, title)
 
     @contextmanager
     def _begun(

@@ -1,0 +1,58 @@
+import io
+
+import pytest
+
+from sgbn.runs import Study, progress
+from sgbn.runs.progress import with_progress
+
+
+class Clock:
+    """Seconds that pass only when a task ends."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def tasks(self, count, seconds):
+        for k in range(count):
+            self.now += seconds
+            yield k
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_a_log_has_a_line_now_and_then_with_the_time_left(clock, capsys):
+    assert list(with_progress(clock.tasks(6, 20), 10, 6, "differences")) == list(range(6))
+    assert capsys.readouterr().err.splitlines() == [
+        "differences: 6 of 10 done, 00:40 passed, about 01:20 left",
+        "differences: 8 of 10 done, 01:20 passed, about 00:40 left",
+    ]
+
+
+def test_what_is_soon_done_says_nothing(clock, capsys):
+    assert list(with_progress(clock.tasks(20, 1), 20, 20, "")) == list(range(20))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_has_a_bar(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert list(with_progress(range(3), 5, 3, "networks-0")) == [0, 1, 2]
+    assert "networks-0" in terminal.getvalue()
+    assert "5/5" in terminal.getvalue()
+
+
+def test_a_study_says_nothing_unless_asked(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    tasks = {"a": {"k": 1}, "b": {"k": 2}}
+    Study(tmp_path / "quiet").run(dict, tasks, {})
+    assert capsys.readouterr().err == ""
+    Study(tmp_path / "told", progress=True).run(dict, tasks, {})
+    assert capsys.readouterr().err.startswith("told: 1 of 2 done, ")
