@@ -88,7 +88,7 @@ print(to_modelstring(names, graph))
 X, _ = sgbn.simulate_sem(graph, 500, noise="unequal", random_state=1)
 data = pd.DataFrame(X, columns=names)
 fitted = sgbn.fit_weights(data, graph)
-print(pd.DataFrame(fitted.edges()).round(2).to_string(index=False))
+print(sgbn.to_frame(fitted.edges()).round(2).to_string(index=False))
 
 # %%
 # ``hc`` with a blacklist is ``SGBN`` with ``forbidden``. Here nothing leads into age or sex.

@@ -12,7 +12,6 @@ groups, and so is the whole network.
 # The second and the third group differ from the first in edges, each at another lobe.
 
 import matplotlib.pyplot as plt
-import pandas as pd
 
 import sgbn
 from sgbn.inference import edge_differences
@@ -44,7 +43,7 @@ ax.set_title("Do the three networks differ at all?")
 # Which edges? ``q`` is the false discovery rate. ``difference`` is that of the last group from the
 # first; the weights of all groups stand beside it.
 
-found = pd.DataFrame(tests.significant(0.05))
+found = sgbn.to_frame(tests.significant(0.05))
 weights = [f"weight_{group}" for group in tests.groups]
 print(found[["source", "target", *weights, "q"]].round(3).to_string(index=False))
 
@@ -69,7 +68,7 @@ for group, edges in cohort.changed.items():
 # ------------------------
 # Three learned networks always look different. Only the edges in bold differ by more than chance.
 
-edges = pd.DataFrame(tests.edges).iloc[::-1]
+edges = sgbn.to_frame(tests.edges).iloc[::-1]
 styles = {"control": ("#0072B2", "o"), "early": ("#E69F00", "s"), "late": ("#D55E00", "^")}
 fig, ax = plt.subplots(figsize=(8, 5), layout="constrained")
 for group, (colour, marker) in styles.items():
