@@ -67,7 +67,8 @@ def repeated_persons(
     `persons` are called like persons or families. Of `nested` ones each of the many labels is in
     one group, as those of persons are and those of sites are not.
     """
-    free = [name for name in table.columns if name not in {*taken, ROW_NAMES}]
+    used = {*taken, ROW_NAMES}
+    free = [name for name in table.columns if name not in used]
     repeat = [name for name in free if 1 < table.frame[name].nunique() < len(table.frame)]
     options = {name: _option_for(table, name, group) for name in repeat}
     persons = {name: options[name] for name in repeat if _plain(name) in PERSON_NAMES}

@@ -106,7 +106,7 @@ def _hardly_regions(
     table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
 ) -> Mapping[str, tuple[str, str]]:
     """Column -> why it is hardly a region, and the option that is likely the right one."""
-    values = {name: parse(table, name, missing).values for name in chosen}
+    values = _values(table, chosen, missing)
     whole = {name for name, column in values.items() if _is_whole(column)}
     few = len(whole) <= len(values) / 2  # else whole numbers are the unit of this table
     found: dict[str, tuple[str, str]] = {}
@@ -118,6 +118,18 @@ def _hardly_regions(
         if why:
             found[name] = why, option or ("--exclude" if "different" in why else "--covariates")
     return found
+
+
+def _values(table: RawTable, columns: Sequence[str], missing: Missing) -> dict[str, Array]:
+    """Numbers of each column; those that are numbers by now all at once, as there may be many."""
+    places = zip(table.columns, table.frame.dtypes, strict=True)
+    plain = {name for name, dtype in places if isinstance(dtype, np.dtype) and dtype.kind in "fiu"}
+    wanted = [name for name in columns if name in plain]
+    found = dict(zip(wanted, table.frame[wanted].to_numpy(np.float64).T, strict=True))
+    return {
+        name: found[name] if name in found else parse(table, name, missing).values
+        for name in columns
+    }
 
 
 def _option(name: str) -> str:
