@@ -75,7 +75,7 @@ def test_pairs_that_stay_are_told_from_those_that_do_not(compared):
     assert table["found"].tolist() == [True, True, False]
     assert table["stays"].tolist() == [True, False, False]
     assert table["q_both_half"].tolist() == [0.01, 1.0, 0.03]
-    assert sensitivity_words(found).startswith("1 of the 2 pairs that differ are found in all")
+    assert sensitivity_words(found).startswith("1 of the 2 pairs that differ are found in each")
     assert "1 with half the penalty on edges and 2 with twice" in sensitivity_words(found)
 
 

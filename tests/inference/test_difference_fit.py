@@ -51,6 +51,13 @@ def test_weights_are_those_of_the_rows_of_each_group_on_all_parents(group_data):
         np.testing.assert_allclose(mine.weights, theirs.weights, rtol=1e-9, atol=1e-12)
 
 
+def test_a_smaller_penalty_tests_more_edges_along_the_same_order(group_data):
+    dense, usual, sparse = (make_problem(group_data, penalty=one) for one in (0.5, 1.0, 2.0))
+    counts = [len(one.fit(one.residuals).edges) for one in (dense, usual, sparse)]
+    assert counts[0] > counts[1] > counts[2]
+    np.testing.assert_array_equal(dense.shared.order, sparse.shared.order)
+
+
 def test_groups_that_do_not_add_parents_test_no_edge_of_their_own(group_data):
     alone = make_problem(group_data, separate=False)
     assert alone.fit(alone.residuals).in_pool.all()

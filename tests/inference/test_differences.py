@@ -448,3 +448,9 @@ def test_a_person_is_left_out_with_all_rows(data):
     X.iloc[3] *= 50
     found = edge_differences(X, y, persons=np.arange(120) // 2, n_permutations=19)
     assert found.left_out == {"MCI": (), "NC": (2, 3)}
+
+
+def test_a_penalty_must_be_positive():
+    cohort = simulate_cohort(30, regions=4)
+    with pytest.raises(InputError, match="penalty"):
+        edge_differences(cohort, penalty=0.0, n_permutations=19)

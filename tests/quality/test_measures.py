@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from sgbn import Cohort
@@ -28,6 +30,9 @@ def test_thickness_and_volumes_are_a_warning_with_a_remedy():
     assert "--measure thickness" in finding.action
     assert "eTIV" in finding.action
     assert finding in review(cohort).findings
+    known = replace(cohort, covariates={"eTIV": np.arange(40.0)})
+    (finding,) = check_measures(known)
+    assert "eTIV" not in finding.action
 
 
 def test_one_measure_is_fine_and_an_area_of_the_accumbens_is_its_name():

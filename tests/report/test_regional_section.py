@@ -13,7 +13,7 @@ def test_regions_are_listed_the_surest_first_with_intervals(compared):
     assert table.rows[0].cells[0].text == expected["region"][0]
     marked = [row.mark == "found" for row in table.rows]
     assert marked == (expected["q"] <= 0.05).tolist()
-    assert f"in {sum(marked)} of" in shown["words"]
+    assert f"{sum(marked)} differ in their mean" in shown["words"]
 
 
 def test_more_groups_have_a_row_each(three_groups):

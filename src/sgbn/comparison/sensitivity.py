@@ -175,11 +175,16 @@ def sensitivity_words(comparison: Comparison) -> str:
         )
         return f"No pair was found to differ. The tests were repeated {tried} {fewer}: {others}."
     stays = int(own["stays"].sum())
-    what = f"{stays} of the {len(own)} pairs that differ are found in all repetitions of the tests"
     if len(own) == 1:
         does = "is" if stays else "is not"
-        what = f"The pair that differs {does} found in all repetitions of the tests"
-    return f"{what}: {joined(_counts(comparison, own, found))} {fewer}."
+        return (
+            f"The pair that differs {does} found in each repetition of the tests: {tried} {fewer}."
+        )
+    counts = joined(_counts(comparison, own, found))
+    return (
+        f"{stays} of the {len(own)} pairs that differ are found in each repetition of the tests: "
+        f"{counts} {fewer}."
+    )
 
 
 def _counts(comparison: Comparison, own: pd.DataFrame, found: Sensitivity) -> list[str]:

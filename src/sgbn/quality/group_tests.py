@@ -58,7 +58,8 @@ def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
     groups, member = np.unique(group, return_inverse=True)
     counts = np.zeros((len(levels), len(groups)))
     np.add.at(counts, (level, member), 1)
-    return Crosstab([level_text(one) for one in levels.tolist()], groups, counts)
+    names = [one if isinstance(one, str) else f"with {level_text(one)}" for one in levels.tolist()]
+    return Crosstab(names, groups, counts)
 
 
 def level_text(level: str | float) -> str:

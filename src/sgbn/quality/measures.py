@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.atlases import match_columns
+from sgbn.atlases import is_total, match_columns
 from sgbn.atlases.names import readings
 from sgbn.cohort import Cohort
 from sgbn.exceptions import listed
@@ -27,13 +27,15 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
         for name, regions in by_measure.items()
     ]
     remedy = f"--measure {most}, or --exclude the others" if most else "--exclude the others"
-    volumes = any("volume" in name for name in by_measure)
+    head_size = any("volume" in name for name in by_measure) and not any(
+        map(is_total, cohort.covariates)
+    )
     yield Finding(
         "warning",
         f"one network mixes measures: {'; '.join(said)}",
         "An edge between two measures may show head size or the quality of a scan. Compare one "
         f"measure at a time ({remedy})"
-        + (", or name eTIV and age as covariates and say so when you report" if volumes else ""),
+        + (", or name head size (eTIV) as a covariate" if head_size else ""),
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.residuals import residual_words
-from sgbn.comparison.sensitivity import SAID, sensitivity_words
+from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, SAID, TWICE, sensitivity_words
 from sgbn.comparison.support import joined
-from sgbn.report.cells import Field, Table, in_words, make_table
+from sgbn.report.cells import Field, Table, in_words, make_table, number_text
 
 NOT_GAUSSIAN = (
     "Regions whose residual is not Gaussian by D'Agostino and Pearson's test, after Holm's "
@@ -20,7 +20,9 @@ CURVED = (
     "line does not tell all of the relation"
 )
 FAR = "Residuals more than 4 robust standard deviations out, and how many Gaussian data have"
-SKEWNESS = "Of the residual where it is largest in size; 0 if Gaussian"
+SKEWNESS = "Of the residual where it is largest in size, and of which region; 0 if Gaussian"
+STAYS = "Whether the tests themselves and each repetition found the pair"
+TITLES = {HALF: "half penalty", TWICE: "twice", OTHER_ORDER: "other order"}
 Q = "q, both ways, with this choice; a dash where the pair was not tested"
 
 
@@ -39,22 +41,29 @@ def residuals_table(comparison: Comparison) -> Table | None:
     table = comparison.tables.residuals
     if table.empty:
         return None
-    expected = [f"{far} ({usual:.1f})" for far, usual in table[["far", "expected_far"]].to_numpy()]
-    table = table.assign(far=[one.replace(".0 (", " (") for one in expected])
+    rows = table.to_dict("records")
+    shown = table.assign(
+        not_gaussian=[f"{row['not_gaussian']} of {row['regions']}" for row in rows],
+        curved=[f"{row['curved']} of {row['edges']}" for row in rows],
+        skewness=[_largest(row["skewness"], row["skewed_region"]) for row in rows],
+        kurtosis=[_largest(row["kurtosis"], row["heavy_region"]) for row in rows],
+        far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
+    )
     fields = [
         Field("group", "group"),
-        *(Field(name, name, "count", "") for name in ("subjects", "regions")),
-        Field("not_gaussian", "not Gaussian", "count", NOT_GAUSSIAN),
-        Field("skewness", "skewness", "number", SKEWNESS),
-        Field("skewed_region", "of"),
-        Field("kurtosis", "excess kurtosis", "number", SKEWNESS),
-        Field("heavy_region", "of"),
-        Field("edges", "edges", "count", ""),
-        Field("curved", "bent edges", "count", CURVED),
+        Field("subjects", "subjects", "count", ""),
+        Field("not_gaussian", "regions not Gaussian", hint=NOT_GAUSSIAN),
+        Field("curved", "bent edges", hint=CURVED),
         Field("far", "far out (expected)", hint=FAR),
+        Field("skewness", "largest skewness", hint=SKEWNESS),
+        Field("kurtosis", "largest excess kurtosis", hint=SKEWNESS),
     ]
     caption = "Residuals of the networks"
-    return make_table("residuals-table", caption, table, fields, searched=False)
+    return make_table("residuals-table", caption, shown, fields, searched=False)
+
+
+def _largest(value: float, region: str) -> str:
+    return f"{number_text(value)} ({region})"
 
 
 def pairs_table(comparison: Comparison) -> Table | None:
@@ -64,11 +73,11 @@ def pairs_table(comparison: Comparison) -> Table | None:
         return None
     fields = [
         *(Field("source", "from"), Field("target", "to")),
-        Field("found", "found by the tests"),
-        Field("stays", "found with every choice"),
+        Field("found", "found"),
+        Field("stays", "in each repetition", hint=STAYS),
         Field("q_both", "q, both ways", "p"),
         *(
-            Field(f"q_both_{name}", f"q, {SAID[name]}", "p", Q)
+            Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", Q)
             for name in comparison.sensitivity.tests
         ),
     ]

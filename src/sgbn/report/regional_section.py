@@ -27,10 +27,11 @@ def regional_section(comparison: Comparison) -> dict[str, Any]:
         return {"words": FAMILIES[:1].upper() + FAMILIES[1:], "table": None}
     level = comparison.settings.level
     found, sure = ((table[name] <= level).sum() for name in ("q", "p_holm"))
-    of = f"{len(table)} comparisons of {len(comparison.cohort.regions)} regions"
+    many = f" ({len(table)} comparisons)" if len(comparison.groups) > 2 else ""
     words = (
-        f"The mean of a region differs from {comparison.reference} in {found} of {of} at a false "
-        f"discovery rate of {level:g}, in {sure} after Holm's correction."
+        f"Of {len(comparison.cohort.regions)} regions{many}, {found} differ in their mean from "
+        f"{comparison.reference} at a false discovery rate of {level:g}, {sure} after Holm's "
+        "correction."
     )
     return {"words": words, "table": regional_table(comparison)}
 
