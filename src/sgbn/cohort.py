@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.atlases import Atlas, Region
+from sgbn.atlases.labels import region_labels
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.graph.parts import joined_parts
 from sgbn.html_repr import html_repr
@@ -172,6 +173,11 @@ class Cohort:
         if self.atlas is None:
             return (None,) * len(self.regions)
         return tuple(self.atlas.find(region) for region in self.regions)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Readable names of the regions, for figures and pages; files keep those of the data."""
+        return region_labels(self.regions, self.atlas)
 
     @property
     def lobes(self) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import pytest
 from sgbn import simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.report import views
-from sgbn.report.names import labels
 from sgbn.viz.kind_styles import KIND_STYLES
 
 SETTINGS = Settings(n_permutations=39, n_pairs=5, n_repeats=0, refinements=())
@@ -45,7 +44,7 @@ def test_payload_is_json_and_the_same_each_time(comparison):
 
 def test_nodes_are_the_regions_at_their_places(comparison):
     found, cohort = views.payload(comparison), comparison.cohort
-    assert found["nodes"]["name"] == list(labels(cohort))
+    assert found["nodes"]["name"] == list(cohort.labels)
     lobes = [found["lobes"][k]["name"] for k in found["nodes"]["lobe"]]
     assert lobes == list(cohort.lobes)
     for k, place in enumerate(cohort.places):
@@ -176,3 +175,7 @@ def test_changes_per_sd_are_those_of_the_last_group_in_the_table(comparison, thr
         changes = views.changes_per_sd(one, table)
         assert tuple(changes) == one.groups[1:]
         np.testing.assert_allclose(changes[one.groups[-1]], table["difference_std"], atol=1e-9)
+
+
+def test_labels_of_nasty_names_differ(nasty):
+    assert len(set(nasty.cohort.labels)) == len(nasty.cohort.regions)

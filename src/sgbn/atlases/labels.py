@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 
-from sgbn.atlases.atlas import Region
+from sgbn.atlases.atlas import Atlas, Region
+from sgbn.atlases.library import is_aseg
 from sgbn.atlases.names import stem
+
+SHARED = re.compile(r".*[\s_.:-]", re.DOTALL)  # up to the last separator
+SIDE = "(?P<side>(?i:lh|rh|left|right)|L|R)"
+FIRST_SIDE = re.compile(rf"{SIDE}[\s_.-]+(?P<rest>.+)", re.DOTALL)
+LAST_SIDE = re.compile(rf"(?P<rest>.+?)[\s_.-]+{SIDE}", re.DOTALL)
 
 
 def label_of(region: Region) -> str:
@@ -25,3 +35,65 @@ def _labels() -> dict[str, str]:
     """Name without its side, as `stem` writes it -> label."""
     text = (files("sgbn.atlases") / "labels.csv").read_text(encoding="utf-8")
     return {stem(row["region"], ""): row["label"] for row in csv.DictReader(text.splitlines())}
+
+
+def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, ...]:
+    """Readable names of regions, for figures and pages; no two are the same.
+
+    Where the atlas knows a region it is its short name, such as "R lat. occ.-temp. sulcus". Other
+    names have their side first, spaces for underscores, and not what all of them share, such as a
+    measure. Names that would be the same stay as they are in the data. Files keep those.
+    """
+    known = _from_atlas(regions, atlas)
+    unknown = [name for name, label in zip(regions, known, strict=True) if not label]
+    plain = iter(plain_names(unknown))
+    made = [label or next(plain) for label in known]
+    count = Counter(made)
+    made = [label if count[label] == 1 else name for label, name in zip(made, regions, strict=True)]
+    return tuple(made) if len(set(made)) == len(made) else regions
+
+
+def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
+    """Labels of regions, "" where there is none; with the measure if the cortex has several."""
+    read = [None if atlas is None else atlas.read(name) for name in regions]
+    cortical = {measure for region, measure in filter(None, read) if not is_aseg(region)}
+    made = []
+    for found in read:
+        label = label_of(found[0]) if found else ""
+        if found and label and len(cortical) > 1 and not is_aseg(found[0]):
+            label = f"{label} ({found[1].replace('_', ' ') or 'no measure'})"
+        made.append(label)
+    return made
+
+
+def plain_names(names: Sequence[str]) -> list[str]:
+    """Names with their side first, and without the words that all others begin or end with."""
+    sided = [_side_first(name) for name in names]
+    shortened = _without_shared([rest for _, rest in sided])
+    spaced = (rest.replace("_", " ").strip() for rest in shortened)
+    return [
+        f"{side} {rest}".strip() if rest else name
+        for (side, _), rest, name in zip(sided, spaced, names, strict=True)
+    ]
+
+
+def _side_first(name: str) -> tuple[str, str]:
+    """Side that the first or last word of a name says, "L", "R" or "", and the rest of it."""
+    found = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
+    return (found["side"][0].upper(), found["rest"]) if found else ("", name)
+
+
+def _without_shared(names: Sequence[str]) -> list[str]:
+    backwards = [name[::-1] for name in _without_beginning(names)]
+    return [name[::-1] for name in _without_beginning(backwards)]
+
+
+def _without_beginning(names: Sequence[str]) -> list[str]:
+    """Names without what all begin with, up to a separator, unless nothing were left of one."""
+    if len(set(names)) < 2:
+        return list(names)
+    pairs = zip(min(names), max(names), strict=False)  # all others lie between these two
+    shared = "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    found = SHARED.match(shared)
+    cut = [name[found.end() :] if found else name for name in names]
+    return cut if all(cut) else list(names)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.axes import Axes
 
-from sgbn.atlases.labels import label_of
-from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean
 from sgbn.viz.forest import plot_forest
 
@@ -45,7 +43,8 @@ def plot_differences(
         width, height, row = INCHES
         size = (width, height + row * min(len(table), top))
         ax = plt.figure(figsize=size, layout="constrained").add_subplot()
-    names = _labels(comparison.cohort)
+    cohort = comparison.cohort
+    names = dict(zip(cohort.regions, cohort.labels, strict=True))
     return plot_forest(
         ax,
         table,
@@ -72,11 +71,3 @@ def _of_pair(comparison: Comparison, group: str) -> pd.DataFrame:
     shared = [name for name in own.columns if name in table.columns and name not in ends]
     found = own.merge(table.drop(columns=shared), on=ends, validate="1:1")
     return found.sort_values("p", kind="stable", ignore_index=True)
-
-
-def _labels(cohort: Cohort) -> dict[str, str]:
-    """Readable names of the regions that an atlas knows, where no two are the same."""
-    places = zip(cohort.regions, cohort.places, strict=True)
-    known = {region: label_of(place) for region, place in places if place is not None}
-    twice = len(set(known.values())) < len(known)
-    return {} if twice else {region: label for region, label in known.items() if label}

@@ -20,7 +20,7 @@ from sgbn.comparison.accuracy import METRICS, OURS, REFINED
 from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.report.changes import Changes, change_words, changes_of, differences_of, verdict
 from sgbn.report.cohort_section import has_lobes
-from sgbn.report.names import file_names, labels
+from sgbn.report.names import file_names
 from sgbn.types import Array, Mask
 from sgbn.viz.style import missing_glyphs_allowed
 
@@ -163,7 +163,7 @@ def layout_of(comparison: Comparison) -> Layout:
     unknown = ("",) * len(cohort.regions)
     nowhere = (np.nan,) * 3
     return Layout(
-        labels(cohort),
+        cohort.labels,
         cohort.lobes if has_lobes(comparison) else unknown,
         ["" if place is None else place.hemisphere for place in cohort.places],
         np.array([nowhere if p is None else (p.x, p.y, p.z) for p in cohort.places], dtype=float),
@@ -173,7 +173,7 @@ def layout_of(comparison: Comparison) -> Layout:
 def readable(comparison: Comparison) -> dict[str, str]:
     """Region as the data call it -> its readable name."""
     cohort = comparison.cohort
-    return dict(zip(cohort.regions, labels(cohort), strict=True))
+    return dict(zip(cohort.regions, cohort.labels, strict=True))
 
 
 def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from sgbn.comparison import Comparison
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
-from sgbn.report.names import labels
 from sgbn.types import Array
 from sgbn.viz.kind_styles import KIND_STYLES
 
@@ -84,7 +83,7 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
     places = [(None,) * 3 if place is None else place[3:6] for place in cohort.places]
     hemispheres = ["" if place is None else place.hemisphere for place in cohort.places]
     columns: Columns = {
-        "name": list(labels(cohort)),
+        "name": list(cohort.labels),
         "lobe": [lobes.index(lobe) for lobe in cohort.lobes],
         "hemisphere": hemispheres,
     }
