@@ -26,7 +26,7 @@ PACKAGES = (
     "structure",
     "viz",
 )
-CONSTANTS = {"ATLASES", "NETWORKS", "UNFINISHED", "Arrays"}
+CONSTANTS = {"ATLASES", "KINDS_OF_CHANGE", "NETWORKS", "UNFINISHED", "Arrays"}
 
 
 def extension(name):
