@@ -36,7 +36,7 @@ def test_everything_that_was_found_is_drawn(compared):
             for k in ("matrix", "brain", "circle")
         ),
         *(f"differences_{k}" for k in ("matrix", "brain", "circle")),
-        *("forest", "permutations", "accuracy", "refinements"),
+        *("forest", "permutations", "accuracy", "roc", "refinements"),
     }
 
 
