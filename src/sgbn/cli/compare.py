@@ -87,8 +87,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         dest="n_repeats",
         action="store_const",
         const=0,
-        help="do not classify: no cross-validation, which takes most of the time, and no "
-        "model.sgbn; the same as --repeats 0",
+        help="do not classify: no cross-validation and no model.sgbn; the same as --repeats 0",
     )
     add_options(how, HOW)
     add_worker_options(how)
