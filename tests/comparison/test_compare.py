@@ -374,7 +374,7 @@ def test_networks_and_halves_do_without_subjects_far_out_and_other_steps_do_not(
         found = compare_fully(far, settings, learner=SGBN(1.0))
     assert found.left_out == {"control": (far.ids[2],), "patient": (far.ids[90],)}
     assert not found.warnings  # the review names them, once
-    assert sum("lie far from the others" in one.what for one in found.review.findings) == 2
+    assert sum("far from the others" in one.what for one in found.review.findings) == 2
     same = compare_fully(clean, settings, learner=SGBN(1.0))
     kept = compare_fully(far, replace(settings, outliers="keep"), learner=SGBN(1.0))
     for group in ("control", "patient"):
