@@ -138,6 +138,7 @@ def test_the_download_holds_no_formula(browser_page, nasty_html, nasty):
 def _is_number(title):
     return title.split(",")[0] in (
         *("weight", "weight per SD", "change", "change per SD", "statistic", "p", "q"),
+        "change per SD (95 % interval)",
         *("Monte-Carlo error", "confidence", "this way", "probability", "its z"),
         "p of deviation",
     )

@@ -14,7 +14,7 @@ DIFFERENCES, FOREST = "first_differences", "first_forest"
 BRAIN, CIRCLE = "brain", "circle"
 # Inches, so that names can be read on a page of 1280 pixels without a zoom
 SIZES = {BRAIN: (6.8, 3.5), CIRCLE: (5.2, 5.2)}
-FOREST_SIZES = {BRAIN: (9.4, 2.8), CIRCLE: (5.6, 3.2)}
+FOREST_SIZES = {BRAIN: (10.6, 2.8), CIRCLE: (5.6, 3.2)}
 CROWDED = 0.6  # of its own height: the least that a forest of several groups needs
 
 
