@@ -1,0 +1,158 @@
+"""Level of the p of an accuracy: cohorts of noise, and how often p is small.
+
+python benchmarks/accuracy_level.py
+
+Cheap classifiers of noise stand for the networks, which take too long to be fitted a million times.
+"corrected t" is `Accuracy.p_value`, as reports have it. "fixed predictions" permutes the labels
+against predictions that stay as they are, which costs nothing and is too sure: each prediction
+depends on the labels of the others. "refitted" fits anew for each of 99 permutations, one repeat.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from output import RESULTS, write
+
+from sgbn.comparison.accuracy import OURS, Accuracy
+from sgbn.experiments.markdown import table
+
+SEED = 20
+LEVELS = (0.05, 0.01)
+DESIGNS = {  # subjects of the groups, regions, folds, repeats
+    "30 + 30, 20 regions": (30, 30, 20, 5, 5),
+    "20 + 40, 20 regions": (20, 40, 20, 5, 5),
+    "75 + 75, 40 regions": (75, 75, 40, 5, 5),
+    "60 + 60, 20 regions, one repeat of 4 folds": (60, 60, 20, 4, 1),
+}
+SHRINKAGE = 0.3
+PERMUTATIONS = 199
+REFITS = 99
+
+
+def nearest_mean(X, y, new):
+    """Score of group 1 by the distances to the means."""
+    means = np.array([X[y == k].mean(axis=0) for k in (0, 1)])
+    return (new - means.mean(axis=0)) @ (means[1] - means[0])
+
+
+def linear(X, y, new):
+    """Score of group 1 by a shrunken linear discriminant."""
+    means = np.array([X[y == k].mean(axis=0) for k in (0, 1)])
+    C = _shrunken(X - means[y])
+    return (new - means.mean(axis=0)) @ np.linalg.solve(C, means[1] - means[0])
+
+
+def quadratic(X, y, new):
+    """Score of group 1 by Gaussian likelihoods with a covariance of each group, as networks are."""
+    scores = []
+    for k in (0, 1):
+        mean = X[y == k].mean(axis=0)
+        C = _shrunken(X[y == k] - mean)
+        far = np.einsum("ij,ji->i", new - mean, np.linalg.solve(C, (new - mean).T))
+        scores.append(-(far + np.linalg.slogdet(C)[1]) / 2)
+    return scores[1] - scores[0]
+
+
+def _shrunken(rows):
+    C = rows.T @ rows / len(rows)
+    return (1 - SHRINKAGE) * C + SHRINKAGE * np.diag(np.diag(C))
+
+
+CLASSIFIERS = {"nearest mean": nearest_mean, "linear": linear, "quadratic": quadratic}
+
+
+def cross_validated(X, y, classify, n_folds, n_repeats, rng):
+    """Accuracy of stratified folds, as `compare` has it."""
+    folds = np.empty((n_repeats, len(y)), np.intp)
+    scores = np.empty((n_repeats, len(y)))
+    for own, found in zip(folds, scores, strict=True):
+        for k in (0, 1):
+            rows = rng.permutation(np.flatnonzero(y == k))
+            own[rows] = np.arange(len(rows)) % n_folds
+        for fold in range(n_folds):
+            test = own == fold
+            found[test] = classify(X[~test], y[~test], X[test])
+    second = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
+    both = np.stack([1 - second, second], axis=2)
+    nothing = np.empty(0)
+    labels = np.array(["a", "b"])[y]
+    return Accuracy(
+        *(("a", "b"), labels, folds, {OURS: both}, nothing, nothing, nothing, nothing, folds[:0])
+    )
+
+
+def balanced(predicted, labels):
+    """Balanced accuracy of each row of labels, over all repeats."""
+    shares = [
+        (predicted == k).astype(float) @ ((labels == k) / (labels == k).sum(axis=1)[:, None]).T
+        for k in (0, 1)
+    ]
+    return (shares[0] + shares[1]).mean(axis=0) / 2
+
+
+def p_values(design, classify, seed, refitted):
+    """P of one cohort of noise, by each method."""
+    first, second, m, n_folds, n_repeats = design
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], [first, second])
+    X = rng.normal(size=(len(y), m)) + rng.normal(size=(len(y), 1))  # regions are correlated
+    found = cross_validated(X, y, classify, n_folds, n_repeats, rng)
+    predicted = found.probabilities[OURS].argmax(axis=2)
+    permuted = np.array([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
+    fixed = balanced(predicted, permuted)
+    p = {"corrected t": found.p_value(), "fixed predictions": np.mean(fixed >= fixed[0] - 1e-12)}
+    if refitted:
+        own = [
+            balanced(
+                cross_validated(X, one, classify, n_folds, 1, rng).probabilities[OURS].argmax(2),
+                one[None],
+            )[0]
+            for one in permuted[: REFITS + 1]
+        ]
+        p["refitted"] = np.mean(np.array(own) >= own[0] - 1e-12)
+    return p
+
+
+def run(cohorts, refitted):
+    """Yield one row per design and classifier: the share of cohorts below each level."""
+    for name, design in DESIGNS.items():
+        for kind, classify in CLASSIFIERS.items():
+            found = [p_values(design, classify, (SEED, k), k < refitted) for k in range(cohorts)]
+            for method in ("corrected t", "fixed predictions", "refitted"):
+                p = np.array([one[method] for one in found if method in one])
+                if len(p):
+                    shares = {f"{level:g}": float(np.mean(p <= level)) for level in LEVELS}
+                    row = {"design": name, "classifier": kind, "p by": method, "cohorts": len(p)}
+                    yield row | shares
+
+
+def main():
+    """Write benchmarks/results/accuracy_level.json and .md."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--cohorts", type=int, default=1000)
+    parser.add_argument("--refitted", type=int, default=200, help="of these, with refits")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    runs = list(run(arguments.cohorts, arguments.refitted))
+    lines = [
+        "# Level of the p of an accuracy",
+        "",
+        "Share of cohorts without any difference whose p is at most the level.",
+        "",
+        *table(list(runs[0]), [[_cell(value) for value in row.values()] for row in runs]),
+    ]
+    write(arguments.out, "accuracy_level", {"seed": SEED, "runs": runs}, lines)
+
+
+def _cell(value):
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()
