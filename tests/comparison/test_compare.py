@@ -178,6 +178,7 @@ def test_all_steps_are_done_and_timed(whole, cohort):
             "networks",
             "models",
             "differences",
+            "sensitivity",
             "refinements",
             "deviations",
             "accuracy",
