@@ -5,7 +5,9 @@ import io
 
 import pytest
 
+from sgbn.report.names import labels
 from sgbn.report.page import render_report
+from sgbn.report.sections import with_labels
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 320, "height": 640}
@@ -109,8 +111,9 @@ def test_the_download_has_all_rows_and_all_digits(reader, compared):
     header, *rows = download(reader, "differences-table")
     edges = compared.tests.edges
     assert len(rows) == len(edges)
+    shown = with_labels(compared, compared.tables.differences)
     assert {(row[header.index("from")], row[header.index("to")]) for row in rows} == set(
-        zip(edges["source"], edges["target"], strict=True)
+        zip(shown["source"], shown["target"], strict=True)
     )
     found = sorted(float(row[header.index("statistic")]) for row in rows)
     assert found == pytest.approx(sorted(edges["statistic"]), rel=1e-5)
@@ -131,7 +134,7 @@ def test_the_download_holds_no_formula(browser_page, nasty_html, nasty):
             assert not any(cell.startswith(("=", "+", "-", "@")) for cell in texts)
     header, *rows = download(page, "edges-table")
     names = {row[header.index("from")] for row in rows} | {row[header.index("to")] for row in rows}
-    assert names <= {f"'{r}" if r[0] in "=+-@" else r for r in nasty.cohort.regions}
+    assert names <= {f"'{r}" if r[0] in "=+-@" else r for r in labels(nasty.cohort)}
     assert "'=cmd()" in names
 
 

@@ -206,7 +206,8 @@ def test_what_is_asked_for_first_does_not_fold(compared):
 
 def test_a_change_has_an_interval_of_two_errors(compared):
     table = sections.differences_section(compared)["table"]
-    plain = compared.tables.differences.set_index(["source", "target"])
+    plain = sections.with_labels(compared, compared.tables.differences)
+    plain = plain.set_index(["source", "target"])
     ends = [tuple(cell.text for cell in row.cells[2:4]) for row in table.rows]
     wanted = plain.loc[ends, "difference_std"] - 1.96 * plain.loc[ends, "standard_error"]
     shown = [float(cell.exact) for cell in column(table, "change_low")]
@@ -241,7 +242,7 @@ def test_each_of_three_groups_has_its_change_from_the_reference(three_groups):
     assert titles["change_b"] == "change per SD, b"
     assert not {"difference", "difference_std"} & set(titles)
     order = [tuple(cell.text for cell in row.cells[3:5]) for row in table.rows]
-    plain = three_groups.tables.differences
+    plain = sections.with_labels(three_groups, three_groups.tables.differences)
     places = [order.index(ends) for ends in zip(plain["source"], plain["target"], strict=True)]
     for group, changes in changes_per_sd(three_groups, plain).items():
         shown = np.array([float(cell.exact) for cell in column(table, f"change_{group}")])
