@@ -98,9 +98,11 @@ def begin(*_):
     raise ReachedWorkError("the work would begin.")
 
 
-def networks_alone(cohort, settings, learner, arguments, config=""):
-    """Write the config, and learn nothing but networks."""
+def networks_alone(cohort, settings, learner, arguments, config="", *, figures_only=False):
+    """Write the config and the last file of a run, and learn nothing but networks."""
+    assert figures_only == getattr(arguments, "figures", False)
     (arguments.out / "config.toml").write_text(config)
+    (arguments.out / "about.json").write_text("{}")
     (arguments.out / "work").mkdir(exist_ok=True)
     found = compare(cohort, Settings.networks_only(), learner=sgbn.SGBN(), folder=arguments.out)
     return replace(found, skipped={"differences": "that takes too long."})

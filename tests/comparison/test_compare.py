@@ -508,7 +508,7 @@ def test_networks_and_tests_are_handed_over_before_the_slow_steps(cohort):
     settings = replace(FEW, deviations=True)
     whole = compare_fully(cohort, settings, on_step=steps.append, on_found=on_found)
     (early,) = first
-    assert early.pending == ("refinements", "deviations", "accuracy", "model")
+    assert early.pending == ("sensitivity", "refinements", "deviations", "accuracy", "model")
     assert steps.index("handed over") == 3
     assert steps[2].startswith("Tests of differences")
     assert whole.pending == ()

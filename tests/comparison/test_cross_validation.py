@@ -22,8 +22,11 @@ from sgbn.comparison.cross_validation import (
     cross_validate,
     fit_model,
     largest_parts,
+    permuted_accuracies,
 )
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.inference.difference_input import read_group_data
+from sgbn.preprocessing import prepare
 from sgbn.runs import Study
 
 FEW = Settings(n_folds=3, n_repeats=2, peers=False)
@@ -184,3 +187,29 @@ def test_explanations_of_some_rows_at_a_time_are_those_of_all(monkeypatch):
     np.testing.assert_allclose(parts["values"], whole["values"], rtol=1e-12)
     for name in ("sources", "targets", "likeliest"):
         assert np.array_equal(parts[name], whole[name])
+
+
+def test_exchanged_labels_are_classified_by_chance_and_give_a_p(found, cohort, tmp_path):
+    settings = replace(FEW, accuracy_permutations=19)
+    exchange = read_group_data(prepare(cohort)).exchange()
+    permuted = permuted_accuracies(cohort, exchange, settings, Study(tmp_path))
+    assert permuted.shape == (19,)
+    assert abs(permuted.mean() - 0.5) < 0.06
+    again = permuted_accuracies(cohort, exchange, settings, Study(tmp_path, n_jobs=2))
+    np.testing.assert_array_equal(again, permuted)
+    tested = replace(found, permuted=permuted)
+    assert tested.p_value() == 1 / 20  # the groups differ in their means
+    assert tested.p_value(FIRST_PEER) == found.p_value(FIRST_PEER)
+    own = tested.table().query("metric == 'balanced accuracy'").set_index("method")["p"]
+    assert own[OURS] == 1 / 20
+
+
+def test_a_task_with_the_labels_as_they_are_is_the_first_repeat(found, cohort):
+    class Stay:
+        def draw(self, rng):
+            return np.arange(len(cohort))
+
+    settings = replace(FEW, accuracy_permutations=19)
+    same = cross_validation._permuted_task(cohort, settings, Stay(), 0)["accuracy"]
+    first = replace(found, probabilities={OURS: found.probabilities[OURS][:1]})
+    assert same == pytest.approx(first.table()["mean"][0])

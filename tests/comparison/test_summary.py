@@ -229,7 +229,7 @@ def test_remarks_are_one_a_line_and_say_for_whom_a_step_was_left_out(different):
 
 def test_several_remarks_are_written_as_a_list():
     said = [Statement("One?", ["Yes."]), Statement("More?", [f"First {'word ' * 30}", "Second."])]
-    lines = str(Words(said, "", [], "", "")).splitlines()
+    lines = str(Words(said, [], [], "", "", "")).splitlines()
     assert lines[:4] == ["One?", "  Yes.", "", "More?"]
     assert lines[4].startswith("  - First word")
     assert lines[5].startswith("    word")

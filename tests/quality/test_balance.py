@@ -23,7 +23,7 @@ def test_groups_that_differ_in_a_covariate_are_said_with_numbers(make, only):
     sex = np.where(np.arange(N) < 55, np.where(make().group == "CTR", "F", "M"), "F")
     assert "(CTR 100% F, SCZ 10% F; p = " in only(make(covariates={"sex": sex})).what
     coded = {"sex": (sex == "F").astype(float)}
-    assert "(CTR 0% 0, SCZ 90% 0; p = " in only(make(covariates=coded)).what
+    assert "(CTR 0% with 0, SCZ 90% with 0; p = " in only(make(covariates=coded)).what
 
 
 def test_a_region_among_the_covariates_is_pointed_out(make, only):

@@ -1,6 +1,9 @@
 from dataclasses import replace
 
+import numpy as np
+
 from sgbn.comparison.accuracy import OURS
+from sgbn.report.methods import describe_methods
 from sgbn.report.recognised_section import recognised_section
 
 
@@ -20,6 +23,15 @@ def test_more_groups_have_their_recall(three_groups):
         f"recall, {group}" for group in "abc"
     ]
     assert "Sensitivity" not in shown["words"]
+
+
+def test_where_p_comes_from_is_said(compared):
+    assert "--accuracy-permutations 99" in recognised_section(compared)["words"]
+    permuted = replace(compared.accuracy, permuted=np.linspace(0.4, 0.6, 39))
+    words = recognised_section(replace(compared, accuracy=permuted))["words"]
+    assert "by 39 exchanges of the labels" in words
+    methods = describe_methods(replace(compared, accuracy=permuted)).text
+    assert "tested by 39 exchanges of the labels" in methods
 
 
 def test_nothing_is_said_where_nothing_was_tried(compared):

@@ -10,7 +10,9 @@ def test_regions_are_listed_the_surest_first_with_intervals(compared):
     shown = regional_section(compared)
     table, expected = shown["table"], compared.tables.regional
     assert table.total == len(expected) == len(compared.cohort.regions)
-    assert table.rows[0].cells[0].text == expected["region"][0]
+    cohort = compared.cohort
+    label = cohort.labels[cohort.regions.index(expected["region"][0])]
+    assert table.rows[0].cells[0].text == label
     marked = [row.mark == "found" for row in table.rows]
     assert marked == (expected["q"] <= 0.05).tolist()
     assert f"{sum(marked)} differ in their mean" in shown["words"]

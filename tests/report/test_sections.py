@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.peers import COVARIATES_ALONE
@@ -209,8 +210,8 @@ def test_a_change_has_an_interval_of_two_errors(compared):
     plain = sections.with_labels(compared, compared.tables.differences)
     plain = plain.set_index(["source", "target"])
     ends = [tuple(cell.text for cell in row.cells[2:4]) for row in table.rows]
-    wanted = plain.loc[ends, "difference_std"] - 1.96 * plain.loc[ends, "standard_error"]
-    shown = [float(cell.exact) for cell in column(table, "change_low")]
+    wanted = plain.loc[ends, "difference_std"] - ndtri(0.975) * plain.loc[ends, "standard_error"]
+    shown = [float(cell.exact) for cell in column(table, "low")]
     np.testing.assert_allclose(shown, wanted, rtol=1e-4)
     text = column(table, "change_interval")[0].text
     assert re.fullmatch(r"−?\d\.\d\d \(−?\d\.\d\d to −?\d\.\d\d\)", text)

@@ -161,7 +161,7 @@ def test_what_is_no_figure_is_told_what_to_pass(given, message):
 
 ON_A_FIGURE = ("plot_glass_brain", "plot_recovery")
 ARGUMENTS = {
-    **dict.fromkeys(("plot_accuracy", "plot_changes", "plot_sparsity"), 1),
+    **dict.fromkeys(("plot_accuracy", "plot_changes", "plot_roc", "plot_sparsity"), 1),
     **{"plot_permutations": 2, "plot_circle": 3, "plot_forest": 3, "plot_matrix": 3},
     **{"plot_glass_brain": 2, "plot_recovery": 4},
 }

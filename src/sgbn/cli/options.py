@@ -254,6 +254,11 @@ QUICK = (  # what --quick decides
 )
 HOW = (
     *QUICK,
+    Option(
+        "accuracy-permutations",
+        "of the labels, for a p of the accuracy; the classifier is fitted anew for each (0: none)",
+        COUNT,
+    ),
     Option("level", "of tests and intervals, above 0 and below 1 (0.05)", SHARE),
     Option("seed", "of everything random (0)", {"type": at_least(0)}),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from sgbn.types import Array, Indices, Labels
 OURS = "networks (SGBNClassifierCV)"
 REFINED = "refined networks (CL-SGBN)"
 METRICS = ("balanced accuracy", "AUC", "log-loss")
+ROUND_OFF = 1e-12  # the same accuracy, added up in another order
 SENSITIVITY, SPECIFICITY, RECALL = "sensitivity", "specificity", "recall"
 
 
@@ -46,6 +47,9 @@ class Accuracy:
         Places of these two groups.
     reference : str, optional
         The group whose recognised share is the specificity, of two; by default the first.
+    permuted : ndarray of shape (n_permutations,)
+        Balanced accuracy of our classifier where the labels were exchanged; see
+        `permuted_accuracies`. Empty if that was not asked for.
     """
 
     groups: tuple[str, ...]
@@ -58,6 +62,7 @@ class Accuracy:
     explanations: NDArray[Any]
     explained: Indices
     reference: str | None = None
+    permuted: Array = field(default_factory=lambda: np.empty(0))
 
     def table(self, level: float = 0.05) -> pd.DataFrame:
         """Means over the folds, with intervals that allow for the overlap of training parts.
@@ -85,11 +90,17 @@ class Accuracy:
     def p_value(self, method: str = OURS) -> float:
         """P of a balanced accuracy that is no better than a guess, one-sided.
 
-        By the corrected resampled t of Nadeau and Bengio over the folds, as the intervals are. A
-        permutation of labels against predictions that stay as they are would be too sure: the
-        predictions depend on the labels of the other subjects, and repeats on each other
+        Of our classifier by permutations, where these were asked for: the share of `permuted`, and
+        the first repeat itself, that reach the accuracy of the first repeat. Else by the corrected
+        resampled t of Nadeau and Bengio over the folds, as the intervals are. A permutation of
+        labels against predictions that stay as they are would be too sure: the predictions depend
+        on the labels of the other subjects, and repeats on each other
         (benchmarks/accuracy_level.py).
         """
+        if method == OURS and len(self.permuted):
+            own = np.nanmean(self._scores(self.probabilities[OURS][:1], METRICS[0]))
+            reached = np.count_nonzero(self.permuted >= own - ROUND_OFF)
+            return float((1 + reached) / (1 + len(self.permuted)))
         found = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
         if not found.error > 0:
             return np.nan  # one fold, or the same score in each
@@ -157,14 +168,14 @@ class Accuracy:
     def _score(self, metric: str, labels: Labels, probabilities: Array) -> float:
         """Score of one fold; NaN where it has no subject of a group that is needed."""
         if metric not in self.recalls:
-            return _score(metric, labels, probabilities, self.groups)
+            return fold_score(metric, labels, probabilities, self.groups)
         own = labels == self.recalls[metric]
         predicted = np.array(self.groups)[probabilities.argmax(axis=1)]
         return float((predicted == labels)[own].mean()) if own.any() else np.nan
 
 
-def _score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:
-    """Score of one fold."""
+def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:
+    """Score the subjects of one fold."""
     if metric == "balanced accuracy":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a group that no subject of the fold is of

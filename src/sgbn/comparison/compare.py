@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.cross_validation import cross_validate, fit_model
+from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
 from sgbn.comparison.networks import default_ensemble, learn_ensemble, searcher_of
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.sensitivity import Sensitivity, repeat_tests
@@ -43,6 +43,7 @@ from sgbn.inference import (
     replication_rows,
 )
 from sgbn.inference.confidence import sample_confidence
+from sgbn.inference.difference_input import read_group_data
 from sgbn.io.tables.files import Source
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
@@ -452,8 +453,14 @@ def _merged(reference: Deviations, others: Deviations, own: Mask) -> Deviations:
 def _accuracy(job: _Job) -> Accuracy | None:
     if "accuracy" not in job.settings.steps:
         return None
+    settings, study = job.settings, job.study
     with job.step("accuracy"):
-        return cross_validate(job.cohort, job.settings, job.study.part("accuracy"), job.searcher)
+        found = cross_validate(job.cohort, settings, study.part("accuracy"), job.searcher)
+        if not settings.accuracy_permutations:
+            return found
+        exchange = read_group_data(job.prepared).exchange()
+        part = study.part("accuracy-permuted")
+        return replace(found, permuted=permuted_accuracies(job.cohort, exchange, settings, part))
     return None
 
 

@@ -21,11 +21,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.accuracy import OURS, REFINED, Accuracy
+from sgbn.comparison.accuracy import METRICS, OURS, REFINED, Accuracy, fold_score
 from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
+from sgbn.inference.exchange import Exchange
 from sgbn.io.models.files import model_of, parts_of
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
@@ -84,6 +85,50 @@ def cross_validate(
     results = study.run(_task, tasks, described, shared=shared)
     found = _collected(labels, folds, methods, gammas, results)
     return replace(found, reference=settings.reference)
+
+
+def permuted_accuracies(
+    cohort: Cohort, exchange: Exchange, settings: Settings, study: Study
+) -> Array:
+    """Cross-validate our classifier with exchanged labels, ``accuracy_permutations`` times.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        As `cross_validate` has it. Covariates and sites stay with their rows.
+    exchange : Exchange
+        What the design allows: within sites, whole persons and families, visits within persons.
+    settings : Settings
+    study : Study
+        Runs one task per exchange.
+
+    Returns
+    -------
+    ndarray of shape (accuracy_permutations,)
+        Balanced accuracy, the mean over the folds of one repeat.
+    """
+    described = {
+        "folds": [settings.n_folds, settings.seed],
+        "select": settings.select,
+        "data": cohort.fingerprint,
+    }
+    tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
+    shared = {"cohort": cohort, "settings": settings, "exchange": exchange}
+    results = study.run(_permuted_task, tasks, described, shared=shared)
+    return np.array([float(results[name]["accuracy"]) for name in tasks])
+
+
+def _permuted_task(
+    cohort: Cohort, settings: Settings, exchange: Exchange, number: int
+) -> dict[str, Any]:
+    rows = exchange.draw(np.random.default_rng([settings.seed, number]))
+    exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
+    labels, folds, scores = np.asarray(exchanged.group), _folds(exchanged, settings, 0), []
+    for fold in range(int(folds.max()) + 1):
+        test = folds == fold
+        found = _task(exchanged, settings, None, test, OURS, explained=False)["probabilities"]
+        scores.append(fold_score(METRICS[0], labels[test], found, exchanged.groups))
+    return {"accuracy": np.mean(scores)}
 
 
 def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:

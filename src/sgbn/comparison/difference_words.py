@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sgbn.cohort import Cohort
 from sgbn.comparison.support import joined
 from sgbn.exceptions import counted
 from sgbn.inference import KINDS_OF_CHANGE, Differences
@@ -105,9 +106,9 @@ def edge_lines(comparison: Comparison) -> list[str]:
         where_words(comparison),
         *_surest(comparison, found),
         *_one_way(comparison),
-        *_pairwise(found, level),
+        *_pairwise(found, level, comparison.cohort),
         *_named(found, level),
-        *_among(found, level),
+        *_among(found, level, comparison.cohort),
     ]
 
 
@@ -135,7 +136,7 @@ def _one_way(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _pairwise(found: Differences, level: float) -> Iterator[str]:
+def _pairwise(found: Differences, level: float, cohort: Cohort) -> Iterator[str]:
     """One line per pair of groups with finds, of more than two groups."""
     if len(found.groups) < 3:
         return
@@ -150,7 +151,7 @@ def _pairwise(found: Differences, level: float) -> Iterator[str]:
             lines.append(
                 f"{first} and {second}: {len(both)} of {len(edges)} pairs of regions "
                 f"{_differ(len(both))} both ways in closed tests, at a false discovery rate of "
-                f"{level:.0%} ({surest} also family-wise): {_plain_names(both)}."
+                f"{level:.0%} ({surest} also family-wise): {_plain_names(both, cohort)}."
             )
     yield from lines or ["No two groups differ both ways at a single edge in closed tests."]
 
@@ -180,7 +181,7 @@ def both_ways_column(n_named: int) -> str:
     return "p_both" if n_named == 1 else "p_fwer_both"
 
 
-def _among(found: Differences, level: float) -> Iterator[str]:
+def _among(found: Differences, level: float, cohort: Cohort) -> Iterator[str]:
     """One line for the regions that were named beforehand."""
     if found.among is None:
         return
@@ -189,7 +190,7 @@ def _among(found: Differences, level: float) -> Iterator[str]:
         yield f"Among the {len(found.among.regions)} regions named beforehand no edge was tested."
         return
     own = edges[edges["q"] <= level]
-    names = f": {_plain_names(own)}" if len(own) else ""
+    names = f": {_plain_names(own, cohort)}" if len(own) else ""
     any_found = len(own) or found.among.p <= level
     doubt = " This test does not allow for changes of variance." if any_found else ""
     yield (
@@ -227,8 +228,9 @@ def _names(table: pd.DataFrame, comparison: Comparison, by: str) -> str:
     return _and_more(named, len(table))
 
 
-def _plain_names(edges: NDArray[Any]) -> str:
-    named = [f"{row['source']} – {row['target']}" for row in edges[:NAMED]]
+def _plain_names(edges: NDArray[Any], cohort: Cohort) -> str:
+    label = _labels(cohort)
+    named = [f"{label[row['source']]} – {label[row['target']]}" for row in edges[:NAMED]]
     return _and_more(named, len(edges))
 
 
@@ -244,4 +246,11 @@ def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
     )
     sign = "→" if row["supported"] else "–"
     kind = f" {row[f'kind_{comparison.groups[1]}']}" if len(comparison.groups) == 2 else ""
-    return f"{row['source']} {sign} {row['target']}{kind} ({weights}; q = {row[by]:.2g})"
+    label = _labels(comparison.cohort)
+    ends = f"{label[row['source']]} {sign} {label[row['target']]}"
+    return f"{ends}{kind} ({weights}; q = {row[by]:.2g})"
+
+
+def _labels(cohort: Cohort) -> dict[str, str]:
+    """Readable name of each region, as figures and pages have it."""
+    return dict(zip(cohort.regions, cohort.labels, strict=True))

@@ -16,9 +16,10 @@ from sgbn.reference import choose_reference
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
+COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")
 ALLOWED: Parameters = {
     "select": NONE | Whole(1),
-    **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats", "seed"), Whole(0)),
+    **dict.fromkeys((*COUNTS, "seed"), Whole(0)),
     "n_folds": Whole(2),
     **dict.fromkeys(("models", "sensitivity", "deviations", "model", "peers"), TRUTH),
     "rows_are_subjects": TRUTH,
@@ -56,6 +57,10 @@ class Settings:
         direction is supported.
     n_folds, n_repeats : int
         Of the cross-validation.
+    accuracy_permutations : int
+        Exchanges of the labels for a p of the accuracy of our classifier, which is fitted anew in
+        every fold of each: as many as 99 take some twenty times as long as the cross-validation.
+        Without any, p is that of a corrected t, see `Accuracy.p_value`.
     refinements : tuple of str
         Discriminative refinements of the networks, of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
     models : bool
@@ -98,6 +103,7 @@ class Settings:
     n_pairs: int = 50
     n_folds: int = 5
     n_repeats: int = 5
+    accuracy_permutations: int = 0
     refinements: tuple[str, ...] = REFINEMENTS
     models: bool = True
     sensitivity: bool = True
@@ -124,6 +130,11 @@ class Settings:
                 "999 permutations, or name none."
             )
         self._check_replicate()
+        if 0 < self.accuracy_permutations < FEWEST_PERMUTATIONS:
+            raise InputError(
+                f"accuracy_permutations is {self.accuracy_permutations}: with fewer than "
+                f"{FEWEST_PERMUTATIONS} no p can be 0.05. Give more, or 0 for none."
+            )
         for name in self.refinements:
             if name not in REFINEMENTS:
                 near = did_you_mean(name, REFINEMENTS)
@@ -164,7 +175,7 @@ class Settings:
     def networks_only(cls, **more: Any) -> Self:
         """Make settings that learn one network per group, and do nothing else."""
         none: dict[str, Any] = {
-            **dict.fromkeys(("n_permutations", "n_pairs", "n_repeats"), 0),
+            **dict.fromkeys(COUNTS, 0),
             "refinements": (),
             "models": False,
             "sensitivity": False,

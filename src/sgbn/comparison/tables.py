@@ -145,8 +145,8 @@ def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFram
 
 def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Table with the ends of an interval of `difference_std`, of each edge by itself."""
-    if table.empty:
-        return table
+    if "standard_error" not in table:
+        return table  # nothing was tested
     where = list(table.columns).index("standard_error") + 1
     half = ndtri(1 - level / 2) * table["standard_error"]
     table.insert(where, "low", table["difference_std"] - half)

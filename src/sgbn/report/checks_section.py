@@ -10,6 +10,7 @@ from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, SAID, TWICE, sensitivity_words
 from sgbn.comparison.support import joined
 from sgbn.report.cells import Field, Table, in_words, make_table, number_text
+from sgbn.report.names import with_labels
 
 NOT_GAUSSIAN = (
     "Regions whose residual is not Gaussian by D'Agostino and Pearson's test, after Holm's "
@@ -41,7 +42,7 @@ def residuals_table(comparison: Comparison) -> Table | None:
     table = comparison.tables.residuals
     if table.empty:
         return None
-    rows = table.to_dict("records")
+    rows = with_labels(comparison, table).to_dict("records")
     shown = table.assign(
         not_gaussian=[f"{row['not_gaussian']} of {row['regions']}" for row in rows],
         curved=[f"{row['curved']} of {row['edges']}" for row in rows],
@@ -82,7 +83,7 @@ def pairs_table(comparison: Comparison) -> Table | None:
         ),
     ]
     caption = "Pairs that differ, with other choices"
-    table = in_words(table, "found", "stays")
+    table = in_words(with_labels(comparison, table), "found", "stays")
     return make_table("sensitivity-table", caption, table, fields, mark=_mark, searched=False)
 
 

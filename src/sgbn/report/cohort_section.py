@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.comparison import Comparison
 from sgbn.comparison.left_out_words import NAMED_IN
-from sgbn.report.cells import Field, Table, make_table, number_text
+from sgbn.report.cells import Field, Table, make_table
 from sgbn.report.origin import origin_words
 from sgbn.report.privacy import WITHHELD, Veil
-from sgbn.types import Array
-
-FEW_LEVELS = 8  # of a column of text, that the table counts
 
 
 def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
@@ -50,20 +46,13 @@ def row_word(comparison: Comparison) -> str:
 
 
 def groups_table(comparison: Comparison, veil: Veil) -> Table:
-    """One row per covariate, one column per group."""
+    """Rows, gaps and who was left out, one column per group; Table 1 has the covariates."""
     cohort, group = comparison.cohort, np.asarray(comparison.cohort.group)
     rows = [(row_word(comparison), [str(cohort.sizes[name]) for name in comparison.groups])]
     for what, labels in (("persons", cohort.persons), ("families (blocks)", cohort.block)):
         if labels is not None:
             counts = [len(np.unique(labels[group == name])) for name in comparison.groups]
             rows.append((what, [str(count) for count in counts]))
-    for name, column in cohort.covariates.items():
-        rows.append((name, [described(column[group == one]) for one in comparison.groups]))
-    if cohort.site is not None:
-        for site in np.unique(cohort.site).tolist():
-            here = np.asarray(cohort.site) == site
-            counts = [int(here[group == one].sum()) for one in comparison.groups]
-            rows.append((f"site {site}", [str(count) for count in counts]))
     gaps = np.isnan(cohort.values)
     shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
     rows.append(("missing cells of regions", shares))
@@ -72,7 +61,7 @@ def groups_table(comparison: Comparison, veil: Veil) -> Table:
     fields = [Field("0", "what")]
     fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
     frame.columns = pd.Index([field.source for field in fields])
-    return make_table("cohort", "The groups", frame, fields, searched=False)
+    return make_table("cohort", "Rows of the groups", frame, fields, searched=False)
 
 
 def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[str]]]:
@@ -95,19 +84,6 @@ def _who(ids: tuple[Any, ...], veil: Veil) -> str:
     return ", ".join(map(str, ids)) if veil.lifted else f"{len(ids)} ({NAMED_IN} names them)"
 
 
-def described(column: NDArray[Any]) -> str:
-    """Mean and standard deviation of numbers, counts of labels; how many are missing."""
-    if column.dtype.kind in "fiub":
-        numbers = column.astype(float)
-        known = numbers[~np.isnan(numbers)]
-        text = _numbers(known) if len(known) else "none known"
-        missing = len(numbers) - len(known)
-    else:
-        known = column[column != ""]
-        text, missing = _labels(known.tolist()), len(column) - len(known)
-    return f"{text}; {missing} missing" if missing else text
-
-
 def findings_table(findings: pd.DataFrame) -> Table:
     """List what the review of the data found, the gravest first."""
     fields = [
@@ -119,20 +95,3 @@ def findings_table(findings: pd.DataFrame) -> Table:
     return make_table(
         "findings", caption, findings, fields, mark=lambda row: str(row["level"]), searched=False
     )
-
-
-def _numbers(known: Array) -> str:
-    if len(np.unique(known)) <= 2:  # such as a sex of 0 and 1
-        return _labels([f"{value:g}" for value in known.tolist()])
-    spread = known.std(ddof=1) if len(known) > 1 else 0.0
-    return (
-        f"mean {number_text(known.mean())}, SD {number_text(spread)}, "
-        f"range {number_text(known.min())} to {number_text(known.max())}"
-    )
-
-
-def _labels(known: list[str]) -> str:
-    counts = Counter(sorted(known))
-    shown = [f"{label}: {count}" for label, count in list(counts.items())[:FEW_LEVELS]]
-    more = len(counts) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -9,6 +9,7 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.difference_words import both_ways_column
 from sgbn.report import hints
 from sgbn.report.cells import Field, Table, make_table
+from sgbn.report.names import with_labels
 
 
 def further_tests(comparison: Comparison) -> dict[str, Table | None]:
@@ -39,6 +40,7 @@ def named_table(comparison: Comparison) -> Table | None:
     ]
     caption = "Edges named beforehand"
     both = both_ways_column(len(table))
+    table = with_labels(comparison, table)
     return make_table("named", caption, table, fields, mark=_mark(comparison, "p_fwer", both))
 
 
@@ -57,6 +59,7 @@ def among_table(comparison: Comparison) -> Table | None:
         Field("p_fwer", "p, family-wise", "p", hints.FAMILY_OF_AMONG),
     ]
     caption = "Edges between regions named beforehand"
+    table = with_labels(comparison, table)
     return make_table("among", caption, table, fields, mark=_mark(comparison, "q"))
 
 
@@ -65,7 +68,7 @@ def pairwise_table(comparison: Comparison) -> Table | None:
     table = comparison.tables.pairwise
     if table.empty:
         return None
-    table = table.sort_values(["q_both", "p_both"], kind="stable")
+    table = with_labels(comparison, table.sort_values(["q_both", "p_both"], kind="stable"))
     fields = [
         *(Field("group", "group"), Field("other", "other group")),
         *(Field("source", "from"), Field("target", "to")),

@@ -369,7 +369,7 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
     text = (
         f"How well the groups can be told apart was estimated by {n_folds}-fold stratified "
         f"cross-validation, {times}{apart}: {prepared_in_folds(comparison)}. The group of a "
-        "subject was predicted by the likelihood of one SGBN a group, with settings found inside "
+        "subject was predicted by the likelihood of one SGBN per group, with settings found inside "
         f"the training part, and beside it by {joined(others)} {cite('pedregosa2011')}"
     )
     if REFINED in found.probabilities:
@@ -378,10 +378,16 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
     if COVARIATES_ALONE in found.probabilities:
         alone = joined([*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))])
         text += f", and by a logistic regression on {alone} alone"
-    return text + (
+    text += (
         f". Intervals ({1 - settings.level:.0%}) allow for the overlap of training parts "
         f"{cite('nadeau2003')}."
     )
+    if len(found.permuted):
+        text += (
+            f" Its accuracy was tested by {len(found.permuted)} exchanges of the labels, each "
+            "cross-validated anew."
+        )
+    return text
 
 
 def _deviations(comparison: Comparison, cite: Citations) -> str:  # noqa: ARG001

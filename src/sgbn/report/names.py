@@ -1,9 +1,15 @@
-"""Names of groups that are safe in names of files."""
+"""Names of groups that are safe in names of files, and readable names of regions in tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+import pandas as pd
+
+from sgbn.comparison import Comparison
+
+NAMES = ("source", "target", "region", "skewed_region", "heavy_region")  # columns of regions
 
 
 def file_names(groups: Iterable[str]) -> dict[str, str]:
@@ -16,3 +22,11 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
             name, number = f"{safe}_{number}", number + 1
         names[group] = name
     return names
+
+
+def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
+    """Table with readable names of regions in those of its columns that have any."""
+    cohort = comparison.cohort
+    readable = dict(zip(cohort.regions, cohort.labels, strict=True))
+    there = [name for name in NAMES if name in table]
+    return table.assign(**{name: table[name].replace(readable) for name in there})

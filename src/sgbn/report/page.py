@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.pending_words import pending_words
+from sgbn.comparison.summary import Statement
 from sgbn.comparison.support import joined
 from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
@@ -153,7 +154,7 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "pending": pending_words(comparison),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}
         | dict.fromkeys(comparison.pending, "this is not yet computed."),
-        "statements": veil.statements(comparison.words.statements),
+        "statements": veil.statements(_answers(comparison)),
         "support": comparison.words.support,
         "cohort": cohort_section(comparison, veil),
         "differences": sections.differences_section(comparison),
@@ -168,6 +169,12 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "refinements": sections.refinements_section(comparison),
         "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
+
+
+def _answers(comparison: Comparison) -> list[Statement]:
+    """Give the answers that stand neither on the first screen nor in the section of differences."""
+    said = {comparison.words.verdict[0], *comparison.words.edges}
+    return [one for one in comparison.words.statements if not said.issuperset(one.lines)]
 
 
 def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dict[str, Any]:

@@ -16,17 +16,28 @@ def recognised_section(comparison: Comparison) -> dict[str, Any] | None:
         return None
     p = found.p_value(OURS)
     said = "is unknown" if p != p else f"is {p_value(p)}".replace("is <", "is below")
-    words = (
-        f"The p of the balanced accuracy of {OURS}, against a guess, {said}: by the corrected "
-        "resampled t over the folds, one-sided. It is an approximation; a test by permutations "
-        "would fit the classifier anew each time."
-    )
+    how = _how(len(found.permuted))
+    words = f"The p of the balanced accuracy of {OURS}, against a guess, {said}: {how}"
     if SENSITIVITY in found.recalls:
         words += (
             f" Sensitivity is the share of {found.recalls[SENSITIVITY]} that is recognised, "
             f"specificity that of {comparison.reference}."
         )
     return {"words": words, "table": recognised_table(comparison, list(found.recalls))}
+
+
+def _how(n_permutations: int) -> str:
+    """Say where the p of our classifier comes from."""
+    if n_permutations:
+        return (
+            f"by {n_permutations} exchanges of the labels, for each of which it was "
+            "cross-validated anew. The other classifiers have p by the corrected resampled t over "
+            "the folds."
+        )
+    return (
+        "by the corrected resampled t over the folds, one-sided. It is an approximation; "
+        "--accuracy-permutations 99 tests it by exchanges of the labels, which takes long."
+    )
 
 
 def recognised_table(comparison: Comparison, recalls: list[str]) -> Table:

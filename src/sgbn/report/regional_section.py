@@ -8,6 +8,7 @@ from typing import Any
 from sgbn.comparison import Comparison
 from sgbn.inference.regional import FAMILIES
 from sgbn.report.cells import Field, Table, make_table
+from sgbn.report.names import with_labels
 
 G = (
     "Hedges' g: mean of the group less that of the reference, per standard deviation within these "
@@ -55,4 +56,5 @@ def regional_table(comparison: Comparison) -> Table:
         return "found" if row["q"] <= level else ""
 
     caption = f"Means of regions against {comparison.reference}, the surest first"
-    return make_table("regional-table", caption, comparison.tables.regional, fields, mark=mark)
+    table = with_labels(comparison, comparison.tables.regional)
+    return make_table("regional-table", caption, table, fields, mark=mark)

@@ -20,6 +20,7 @@ from sgbn.report.cells import Field, Table, in_words, interval_text, make_table
 from sgbn.report.cohort_section import has_lobes, row_word
 from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
+from sgbn.report.names import with_labels
 from sgbn.report.views import changes_per_sd
 from sgbn.viz.kind_styles import KIND_STYLES
 
@@ -139,14 +140,6 @@ def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
 def folded(fields: Iterable[Field]) -> list[Field]:
     """Fields that a reader has to ask for."""
     return [field._replace(folds=True) for field in fields]
-
-
-def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table with readable names of regions in those of its columns that have any."""
-    cohort = comparison.cohort
-    readable = dict(zip(cohort.regions, cohort.labels, strict=True))
-    there = [name for name in ("source", "target", "region") if name in table]
-    return table.assign(**{name: table[name].replace(readable) for name in there})
 
 
 def components_table(comparison: Comparison) -> Table:

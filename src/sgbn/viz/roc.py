@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from sgbn.viz.style import FINE, columns, literal
+from sgbn.viz.style import FINE, check_axes, columns, literal
 
 OTHERS = ("0.35", "0.55", "0.7")
 DASHES = ("--", ":", "-.")
@@ -28,6 +28,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
     -------
     Axes
     """
+    check_axes(ax, "plot_roc")
     ax.plot((0, 1), (0, 1), color="0.6", lw=0.9, zorder=1)
     for k, (name, table) in enumerate(curves.items()):
         right, specific = (
