@@ -119,6 +119,10 @@ def test_figures_alone_need_finished_work(table, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "has no work and no about.json. Run the same command without --figures first." in said
     assert not out.exists()
+    (out / "work").mkdir(parents=True)
+    (out / "about.json").write_text('{"pending": ["accuracy"]}')
+    assert main(command) == 1
+    assert "has a first report only" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -534,3 +534,17 @@ def test_warnings_of_who_is_handed_the_first_results_are_not_those_of_the_data(c
         found = compare_fully(cohort, settings, learner=FEW_CHAINS, on_found=on_found)
     assert "a letter has no glyph" in [str(one.message) for one in caught]
     assert "a letter has no glyph" not in found.warnings
+
+
+def test_an_accuracy_is_not_tested_where_nothing_can_be_exchanged():
+    """Families of two in one group and of three in the other."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["AD", "HC"], 24)
+    block = np.r_[np.arange(24) // 3, 100 + np.arange(24) // 2]
+    values = rng.normal(size=(48, 4)) + (group == "AD")[:, None]
+    cohort = Cohort(values, list("wxyz"), range(48), group=group, block=block)
+    settings = Settings.networks_only(n_repeats=1, n_folds=2, peers=False, accuracy_permutations=19)
+    found = compare_fully(cohort, settings, learner=SGBN(1.0))
+    assert found.accuracy is not None
+    assert not len(found.accuracy.permuted)
+    assert any("not tested by exchanges" in warning for warning in found.warnings)

@@ -24,6 +24,7 @@ def comparison_of(supported, agreements=(), skipped=None, agreed=None, **learner
         groups=tuple(groups),
         reference=groups[0],
         skipped=skipped or {},
+        models={},
     )
 
 
@@ -61,6 +62,18 @@ def test_trust_is_said_in_short():
     assert said.startswith("Directions that half samples support: 2 of 3 in a and 0 of 3 in b;")
     assert said.endswith("Edges that come back in the other half of the subjects: 50% in a.")
     assert "not asked for" in trust_words(comparison_of({"a": 0}))
+
+
+def test_trust_leaves_out_groups_without_halves_and_names_shadows():
+    found = comparison_of({"a": 2, "b": 0}, [SOME])
+    found.models = {"a": SimpleNamespace(edges_may_be_shadows=True)}
+    said = trust_words(found)
+    assert "support: 2 of 3 in a; the other" in said
+    assert "Of b there are too few subjects to say." in said
+    assert said.endswith(
+        "In a hidden common causes predict unseen subjects better than the "
+        "network: do not rely on single edges."
+    )
 
 
 def test_without_half_samples_the_reason_is_said():

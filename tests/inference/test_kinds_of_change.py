@@ -28,6 +28,8 @@ SWAPPED = {
         (0.3, -0.3, "sign changed"),
         (0.3, -0.05, "lost"),
         (0.02, 0.05, "stronger"),
+        (0.0999, 0.1001, "stronger"),  # no step at the threshold
+        (-0.03, 0.02, "weaker"),  # neither is there
     ],
 )
 def test_a_change_is_named_by_what_becomes_of_the_relation(before, after, kind):

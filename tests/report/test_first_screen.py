@@ -15,22 +15,29 @@ from sgbn.report.first_screen import (
 
 def test_pictures_of_the_first_screen_are_those_of_the_files_in_other_sizes(compared):
     planned = plans(compared)
-    forest = planned["permutations"]
-    first = first_plans(compared, planned | {"forest": forest})
+    first = first_plans(compared, planned)
     assert set(first) == {DIFFERENCES, FOREST}
     assert first[DIFFERENCES].plot.func is planned["differences_brain"].plot.func
     assert first[DIFFERENCES].plot.keywords["title"] == ""  # the caption says it
     assert first[DIFFERENCES].inches < planned["differences_brain"].inches
-    assert first[FOREST].plot is forest.plot
+    assert first[FOREST].plot.func is planned["forest"].plot.func
+    assert list(first[FOREST].plot.keywords["tables"]) == ["patient"]
+
+
+def test_of_several_groups_the_forest_shows_one(three_groups):
+    planned = plans(three_groups)
+    assert list(planned["forest"].plot.keywords["tables"]) == ["b", "c"]
+    first = first_plans(three_groups, planned)
+    assert len(first[FOREST].plot.keywords["tables"]) == 1
 
 
 def test_without_places_the_circle_stands_for_the_brain(three_groups):
     stem = first_stem(three_groups)
     circle = next(iter(plans(three_groups).values()))
     found = first_plans(three_groups, {f"{stem}_{CIRCLE}": circle})
-    assert list(found) == [DIFFERENCES]
+    assert list(found) == [DIFFERENCES, FOREST]
     shown = first_screen(three_groups, found)
-    assert (shown["shape"], shown["differences"], shown["forest"]) == (CIRCLE, DIFFERENCES, "")
+    assert (shown["shape"], shown["differences"], shown["forest"]) == (CIRCLE, DIFFERENCES, FOREST)
 
 
 def test_pictures_of_files_stand_in_where_no_other_is_there(compared):
@@ -45,6 +52,9 @@ def test_the_caption_says_whether_anything_differs(compared, nothing_differs):
         "no pair differs both ways; these come nearest"
         in first_words(nothing_differs)[DIFFERENCES][1]
     )
+    by_chance = "None is found to differ: the most extreme of"
+    assert by_chance in first_words(nothing_differs)[FOREST][1]
+    assert by_chance not in first_words(compared)[FOREST][1]
 
 
 def test_nothing_tested_is_a_first_screen_without_pictures(compared):

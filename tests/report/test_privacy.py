@@ -122,6 +122,16 @@ def test_numbers_that_are_names_are_known_by_where_they_stand(named, text, said)
     assert veil.text(text) == said
 
 
+@pytest.mark.parametrize(
+    "name", ["Hans\u00a0Meier", "back\\slash", 'O\'Hara "x"', "zero\u200bwidth", "Müller"]
+)
+def test_names_that_repr_escapes_are_withheld_too(named, name):
+    ids = (name, *IDS[1 : len(named.cohort)])
+    veil = Veil(replace(named, review=replace(named.review, cohort=replace(named.cohort, ids=ids))))
+    assert veil.text(f"first {name!r}") == "first [name withheld]"
+    assert veil.text(f"{name!r}, {IDS[1]!r} lie far") == "[names withheld] lie far"
+
+
 def test_a_finding_without_names_stays_as_it_is(named):
     review = replace(named.review, findings=(Finding("note", "all is well", "Go on"),))
     shown = Veil(named).findings(replace(named, review=review))

@@ -10,7 +10,7 @@ from matplotlib.patches import ArrowStyle, FancyArrowPatch, Wedge
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_circle
-from sgbn.viz.arrows import FAINT
+from sgbn.viz.arrows import FAINT, GREY
 from sgbn.viz.kind_styles import KIND_STYLES
 
 NAMES = ["a_L", "a_R", "b_L", "b_R", "c_L", "c_R", "stem"]
@@ -138,12 +138,22 @@ def test_wrong_input_is_refused():
 
 def test_changes_are_drawn_by_their_kind_with_a_symbol_on_the_curve():
     kinds = np.full((7, 7), "lost")
-    ax = plot_circle(axes(), network(), NAMES, LOBES, kinds=kinds, faint=True)
+    ax = plot_circle(axes(), network(), NAMES, LOBES, kinds=kinds)
     drawn = arrows(ax)
     assert {to_hex(one.get_edgecolor()).upper() for one in drawn} == {KIND_STYLES["lost"].colour}
-    assert {one.get_alpha() for one in drawn} == {FAINT}
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     assert shown == ["lost", "change 0.5", "change 0.12"]
     for one, symbol in zip(drawn, ax.lines, strict=True):
         first, through, last = one._path_original.vertices
         np.testing.assert_allclose(symbol.get_xydata()[0], (first + 2 * through + last) / 4)
+
+
+def test_what_was_not_found_to_differ_is_grey_and_has_no_kind():
+    kinds = np.full((7, 7), "lost")
+    ax = plot_circle(axes(), network(), NAMES, LOBES, kinds=kinds, faint=True)
+    drawn = arrows(ax)
+    assert {to_hex(one.get_edgecolor()) for one in drawn} == {to_hex(GREY)}
+    assert {one.get_alpha() for one in drawn} == {FAINT}
+    assert not ax.lines
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown == ["not found to differ", "change 0.5", "change 0.12"]

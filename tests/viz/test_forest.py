@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from scipy.special import ndtri
 
 from sgbn.exceptions import InputError
 from sgbn.viz import plot_forest
@@ -45,18 +46,28 @@ def test_pairs_that_differ_both_ways_come_first_then_the_order_of_the_table():
 def test_each_row_has_its_change_with_a_95_percent_interval_in_the_look_of_its_kind():
     for (interval, marker), k in zip(drawn(forest()), (1, 0, 2), strict=True):
         row = TABLE.iloc[k]
-        half = 1.96 * row["standard_error"]
+        half = ndtri(0.975) * row["standard_error"]
         ends = row["difference_std"] - half, row["difference_std"] + half
         np.testing.assert_allclose(interval.get_xdata(), ends)
         assert marker.get_xdata() == [row["difference_std"]]
-        assert marker.get_marker() == KIND_STYLES[row["kind_PAT"]].marker
-        assert to_hex(interval.get_color()).upper() == KIND_STYLES[row["kind_PAT"]].colour
+        sure = row["q_both"] <= 0.05
+        look = KIND_STYLES[row["kind_PAT"]]
+        assert marker.get_marker() == (look.marker if sure else "o")
+        assert (to_hex(interval.get_color()).upper() == look.colour) == sure
+
+
+def test_intervals_follow_the_level():
+    wide = drawn(forest(level=0.01))[0][0].get_xdata()
+    narrow = drawn(forest())[0][0].get_xdata()
+    ratio = (wide[1] - wide[0]) / (narrow[1] - narrow[0])
+    np.testing.assert_allclose(ratio, ndtri(0.995) / ndtri(0.975))
+    assert "99 % interval" in forest(level=0.01).get_xlabel()
 
 
 def test_only_pairs_that_differ_both_ways_have_a_filled_marker():
     filled = [marker.get_markerfacecolor() != "white" for _, marker in drawn(forest())]
     assert filled == [True, False, False]
-    assert "empty: does not differ both ways" in legend(forest())
+    assert "empty: not found to differ both ways" in legend(forest())
     assert legend(forest(TABLE.assign(q_both=0.01))) == ["gained", "lost", "weaker"]
 
 

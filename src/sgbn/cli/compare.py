@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import sys
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
-WORK, ABOUT = "work", "about.json"  # the last file that a comparison writes
+WORK, ABOUT = "work", "about.json"  # the last file of a report, the first or the complete one
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
     "message says why; 2 an option is misspelt or has no such value; 3 an error of sgbn itself "
@@ -118,10 +119,11 @@ def run(arguments: argparse.Namespace) -> None:
 def check_finished(out: Path) -> None:
     """Raise InputError unless a whole comparison lies in a folder."""
     missing = [name for name in (WORK, ABOUT) if not (out / name).exists()]
-    if missing:
+    reason = f"has no {' and no '.join(missing)}" if missing else "has a first report only"
+    if missing or json.loads((out / ABOUT).read_text()).get("pending"):
         raise InputError(
-            f"--figures draws what a finished comparison found, but {out} has no "
-            f"{' and no '.join(missing)}. Run the same command without --figures first."
+            f"--figures draws what a finished comparison found, but {out} {reason}. Run the same "
+            "command without --figures first."
         )
 
 

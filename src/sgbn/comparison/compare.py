@@ -43,7 +43,7 @@ from sgbn.inference import (
     replication_rows,
 )
 from sgbn.inference.confidence import sample_confidence
-from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.difference_input import check_request, read_group_data
 from sgbn.io.tables.files import Source
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
@@ -453,15 +453,25 @@ def _merged(reference: Deviations, others: Deviations, own: Mask) -> Deviations:
 def _accuracy(job: _Job) -> Accuracy | None:
     if "accuracy" not in job.settings.steps:
         return None
-    settings, study = job.settings, job.study
     with job.step("accuracy"):
-        found = cross_validate(job.cohort, settings, study.part("accuracy"), job.searcher)
-        if not settings.accuracy_permutations:
-            return found
-        exchange = read_group_data(job.prepared).exchange()
-        part = study.part("accuracy-permuted")
-        return replace(found, permuted=permuted_accuracies(job.cohort, exchange, settings, part))
+        part = job.study.part("accuracy")
+        found = cross_validate(job.cohort, job.settings, part, job.searcher)
+        return replace(found, permuted=_permuted(job))
     return None
+
+
+def _permuted(job: _Job) -> Array:
+    """Accuracies with exchanged labels; none where the design allows too few, with a warning."""
+    if not job.settings.accuracy_permutations:
+        return np.empty(0)
+    part = job.study.part("accuracy-permuted")
+    try:
+        data = read_group_data(job.prepared)
+        check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
+        return permuted_accuracies(job.cohort, data.exchange(), job.settings, part)
+    except InputError as error:
+        warn(f"the accuracy was not tested by exchanges of the labels: {error}")
+        return np.empty(0)
 
 
 def _model(job: _Job, accuracy: Accuracy | None) -> Pipeline | None:

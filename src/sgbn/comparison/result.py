@@ -126,7 +126,7 @@ class Comparison:
         return str(self.words)
 
     def plot(self, group: str | None = None, *, top: int = 12, ax: Axes | None = None) -> Axes:
-        """Draw the surest differences from the reference, with 95 % intervals; see `plot_forest`.
+        """Draw the surest differences from the reference, with intervals; see `plot_forest`.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sgbn.comparison.accuracy import METRICS, OURS
-from sgbn.comparison.difference_words import edge_lines, overall_words
+from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.pending_words import not_done
@@ -169,8 +169,8 @@ def _accuracy(comparison: Comparison) -> str:
     ours, alone = scores.pop(OURS), scores.pop(COVARIATES_ALONE, None)
     chance = comparison.accuracy.chance
     text = (
-        f"{'Yes' if ours['low'] > chance else 'Not reliably'}. Balanced accuracy in unseen subjects"
-        f" {_interval(ours)}, where a guess has {chance:.2f}.{_best(scores)}"
+        f"{_verdict(ours, chance, comparison.settings.level)}. Balanced accuracy in unseen "
+        f"subjects {_interval(ours)}, where a guess has {chance:.2f}.{_best(scores)}"
     )
     if alone is None:
         return text
@@ -181,6 +181,13 @@ def _accuracy(comparison: Comparison) -> str:
         f"{text} Covariates and sites alone have {_interval(alone)}."
         f"{confounded if alone['low'] > chance else ''}"
     )
+
+
+def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
+    """Say whether the accuracy is better than a guess, by its p, where there is one."""
+    if np.isnan(ours["p"]):
+        return "Yes" if ours["low"] > chance else "Not reliably"
+    return f"{'Yes' if ours['p'] <= level else 'Not reliably'} ({p_text(ours['p'])})"
 
 
 def _best(scores: Mapping[str, Any]) -> str:

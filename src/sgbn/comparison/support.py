@@ -57,6 +57,7 @@ def trust_words(comparison: Comparison) -> str:
     arrows = [
         f"{comparison.supported[group].sum()} of {np.count_nonzero(learner.coef_)} in {group}"
         for group, learner in comparison.learners.items()
+        if group in comparison.confidence
     ]
     shares = [
         f"{confidence.agreement.edges:.0%} in {group}"
@@ -67,8 +68,17 @@ def trust_words(comparison: Comparison) -> str:
         f"Directions that half samples support: {joined(arrows)}; the other edges may point either "
         "way, and are drawn as lines."
     )
+    without = [group for group in comparison.groups if group not in comparison.confidence]
+    if without:
+        said += f" Of {joined(without)} there are too few subjects to say."
     if shares:
         said += f" Edges that come back in the other half of the subjects: {joined(shares)}."
+    shadows = [group for group, one in comparison.models.items() if one.edges_may_be_shadows]
+    if shadows:
+        said += (
+            f" In {joined(shadows)} hidden common causes predict unseen subjects better than the "
+            "network: do not rely on single edges."
+        )
     return said
 
 

@@ -19,9 +19,10 @@ ABSENT = 0.1  # a weight per standard deviation that is smaller says little of i
 def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     """Name the change of each weight.
 
-    A weight counts as absent if its size is below ``ABSENT`` = 0.1. Of two weights that are both
-    present or both absent, those of unlike sign are called "sign changed", the others "stronger" or
-    "weaker" by their size.
+    A weight counts as absent if its size is below ``ABSENT`` = 0.1. A relation is gained or lost if
+    it is absent on one side only and its size changes by that much. Of two weights that are both
+    present, those of unlike sign are called "sign changed". All others are "stronger" or "weaker"
+    by their size.
 
     Parameters
     ----------
@@ -41,8 +42,10 @@ def kinds_of_change(before: ArrayLike, after: ArrayLike) -> NDArray[np.str_]:
     """
     first, second = np.asarray(before, float), np.asarray(after, float)
     was, is_now = np.abs(first) >= ABSENT, np.abs(second) >= ABSENT
+    growth = np.abs(second) - np.abs(first)
+    much, turned = np.abs(growth) >= ABSENT, was & is_now & (first * second < 0)
     found: NDArray[np.str_] = np.select(
-        [~was & is_now, was & ~is_now, first * second < 0, np.abs(second) > np.abs(first)],
+        [~was & is_now & much, was & ~is_now & much, turned, growth > 0],
         [GAINED, LOST, SIGN_CHANGED, STRONGER],
         WEAKER,
     )

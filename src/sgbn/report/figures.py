@@ -235,12 +235,21 @@ def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str
 
 
 def _forest(comparison: Comparison) -> Plans:
-    """Plan the surest differences of each group from the reference, one below the other."""
+    plan = forest_plan(comparison, comparison.groups[1:])
+    if plan is not None:
+        yield "forest", plan
+
+
+def forest_plan(comparison: Comparison, groups: Sequence[str]) -> Plan | None:
+    """Plan the surest differences of each of some groups from the reference, below each other.
+
+    None if no edge was tested, or only all groups together.
+    """
     if comparison.tests is None or not len(comparison.tests.edges):
-        return
-    tables = {group: differences_of(comparison, group) for group in comparison.groups[1:]}
+        return None
+    tables = {group: differences_of(comparison, group) for group in groups}
     if any("standard_error" not in table for table in tables.values()):
-        return
+        return None
     top = max(FOREST_ROWS // len(tables), FEWEST_ROWS)
     titles = {}
     for group, table in tables.items():
@@ -261,7 +270,7 @@ def _forest(comparison: Comparison) -> Plans:
     ends = [pair for one in shown.values() for pair in one[["source", "target"]].to_numpy()]
     longest = max(len(" – ".join(names[end] for end in pair)) for pair in ends)
     inches = max(8.4, 5.6 + INCHES_PER_LETTER * longest), 1.6 * len(shown) + 0.27 * len(ends)
-    yield "forest", Plan(plot, inches)
+    return Plan(plot, inches)
 
 
 def _draw_forests(

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.report.figures import Plan, difference_stems
+from sgbn.report.changes import differences_of
+from sgbn.report.figures import Plan, difference_stems, forest_plan
 from sgbn.report.views import changes_per_sd
 
 DIFFERENCES, FOREST = "first_differences", "first_forest"
@@ -15,7 +16,6 @@ BRAIN, CIRCLE = "brain", "circle"
 # Inches, so that names can be read on a page of 1280 pixels without a zoom
 SIZES = {BRAIN: (6.8, 3.5), CIRCLE: (5.2, 5.2)}
 FOREST_SIZES = {BRAIN: (10.6, 2.8), CIRCLE: (5.6, 3.2)}
-CROWDED = 0.6  # of its own height: the least that a forest of several groups needs
 
 
 def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str, Plan]:
@@ -26,10 +26,9 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
         plot = planned[name].plot
         untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
         chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
-    if "forest" in planned:
-        wide, high = FOREST_SIZES[shape]
-        high = max(high, CROWDED * planned["forest"].inches[1])
-        chosen[FOREST] = planned["forest"]._replace(inches=(wide, high))
+    forest = forest_plan(comparison, [first_group(comparison)])
+    if forest is not None:
+        chosen[FOREST] = forest._replace(inches=FOREST_SIZES[shape])
     return chosen
 
 
@@ -57,10 +56,11 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
 
 def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
     """Text alternative and caption of the pictures of the first screen, by all their names."""
-    stem = first_stem(comparison)
-    group = next(one for one, own in difference_stems(comparison.groups).items() if own == stem)
-    change, table = f"from {comparison.reference} to {group}", comparison.tables.differences
-    some = len(table) and (table["q_both"] <= comparison.settings.level).any()
+    stem, group, table = first_stem(comparison), first_group(comparison), comparison.differences
+    if len(table):
+        table = differences_of(comparison, group)
+    change, level = f"from {comparison.reference} to {group}", comparison.settings.level
+    some = len(table) and (table["q_both"] <= level).any()
     which = (
         "pairs that differ both ways" if some else "no pair differs both ways; these come nearest"
     )
@@ -69,11 +69,12 @@ def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
         "their numbers.",
         f"Where: {which} ({change}). An arrow has a direction that is supported, a line has none.",
     )
+    chance = f" None is found to differ: the most extreme of {len(table)} lie beside 0 by chance."
     how_much = (
         "How much: the surest changes with their intervals, one row per pair of regions. The table "
         "of edges has their numbers.",
-        "How much: change of the weight per standard deviation, with its 95 % interval (of each "
-        "edge by itself).",
+        f"How much: change of the weight per standard deviation ({change}), with the "
+        f"{100 * (1 - level):.3g} % interval of each edge by itself.{'' if some else chance}",
     )
     return {
         **dict.fromkeys((DIFFERENCES, f"{stem}_{BRAIN}", f"{stem}_{CIRCLE}"), where),
@@ -87,10 +88,15 @@ def first_shape(comparison: Comparison, names: Container[str]) -> str:
 
 
 def first_stem(comparison: Comparison) -> str:
-    """Begin of the names of the figures of the group that differs most from the reference."""
-    table, stems = comparison.tables.differences, difference_stems(comparison.groups)
-    if table.empty or len(stems) == 1:
-        return next(iter(stems.values()))
+    """Begin of the names of the figures of the group that the first screen shows."""
+    return difference_stems(comparison.groups)[first_group(comparison)]
+
+
+def first_group(comparison: Comparison) -> str:
+    """Find the group that differs most from the reference."""
+    table, others = comparison.differences, comparison.groups[1:]
+    if table.empty or len(others) == 1:
+        return others[0]
     sure = table[table["q_both"] <= comparison.settings.level]
     changes = changes_per_sd(comparison, sure if len(sure) else table)
-    return stems[max(changes, key=lambda group: float((changes[group] ** 2).sum()))]
+    return max(changes, key=lambda group: float((changes[group] ** 2).sum()))

@@ -9,7 +9,7 @@ HINTS = {
     ),
     "change_interval": (
         "Weight in the last group less that in the reference, per standard deviation of both "
-        "regions, and 1.96 standard errors to each side. The interval is of this edge by itself: "
+        "regions, with its interval by the standard error. The interval is of this edge by itself: "
         "it is not corrected for the number of edges"
     ),
     "statistic": (

@@ -249,7 +249,7 @@ def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
         "forest": (
             "Forest plot of the surest differences, one row per pair of regions. The table of "
             "edges has its numbers.",
-            "The surest differences: change of each weight per standard deviation, with its 95 % "
+            "The surest differences: change of each weight per standard deviation, with its "
             "interval. At the right are the weights of both groups. Each interval is of one edge "
             "by itself: it is not corrected for the choice of the surest edges.",
         )

@@ -37,7 +37,9 @@ class Veil:
         cohort = comparison.cohort
         known = [cohort.ids, cohort.person, cohort.pair]
         known += [finding.left_out for finding in comparison.review.findings]
-        self._names = _pattern({str(name) for own in known if own is not None for name in own})
+        names = {str(name) for own in known if own is not None for name in own}
+        # Messages write names as `repr` does, which escapes some letters.
+        self._names = _pattern(names | {repr(name)[1:-1] for name in names})
 
     def text(self, text: str) -> str:
         """Text without names."""

@@ -22,6 +22,7 @@ HEADS = 4.5, 2.4  # points: size of the head of an arrow of no width, and more f
 HEAD, NO_HEAD = "-|>,head_length=0.5,head_width=0.25", "-"
 OPAQUE, FAINT = 0.85, 0.35
 SYMBOL = 6.0  # points: size of the symbol of a kind of change
+NOT_FOUND, GREY = "not found to differ", "0.5"
 
 
 class Edge(NamedTuple):
@@ -138,7 +139,7 @@ def add_arrow(
     """Draw an edge on axes, see `arrow`, with the symbol of its kind of change in the middle."""
     patch = arrow(edge, limit, **more)
     ax.add_patch(patch)
-    if edge.kind:
+    if edge.kind in KIND_STYLES:
         style = KIND_STYLES[edge.kind]
         look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ms": SYMBOL}
         ax.plot(*middle, mec="white", mew=0.4, zorder=2.4, alpha=patch.get_alpha(), **look)
@@ -165,7 +166,7 @@ def arrow_entries(
     def line(color: str = "0.3", lw: float = 1.5, **more: Any) -> Line2D:
         return Line2D([], [], color=color, lw=lw, **more)
 
-    kinds = [kind for kind in KIND_STYLES if any(edge.kind == kind for edge in edges)]
+    kinds = [kind for kind in (*KIND_STYLES, NOT_FOUND) if any(e.kind == kind for e in edges)]
     entries: dict[str, Artist] = {kind: kind_entry(kind) for kind in kinds}
     if not kinds:
         entries = {
@@ -185,10 +186,18 @@ def arrow_entries(
 def kind_entry(kind: str, *, line: bool = True) -> Line2D:
     """Entry of a legend for a kind of change: its line, if it has one, and its symbol."""
     look = _look(kind) | ({} if line else {"linestyle": "none"})
-    return Line2D([], [], lw=1.5, marker=KIND_STYLES[kind].marker, ms=SYMBOL, mew=0.4, **look)
+    marker = KIND_STYLES[kind].marker if kind in KIND_STYLES else "none"
+    return Line2D([], [], lw=1.5, marker=marker, ms=SYMBOL, mew=0.4, **look)
+
+
+def without_kinds(edges: Sequence[Edge]) -> list[Edge]:
+    """Edges in grey: what was not found to differ has no kind of change."""
+    return [edge._replace(kind=NOT_FOUND) for edge in edges]
 
 
 def _look(kind: str) -> dict[str, Any]:
     """Colour and dash of a kind of change."""
+    if kind == NOT_FOUND:
+        return {"color": GREY, "linestyle": "-"}
     style = KIND_STYLES[kind]
     return {"color": style.colour, "linestyle": (0, style.dash) if style.dash else "-"}

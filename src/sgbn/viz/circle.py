@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.types import Array
-from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
+from sgbn.viz.arrows import (
+    Edge,
+    add_arrow,
+    arrow_entries,
+    choose_edges,
+    left_out,
+    without_kinds,
+)
 from sgbn.viz.style import (
     CHARACTER,
     add_legend_below,
@@ -90,7 +97,7 @@ def plot_circle(
         Where `weights` are changes from one group to another: their kinds, see
         `sgbn.inference.kinds_of_change`.
     faint : bool
-        Draw edges faintly, such as changes that are not significant.
+        Draw changes in grey and without their kinds: none was found to differ.
     hemispheres : sequence of str, optional
         "L" goes to the left half of the circle, "R" to the right, all else to its bottom.
     limit : float, optional
@@ -110,6 +117,7 @@ def plot_circle(
         raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
     edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds)
+    edges = without_kinds(edges) if faint else edges
     limit = largest(weights, limit)
     arcs = _arcs(lobes, hemispheres)
     angles = _angles(arcs, len(weights))

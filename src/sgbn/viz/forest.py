@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sgbn.exceptions import InputError
 from sgbn.types import Mask
@@ -17,10 +18,10 @@ from sgbn.viz.arrows import kind_entry
 from sgbn.viz.kind_styles import KIND_STYLES
 from sgbn.viz.style import add_legend_below, check_axes, columns, literal
 
-NORMAL_95 = 1.96  # standard errors on each side of an estimate
 FONT = 8.0
 MARKER = 7.5
-X_LABEL = "change of the weight per standard deviation; 95 % interval of each edge alone"
+X_LABEL = "change of the weight per standard deviation; {share} interval of each edge alone"
+NOT_SURE = "0.45"  # grey: what was not found to differ has no kind
 LEGEND_BELOW = 34.0  # points: below the numbers and the name of the axis
 
 
@@ -46,10 +47,10 @@ def plot_forest(
     level: float = 0.05,
     title: str = "",
 ) -> Axes:
-    """Draw the surest differences: change of each weight with its 95 % interval, one row each.
+    """Draw the surest differences: change of each weight with its interval, one row each.
 
-    Colour and marker are the kind of change. The marker is filled where the pair differs both
-    ways (`q_both`), and empty elsewhere. At the right stand the weights of both groups. Each
+    Colour and marker are the kind of change, where the pair differs both ways (`q_both`); other
+    pairs are grey, with an empty marker. At the right stand the weights of both groups. Each
     interval is of one edge by itself: it is not corrected for the choice of the surest edges.
 
     Parameters
@@ -67,7 +68,7 @@ def plot_forest(
     top : int
         At most so many rows: pairs that differ both ways first, then in the order of the table.
     level : float
-        Of `q_both`.
+        Of `q_both`; intervals cover ``1 - level``.
     title : str
 
     Returns
@@ -80,7 +81,7 @@ def plot_forest(
     rows = _rows(table, reference, group, labels or {}, level)[:top]
     ax.axvline(0.0, color="0.3", lw=0.8, zorder=1)
     for place, row in enumerate(rows):
-        _draw_row(ax, place, row)
+        _draw_row(ax, place, row, float(ndtri(1 - level / 2)))
     ax.set_yticks(range(len(rows)), [literal(row.name) for row in rows], fontsize=FONT)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
@@ -88,7 +89,7 @@ def plot_forest(
     ax.grid(axis="y", color="0.9", lw=0.5)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.set_xlabel(X_LABEL, fontsize=FONT)
+    ax.set_xlabel(X_LABEL.format(share=f"{100 * (1 - level):.3g} %"), fontsize=FONT)
     ax.set_title(literal(title), fontsize=FONT + 1.5, pad=18)
     _write(ax, (1.0, 1.0), (8, 4), f"weight: {reference} → {group}", va="bottom", color="0.3")
     add_legend_below(ax, _entries(rows), LEGEND_BELOW, ncols=3, fontsize=FONT)
@@ -129,12 +130,15 @@ def _rounded(weight: Any) -> str:
     return f"{round(float(weight), 2) + 0.0:.2f}".replace("-", "−")  # + 0.0: no minus zero
 
 
-def _draw_row(ax: Axes, place: int, row: Row) -> None:
-    style, half = KIND_STYLES[row.kind], NORMAL_95 * row.error
-    ends = row.change - half, row.change + half
-    ax.plot(ends, (place, place), color=style.colour, lw=2.0 if row.sure else 1.2, zorder=2)
-    look = {"mfc": style.colour if row.sure else "white", "mec": style.colour, "mew": 1.2}
-    ax.plot(row.change, place, style.marker, ms=MARKER, zorder=3, **look)  # type: ignore[arg-type]
+def _draw_row(ax: Axes, place: int, row: Row, errors: float) -> None:
+    """Draw an interval of so many standard errors to each side."""
+    colour, marker = (NOT_SURE, "o")
+    if row.sure:
+        colour, marker = KIND_STYLES[row.kind].colour, KIND_STYLES[row.kind].marker
+    ends = row.change - errors * row.error, row.change + errors * row.error
+    ax.plot(ends, (place, place), color=colour, lw=2.0 if row.sure else 1.2, zorder=2)
+    look = {"mfc": colour if row.sure else "white", "mec": colour, "mew": 1.2}
+    ax.plot(row.change, place, marker, ms=MARKER, zorder=3, **look)  # type: ignore[arg-type]
     _write(ax, (1.0, place), (8, 0), row.weights, va="center")
 
 
@@ -157,9 +161,9 @@ def _write(
 
 def _entries(rows: list[Row]) -> dict[str, Artist]:
     """Entries of the legend: kinds that are drawn, and what an empty marker says."""
-    kinds = [kind for kind in KIND_STYLES if any(row.kind == kind for row in rows)]
+    kinds = [kind for kind in KIND_STYLES if any(row.sure and row.kind == kind for row in rows)]
     entries: dict[str, Artist] = {kind: kind_entry(kind, line=False) for kind in kinds}
     if not all(row.sure for row in rows):
-        empty = Line2D([], [], ls="none", marker="o", mfc="white", mec="0.3", mew=1.2)
-        entries["empty: does not differ both ways"] = empty
+        empty = Line2D([], [], ls="none", marker="o", mfc="white", mec=NOT_SURE, mew=1.2)
+        entries["empty: not found to differ both ways"] = empty
     return entries

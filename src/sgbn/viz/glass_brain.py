@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.types import Array, Mask
-from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
+from sgbn.viz.arrows import (
+    Edge,
+    add_arrow,
+    arrow_entries,
+    choose_edges,
+    left_out,
+    without_kinds,
+)
 from sgbn.viz.style import (
     CHARACTER,
     add_legend,
@@ -87,7 +94,7 @@ def plot_glass_brain(
         Where `weights` are changes from one group to another: their kinds, see
         `sgbn.inference.kinds_of_change`.
     faint : bool
-        Draw edges faintly, such as changes that are not significant.
+        Draw changes in grey and without their kinds: none was found to differ.
     names : sequence of str, optional
         Of the regions; those with the strongest edges are named, as far as there is room.
     title : str
@@ -106,6 +113,7 @@ def plot_glass_brain(
     places = _places(coordinates, len(weights))
     shown: Mask = np.asarray(np.isfinite(places).all(axis=1))
     edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown, kinds=kinds)
+    edges = without_kinds(edges) if faint else edges
     limit = largest(weights, limit)
     panels = figure.subplot_mosaic(
         PANELS, width_ratios=(1.2, 1.6, 1), gridspec_kw={"wspace": 0.03, "hspace": 0.08}
