@@ -2,7 +2,7 @@
 From a CSV to a network
 =======================
 
-A table with one row a subject is all that you need. This example writes such a table, reads it,
+A table with one row per subject is all that you need. This example writes such a table, reads it,
 learns a network of one group and draws it.
 """
 

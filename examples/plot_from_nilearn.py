@@ -9,8 +9,8 @@ pair, without a direction. This example shows what a network adds, and what it d
 # %%
 # Region values
 # -------------
-# The rows are subjects here: one number a region and subject. (nilearn's rows are usually the time
-# points of one subject. Neighbouring time points are alike, and count for less than as many
+# The rows are subjects here: one number per region and subject. (nilearn's rows are usually the
+# time points of one subject. Neighbouring time points are alike, and count for less than as many
 # independent rows: thin them before you take them for rows here.)
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Planning a sample size by simulation
 ====================================
 
-How many subjects a group does a study need to find a change of an edge? There is no formula for a
+How many subjects per group does a study need to find a change of an edge? There is no formula for a
 network that is learned first. A simulation does what the study will do, many times.
 """
 
@@ -20,7 +20,7 @@ from sgbn.inference import power, sample_size
 
 options = {"network": 6, "n_permutations": 39, "n_simulations": 20}
 one = power(0.8, 40, **options)
-print(f"40 subjects a group: power {one.power:.2f} ({one.low:.2f} to {one.high:.2f})")
+print(f"40 subjects per group: power {one.power:.2f} ({one.low:.2f} to {one.high:.2f})")
 
 # %%
 # The size for a power of 0.8
@@ -29,7 +29,7 @@ print(f"40 subjects a group: power {one.power:.2f} ({one.low:.2f} to {one.high:.
 # simulations leave open.
 
 needed = sample_size(0.8, 0.8, **options)
-print(f"{needed.n_per_group} subjects a group ({needed.low} to {needed.high})")
+print(f"{needed.n_per_group} subjects per group ({needed.low} to {needed.high})")
 
 # %%
 # The curve
@@ -51,7 +51,7 @@ ax.axhline(0.8, color="0.6", lw=1, ls=":")
 ax.axvline(needed.n_per_group, color="0.6", lw=1, ls=":")
 ax.set(
     xscale="log",
-    xlabel="subjects a group",
+    xlabel="subjects per group",
     ylabel="chance of a find",
     ylim=(0, 1.03),
     title="A change of 0.8 in one edge (20 simulations, interval of 95 %)",

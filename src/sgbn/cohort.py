@@ -37,7 +37,7 @@ class Cohort:
     Attributes
     ----------
     values : ndarray of shape (n, m)
-        One row a subject, one column a region; NaN where a cell is missing.
+        One row per subject, one column per region; NaN where a cell is missing.
     regions, ids : tuple of str
         Names of the columns and of the rows; each only once.
     group, site : ndarray of str, or None
@@ -49,7 +49,7 @@ class Cohort:
     block : ndarray of str, or None
         Family, or another label of rows that are not independent; it may span groups.
     covariates : mapping of name to array
-        Numbers (NaN where missing) or text ("" where missing), one value a subject.
+        Numbers (NaN where missing) or text ("" where missing), one value per subject.
     atlas : Atlas or None
         Where the regions lie.
     provenance : mapping
@@ -75,7 +75,7 @@ class Cohort:
         if values.shape != (len(ids), len(regions)):
             raise InputError(
                 f"values has shape {values.shape}, but there are {len(ids)} subjects and "
-                f"{len(regions)} regions. Give a row a subject and a column a region."
+                f"{len(regions)} regions. Give a row per subject and a column per region."
             )
         huge = np.abs(values) > LARGEST
         if huge.any():

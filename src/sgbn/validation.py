@@ -25,7 +25,7 @@ WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of un
 FEW_SAMPLES = 10  # a regression on fewer says little
 LARGEST = 1e100  # of a cell: sums of squares stay finite
 NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
-MANY_A_SAMPLE = 3  # columns a sample: with more, the strongest of so many correlations are chance
+MANY_PER_SAMPLE = 3  # columns per sample: with more, the strongest correlations are chance
 
 
 def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
@@ -167,7 +167,7 @@ def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
 
 def warn_few_samples(n: int, m: int, where: str = "") -> None:
     """Warn of too few samples for a network of m columns; `where` opens the message."""
-    needed = max(FEW_SAMPLES, int(np.ceil(m / MANY_A_SAMPLE)))
+    needed = max(FEW_SAMPLES, int(np.ceil(m / MANY_PER_SAMPLE)))
     if n < needed:
         warn(
             f"{where}only {n} samples of {m} columns: a network learned from fewer than {needed} "

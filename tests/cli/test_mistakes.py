@@ -1,5 +1,6 @@
-"""What users do wrong: docs/mistakes.py makes each mistake, and docs/mistakes.md shows the "
-"answers."""
+"""What users do wrong: docs/mistakes.py makes each mistake, and docs/mistakes.md shows the
+answers.
+"""
 
 import runpy
 from pathlib import Path

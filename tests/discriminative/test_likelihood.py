@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNClassifier, simulate_cohort
 from sgbn.discriminative.likelihood import (
-    FEWEST_A_FOLD,
+    FEWEST_PER_FOLD,
     best_temperature,
     count_folds,
     folds_of_units,
@@ -128,9 +128,9 @@ def test_too_few_rows_for_folds_leave_the_temperature_at_one(simulate):
 def test_every_fold_leaves_a_class_enough_rows_to_train_on(smallest):
     codes = np.repeat([0, 1], [60, smallest])
     n_folds = count_folds(codes)
-    assert (n_folds > 0) == (smallest > FEWEST_A_FOLD)
+    assert (n_folds > 0) == (smallest > FEWEST_PER_FOLD)
     for train, _ in StratifiedKFold(n_folds).split(codes, codes) if n_folds else ():
-        assert np.bincount(codes[train]).min() >= FEWEST_A_FOLD
+        assert np.bincount(codes[train]).min() >= FEWEST_PER_FOLD
 
 
 def test_networks_that_say_nothing_of_unseen_rows_warn(cohort, recwarn):

@@ -20,7 +20,7 @@ HEMISPHERES = {
 
 
 def read_atlas(path: str | Path) -> Atlas:
-    """Read a user's own atlas: a CSV or TSV table, one row a region.
+    """Read a user's own atlas: a CSV or TSV table, one row per region.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
         place = f"{source!r}, row {number}"
         if len(cells) != len(header):
             raise InputError(
-                f"{place}: {len(cells)} cells under {len(header)} columns. Give a cell a column; "
+                f"{place}: {len(cells)} cells under {len(header)} columns. Give a cell per column; "
                 "one that holds the delimiter needs quotes."
             )
         region = _region(dict(zip(header, map(str.strip, cells), strict=True)), place)
@@ -62,7 +62,7 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
             )
         regions[region.name, region.hemisphere] = region
     if not regions:
-        raise InputError(f"{source!r} lists no region: give one row a region under its header.")
+        raise InputError(f"{source!r} lists no region: give one row per region under its header.")
     return tuple(regions.values())
 
 

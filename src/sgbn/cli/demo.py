@@ -32,7 +32,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--out", type=Path, default=Path("sgbn-demo"), help="folder to write to")
     parser.add_argument(
-        "--subjects", type=at_least(10), default=200, help="subjects a group, 10 or more (200)"
+        "--subjects", type=at_least(10), default=200, help="subjects per group, 10 or more (200)"
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="seed of the simulation (0)")
     parser.add_argument(

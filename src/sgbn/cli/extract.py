@@ -22,7 +22,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add `extract` to the subcommands."""
     parser = commands.add_parser(
         "extract",
-        help="measure the regions of an atlas in images, one row a subject",
+        help="measure the regions of an atlas in images, one row per subject",
         description="Measures the regions of a label atlas in one NIfTI image a subject: volumes "
         "from grey-matter maps, means from PET or any other map, time series from four-dimensional "
         "runs. The images must be normalised to the space of the atlas (by SPM, CAT12, ANTs, "
@@ -62,7 +62,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--time-series",
         action="store_true",
-        help="mean signal over time of four-dimensional images, one table a subject",
+        help="mean signal over time of four-dimensional images, one table per subject",
     )
     _add_ways(parser)
     parser.set_defaults(

@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "table",
         type=Path,
         metavar="TABLE",
-        help="CSV, TSV, Excel or Parquet file, one row a subject, with the columns of training",
+        help="CSV, TSV, Excel or Parquet file, one row per subject, with the columns of training",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (printed)")
     parser.add_argument(

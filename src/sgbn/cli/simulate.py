@@ -40,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--subjects", type=at_least(1), default=200, metavar="N", help="in each group (200)"
     )
     sizes.add_argument(
-        "--sizes", type=at_least(1), nargs="+", metavar="N", help="subjects, a number a group"
+        "--sizes", type=at_least(1), nargs="+", metavar="N", help="subjects, a number per group"
     )
     parser.add_argument(
         "--groups", nargs="+", default=["control", "patient"], metavar="NAME", help="two or more"

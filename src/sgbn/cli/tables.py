@@ -26,8 +26,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="TABLE",
-        help="CSV, TSV, Excel or Parquet file, one row a subject; several are taken for FreeSurfer "
-        "tables and joined by subject",
+        help="CSV, TSV, Excel or Parquet file, one row per subject; several are taken for "
+        "FreeSurfer tables and joined by subject",
     )
     add_column_options(parser)
     add_options(parser, [ROWS])

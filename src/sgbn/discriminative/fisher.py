@@ -201,7 +201,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            One row a subject, one column a region.
+            One row per subject, one column per region.
         y : array-like of shape (n_samples,), optional
             Classes. Without it, one network is learned from all rows.
         """

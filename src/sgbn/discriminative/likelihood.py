@@ -54,7 +54,7 @@ Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float
 
 FOLDS = 5  # for the temperature
-FEWEST_A_FOLD = 3  # rows of a class that training keeps in every fold
+FEWEST_PER_FOLD = 3  # rows of a class that training keeps in every fold
 TEMPERATURES = (1e-3, 10.0)
 AT_BOUND = 2.0  # times the lowest temperature: no more than that is as good as the lowest
 
@@ -303,7 +303,7 @@ def count_folds(codes: Indices, units: Indices | None = None) -> int:
     if units is not None:
         codes = np.unique(np.column_stack([codes, units]), axis=0)[:, 0]
     smallest = int(np.bincount(codes).min())
-    return min(FOLDS, smallest) if smallest > FEWEST_A_FOLD else 0
+    return min(FOLDS, smallest) if smallest > FEWEST_PER_FOLD else 0
 
 
 def folds_of_units(

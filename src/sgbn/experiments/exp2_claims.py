@@ -94,7 +94,7 @@ def _bic(results: Results, reading: str) -> str:
 
 
 def ranking(results: Results, methods: Sequence[str]) -> list[str]:
-    """Methods from the fewest errors to the most, ours and the paper's, a pair of lines a measure.
+    """Methods from the fewest errors to the most, ours and the paper's, two lines per measure.
 
     `methods` are those of ours that are ranked; the correlation is over those that both have.
     """

@@ -1,4 +1,4 @@
-"""Exp-II's figures: our means beside the paper's, a panel a network."""
+"""Exp-II's figures: our means beside the paper's, a panel per network."""
 
 from __future__ import annotations
 

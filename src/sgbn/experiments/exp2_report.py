@@ -76,7 +76,7 @@ def _from_paper(measure: str, network: str, method: str) -> str:
 
 
 def _tables(results: Results, sums: str) -> list[str]:
-    """One table a measure: networks down, methods across."""
+    """One table per measure: networks down, methods across."""
     lines: list[str] = []
     for measure, title in MEASURES.items():
         rows = [

@@ -1,6 +1,6 @@
 """Exp-IV: how do the networks of two groups differ? (Section 5.4).
 
-One network a group by H-SGBN, OR-SGBN and SGBN, the paper's counts of their edges (`exp4_counts`),
+One network per group by H-SGBN, OR-SGBN and SGBN, the paper's counts of edges (`exp4_counts`),
 and beside each count what it is by chance: the same count after rows of residuals were exchanged
 between the groups. Further what columns in another order and another alpha change, how KL- and
 MM-SGBN move the edges, and the tests of `edge_differences`.

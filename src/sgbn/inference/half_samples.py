@@ -26,7 +26,7 @@ from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Mask
-from sgbn.validation import FEW_SAMPLES, MANY_A_SAMPLE, warn_about_moments
+from sgbn.validation import FEW_SAMPLES, MANY_PER_SAMPLE, warn_about_moments
 
 
 def learn_halves(
@@ -112,7 +112,7 @@ def check_rows(sample: Sample) -> None:
             f"about edges. Give {FEWEST_ROWS} or more, or take a graph as given and ask for "
             "weight_intervals."
         )
-    if n // 2 < m / MANY_A_SAMPLE <= n:
+    if n // 2 < m / MANY_PER_SAMPLE <= n:
         warn(
             f"halves have {n // 2} rows of {m} columns: networks of so few are hardly more than "
             "noise, and frequencies too low. Take fewer columns."

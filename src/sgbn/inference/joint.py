@@ -126,7 +126,7 @@ def weights_on(
 
 
 class JointSGBN(BaseEstimator):
-    """One network a group over one order, with the same edges in every group.
+    """One network per group over one order, with the same edges in every group.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many subjects a group a wanted power takes.
+"""How many subjects per group a wanted power takes.
 
 Sizes are tried by doubling and bisection. Each power has a Monte-Carlo error, and a size that was
 lucky would end a plain bisection: a curve that rises through all sizes that were tried decides, and
@@ -96,7 +96,7 @@ def sample_size(
     Raises
     ------
     InputError
-        If the power is not reached with 5,000 subjects a group.
+        If the power is not reached with 5,000 subjects per group.
     """
     _check_wanted(power, n_simulations)
     settings: dict[str, Any] = {**options, "network": network, "n_simulations": n_simulations}
@@ -112,7 +112,7 @@ def sample_size(
     if needed is None or low is None:
         n = max(tried)
         raise InputError(
-            f"a power of {power:g} is not reached with {n} subjects a group "
+            f"a power of {power:g} is not reached with {n} subjects per group "
             f"({tried[n].power:.2f}). Look for a larger effect, or take fewer regions."
         )
     return SampleSize(needed, low, high or LARGEST, tuple(tried[k] for k in sorted(tried)))

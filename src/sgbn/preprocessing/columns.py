@@ -201,10 +201,10 @@ def row_name(index: pd.Index[Any], row: int) -> str:
 
 
 def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:
-    """Each row's group as a number, and the groups; y must have one label a row."""
+    """Each row's group as a number, and the groups; y must have one label per row."""
     labels = column_or_1d(y)
     if len(labels) != n_rows:
-        raise InputError(f"X has {n_rows} rows and y {len(labels)}: give one label a row.")
+        raise InputError(f"X has {n_rows} rows and y {len(labels)}: give one label per row.")
     codes, groups = pd.factorize(labels, sort=False)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
@@ -250,7 +250,7 @@ def _check_frame(X: pd.DataFrame) -> None:
             f"the column name {twice!r} is used more than once. Rename or drop one of them."
         )
     if not len(X):
-        raise InputError("Found array with 0 sample(s): X has no row. Give one row a subject.")
+        raise InputError("Found array with 0 sample(s): X has no row. Give one row per subject.")
 
 
 def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:

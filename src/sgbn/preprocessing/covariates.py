@@ -122,7 +122,7 @@ class CovariateRegressor(NamedColumnTransformer):
             return rows, np.zeros(n_rows, np.intp)
         if y is None:
             why = "within_groups" if self.reference is None else f"reference={self.reference!r}"
-            raise InputError(f"{why} needs the groups: call fit(X, y) with one label a row.")
+            raise InputError(f"{why} needs the groups: call fit(X, y) with one label per row.")
         codes, groups = labels_of(y, n_rows)
         if self.reference is None:
             return rows, codes

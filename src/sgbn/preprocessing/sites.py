@@ -173,7 +173,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         if not self.within_groups:
             return np.empty((n_rows, 0))
         if y is None:
-            raise InputError("within_groups needs the groups: call fit(X, y) with one label a row.")
+            raise InputError(
+                "within_groups needs the groups: call fit(X, y) with one label per row."
+            )
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
         return columns - columns.mean(axis=0)
 

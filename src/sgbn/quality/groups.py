@@ -16,7 +16,7 @@ FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
 MANY_GROUPS = 5  # more, if small, are no groups but dates, ages or scores
 FEW_OF_MANY = 10  # subjects of a group: the least that tests of differences take
 FEWEST_PAIRS = 2  # with one, no group varies
-REGIONS_A_SUBJECT = 0.5  # of the smallest group: a rule of thumb
+REGIONS_PER_SUBJECT = 0.5  # of the smallest group: a rule of thumb
 FEWEST_REGIONS = 2  # of a network
 
 
@@ -93,8 +93,8 @@ def check_reference(cohort: Cohort, reference: str | None = None) -> list[Findin
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:
     """Whether there are more regions than half the subjects of a group, and how to take fewer."""
     name, size = min(cohort.sizes.items(), key=lambda item: item[1])
-    most = int(REGIONS_A_SUBJECT * size)
-    if len(cohort.regions) <= REGIONS_A_SUBJECT * size:
+    most = int(REGIONS_PER_SUBJECT * size)
+    if len(cohort.regions) <= REGIONS_PER_SUBJECT * size:
         return
     action = "No choice of regions makes up for so few subjects"
     if most >= FEWEST_REGIONS:

@@ -253,7 +253,7 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def accuracy_table(comparison: Comparison) -> Table:
-    """One row a classifier, one column a score, with intervals; the best first."""
+    """One row per classifier, one column per score, with intervals; the best first."""
     table = comparison.tables.accuracy
     texts = [interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)]
     table = table.assign(text=texts)

@@ -29,7 +29,7 @@ REPORT = "report.html"
 CONFIG = "config.toml"
 SUMMARY = "summary.txt"
 MODEL = "model.sgbn"
-PIXELS_AN_INCH = 300  # what journals ask for
+PIXELS_PER_INCH = 300  # what journals ask for
 KINDS = ("svg", "pdf", "png")
 FIGURES = "figures"
 
@@ -147,7 +147,7 @@ def _drawn(
     planned: Mapping[str, Plan], n_jobs: int | None, kept: dict[str, dict[str, bytes]]
 ) -> dict[str, dict[str, bytes]]:
     """Draw figures that are not kept yet, in several processes, as files of all kinds."""
-    draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_AN_INCH)
+    draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_PER_INCH)
     keys = {name: joblib.hash(plan) for name, plan in planned.items()}
     new = {keys[name]: plan for name, plan in planned.items() if keys[name] not in kept}
     kept.update(zip(new, parallel(draw, new.values(), n_jobs), strict=True))

@@ -29,7 +29,7 @@ from sgbn.types import Array, Mask
 
 COLLINEAR = 1e-10  # share of a variable's variance that the others leave: less is round-off
 SMALLEST_RSS = 1e-12  # of a perfect fit, as a share of the variance
-NODES_A_TREE, CHILDREN_A_TREE = 192, 3072  # to begin with; memory not used is not taken
+NODES_PER_TREE, CHILDREN_PER_TREE = 192, 3072  # to begin with; memory not used is not taken
 TOL = 1e-7  # of scores, which are of the size of n m: less is round-off
 MOST_BYTES = 2**29  # of trees; they hold what can be computed again
 REDUNDANT = 1e30  # in place of a root of zero: takes a redundant parent out of the equations
@@ -108,7 +108,7 @@ def make_trees(
         weight=np.full(m, float(problem.n)) if weight is None else weight,
         price=problem.price,
         limits=np.array([weight is not None, min(max_parents, width - 1)], dtype=float),
-        **_pools(NODES_A_TREE * m, CHILDREN_A_TREE * m, (m + 63) // 64),
+        **_pools(NODES_PER_TREE * m, CHILDREN_PER_TREE * m, (m + 63) // 64),
         used=np.empty(4, np.int64),
         path=np.empty(width, np.int64),
         index=np.empty(max(others.shape[1], width), np.int64),

@@ -158,7 +158,7 @@ def _in_view(places: Array, shown: Mask, view: View) -> Mask:
 
 
 def _draw_view(ax: Axes, view: View, everywhere: Array, here: Array) -> None:
-    """Draw the outline of the brain, and a dot a region."""
+    """Draw the outline of the brain, and a dot per region."""
     axes = [view.across, view.up]
     if not _draw_schematics(ax, view.direction) and len(everywhere):
         _draw_outline(ax, everywhere[:, axes])

@@ -190,7 +190,7 @@ def _cells(marked: ArrayLike, weights: Array) -> Mask:
     cells = np.asarray(marked, dtype=bool)
     if cells.shape != weights.shape:
         raise InputError(
-            f"marked has shape {cells.shape}, but weights {weights.shape}. Give a value a cell."
+            f"marked has shape {cells.shape}, but weights {weights.shape}. Give a value per cell."
         )
     return cells
 

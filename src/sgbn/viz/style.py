@@ -152,7 +152,7 @@ def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Arr
     """Weights as a square array, after a look at what is given for each of their regions."""
     array = np.asarray(weights, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InputError(f"weights has shape {array.shape}: give one row and column a region.")
+        raise InputError(f"weights has shape {array.shape}: give a row and a column per region.")
     for name, given in per_region.items():
         if given is not None and len(given) != len(array):
             raise InputError(

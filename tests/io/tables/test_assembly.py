@@ -116,7 +116,7 @@ def test_ids_that_repeat_in_a_group_or_without_pairs_are_refused():
     with pytest.raises(InputError, match=r"'01' is in row 0 .*\(pair=, --pair\)"):
         assemble(visits(), Options.of(group="visit"))
     twice = visits(id=["01", "01", "01", "02"])
-    with pytest.raises(InputError, match=r"'01' is in row 0 .*one row a person and group"):
+    with pytest.raises(InputError, match=r"'01' is in row 0 .*one row per person and group"):
         assemble(twice, Options.of(group="visit", pair="id"))
     with pytest.raises(InputError, match="'01' is in row 0"):
         assemble(visits(), Options.of(pair="id"))

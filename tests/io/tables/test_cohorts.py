@@ -213,7 +213,7 @@ REFUSED = {
     "duplicated id": (
         file(changed(9, "subject_id", "0051402")),
         {},
-        "id '0051402' is in row 4 and row 9 of column 'subject_id'.*one row a subject",
+        "id '0051402' is in row 4 and row 9 of column 'subject_id'.*one row per subject",
     ),
     "missing id": (file(changed(5, "subject_id", "")), {}, "row 5.*the id is missing"),
     "duplicated column": (twice_named, {}, "columns 7 and 8 are both called 'lh_bankssts_thick"),

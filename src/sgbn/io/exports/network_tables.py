@@ -1,4 +1,4 @@
-"""Networks as tables: one row an edge, or one row a region."""
+"""Networks as tables: one row per edge, or one row per region."""
 
 from __future__ import annotations
 

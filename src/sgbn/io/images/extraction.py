@@ -58,7 +58,7 @@ class Extraction:
     measure: str
 
     def table(self) -> pd.DataFrame:
-        """One row a subject: ``subject_id``, then the regions."""
+        """One row per subject: ``subject_id``, then the regions."""
         table = pd.DataFrame(self.values, columns=self.regions)
         table.insert(0, "subject_id", self.ids)
         return table

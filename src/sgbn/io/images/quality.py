@@ -1,4 +1,4 @@
-"""The quality sheet of an extraction: a table a subject and a table a region."""
+"""The quality sheet of an extraction: a table per subject and a table per region."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def subject_table(
     atlas: LabelAtlas,
     measure: str,
 ) -> pd.DataFrame:
-    """One row a subject.
+    """One row per subject.
 
     Columns: subject_id, image, grid, resampled, coverage (share of the regions' voxels that have a
     value), zeros (share of the finite ones that are exactly 0), regions_empty (regions without a
@@ -83,7 +83,7 @@ def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list
 
 
 def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
-    """One row a region, those that are listed with the atlas but have no voxel at the end.
+    """One row per region, those that are listed with the atlas but have no voxel at the end.
 
     Columns: region, voxels and volume_mm3 in the atlas, coverage (mean over subjects), n_low
     (subjects with coverage below 95 %), n_missing (subjects without a value), n_outlying (robust z

@@ -51,7 +51,7 @@ class TimeSeries:
     step: float
 
     def table(self) -> pd.DataFrame:
-        """One row a volume, one column a region."""
+        """One row per volume, one column per region."""
         return pd.DataFrame(self.values, columns=self.regions)
 
 

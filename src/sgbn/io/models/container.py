@@ -31,7 +31,7 @@ MODEL = "model.json"
 LARGEST_FILE = 2**28  # bytes
 LARGEST_JSON = 2**24  # bytes; read, it takes up to twenty times as much memory
 MOST_MEMBERS = 4096
-MOST_BYTES_A_NAME = 128  # of the zip's directory
+MOST_BYTES_PER_NAME = 128  # of the zip's directory
 TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip knows
 READ_BY_ALL = 0o100644 << 16
 AGAIN = "Fetch the file again, or save the model anew."
@@ -49,7 +49,7 @@ def write_members(path: PathName, about: Mapping[str, Any], members: Mapping[str
     sums = {name: sha256(content).hexdigest() for name, content in members.items()}
     manifest = {"format": FORMAT, "schema": SCHEMA, **about, "files": sums}
     members = {**members, MANIFEST: to_json(manifest)}
-    total = sum(map(len, members.values())) + 2 * MOST_BYTES_A_NAME * len(members)
+    total = sum(map(len, members.values())) + 2 * MOST_BYTES_PER_NAME * len(members)
     largest = max(len(content) for name, content in members.items() if name.endswith(".json"))
     if total > LARGEST_FILE or largest > LARGEST_JSON or len(members) > MOST_MEMBERS:
         raise InputError(
@@ -188,7 +188,7 @@ def _check_end(content: bytes) -> None:
         raise InputError(f"it is no model of sgbn, or only the beginning of one. {AGAIN}")
     _, _, _, count, _, directory, _, _ = _END.unpack(last)
     longer = content[-_END.size - _ZIP64_LOCATOR :].startswith(_ZIP64_MARK)
-    if longer or count > MOST_MEMBERS or directory > MOST_MEMBERS * MOST_BYTES_A_NAME:
+    if longer or count > MOST_MEMBERS or directory > MOST_MEMBERS * MOST_BYTES_PER_NAME:
         raise InputError(f"it has more than {MOST_MEMBERS} parts, so it is no model. {AGAIN}")
 
 

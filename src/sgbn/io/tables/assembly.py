@@ -31,7 +31,7 @@ from sgbn.io.tables.options import DROP, Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 
-PAIRED = "Keep one row a person and group, or name the right column (id=, --id)."
+PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
 UNPAIRED = (
     f"{ONE_ROW} Visits of one person, one in each group, need the persons' column (pair=, --pair); "
     "so do several rows of a person in one group (subject=, --subject)."

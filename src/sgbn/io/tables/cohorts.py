@@ -52,7 +52,7 @@ def read_table(
     decimal: str | None = None,
     missing: Markers = None,
 ) -> Cohort:
-    """Read a table, one row a subject, into a cohort.
+    """Read a table, one row per subject, into a cohort.
 
     Parameters
     ----------

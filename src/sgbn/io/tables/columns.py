@@ -311,7 +311,7 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
 def _of_measure(
     table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> list[str]:
-    """One column a region, of the first measure that it has."""
+    """One column per region, of the first measure that it has."""
     there = sorted({match.measure for match in matches})
     unknown = [name for name in measures if name not in there]
     if unknown and matches:

@@ -96,7 +96,7 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
     table = name_columns(table, names, name)
     rows = np.flatnonzero(filled_rows(table))
     if not rows.size or table.shape[1] < 2:
-        raise InputError(f"{name} has no rows under two or more columns. Give a row a subject.")
+        raise InputError(f"{name} has no rows under two or more columns. Give a row per subject.")
     if len(rows) < len(table):
         table = table.iloc[rows].reset_index(drop=True)
     facts = {"source": name, "rows": len(rows)}

@@ -88,7 +88,7 @@ def _load(
     delimiter: str | None,
     decimal: str | None,
 ) -> RawTable:
-    """Read one table, a row a subject, with ids that are no paths."""
+    """Read one table, a row per subject, with ids that are no paths."""
     table = load_table(
         source,
         lambda columns: read_as_text(options, columns),

@@ -13,7 +13,7 @@ from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
-ONE_ROW = "Keep one row a subject, or name the right column (id=, --id)."
+ONE_ROW = "Keep one row per subject, or name the right column (id=, --id)."
 
 
 def with_ids(table: RawTable, column: str | None) -> RawTable:
@@ -74,7 +74,7 @@ def join_participants(
     if len(place) < len(people.ids):
         twice = next(n for n in people.ids if n.startswith(PREFIX) and _bare(n) in people.ids)
         raise InputError(
-            f"{people.name}: {twice!r} and {_bare(twice)!r} are one id. Keep one row a subject."
+            f"{people.name}: {twice!r} and {_bare(twice)!r} are one id. Keep one row per subject."
         )
     rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
     _check_one_each(table, people, rows)
@@ -114,7 +114,7 @@ def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None
         if row >= 0 and first.setdefault(row, name) != name:
             raise InputError(
                 f"{table.name}: the ids {first[row]!r} and {name!r} are one subject, "
-                f"{people.ids[row]!r} in {people.name}. Keep one row a subject."
+                f"{people.ids[row]!r} in {people.name}. Keep one row per subject."
             )
 
 

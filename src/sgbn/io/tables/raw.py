@@ -48,7 +48,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells under unique names, one row a subject.
+    """Cells under unique names, one row per subject.
 
     Attributes
     ----------

@@ -132,7 +132,7 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not body or body.isspace():
-        raise InputError(f"{source} is empty. Give a file with a header and a row a subject.")
+        raise InputError(f"{source} is empty. Give a file with a header and a row per subject.")
     return body, encoding
 
 
