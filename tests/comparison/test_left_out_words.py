@@ -41,6 +41,11 @@ def test_who_is_left_out_of_what_is_said_with_counts(networks, tests, said):
     assert found == f"{COUNTS} lie far from their group (tables/left_out.csv names them). {said}"
 
 
+def test_one_subject_lies_far():
+    one = {"CTR": ("s1",), "SCZ": ()}
+    assert left_out_words(comparison(one, one)).startswith("1 of 63 CTR and 0 of 61 SCZ lies far")
+
+
 def test_nobody_is_no_sentence():
     assert left_out_words(comparison(NOBODY, NOBODY)) == ""
     assert comparison(NOBODY, None).far_out == NOBODY

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError, Settings, cohort_table, simulate_cohort
+from sgbn.comparison import compare
 from sgbn.comparison.sources import READING, check_settings, read_source
 
 
@@ -39,12 +40,14 @@ def test_a_cohort_is_taken_as_it_is(cohort):
         ("groop", "compare has no keyword 'groop'. Did you mean 'group'"),
         ("covariate", "Did you mean 'covariates'"),
         ("jobs", "Did you mean 'n_jobs'"),
+        ("on_foun", "Did you mean 'on_found'"),
+        ("setting", "Did you mean 'settings'"),
         ("n_permutations", r"is a setting: give settings=sgbn.Settings\(n_permutations=...\)"),
     ],
 )
 def test_a_keyword_that_is_none_is_refused_before_anything_is_read(keyword, message):
     with pytest.raises(InputError, match=message):
-        read_source("there is no such file.csv", {keyword: 1})
+        compare("there is no such file.csv", **{keyword: 1})
 
 
 def test_all_keywords_of_the_reader_are_known():

@@ -8,6 +8,7 @@ from sgbn import Cohort, GaussianNetwork, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.summary import Statement, Words
+from sgbn.exceptions import counted
 from sgbn.quality import Finding
 from sgbn.structure.ensemble import Agreement, EdgeConfidence
 
@@ -50,7 +51,12 @@ def test_whether_a_network_is_the_right_picture_is_said_of_each_group(different)
     for group, line in zip(("well", "ill"), lines, strict=True):
         found = different.beside_factors[group]
         assert different.models[group].verdict in line
-        assert f"{found.stays.sum()} of the {len(found)} edges of the network stay" in line
+        assert f"{found.stays.sum()} of the {counted(len(found), 'edge')} of the network " in line
+    one = different.beside_factors["well"][:1].copy()
+    one["stays"] = False
+    single = replace(different, beside_factors={"well": one})
+    picture = answers(single)["Is a network the right picture?"]
+    assert "0 of the 1 edge of the network stay when" in picture
     bare = replace(different, models={}, beside_factors={})
     assert "Is a network the right picture?" not in answers(bare)
     partly = replace(different, models={"well": different.models["well"]}, skipped={"models": "x"})
@@ -89,7 +95,10 @@ def test_covariates_that_tell_the_groups_are_pointed_at():
         cohort.values, cohort.regions, cohort.ids, group=cohort.group, covariates={"age": age}
     )
     said = answers(compare(older, replace(FEW, n_permutations=0)))
-    assert "says nothing about the regions" in said["Can the groups be told apart?"]
+    accuracy = said["Can the groups be told apart?"]
+    assert " From age alone it is " in accuracy
+    assert "The groups differ in it: " in accuracy
+    assert "says nothing about the regions" in accuracy
 
 
 @pytest.mark.parametrize(

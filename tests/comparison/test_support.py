@@ -37,6 +37,12 @@ def test_each_group_has_its_count():
     assert "at least 80% of the networks of half samples join the pair, and at least 90%" in said
 
 
+def test_one_edge_is_singular():
+    found = comparison_of({"a": 0, "b": 1}, [SOME] * 2)
+    found.learners["a"].coef_ = np.eye(3, k=2)
+    assert support_words(found).startswith("The direction of 0 of 1 edge in a and 1 of 3 in b is")
+
+
 def test_directions_of_shadows_are_said_and_not_counted():
     agreed = {"a": np.arange(9).reshape(3, 3) < 4, "b": np.zeros((3, 3), bool)}
     said = support_words(comparison_of({"a": 1, "b": 0}, [SOME] * 2, agreed=agreed))

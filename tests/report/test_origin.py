@@ -47,6 +47,11 @@ def test_several_tables_have_their_facts_each():
     ]
 
 
+def test_what_the_findings_say_is_not_said_again():
+    facts = {"unnamed_sites": {"site": {"sites": 2, "told": 0.167}}, "repeated": ["s1"], "rows": 3}
+    assert origin_words(facts) == [("rows that were read", "3")]
+
+
 def test_nothing_is_shown_as_python_writes_it():
     many = [f"c{k}" for k in range(MOST_NAMED + 2)]
     ((title, text), (_, counts)) = origin_words({"own_fact": many, "counts": {"a": 1, "b": [2, 3]}})

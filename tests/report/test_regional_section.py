@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from sgbn.report.page import render_report
-from sgbn.report.regional_section import regional_section
+from sgbn.report.regional_section import G_PAIRED, P_PAIRED, G, regional_section
 
 
 def test_regions_are_listed_the_surest_first_with_intervals(compared):
@@ -15,13 +15,46 @@ def test_regions_are_listed_the_surest_first_with_intervals(compared):
     assert table.rows[0].cells[0].text == label
     marked = [row.mark == "found" for row in table.rows]
     assert marked == (expected["q"] <= 0.05).tolist()
-    assert f"{sum(marked)} differ in their mean" in shown["words"]
+    of = f"{sum(marked)} of {len(expected)} regions"
+    assert shown["words"].startswith(f"{of} {'differs' if sum(marked) == 1 else 'differ'} in the")
+    assert table.fields[1].hint == G
 
 
 def test_more_groups_have_a_row_each(three_groups):
-    table = regional_section(three_groups)["table"]
+    shown = regional_section(three_groups)
+    table, n = shown["table"], 2 * len(three_groups.cohort.regions)
+    found = sum(row.mark == "found" for row in table.rows)
+    assert shown["words"].startswith(f"{found} of {n} comparisons differ")
     assert table.fields[0].source == "group"
     assert table.total == 2 * len(three_groups.cohort.regions)
+
+
+def with_q(compared, q):
+    """The comparison with other q of its regions."""
+    found = replace(compared)
+    regional = compared.tables.regional.assign(q=q)
+    vars(found)["tables"] = compared.tables._replace(regional=regional)
+    return found
+
+
+def test_the_verb_agrees_with_the_count(compared):
+    n = len(compared.cohort.regions)
+    one = with_q(compared, [0.01] + [0.5] * (n - 1))
+    assert regional_section(one)["words"].startswith(f"1 of {n} regions differs in the mean")
+    assert regional_section(with_q(compared, 0.5))["words"].startswith(f"0 of {n} regions differ ")
+
+
+def test_hints_of_pairs_speak_of_a_paired_t(compared):
+    cohort = compared.cohort.subset(
+        np.concatenate([np.flatnonzero(compared.cohort.group == g)[:20] for g in compared.groups])
+    )
+    cohort = replace(cohort, pair=np.array([f"p{k}" for k in range(20)] * 2))
+    found = replace(compared, review=replace(compared.review, cohort=cohort))
+    vars(found)["tables"] = compared.tables
+    hints = {field.source: field.hint for field in regional_section(found)["table"].fields}
+    assert (hints["hedges_g"], hints["p"]) == (G_PAIRED, P_PAIRED)
+    assert "paired t" in P_PAIRED
+    assert "covariates" not in G_PAIRED + P_PAIRED
 
 
 def test_the_page_says_that_means_are_no_edges(html):

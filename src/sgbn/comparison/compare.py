@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -201,7 +202,8 @@ def compare(
         out; `Comparison.skipped` says why.
     """
     settings = check_settings(settings)
-    cohort = read_source(cohort, reading)
+    own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]  # no source, no **reading
+    cohort = read_source(cohort, reading, own_keywords)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))

@@ -21,8 +21,9 @@ def left_out_words(comparison: Comparison) -> str:
     far = comparison.far_out
     if not any(far.values()):
         return ""
+    lie = "lies" if sum(map(len, far.values())) == 1 else "lie"
     return (
-        f"{left_out_counts(comparison, far)} lie far from their group ({NAMED_IN} names them). "
+        f"{left_out_counts(comparison, far)} {lie} far from their group ({NAMED_IN} names them). "
         f"{without_them(comparison)}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from os import PathLike
 from typing import Any
@@ -19,8 +19,12 @@ from sgbn.io.tables.files import Source
 READING = tuple(inspect.signature(read_table).parameters)[1:]  # all but the source
 
 
-def read_source(source: Cohort | Source, reading: Mapping[str, Any]) -> Cohort:
+def read_source(
+    source: Cohort | Source, reading: Mapping[str, Any], others: Iterable[str] = ()
+) -> Cohort:
     """Return the cohort, or read it by `read_table` with the keywords `reading`.
+
+    `others` are the further keywords of the function that was called, which an error may propose.
 
     Raises
     ------
@@ -28,7 +32,7 @@ def read_source(source: Cohort | Source, reading: Mapping[str, Any]) -> Cohort:
         If there is a keyword that `read_table` lacks, or one beside a cohort.
     """
     for name in reading:
-        _check_keyword(name)
+        _check_keyword(name, others)
     if isinstance(source, pd.DataFrame | str | PathLike):
         return read_table(source, **reading)
     check_cohort(source)
@@ -52,10 +56,9 @@ def check_settings(settings: Any) -> Settings:
     raise InputError(f"settings is a {type(settings).__name__}: give sgbn.{remedy}.")
 
 
-def _check_keyword(name: str) -> None:
+def _check_keyword(name: str, others: Iterable[str]) -> None:
     if name in READING:
         return
     if name in [field.name for field in fields(Settings)]:
         raise InputError(f"{name}= is a setting: give settings=sgbn.Settings({name}=...).")
-    known = (*READING, "settings", "learner", "n_jobs", "folder", "progress", "on_step")
-    raise InputError(f"compare has no keyword {name!r}. {did_you_mean(name, known)}")
+    raise InputError(f"compare has no keyword {name!r}. {did_you_mean(name, (*READING, *others))}")

@@ -16,7 +16,8 @@ from sgbn.comparison.pending_words import not_done
 from sgbn.comparison.replicated import replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
-from sgbn.comparison.support import agreement_words, support_words, trust_words
+from sgbn.comparison.support import agreement_words, joined, support_words, trust_words
+from sgbn.exceptions import counted
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -143,7 +144,8 @@ def _models(comparison: Comparison) -> str:
             stays, k = beside["stays"], compared.leading_factors
             factors = "hidden factor is" if k == 1 else f"{k} hidden factors are"
             line += (
-                f" {stays.sum()} of the {len(stays)} edges of the network stay when the leading "
+                f" {stays.sum()} of the {counted(len(stays), 'edge')} of the network "
+                f"{'stays' if stays.sum() == 1 else 'stay'} when the leading "
                 f"{factors} taken out."
             )
         lines.append(line)
@@ -174,11 +176,13 @@ def _accuracy(comparison: Comparison) -> str:
     )
     if alone is None:
         return text
+    known = [*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))]
     confounded = (
-        " The groups differ in them: an accuracy that is no higher says nothing about the regions."
+        f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is no "
+        "higher says nothing about the regions."
     )
     return (
-        f"{text} Covariates and sites alone have {_interval(alone)}."
+        f"{text} From {joined(known)} alone it is {_interval(alone)}."
         f"{confounded if alone['low'] > chance else ''}"
     )
 

@@ -30,12 +30,14 @@ def support_words(comparison: Comparison) -> str:
     if not comparison.confidence:
         why = comparison.skipped.get("confidence", "half samples were not asked for.")
         return f"No direction is supported: {why}"
-    parts = [
-        f"{comparison.supported[group].sum()} of {np.count_nonzero(learner.coef_)} in {group}"
+    sizes = {
+        group: np.count_nonzero(learner.coef_)
         for group, learner in comparison.learners.items()
         if group in comparison.confidence
-    ]
-    parts[0] = parts[0].replace(" in ", " edges in ", 1)
+    }
+    parts = [f"{comparison.supported[group].sum()} of {n} in {group}" for group, n in sizes.items()]
+    edges = "edge" if next(iter(sizes.values())) == 1 else "edges"
+    parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
     said = (
         f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "

@@ -9,7 +9,8 @@ the groups,
 
 where :math:`\nu_g = \sum_{i \in g} (1 - h_{ii})` residual degrees of freedom are left of a group.
 Without covariates and sites this is Welch's t. With them it allows for the uncertainty of their
-effects, which a t of values that are adjusted beforehand does not.
+effects, which a t of values that are adjusted beforehand does not. Paired visits have a paired t of
+the differences within persons instead.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def regional_differences(
     Parameters
     ----------
     cohort : Cohort
-        As `sgbn.preprocessing.prepare` gives it. Covariates and sites are held fixed once more.
+        As `sgbn.preprocessing.prepare` gives it. Covariates and sites are held fixed once more,
+        except in paired visits.
     groups : sequence of str, optional
         The reference first; by default sorted by name.
     level : float
@@ -72,8 +74,9 @@ def regional_differences(
 
     Notes
     -----
-    Rows of one person are averaged. Paired visits are compared by the differences within persons,
-    per standard deviation within the two groups of visits.
+    Rows of one person are averaged. Paired visits are compared by a paired t of the differences
+    within persons, without covariates and sites; hedges_g is per standard deviation within the two
+    groups of visits.
     """
     if cohort.block is not None:
         raise InputError(FAMILIES)

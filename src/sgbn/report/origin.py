@@ -29,6 +29,7 @@ TITLES = {
     "subjects_without_row": "subjects without a row here",
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "vertical bars"}
+FINDINGS = ("unnamed_sites", "repeated")  # the findings of the review say them
 DECIMALS = {".": "point", ",": "comma"}
 CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
 
@@ -50,6 +51,8 @@ def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[s
     """
     said = []
     for key, value in provenance.items():
+        if key in FINDINGS:
+            continue
         if key == "participants" and isinstance(value, Mapping):
             said += origin_words(value, "participants: ")
         elif key == "tables" and _is_list(value):
