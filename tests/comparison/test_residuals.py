@@ -8,6 +8,8 @@ from sgbn.comparison import Settings, compare
 from sgbn.comparison.residuals import residual_table, residual_words
 from sgbn.inference import residual_checks
 
+PAIRS = np.repeat([f"p{k}" for k in range(60)], 2)
+
 
 @pytest.fixture(scope="module")
 def compared():
@@ -19,7 +21,7 @@ def test_one_row_per_group_of_those_the_network_was_learned_from(compared):
     assert table["group"].tolist() == list(compared.groups)
     for group, row in zip(compared.groups, table.to_dict("records"), strict=True):
         kept = compared.kept(group)
-        assert row["subjects"] == len(kept) == 60 - len(compared.left_out[group])
+        assert row["rows"] == len(kept) == 60 - len(compared.left_out[group])
         found = residual_checks(kept.values, compared.learners[group].coef_)
         assert row["not_gaussian"] == (found.p_gaussian <= 0.05).sum()
         assert row["edges"] == np.count_nonzero(compared.learners[group].coef_)
@@ -38,6 +40,12 @@ def test_words_come_only_where_something_is_off(compared):
     assert first.startswith(f"{compared.groups[0]}: the residuals of 8 of 8 regions are not")
     assert "3 of" in first
     assert "--transform normal-scores" in last
+    assert "as independent" not in residual_words(off)
+    for of, given in (("person", {"person": PAIRS}), ("family", {"block": PAIRS})):
+        cohort = replace(compared.cohort, **given)
+        related = replace(off, review=replace(compared.review, cohort=cohort))
+        vars(related)["tables"] = off.tables
+        assert f"rows of one {of} as independent" in residual_words(related)
 
 
 def test_groups_that_are_too_small_have_no_row(compared):

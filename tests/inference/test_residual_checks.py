@@ -55,6 +55,15 @@ def test_skewed_noise_and_heavy_tails_are_named():
     assert found.n_far > 3 * found.expected_far + 3
 
 
+def test_half_a_column_of_one_value_does_not_make_the_others_far():
+    values = chain(100)
+    values[:, 5] = np.repeat([0.0, -1.0, 1.0], [60, 20, 20])
+    found = residual_checks(values, np.zeros((6, 6)))
+    assert found.n_far == residual_checks(values[:, :5], np.zeros((5, 5))).n_far
+    values[99, 5] = 100.0
+    assert residual_checks(values, np.zeros((6, 6))).n_far == found.n_far + 1
+
+
 def test_without_edges_and_with_too_few_rows():
     values = chain(40)
     found = residual_checks(values, np.zeros((6, 6)))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort, review
+from sgbn.comparison.table_one import table_one
 from sgbn.quality.balance import check_sites
 
 N = 60
@@ -50,6 +51,24 @@ def test_a_covariate_that_a_whole_group_lacks_stops(make, only):
         assert finding.level == "stop"
         assert "'updrs' is missing in all subjects of a group, first 'sub-00'" in finding.what
     assert only(make(covariates={"iq": np.full(N, np.nan)})).level == "stop"
+
+
+def test_review_and_table_one_say_the_same_of_pairs_and_families(make, found):
+    person = np.random.default_rng(0).normal(50, 10, N // 2)
+    visit = np.tile([0.0, 0.5], N // 2) + np.linspace(0, 0.1, N)
+    pairs = make(
+        covariates={"age": np.repeat(person, 2) + visit},
+        pair=np.repeat([f"p{k}" for k in range(N // 2)], 2),
+    )
+    families = make(
+        covariates={"age": np.repeat(person, 2) + 40 * visit},
+        block=[f"f{k % 10}" for k in range(N)],
+    )
+    for cohort, said in ((pairs, True), (families, False)):
+        p = table_one(cohort, cohort.groups).set_index("characteristic")["p"]["age"]
+        texts = [text for text in found(cohort) if "the groups differ in 'age'" in text]
+        assert bool(texts) == said == bool(p < 0.05)
+        assert all(f"p = {p:.2g}" in text for text in texts)
 
 
 def test_the_level_that_differs_most_is_shown(make, only):

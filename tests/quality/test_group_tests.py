@@ -1,8 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn.quality.group_tests import crosstab, is_counted, level_text, means_test
+from sgbn.cohort import Cohort
+from sgbn.quality.group_tests import (
+    NOT_TESTED,
+    covariate_test,
+    crosstab,
+    first_rows,
+    is_counted,
+    level_text,
+    means_test,
+)
 
 
 def test_levels_that_are_numbers_have_names_of_people():
@@ -30,6 +41,43 @@ def test_two_means_are_compared_by_welch_and_more_by_anova():
     assert means_test(parts) == ("one-way ANOVA", stats.f_oneway(*parts).pvalue)
     for parts in ([np.ones(3), np.ones(4)], [np.ones(1), rng.normal(size=9)]):
         assert np.isnan(means_test(parts).p)
+
+
+@pytest.fixture
+def paired():
+    """Visits of 20 persons, half a year apart, of persons who differ by decades."""
+    age = np.random.default_rng(0).normal(50, 10, 20)
+    sex = np.resize([0.0, 1.0], 40)
+    return Cohort(
+        np.random.default_rng(1).normal(size=(40, 3)),
+        list("abc"),
+        range(40),
+        group=np.repeat(["v1", "v2"], 20),
+        pair=np.array([*map(str, range(20)), *map(str, range(19, -1, -1))]),
+        covariates={"age": np.concatenate([age, age[::-1] + np.linspace(0.4, 0.6, 20)])},
+    ), sex
+
+
+def test_pairs_are_compared_within_persons_and_families_not_at_all(paired):
+    cohort, sex = paired
+    age = cohort.covariates["age"]
+    expected = stats.ttest_rel(age[:20], age[20:][::-1]).pvalue
+    assert covariate_test(cohort, age) == ("paired t", pytest.approx(expected))
+    assert covariate_test(cohort, sex) == NOT_TESTED
+    assert covariate_test(replace(cohort, pair=None), age).name == "Welch's t"
+    assert covariate_test(replace(cohort, pair=None), sex).name == "chi-square"
+    block = np.array([f"f{k % 10}" for k in range(40)])
+    families = replace(cohort, pair=None, block=block)
+    assert covariate_test(families, age) == covariate_test(families, sex) == NOT_TESTED
+    gap = age.copy()
+    gap[20:39] = np.nan
+    assert covariate_test(cohort, gap) == NOT_TESTED
+
+
+def test_persons_count_by_their_first_row(paired):
+    cohort = replace(paired[0], pair=None, person=np.repeat([*map(str, range(20))], 2))
+    assert first_rows(cohort).ids == tuple(cohort.ids[::2])
+    assert len(first_rows(replace(cohort, person=None))) == 40
 
 
 def test_few_subjects_are_tested_exactly():

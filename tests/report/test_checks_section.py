@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sgbn.comparison.sensitivity import Sensitivity
@@ -17,6 +18,11 @@ def repeated(compared):
 def test_residuals_have_a_row_per_group(compared):
     shown = checks_section(compared)
     assert [row.cells[0].text for row in shown["residuals"].rows] == list(compared.groups)
+    assert [field.title for field in shown["residuals"].fields][:2] == ["group", "subjects"]
+    cohort = replace(compared.cohort, person=np.array([f"p{k}" for k in compared.cohort.ids]))
+    repeats = replace(compared, review=replace(compared.review, cohort=cohort))
+    vars(repeats)["tables"] = compared.tables
+    assert checks_section(repeats)["residuals"].fields[1].title == "rows"
     assert shown["sensitivity"] == ""
     assert shown["pairs"] is None
 

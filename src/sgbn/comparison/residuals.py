@@ -19,10 +19,11 @@ MANY_EDGES = 0.05  # share of bent edges, that is worth a word
 def residual_table(comparison: Comparison) -> pd.DataFrame:
     """One row per group; empty if a group is too small to look at residuals.
 
-    Columns group, subjects, regions, not_gaussian (regions at the level, after Holm's correction),
+    Columns group, rows, regions, not_gaussian (regions at the level, after Holm's correction),
     skewness and kurtosis (the largest in size), skewed_region and heavy_region (where they are),
     edges, curved (edges at the level, after Holm's correction), far and expected_far (residuals
-    beyond 4 robust standard deviations, and how many Gaussian data have).
+    beyond 4 robust standard deviations, and how many Gaussian data have). The tests take rows as
+    independent, also those of one person or family.
     """
     rows = []
     for group, learner in comparison.learners.items():
@@ -31,7 +32,7 @@ def residual_table(comparison: Comparison) -> pd.DataFrame:
         if len(values) < max(FEWEST_ROWS, most + 3):
             continue
         found = residual_checks(values, learner.coef_ != 0)
-        rows.append({"group": group, "subjects": len(values)} | _row(comparison, found))
+        rows.append({"group": group, "rows": len(values)} | _row(comparison, found))
     return pd.DataFrame(rows)
 
 
@@ -68,6 +69,13 @@ def residual_words(comparison: Comparison) -> str:
             lines.append(f"{row['group']}: {' and '.join(off)}.")
     if not lines:
         return ""
+    cohort = comparison.cohort
+    if cohort.person is not None or cohort.block is not None:
+        of = "person" if cohort.block is None else "family"
+        lines.append(
+            f"These checks take rows of one {of} as independent, and find too much where they are "
+            "alike."
+        )
     lines.append(
         "Tests by permutations and half samples allow for this; likelihoods and accuracies of the "
         "networks may suffer. Compare with --transform normal-scores."

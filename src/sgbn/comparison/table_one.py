@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from sgbn.cohort import Cohort
-from sgbn.quality.balance import first_rows
-from sgbn.quality.group_tests import GroupTest, crosstab, is_counted, level_text, means_test
+from sgbn.quality.group_tests import (
+    NOT_TESTED,
+    covariate_test,
+    first_rows,
+    is_counted,
+    known_cells,
+    level_text,
+)
 from sgbn.types import Array, Mask
 
-NOT_TESTED = GroupTest("", np.nan)
 Row = dict[str, Any]
 
 
@@ -39,7 +43,7 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
         Columns characteristic, level (of labels), ``in_GROUP`` (text: mean (SD) of numbers, n (%)
         of levels), test, p and missing. The test stands in the first row of a characteristic.
     """
-    used = cohort.subset(np.flatnonzero(first_rows(cohort)))
+    used = first_rows(cohort)
     rows: list[Row] = [_sizes("visits" if cohort.pair is not None else "subjects", used, groups)]
     if cohort.person is not None:
         rows.append(_sizes("rows", cohort, groups))
@@ -59,13 +63,13 @@ def _described(
     cohort: Cohort, name: str, column: NDArray[Any], groups: Sequence[str]
 ) -> Iterator[Row]:
     """Rows of a covariate: one of numbers, one per level of labels."""
-    known = ~np.isnan(column) if column.dtype.kind == "f" else column != ""
+    known = known_cells(column)
     if is_counted(column):
         yield from _counted(cohort, name, column, known, groups)
         return
     member = np.asarray(cohort.group)
     parts = [column[known & (member == group)] for group in groups]
-    test = _test_of_means(cohort, column, parts, groups)
+    test = covariate_test(cohort, column)
     yield {
         "characteristic": name,
         "level": "",
@@ -76,35 +80,12 @@ def _described(
     }
 
 
-def _test_of_means(
-    cohort: Cohort,
-    column: NDArray[Any],
-    parts: list[Array],
-    groups: Sequence[str],
-) -> GroupTest:
-    if cohort.block is not None:
-        return NOT_TESTED
-    if cohort.pair is None:
-        return means_test(parts)
-    if len(groups) > 2:
-        return NOT_TESTED
-    member, visits = np.asarray(cohort.group), []
-    for group in groups:
-        rows = np.flatnonzero(member == group)
-        visits.append(column[rows[np.argsort(cohort.pair[rows])]])
-    both = np.isfinite(visits[0]) & np.isfinite(visits[1])
-    if both.sum() < 2 or not np.ptp((visits[1] - visits[0])[both]):
-        return NOT_TESTED
-    return GroupTest("paired t", float(stats.ttest_rel(visits[0][both], visits[1][both]).pvalue))
-
-
 def _counted(
     cohort: Cohort, name: str, column: NDArray[Any], known: Mask, groups: Sequence[str]
 ) -> Iterator[Row]:
     """One row per level."""
     member = np.asarray(cohort.group)
-    independent = cohort.pair is None and cohort.block is None
-    test = crosstab(column[known], member[known]).test if independent else NOT_TESTED
+    test = covariate_test(cohort, column)
     missing = int((~known).sum())
     for level in np.unique(column[known]).tolist():
         here = known & (column == level)

@@ -20,7 +20,7 @@ from sgbn.types import Array, Graph, Indices
 
 FEWEST_ROWS = 20  # fewer say nothing about the shape of residuals
 FAR = 4.0  # robust standard deviations: 6 normal residuals in 100,000 lie beyond
-TO_SD = 1.4826  # from the median absolute deviation
+TO_SD = 1.4826, 1.2533  # from the median and the mean absolute deviation, if normal
 
 
 class ResidualChecks(NamedTuple):
@@ -85,7 +85,9 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
         warnings.simplefilter("ignore")  # of a region that its parents determine
         p = np.nan_to_num(stats.normaltest(residuals, axis=0).pvalue, nan=1.0)
     far = np.abs(residuals - np.median(residuals, axis=0))
-    far /= np.maximum(TO_SD * np.median(far, axis=0), np.finfo(float).tiny)
+    median, mean = TO_SD[0] * np.median(far, axis=0), TO_SD[1] * far.mean(axis=0)
+    # More than half of a column may be equal: the median says nothing then
+    far /= np.maximum(np.where(median > 0, median, mean), np.finfo(float).tiny)
     p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))
     return ResidualChecks(
         stats.skew(residuals, axis=0),

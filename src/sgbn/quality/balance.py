@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true, parts
-from sgbn.quality.group_tests import crosstab, is_counted, means_test
-from sgbn.types import Array, Labels, Mask
+from sgbn.quality.group_tests import covariate_test, crosstab, first_rows, is_counted, known_cells
+from sgbn.types import Array
 
 SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that a site must spare, to nearly be it
 DEFINING = 0.6  # share of a covariate's variance between groups above which it nearly makes them
@@ -36,7 +34,7 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
             "The overall level of that subject is taken for the site's, and removed",
         )
     if cohort.group is not None and len(cohort.groups) > 1:
-        yield from _sites_of_groups(cohort.site, cohort.group)
+        yield from _sites_of_groups(cohort)
 
 
 def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
@@ -63,8 +61,9 @@ def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
             )
 
 
-def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
+def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
     """Whether sites and groups can be told apart."""
+    site, group = np.asarray(cohort.site), np.asarray(cohort.group)
     table = crosstab(site, group)
     sites = np.unique(site)
     pure = sites[(table.counts > 0).sum(axis=1) == 1].tolist()
@@ -85,11 +84,13 @@ def _sites_of_groups(site: Labels, group: Labels) -> Iterator[Finding]:
             f"{listed(pure)}",
             "The other sites alone tell sites from groups",
         )
-    p = table.test.p
+    used = first_rows(cohort)
+    p = covariate_test(used, np.asarray(used.site)).p
     if p < IMBALANCE:
+        shares = crosstab(np.asarray(used.site), np.asarray(used.group)).largest()
         yield Finding(
             "warning",
-            f"the sites have other shares of the groups ({table.largest()}; p = {p:.2g})",
+            f"the sites have other shares of the groups ({shares}; p = {p:.2g})",
             "Networks hold the groups aside; a classifier loses part of their difference with the "
             "sites",
         )
@@ -105,7 +106,7 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
                 "It is taken out of all other regions and is no node of the networks: name it as a "
                 "covariate only if you want that",
             )
-        known = ~np.isnan(column) if column.dtype.kind == "f" else column != ""
+        known = known_cells(column)
         lacking = [part for part in parts(cohort) if not known[part].any()]
         if lacking:
             whom = "all subjects" if cohort.group is None else "all subjects of a group"
@@ -126,21 +127,13 @@ def check_covariates(cohort: Cohort) -> Iterator[Finding]:
         if len(np.unique(column[known])) < 2:
             yield Finding("warning", f"the covariate {name!r} never varies", "It has no effect")
         elif cohort.group is not None and len(cohort.groups) > 1:
-            rows = known & first_rows(cohort)
-            yield from _imbalance(name, column[rows], cohort.group[rows])
+            yield from _imbalance(name, first_rows(cohort))
 
 
-def first_rows(cohort: Cohort) -> Mask:
-    """Mark one row per person: sessions of one say nothing more about the groups' covariates."""
-    if cohort.person is None:
-        return np.ones(len(cohort), bool)
-    first = np.zeros(len(cohort), bool)
-    first[np.unique(cohort.person, return_index=True)[1]] = True
-    return first
-
-
-def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Finding]:
+def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
     """Whether the groups differ in a covariate."""
+    known = known_cells(cohort.covariates[name])
+    column, group = cohort.covariates[name][known], np.asarray(cohort.group)[known]
     table = crosstab(column, group)
     if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
         yield Finding(
@@ -153,7 +146,6 @@ def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Findi
         parts = [column[group == name] for name in table.groups]
         if min(map(len, parts)) < 2:
             return
-        p = means_test(parts).p
         between = _between(parts)
         if between > DEFINING:
             yield Finding(
@@ -168,7 +160,8 @@ def _imbalance(name: str, column: NDArray[Any], group: Labels) -> Iterator[Findi
             f"{g} {part.mean():.4g}" for g, part in zip(table.groups, parts, strict=True)
         )
     else:
-        p, numbers = table.test.p, table.largest()
+        numbers = table.largest()
+    p = covariate_test(cohort, cohort.covariates[name]).p
     if p < IMBALANCE:
         yield Finding(
             "warning",

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sgbn.types import Array, Labels
+from sgbn.cohort import Cohort
+from sgbn.types import Array, Labels, Mask
 
 FEWEST_EXPECTED = 5  # subjects of a cell, below which the chi-square distribution is too rough
 RANDOM_TABLES = 9999
@@ -20,6 +21,9 @@ class GroupTest(NamedTuple):
 
     name: str
     p: float
+
+
+NOT_TESTED = GroupTest("", np.nan)
 
 
 class Crosstab(NamedTuple):
@@ -34,7 +38,7 @@ class Crosstab(NamedTuple):
         """Whether the groups have the levels in other shares, Pearson's chi-square or exact."""
         counts = self.counts[self.counts.any(axis=1)]
         if min(counts.shape) < 2:
-            return GroupTest("", np.nan)
+            return NOT_TESTED
         if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
             found = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
             return GroupTest("chi-square", float(found.pvalue))
@@ -72,10 +76,62 @@ def is_counted(column: NDArray[Any]) -> bool:
     return column.dtype.kind != "f" or len(np.unique(column[~np.isnan(column)])) <= FEW_VALUES
 
 
+def known_cells(column: NDArray[Any]) -> Mask:
+    """Mark the cells of a covariate that are not missing."""
+    return ~np.isnan(column) if column.dtype.kind == "f" else column != ""
+
+
+def first_rows(cohort: Cohort) -> Cohort:
+    """Keep one row per person: sessions of one say nothing more about the groups' covariates."""
+    if cohort.person is None:
+        return cohort
+    return cohort.subset(np.sort(np.unique(cohort.person, return_index=True)[1]))
+
+
+def covariate_test(cohort: Cohort, column: NDArray[Any]) -> GroupTest:
+    """Whether the groups differ in a covariate or in their sites.
+
+    Paired visits are compared by a paired t, and only of two groups and of numbers. Families
+    (blocks) are not tested: their members are not independent.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        With one row per person and group, see `first_rows`.
+    column : ndarray
+        One cell per row of the cohort.
+    """
+    if cohort.block is not None:
+        return NOT_TESTED
+    if cohort.pair is not None:
+        return NOT_TESTED if is_counted(column) else _paired_test(cohort, column)
+    known, member = known_cells(column), np.asarray(cohort.group)
+    if is_counted(column):
+        return crosstab(column[known], member[known]).test
+    return means_test([column[known & (member == group)] for group in cohort.groups])
+
+
+def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
+    """Whether numbers of two visits differ within persons, of whom both are known."""
+    if len(cohort.groups) > 2:
+        return NOT_TESTED
+    member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
+    visits = []
+    for group in cohort.groups:
+        rows = np.flatnonzero(member == group)
+        visits.append(dict(zip(pair[rows].tolist(), column[rows].tolist(), strict=True)))
+    both = [one for one in visits[0] if one in visits[1]]
+    first, second = (np.array([own[one] for one in both]) for own in visits)
+    known = np.isfinite(first) & np.isfinite(second)
+    if known.sum() < 2 or not np.ptp((second - first)[known]):
+        return NOT_TESTED
+    return GroupTest("paired t", float(stats.ttest_rel(first[known], second[known]).pvalue))
+
+
 def means_test(parts: list[Array]) -> GroupTest:
     """Whether the means of two groups (Welch) or more (one-way analysis of variance) differ."""
     if min(map(len, parts)) < 2 or not any(np.ptp(part) for part in parts):
-        return GroupTest("", np.nan)
+        return NOT_TESTED
     if len(parts) == 2:
         return GroupTest("Welch's t", float(stats.ttest_ind(*parts, equal_var=False).pvalue))
     return GroupTest("one-way ANOVA", float(stats.f_oneway(*parts).pvalue))

@@ -113,14 +113,13 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
     outlying = z > OUTLYING
     if not outlying.any():
         return
-    row, column = np.unravel_index(np.argmax(z), z.shape)
-    yield Finding(
+    farthest = cohort.ids[int(z.max(axis=1).argmax())]
+    yield Finding(  # region and value would be those of one subject, in reports that name none
         "warning",
         f"{counted(outlying.sum(), 'cell lies', 'cells lie')} more than {OUTLYING:g} robust "
-        "standard deviations from their "
-        f"region's median; the farthest is {cohort.regions[column]!r} of subject "
-        f"{cohort.ids[row]!r} ({cohort.values[row, column]:.4g})",
-        "Look at each; subjects that lie far out as a whole are named by themselves",
+        f"standard deviations from the median of {'its' if outlying.sum() == 1 else 'their'} "
+        "region",
+        f"Look at each; the farthest is of subject {farthest!r}",
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():

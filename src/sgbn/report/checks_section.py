@@ -10,6 +10,7 @@ from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, SAID, TWICE, sensitivity_words
 from sgbn.comparison.support import joined
 from sgbn.report.cells import Field, Table, in_words, make_table, number_text
+from sgbn.report.cohort_section import row_word
 from sgbn.report.names import with_labels
 
 NOT_GAUSSIAN = (
@@ -52,7 +53,7 @@ def residuals_table(comparison: Comparison) -> Table | None:
     )
     fields = [
         Field("group", "group"),
-        Field("subjects", "subjects", "count", ""),
+        Field("rows", row_word(comparison), "count", ""),
         Field("not_gaussian", "regions not Gaussian", hint=NOT_GAUSSIAN),
         Field("curved", "bent edges", hint=CURVED),
         Field("far", "far out (expected)", hint=FAR),

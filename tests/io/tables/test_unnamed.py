@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError, read_freesurfer, read_table, review
+from sgbn.atlases import ATLASES, load_atlas
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 
@@ -23,14 +24,34 @@ def table():
 SITES = (
     *("site", "SITE_ID", "siteid", "Scanner", "scanner model", "ScannerModel", "centre", "Center"),
     *("manufacturer", "MRI_site", "acquisition site", "hospital", "study-site", "Vendor"),
+    *(
+        "scanner_manufacturer",
+        "scanner_type",
+        "site_scanner",
+        "MRI_machine",
+        "data_site",
+        "centers",
+    ),
+    *(
+        "field_strength",
+        "FieldStrength",
+        "batch",
+        "MagneticFieldStrength",
+        "ManufacturersModelName",
+    ),
 )
 
 
 def test_columns_of_sites_are_known_by_their_names():
     assert site_columns(SITES) == list(SITES)
-    assert (
-        site_columns(["opposite", "centrum", "center of mass", "parasite", "roi1", "onsite"]) == []
-    )
+    none = ["opposite", "centrum", "center of mass", "parasite", "roi1", "onsite", "lesion_site"]
+    none += ["site of onset", "machine_learning_score", "CC_Central", "frontal eye field"]
+    assert site_columns(none) == []
+
+
+@pytest.mark.parametrize("atlas", sorted(ATLASES))
+def test_no_region_of_an_atlas_is_taken_for_a_site(atlas):
+    assert site_columns(region.name for region in load_atlas(atlas).regions) == []
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,15 @@ from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
 from sgbn.types import Array
 
-SITE_NAME = re.compile(  # of letters alone: "site", "SITE_ID", "scanner model"
-    r"(?:acquisition|acq|scan|scanning|imaging|mri|mr|study|recruitment)*"
-    r"(?:sites?|scanners?|centre|center|manufacturers?|vendor|hospital|institution)"
-    r"(?:id|no|nr|number|name|code|label|model)*"
+# One word, or two, of the names of columns of sites: "SITE_ID", "mrisite", "scanner model".
+SITE_NAME = re.compile(
+    r"\b(?:acquisition|acq|scan|scanning|imaging|mri|mr|study|recruitment)*"
+    r"(?:sites?|scanners?|cent(?:re|er)s?|manufacturers?|vendors?|hospitals?|institutions?|"
+    r"machines?|batch|batches|field ?strength)"
+    r"(?:id|no|nr|number|name|code|label|model|type)*\b(?! of| learning)"
+)
+PLACE_IN_BODY = re.compile(  # words that make a site one of the body
+    r"\b(?:lesion|onset|tumou?r|injury|surgery|surgical|pain|implant|injection|stimulation|biopsy)"
 )
 # Words of the names of columns that are no regions.
 COVARIATE = re.compile(
@@ -41,7 +46,12 @@ ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
 
 def site_columns(columns: Iterable[str]) -> list[str]:
     """Columns whose names say that they hold sites or scanners."""
-    return [name for name in columns if SITE_NAME.fullmatch("".join(_words(name)))]
+    spaced = {name: " ".join(_words(name)) for name in columns}
+    return [
+        name
+        for name, words in spaced.items()
+        if SITE_NAME.search(words) and not PLACE_IN_BODY.search(words)
+    ]
 
 
 def unnamed_sites(
