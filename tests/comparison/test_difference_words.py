@@ -102,7 +102,7 @@ def test_family_wise_finds_are_counted_among_those_that_hold_both_ways(two):
         (0.01, 0.02, 0.01, 0.01, "differ by a test of all edges together (p = 0.010), also once"),
         (0.01, 0.02, 1.0, 1.0, "changes of variance are allowed for (p = 0.020)."),
         (0.01, 0.3, 0.01, 1.0, "The weights of ill and well differ by a test of all edges"),
-        (0.01, 0.3, 0.01, 0.01, "differ at single pairs of regions. They do by a test of all"),
+        (0.01, 0.3, 0.01, 0.01, "differ at single pairs of regions. What a test of all edges"),
         (0.3, 0.3, 0.01, 0.01, "together (p = 0.300) does not show it"),
         (0.3, 0.3, 0.01, 1.0, "(p = 0.300), which is no proof of equality."),
     ],

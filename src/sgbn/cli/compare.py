@@ -292,6 +292,7 @@ def compare_and_write(
         files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
         print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
         return comparison
+    print("Drawing the figures and writing the report", flush=True)
     written = write(comparison)
     print(f"\n{comparison.summary()}")
     print(

@@ -36,6 +36,8 @@ def overall_words(comparison: Comparison) -> str:
     together = f"a test of all edges together ({p})"
     allowed = f"{p_text(found.global_p_both)} with these allowed for"
     at_pairs = f"The networks of {groups} differ at single pairs of regions"
+    if (found.edges["q_both"] <= level).sum() == 1:
+        at_pairs = f"The networks of {groups} differ at one pair of regions"
     single_pairs = _singles(found, level) == "both"
     if found.global_p > level:
         if single_pairs:
@@ -47,7 +49,7 @@ def overall_words(comparison: Comparison) -> str:
     if found.global_p_both > level:
         doubt = f"changes of variance alone could explain it ({allowed})"
         if single_pairs:
-            return f"{at_pairs}. They do by {together} too, but {doubt}."
+            return f"{at_pairs}. What {together} finds beyond that is less sure: {doubt}."
         return f"The weights of {groups} differ by {together}, but {doubt}."
     return (
         f"The networks of {groups} differ by {together}, also once changes of variance are allowed "

@@ -61,8 +61,8 @@ def write_comparison(
     n_jobs : int, optional
         Processes that draw the figures.
     drawn : dict, optional
-        Keeps the pictures of this call for the next one, which takes those that are the same: of a
-        first report for the complete one.
+        Keeps the pictures of this call for the next one, which takes those that are the same. A
+        first report has only those of its first screen.
 
     Returns
     -------
@@ -79,6 +79,8 @@ def write_comparison(
         (folder / part).mkdir(parents=True, exist_ok=True)
     planned = plans(comparison)
     first = first_plans(comparison, planned)  # for the page alone
+    if comparison.pending:
+        planned = {}  # a first report comes at once: the complete one draws the other figures
     pictures = _drawn(planned | first, n_jobs, {} if drawn is None else drawn)
     svg = {name: files["svg"] for name, files in pictures.items()}
     page = render_report(

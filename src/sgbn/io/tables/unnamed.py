@@ -40,6 +40,7 @@ NEITHER = re.compile(
     r"birthday|wave"
 )
 ENOUGH_ROWS = 8  # for a look at the values: fewer are whole numbers, or equal, by chance
+MOSTLY_KNOWN = 0.1  # share of columns that the atlas does not know, up to which they stand out
 FEWEST_SITES = 2
 ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
 
@@ -119,12 +120,15 @@ def _hardly_regions(
     values = _values(table, chosen, missing)
     whole = {name for name, column in values.items() if _is_whole(column)}
     few = len(whole) <= len(values) / 2  # else whole numbers are the unit of this table
+    odd_ones_out = len(unknown) <= MOSTLY_KNOWN * len(chosen)
     found: dict[str, tuple[str, str]] = {}
     for name in chosen:
         if name not in unknown or name == ROW_NAMES:
             continue
         option = _option(name)
         why = "by its name" if option else _odd_values(values[name], few and name in whole)
+        if not why and odd_ones_out:
+            why = "the atlas knows the others"
         if why:
             found[name] = why, option or ("--exclude" if "different" in why else "--covariates")
     return found

@@ -344,7 +344,7 @@ function legendLines(looks, look) {
   const entry = (name, color, dash) => ({type: "scatter3d", mode: "lines", name, x: [null], y: [null], z: [null],
     line: {color, dash: dash || "solid", width: 2}, hoverinfo: "skip", meta: "legend"});
   return [...looks.map((one) => entry(one.symbol + " " + one.name, colourOf(one, look), one.dash)),
-    ...data.kinds.map((kind) => entry((kind.arrow ? "arrow: " : "line: ") + escaped(kind.name), look.ink))];
+    ...data.kinds.map((kind) => entry((kind.arrow ? "\u2192 arrow: " : "\u2013 line: ") + escaped(kind.name), look.ink))];
 }
 
 function brainLayout(look) {
