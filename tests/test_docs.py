@@ -205,7 +205,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, as_quick_as_possible
     monkeypatch.chdir(tmp_path)
     run_commands = run_in_this_process if as_quick_as_possible else run_shell
     printed = run_blocks(ROOT / "README.md", tmp_path, run_commands)
-    assert "GaussianNetwork(40 variables" in printed
+    assert "GaussianNetwork(20 variables" in printed
     assert "Do the networks differ?" in printed
 
 
