@@ -75,7 +75,7 @@ def places(rows):
 
 
 def svg():
-    """Picture: a row a layer, a line for each import that no chain of others implies."""
+    """Picture: a row per layer, a line for each import that no chain of others implies."""
     rows, graph = layers(), imports()
     at, needed = places(rows), nx.transitive_reduction(graph)
     lines = [line(at[upper], at[lower]) for upper, lower in sorted(needed.edges)]

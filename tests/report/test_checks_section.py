@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.sensitivity import Sensitivity
-from sgbn.report.checks_section import checks_methods, checks_section
+from sgbn.report.checks_section import RELATED, checks_methods, checks_section
 from sgbn.report.page import render_report
 
 
@@ -22,7 +22,10 @@ def test_residuals_have_a_row_per_group(compared):
     cohort = replace(compared.cohort, person=np.array([f"p{k}" for k in compared.cohort.ids]))
     repeats = replace(compared, review=replace(compared.review, cohort=cohort))
     vars(repeats)["tables"] = compared.tables
-    assert checks_section(repeats)["residuals"].fields[1].title == "rows"
+    fields = checks_section(repeats)["residuals"].fields
+    assert fields[1].title == "rows"
+    assert [RELATED in field.hint for field in fields[2:4]] == [True, True]
+    assert not any(RELATED in field.hint for field in shown["residuals"].fields[2:4])
     assert shown["sensitivity"] == ""
     assert shown["pairs"] is None
 

@@ -135,7 +135,7 @@ def simulate_cohort(
     Parameters
     ----------
     n_per_group : int, sequence or mapping
-        Subjects in each group: one number for all, one a group, or group -> number.
+        Subjects in each group: one number for all, one per group, or group -> number.
     random_state : int, Generator or None
         Sites, covariates, missing cells and groups beyond the second have random streams of their
         own: asking for them leaves everything else as it was.

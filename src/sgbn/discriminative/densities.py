@@ -155,8 +155,9 @@ class SideBySide:
 class ScoreKernelObjective:
     """Radius-margin bound of L2-SVMs on the scores of rows, and its gradient in the scores.
 
-    `FisherKernelObjective` for explicit scores. With several planes, one a class against the rest,
-    their bounds are added. C is in units of n over the total scatter of the scores given first.
+    `FisherKernelObjective` for explicit scores. With several planes, one per class against the
+    rest, their bounds are added. C is in units of n over the total scatter of the scores given
+    first.
     """
 
     def __init__(self, signs: Sequence[Array], C: float, first: Array) -> None:

@@ -11,7 +11,7 @@ anew at every evaluation, so that they drop out of the gradient (envelope theore
 .. math:: \partial F / \partial K = A = s J_0 (\operatorname{diag}(w) - w w^T)
           - \rho \beta \beta^T / 2.
 
-As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, a column a child,
+As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, a column per child,
 :math:`H = \tilde X \tilde X^T` and :math:`Q = R \circ X`, no product with A is larger than n x m.
 """
 

@@ -162,7 +162,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         return classifier
 
     def _fit_planes(self, Z: Array, codes: Indices) -> None:
-        """One plane for two classes, else one a class against the rest."""
+        """One plane for two classes, else one per class against the rest."""
         signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(self.classes_))]
         planes = self._planes(Z, signs[1:] if len(signs) == 2 else signs)
         if not all(plane.converged for plane in planes):

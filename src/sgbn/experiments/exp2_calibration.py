@@ -58,7 +58,7 @@ def run(study: Study, settings: Settings, alphas: Array = ALPHAS) -> dict[str, A
 
 
 def _task(network: str, simulation: int, seed: int, alphas: Array) -> dict[str, Array]:
-    """Total errors and false edges of every reading, a row an alpha."""
+    """Total errors and false edges of every reading, a row per alpha."""
     X, graph = simulate(network, simulation, seed, CALIBRATION)
     return {
         name: np.array(

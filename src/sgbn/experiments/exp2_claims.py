@@ -56,7 +56,7 @@ def _place(differences: Iterable[tuple[float, float]]) -> str:
 
 
 def claims_table(results: Results) -> list[str]:
-    """Table of the networks on which each claim holds, a row a reading of OR-SGBN."""
+    """Table of the networks on which each claim holds, a row per reading of OR-SGBN."""
     header = [f"{claim.words} ({claim.place}, {claim.measure})" for claim in CLAIMS]
     rows = [
         [name, *_upheld(results, partial(place, results, name)), _bic(results, name)]

@@ -77,10 +77,10 @@ class Sample:
 def samples(settings: Settings) -> dict[str, Sample]:
     """Real tables, where they are found, and what is simulated.
 
-    COBRE; ABIDE's largest site, since 80 subjects of 20 sites would be 4 a site; and the oldest and
-    the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality of
-    the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism affects.
-    COBRE and IXI are split in the sizes of the paper's PET data too.
+    COBRE; ABIDE's largest site, since 80 subjects of 20 sites would be 4 per site; and the oldest
+    and the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality
+    of the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism
+    affects. COBRE and IXI are split in the sizes of the paper's PET data too.
 
     The benchmark of `SGBNClassifierCV` (benchmarks/classifiers.py) has other groups of IXI, the
     middle and the oldest third, and fewer covariates: its figures cannot be compared with these.

@@ -290,5 +290,5 @@ def _graph_of_each(graphs: Any, groups: list[str]) -> dict[str, Any]:
     given = {str(name): graph for name, graph in graphs.items()}
     missing = [name for name in groups if name not in given]
     if missing:
-        raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one a group.")
+        raise InputError(f"graphs has no graph of the group {missing[0]!r}. Give one per group.")
     return given

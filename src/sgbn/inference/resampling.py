@@ -106,7 +106,7 @@ def weight_intervals(
 
 
 def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
-    """Least-squares weights on a graph, one an edge, and the graph as a matrix.
+    """Least-squares weights on a graph, one per edge, and the graph as a matrix.
 
     Raises
     ------

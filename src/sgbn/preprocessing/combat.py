@@ -4,7 +4,7 @@ Model, for subject i of site s and region j, after Johnson et al. (2007) and For
 
     y_ij = mean_j + d_i' coef_j + sd_j (location_sj + scale_sj e_ij)
 
-The location has a normal and the squared scale an inverse-gamma prior, one of each a site, whose
+The location has a normal and the squared scale an inverse-gamma prior, one of each per site, whose
 parameters come from the moments over regions. Their posterior means given each other are iterated
 until both equations hold.
 

@@ -1,4 +1,4 @@
-"""Covariates as numbers: one column for a numeric covariate, one a level but the first for others.
+"""Covariates as numbers: one column for a numeric one, one per level but the first for others.
 
 All columns are centred at their training means. A subject of whom a category is not known has
 zeros there: it is taken as the training average.

@@ -21,6 +21,7 @@ CURVED = (
     "Edges with a quadratic term of the parent, after Holm's correction over the edges: a straight "
     "line does not tell all of the relation"
 )
+RELATED = ". Rows of one person or family are taken as independent"
 FAR = "Residuals more than 4 robust standard deviations out, and how many Gaussian data have"
 SKEWNESS = "Of the residual where it is largest in size, and of which region; 0 if Gaussian"
 STAYS = "Whether the tests themselves and each repetition found the pair"
@@ -51,11 +52,13 @@ def residuals_table(comparison: Comparison) -> Table | None:
         kurtosis=[_largest(row["kurtosis"], row["heavy_region"]) for row in rows],
         far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
     )
+    cohort = comparison.cohort
+    related = "" if cohort.person is None and cohort.block is None else RELATED
     fields = [
         Field("group", "group"),
         Field("rows", row_word(comparison), "count", ""),
-        Field("not_gaussian", "regions not Gaussian", hint=NOT_GAUSSIAN),
-        Field("curved", "bent edges", hint=CURVED),
+        Field("not_gaussian", "regions not Gaussian", hint=NOT_GAUSSIAN + related),
+        Field("curved", "bent edges", hint=CURVED + related),
         Field("far", "far out (expected)", hint=FAR),
         Field("skewness", "largest skewness", hint=SKEWNESS),
         Field("kurtosis", "largest excess kurtosis", hint=SKEWNESS),

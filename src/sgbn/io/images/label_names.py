@@ -83,7 +83,7 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
 def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(f"the labels {path} are empty: give index and name, a line a label.")
+        raise InputError(f"the labels {path} are empty: give index and name, a line per label.")
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
         return _from_words(lines, path)
@@ -135,7 +135,7 @@ def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
         values.append(int(float(found[1])))
         words.append([quoted[1]] if quoted else found[2].split())
     if not values:
-        raise InputError(f"the labels {path} end after the header. Add a line a label.")
+        raise InputError(f"the labels {path} end after the header. Add a line per label.")
     n_numbers = min(_n_last_numbers(one) for one in words)
     if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
         n_cut = int(len({" ".join(one[:-1]) for one in words}) == len(words))

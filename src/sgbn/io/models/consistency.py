@@ -1,7 +1,7 @@
 """Whether the parts of a model that was read fit together.
 
 Shapes are written as letters: ``f`` features, ``c`` classes, ``p`` planes (one for two classes,
-else one a class), ``r`` regions; any other letter is a number that is the same wherever it stands
+else one per class), ``r`` regions; any other letter is a number that is the same wherever it stands
 in one object.
 """
 

@@ -254,7 +254,7 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
 def _fit(
     names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: str
 ) -> list[str]:
-    """Names, one a cell of each row: row names and empty columns at the end get an empty one.
+    """Names, one per cell of each row: row names and empty columns at the end get an empty one.
 
     A row that has cells without a name, or too few of them, is an error.
     """
