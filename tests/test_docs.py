@@ -138,7 +138,7 @@ NOT_RUN = {
     "scale.md": {
         "dask scheduler": "needs three machines",
         "seconds = ": "a formula",
-        "bytes a worker = ": "a formula",
+        "bytes per worker = ": "a formula",
     },
     "benchmarks.md": {'pip install ".[peers]"': "the race takes hours"},
     "dependencies.md": {"python -m venv auditvenv": "asks a database on the network"},
