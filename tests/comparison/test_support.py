@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sgbn.comparison.support import agreement_words, min_shares, support_words, trust_words
+from sgbn.comparison.support import agreement_words, called, min_shares, support_words, trust_words
 from sgbn.structure.ensemble import Agreement
 
 NAN = float("nan")
@@ -75,7 +75,7 @@ def test_trust_leaves_out_groups_without_halves_and_names_shadows():
     found.models = {"a": SimpleNamespace(edges_may_be_shadows=True)}
     said = trust_words(found)
     assert "support: 2 of 3 in a; the other" in said
-    assert "Of b there are too few subjects to say." in said
+    assert "Of b there are too few subjects for half samples." in said
     assert said.endswith(
         "In a hidden common causes predict unseen subjects better than the "
         "network: do not rely on single edges."
@@ -97,3 +97,11 @@ def test_agreement_leaves_out_what_there_is_none_of():
     assert "half of b" not in said
     assert "25% of the edges of half of c (4 on average). " in said
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""
+
+
+def test_a_group_that_is_a_number_is_called_a_group():
+    assert [called(one) for one in ("0", "1.5", "CTR", "1a", "-1")] == [
+        *("group 0", "group 1.5", "CTR", "1a"),
+        "-1",
+    ]
+    assert "2 of 3 in group 1" in trust_words(comparison_of({"1": 2}, [SOME]))

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.support import joined
+from sgbn.comparison.support import called, joined
 from sgbn.exceptions import counted
 from sgbn.inference import KINDS_OF_CHANGE, Differences
 from sgbn.io import to_frame
@@ -32,7 +32,7 @@ def overall_words(comparison: Comparison) -> str:
     found, level = comparison.tests, comparison.settings.level
     if found is None:
         return ""
-    groups, p = joined(found.groups), p_text(found.global_p)
+    groups, p = joined([*map(called, found.groups)]), p_text(found.global_p)
     together = f"a test of all edges together ({p})"
     allowed = f"{p_text(found.global_p_both)} with these allowed for"
     at_pairs = f"The networks of {groups} differ at single pairs of regions"
@@ -96,7 +96,7 @@ def _kinds(comparison: Comparison, edges: pd.DataFrame) -> str:
     group = comparison.groups[1]
     counts = edges[f"kind_{group}"].value_counts(sort=False).reindex(KINDS_OF_CHANGE).dropna()
     counts = counts.sort_values(ascending=False, kind="stable")
-    return f"{joined([f'{n:.0f} {kind}' for kind, n in counts.items()])} in {group}"
+    return f"{joined([f'{n:.0f} {kind}' for kind, n in counts.items()])} in {called(group)}"
 
 
 def edge_lines(comparison: Comparison) -> list[str]:
@@ -244,7 +244,7 @@ def _and_more(named: Sequence[str], count: int) -> str:
 def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
     """Name an edge, by an arrow if one is supported, with its weight per SD in each group."""
     weights = ", ".join(
-        f"{group} {signed(row[f'weight_std_{group}'])}" for group in comparison.groups
+        f"{called(group)} {signed(row[f'weight_std_{group}'])}" for group in comparison.groups
     )
     sign = "→" if row["supported"] else "–"
     kind = f" {row[f'kind_{comparison.groups[1]}']}" if len(comparison.groups) == 2 else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sgbn.comparison.support import joined
+from sgbn.comparison.support import called, joined
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -31,7 +31,9 @@ def left_out_words(comparison: Comparison) -> str:
 def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ...]]) -> str:
     """Give the number left out of each group, such as "2 of 63 CTR and 0 of 61 SCZ"."""
     sizes = comparison.cohort.sizes
-    counts = [f"{len(left_out[group])} of {sizes[group]} {group}" for group in comparison.groups]
+    counts = [
+        f"{len(left_out[group])} of {sizes[group]} {called(group)}" for group in comparison.groups
+    ]
     return joined(counts)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sgbn.comparison.support import called
 from sgbn.inference.residual_checks import FEWEST_ROWS, ResidualChecks, residual_checks
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def residual_words(comparison: Comparison) -> str:
         if row["curved"] > MANY_EDGES * row["edges"]:
             off.append(f"{row['curved']} of {row['edges']} edges are bent, not straight")
         if off:
-            lines.append(f"{row['group']}: {' and '.join(off)}.")
+            lines.append(f"{called(row['group'])}: {' and '.join(off)}.")
     if not lines:
         return ""
     cohort = comparison.cohort

@@ -16,7 +16,7 @@ from sgbn.comparison.pending_words import not_done
 from sgbn.comparison.replicated import replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
-from sgbn.comparison.support import agreement_words, joined, support_words, trust_words
+from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
 from sgbn.exceptions import counted
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def make_words(comparison: Comparison) -> Words:
 
 def _data(comparison: Comparison) -> str:
     cohort = comparison.cohort
-    sizes = ", ".join(f"{group} ({cohort.subjects[group]})" for group in comparison.groups)
+    sizes = ", ".join(f"{called(group)} ({cohort.subjects[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
         who = f"{len(cohort)} visits of {len(np.unique(cohort.pair))} persons"
@@ -116,8 +116,8 @@ def _data(comparison: Comparison) -> str:
         parts.append(f"without the effects of {', '.join(cohort.covariates)}")
     far = left_out_words(comparison)
     return (
-        f"{'; '.join(parts)}. The reference is {comparison.reference}.{_filled_in(comparison)}"
-        f"{' ' * bool(far)}{far}"
+        f"{'; '.join(parts)}. The reference is {called(comparison.reference)}."
+        f"{_filled_in(comparison)}{' ' * bool(far)}{far}"
     )
 
 
@@ -138,7 +138,7 @@ def _models(comparison: Comparison) -> str:
     """One line per group: what predicts unseen subjects best, and which edges stay."""
     lines = []
     for group, compared in comparison.models.items():
-        line = f"{group}: {compared.verdict}"
+        line = f"{called(group)}: {compared.verdict}"
         beside = comparison.beside_factors.get(group)
         if beside is not None and len(beside):
             stays, k = beside["stays"], compared.leading_factors

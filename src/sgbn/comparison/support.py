@@ -30,23 +30,15 @@ def support_words(comparison: Comparison) -> str:
     if not comparison.confidence:
         why = comparison.skipped.get("confidence", "half samples were not asked for.")
         return f"No direction is supported: {why}"
-    sizes = {
-        group: np.count_nonzero(learner.coef_)
-        for group, learner in comparison.learners.items()
-        if group in comparison.confidence
-    }
-    parts = [f"{comparison.supported[group].sum()} of {n} in {group}" for group, n in sizes.items()]
-    edges = "edge" if next(iter(sizes.values())) == 1 else "edges"
+    parts = _supported_counts(comparison)
+    edges = "edge" if " of 1 in " in parts[0] else "edges"
     parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
-    said = (
+    return (
         f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "
         f"half samples join the pair, and at least {direction} of these have this direction."
+        f"{_too_few_words(comparison)}{_shadow_words(comparison)}"
     )
-    without = [group for group in comparison.groups if group not in comparison.confidence]
-    if without:
-        said += f" Of {joined(without)} there are too few subjects for half samples."
-    return said + _shadow_words(comparison)
 
 
 def trust_words(comparison: Comparison) -> str:
@@ -56,32 +48,40 @@ def trust_words(comparison: Comparison) -> str:
     """
     if not comparison.confidence:
         return support_words(comparison)
-    arrows = [
-        f"{comparison.supported[group].sum()} of {np.count_nonzero(learner.coef_)} in {group}"
-        for group, learner in comparison.learners.items()
-        if group in comparison.confidence
-    ]
+    said = (
+        f"Directions that half samples support: {joined(_supported_counts(comparison))}; the other "
+        f"edges may point either way, and are drawn as lines.{_too_few_words(comparison)}"
+    )
     shares = [
-        f"{confidence.agreement.edges:.0%} in {group}"
+        f"{confidence.agreement.edges:.0%} in {called(group)}"
         for group, confidence in comparison.confidence.items()
         if not math.isnan(confidence.agreement.edges)
     ]
-    said = (
-        f"Directions that half samples support: {joined(arrows)}; the other edges may point either "
-        "way, and are drawn as lines."
-    )
-    without = [group for group in comparison.groups if group not in comparison.confidence]
-    if without:
-        said += f" Of {joined(without)} there are too few subjects to say."
     if shares:
         said += f" Edges that come back in the other half of the subjects: {joined(shares)}."
-    shadows = [group for group, one in comparison.models.items() if one.edges_may_be_shadows]
+    shadows = [one for one, compared in comparison.models.items() if compared.edges_may_be_shadows]
     if shadows:
         said += (
-            f" In {joined(shadows)} hidden common causes predict unseen subjects better than the "
-            "network: do not rely on single edges."
+            f" In {joined([*map(called, shadows)])} hidden common causes predict unseen subjects "
+            "better than the network: do not rely on single edges."
         )
     return said
+
+
+def _supported_counts(comparison: Comparison) -> list[str]:
+    """Count the supported directions among the edges of each group that has half samples."""
+    sizes = {group: np.count_nonzero(one.coef_) for group, one in comparison.learners.items()}
+    return [
+        f"{comparison.supported[group].sum()} of {n} in {called(group)}"
+        for group, n in sizes.items()
+        if group in comparison.confidence
+    ]
+
+
+def _too_few_words(comparison: Comparison) -> str:
+    """Name the groups that are too small for half samples; "" if none is."""
+    without = [called(one) for one in comparison.groups if one not in comparison.confidence]
+    return f" Of {joined(without)} there are too few subjects for half samples." if without else ""
 
 
 def _shadow_words(comparison: Comparison) -> str:
@@ -90,7 +90,7 @@ def _shadow_words(comparison: Comparison) -> str:
         group: (comparison.agreed[group] & ~comparison.supported[group]).sum()
         for group in comparison.confidence
     }
-    parts = [f"{count} in {group}" for group, count in counts.items() if count]
+    parts = [f"{count} in {called(group)}" for group, count in counts.items() if count]
     if not parts:
         return ""
     return (
@@ -106,7 +106,8 @@ def agreement_words(comparison: Comparison) -> str:
         found = confidence.agreement
         if math.isnan(found.edges):
             continue
-        text = f"{found.edges:.0%} of the edges of half of {group} ({found.n_edges:.0f} on average)"
+        half = f"half of {called(group)} ({found.n_edges:.0f} on average)"
+        text = f"{found.edges:.0%} of the edges of {half}"
         if not math.isnan(found.arrows):
             text += (
                 f" and {found.arrows:.0%} of the directions that this half is sure of "
@@ -130,6 +131,11 @@ def min_shares(comparison: Comparison) -> tuple[float, float]:
         float(getattr(learner, "min_adjacency", MIN_ADJACENCY)),
         float(getattr(learner, "min_direction", MIN_DIRECTION)),
     )
+
+
+def called(group: str) -> str:
+    """Name of a group in a sentence: "group 1" of a number, which would read as a count."""
+    return f"group {group}" if group.replace(".", "", 1).isdigit() else group
 
 
 def joined(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.support import called
 from sgbn.report.changes import differences_of
 from sgbn.report.figures import Plan, difference_stems, forest_plan
 from sgbn.report.views import changes_per_sd
@@ -45,7 +46,7 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
     return {
         "verdict": [line for line in comparison.words.verdict if line],
         "trust": comparison.words.trust,
-        "sizes": [(group, cohort.subjects[group]) for group in comparison.groups],
+        "sizes": [(called(group), cohort.subjects[group]) for group in comparison.groups],
         "who": "persons" if cohort.units is not None else "subjects",
         "regions": len(cohort.regions),
         "permutations": 0 if comparison.tests is None else comparison.tests.n_permutations,

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from sgbn.comparison import Comparison
 from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
-from sgbn.comparison.support import joined
+from sgbn.comparison.support import called, joined
 from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
 from sgbn.report.checks_section import checks_section
@@ -143,7 +143,7 @@ def python_code(comparison: Comparison) -> str:
 def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Collect the results, section by section."""
     return {
-        "title": joined(comparison.groups),
+        "title": joined([*map(called, comparison.groups)]),
         "groups": comparison.groups,
         "reference": comparison.reference,
         "level": f"{comparison.settings.level:g}",
