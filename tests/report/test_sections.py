@@ -267,3 +267,11 @@ def test_without_an_atlas_no_table_speaks_of_lobes(compared, three_groups):
         assert (section["lobes"] is not None) == there
         for table in (section["table"], sections.edges_table(one)):
             assert any("lobe" in field.title for field in table.fields) == there
+
+
+def test_only_what_is_found_to_differ_has_a_kind(compared):
+    table = sections.differences_section(compared)["table"]
+    found = [cell.text for cell in column(table, "found")]
+    kinds = [cell.text for cell in column(table, "kind_patient")]
+    assert [kind == "–" for kind in kinds] == [one == "no" for one in found]
+    assert len(set(found)) > 1

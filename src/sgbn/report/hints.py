@@ -120,8 +120,8 @@ RANGE_OF_SUM = (
 CHANGE_BY_REFINEMENT = "Weight after the refinement less that before"
 KIND = (
     "What becomes of the relation from the reference to the other group: gained, lost (its weight "
-    "per SD is below 0.1 before, or after), stronger, weaker (in size), or sign changed. It "
-    "describes the estimates: whether they differ is for q to say"
+    "per SD is below 0.1 before, or after), stronger, weaker (in size), or sign changed. A "
+    "dash where no difference is found; the CSV file describes those, too"
 )
 KINDS_OF_SET = "How many edges of the set are gained, lost, stronger, weaker, or changed their sign"
 EDGES_AGAIN = "Share of the edges of one half of the subjects that the other half joins too"

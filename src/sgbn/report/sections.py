@@ -16,7 +16,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.summary import of_groups
 from sgbn.comparison.tables import TRUE
 from sgbn.report import hints
-from sgbn.report.cells import Field, Table, in_words, interval_text, make_table
+from sgbn.report.cells import DASH, Field, Table, in_words, interval_text, make_table
 from sgbn.report.cohort_section import has_lobes, row_word
 from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
@@ -131,10 +131,11 @@ def _kind_fields(comparison: Comparison) -> list[Field]:
 
 
 def _with_symbols(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
-    """Table with the symbol of each kind of change before its name."""
+    """Table with the symbol of each kind of change before its name, where a difference is found."""
     words = {kind: f"{style.symbol} {kind}" for kind, style in KIND_STYLES.items()}
     names = [f"kind_{group}" for group in comparison.groups[1:]]
-    return table.assign(**{name: table[name].map(words) for name in names})
+    differs = table["found"] != NOT_FOUND
+    return table.assign(**{name: table[name].map(words).where(differs, DASH) for name in names})
 
 
 def folded(fields: Iterable[Field]) -> list[Field]:
