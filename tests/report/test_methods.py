@@ -158,7 +158,7 @@ def test_each_step_names_the_learner_that_it_has(compared):
     assert "networks learned by SGBN were refined" in text
     assert "n_kicks" not in text
     assert f"with gamma = {gamma:.3g} learned from the pooled residuals" in text
-    assert "one SGBN a group, with settings found inside the training part" in text
+    assert "one SGBN per group, with settings found inside the training part" in text
 
 
 def test_a_gamma_that_was_not_given_is_that_of_all_rows(compared):

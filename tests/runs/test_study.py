@@ -352,3 +352,12 @@ def _wait_until(reached):
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_workers_that_stand_in_another_folder_write_where_they_should(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)  # the workers of the first call serve the second
+        Study("study", n_jobs=2).run(task, TASKS, {})
+        written = {path.stem for path in (tmp_path / name / "study" / "tasks").glob("*.npz")}
+        assert written == set(TASKS)

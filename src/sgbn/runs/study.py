@@ -173,7 +173,8 @@ class Study:
             raise InputError(
                 f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
             ) from error
-        paths = {name: folder / TASKS / f"{name}.npz" for name in tasks}
+        # Whole paths: a worker that an earlier call left may stand in another working folder.
+        paths = {name: folder.absolute() / TASKS / f"{name}.npz" for name in tasks}
         with only_writer(folder):
             _check_settings(folder, settings, paths)
             remove_unfinished(folder, folder / TASKS)
