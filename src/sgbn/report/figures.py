@@ -235,22 +235,23 @@ def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str
 
 
 def _forest(comparison: Comparison) -> Plans:
-    plan = forest_plan(comparison, comparison.groups[1:])
+    plan = forest_plan(comparison, comparison.groups[1:], FOREST_ROWS)
     if plan is not None:
         yield "forest", plan
 
 
-def forest_plan(comparison: Comparison, groups: Sequence[str]) -> Plan | None:
+def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Plan | None:
     """Plan the surest differences of each of some groups from the reference, below each other.
 
-    None if no edge was tested, or only all groups together.
+    So many rows in all, but a few of each group. None if no edge was tested, or only all groups
+    together.
     """
     if comparison.tests is None or not len(comparison.tests.edges):
         return None
     tables = {group: differences_of(comparison, group) for group in groups}
     if any("standard_error" not in table for table in tables.values()):
         return None
-    top = max(FOREST_ROWS // len(tables), FEWEST_ROWS)
+    top = max(rows // len(tables), FEWEST_ROWS)
     titles = {}
     for group, table in tables.items():
         none = not (table["q_both"] <= comparison.settings.level).any()

@@ -16,6 +16,7 @@ DIFFERENCES, FOREST = "first_differences", "first_forest"
 BRAIN, CIRCLE = "brain", "circle"
 # Inches, so that names can be read on a page of 1280 pixels without a zoom
 SIZES = {BRAIN: (6.8, 3.5), CIRCLE: (5.2, 5.2)}
+FIRST_ROWS = 12  # of the forest: more would touch each other
 FOREST_SIZES = {BRAIN: (10.6, 2.8), CIRCLE: (5.6, 3.2)}
 
 
@@ -27,7 +28,7 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
         plot = planned[name].plot
         untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
         chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
-    forest = forest_plan(comparison, [first_group(comparison)])
+    forest = forest_plan(comparison, [first_group(comparison)], FIRST_ROWS)
     if forest is not None:
         chosen[FOREST] = forest._replace(inches=FOREST_SIZES[shape])
     return chosen
