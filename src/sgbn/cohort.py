@@ -175,9 +175,9 @@ class Cohort:
         return tuple(self.atlas.find(region) for region in self.regions)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Readable names of the regions, for figures and pages; files keep those of the data."""
-        return region_labels(self.regions, self.atlas)
+    def labels(self) -> dict[str, str]:
+        """Region -> its readable name, for figures and pages; files keep those of the data."""
+        return dict(zip(self.regions, region_labels(self.regions, self.atlas), strict=True))
 
     @property
     def lobes(self) -> tuple[str, ...]:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -37,7 +39,7 @@ def test_the_surest_differences_are_drawn_in_a_figure_that_pyplot_knows():
     found = compare(table_of("CTR", "SCZ"), TESTS, learner=SGBN())
     ax = found.plot()
     assert plt.gcf() is ax.figure
-    assert ax.get_title().startswith("Change from CTR to SCZ: 1 of ")
+    assert ax.get_title() == "Change from CTR to SCZ: 1 pair differs both ways (q ≤ 0.05)"
     assert len(names_of(ax)) == len(found.differences)
     assert names_of(ax)[0] in (r"a – b\$x\$", r"b\$x\$ – a")
     ax.figure.canvas.draw()
@@ -59,6 +61,9 @@ def test_of_three_groups_the_pair_is_drawn_that_is_named(three):
     for group in (None, "SZ", "CTR"):
         with pytest.raises(InputError, match="name the group whose difference from 'CTR'"):
             three.plot(group)
+    together = replace(three, tests=replace(three.tests, pairwise={}))
+    with pytest.raises(InputError, match="tested all together only"):
+        together.plot("SCZ")
 
 
 def test_regions_of_an_atlas_have_readable_names():

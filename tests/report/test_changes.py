@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn.report.changes import MOST, change_words, changes_of, differences_of, verdict
+from sgbn.comparison.changes import change_words, differences_of, verdict
+from sgbn.report.changes import MOST, changes_of
 
 
 def with_q(comparison, n_sure):
@@ -31,14 +32,6 @@ def test_the_verdict_comes_first_in_the_title(compared, n_sure, said):
     assert second.startswith(change_words(known, "patient"))
     assert second.startswith("Change from control to patient")
     assert second.endswith("faintly") == (n_sure == 0)
-
-
-def test_pairs_that_differ_both_ways_come_first(compared):
-    known = with_q(compared, 2)
-    table, before = differences_of(known, "patient"), known.tables.differences
-    ends = ["source", "target"]
-    assert table[ends].values.tolist()[:2] == before[ends].values.tolist()[-2:]
-    assert table[ends].values.tolist()[2:] == before[ends].values.tolist()[:-2]
 
 
 def test_each_change_is_that_of_the_table_with_its_kind(compared):
@@ -69,28 +62,3 @@ def test_what_is_not_significant_is_left_out_unless_nothing_is(compared):
     assert np.count_nonzero(none.only_sure().sizes) == np.count_nonzero(none.sizes) > 2
     assert some.any_sure
     assert not none.any_sure
-
-
-def test_of_three_groups_each_has_its_own_changes_errors_and_q(three_groups):
-    for group in ("b", "c"):
-        table, pairs = differences_of(three_groups, group), three_groups.tests.pairwise["a", group]
-        own = {(row["source"], row["target"]): row for row in pairs}
-        assert len(table) == len(own)
-        for row in table.itertuples():
-            found = own[row.source, row.target]
-            assert row.difference_std == found["difference_std"]
-            assert row.standard_error == found["standard_error"]
-            assert row.q_both == found["q_both"]
-            before, after = row.weight_std_a, getattr(row, f"weight_std_{group}")
-            assert row.difference_std == pytest.approx(after - before)
-
-
-def test_without_tests_of_pairs_the_q_of_all_groups_is_said(three_groups):
-    known = replace(three_groups, tests=replace(three_groups.tests, pairwise={}))
-    assert "in any group (q of all groups" in verdict(known, "b")
-    table = differences_of(known, "b")
-    assert "standard_error" not in table
-    np.testing.assert_allclose(
-        table["difference_std"], table["weight_std_b"] - table["weight_std_a"]
-    )
-    assert "q of all groups" not in verdict(three_groups, "b")

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
 from sgbn import viz
+from sgbn.comparison.changes import differences_of
 from sgbn.exceptions import InputError
-from sgbn.report.changes import differences_of
 from sgbn.report.figures import (
     _circle,
     _matrix,
@@ -22,7 +22,6 @@ from sgbn.report.figures import (
     layout_of,
     picture,
     plans,
-    readable,
     rounded,
 )
 from sgbn.viz.kind_styles import KIND_STYLES
@@ -203,7 +202,9 @@ def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, mo
     monkeypatch.setattr("sgbn.report.changes.MOST", 2)
     options = plans(compared)["differences_matrix"].plot.keywords
     table = differences_of(compared, "patient").head(2)
-    wanted = {readable(compared)[name] for name in table[["source", "target"]].to_numpy().ravel()}
+    wanted = {
+        compared.cohort.labels[name] for name in table[["source", "target"]].to_numpy().ravel()
+    }
     assert set(options["names"]) == wanted
     assert options["weights"].shape == (len(wanted),) * 2
     assert options["title"].endswith(f"{len(wanted)} regions of these pairs, of 12")
@@ -231,7 +232,7 @@ def test_all_regions_of_significant_edges_stand_out(compared):
     edges["q_both"] = 0.01
     found = replace(compared, tests=replace(compared.tests, edges=edges))
     highlight = plans(found)["differences_matrix"].plot.keywords["highlight"]
-    names = readable(compared)
+    names = compared.cohort.labels
     wanted = {names[name] for name in (*edges["source"], *edges["target"])}
     assert sorted(highlight) == sorted(wanted)
 
@@ -243,7 +244,7 @@ def test_a_matrix_of_weights_has_the_scale_of_its_colours(compared):
 
 
 def test_all_figures_have_readable_names(compared):
-    raw, shown = set(compared.cohort.regions), set(readable(compared).values())
+    raw, shown = set(compared.cohort.regions), set(compared.cohort.labels.values())
     assert not raw & shown
     for name, plan in plans(compared).items():
         figure = plan.draw()
@@ -272,7 +273,7 @@ def test_letters_that_the_font_lacks_give_no_warning():
 
 
 def test_regions_can_be_chosen(compared):
-    chosen, names = compared.cohort.regions[:2], readable(compared)
+    chosen, names = compared.cohort.regions[:2], compared.cohort.labels
     for name, plan in plans(compared, chosen).items():
         if name.endswith("_matrix"):
             assert plan.plot.keywords["highlight"] == [names[region] for region in chosen]

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtri
 
 from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.inference import kinds_of_change
 from sgbn.inference.difference_summaries import Component
 from sgbn.report import hints, sections
-from sgbn.report.views import changes_per_sd
 
 
 def column(table, source):

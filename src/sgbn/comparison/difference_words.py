@@ -231,7 +231,7 @@ def _names(table: pd.DataFrame, comparison: Comparison, by: str) -> str:
 
 
 def _plain_names(edges: NDArray[Any], cohort: Cohort) -> str:
-    label = _labels(cohort)
+    label = cohort.labels
     named = [f"{label[row['source']]} – {label[row['target']]}" for row in edges[:NAMED]]
     return _and_more(named, len(edges))
 
@@ -248,11 +248,6 @@ def _edge_text(row: Mapping[Any, Any], comparison: Comparison, by: str) -> str:
     )
     sign = "→" if row["supported"] else "–"
     kind = f" {row[f'kind_{comparison.groups[1]}']}" if len(comparison.groups) == 2 else ""
-    label = _labels(comparison.cohort)
+    label = comparison.cohort.labels
     ends = f"{label[row['source']]} {sign} {label[row['target']]}"
     return f"{ends}{kind} ({weights}; q = {row[by]:.2g})"
-
-
-def _labels(cohort: Cohort) -> dict[str, str]:
-    """Readable name of each region, as figures and pages have it."""
-    return dict(zip(cohort.regions, cohort.labels, strict=True))

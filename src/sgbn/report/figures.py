@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sgbn import viz
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED
+from sgbn.comparison.changes import change_words, differences_of, verdict
 from sgbn.comparison.cross_validation import FIRST_PEER
-from sgbn.report.changes import Changes, change_words, changes_of, differences_of, verdict
+from sgbn.report.changes import Changes, changes_of
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names
 from sgbn.types import Array, Mask
@@ -163,17 +164,11 @@ def layout_of(comparison: Comparison) -> Layout:
     unknown = ("",) * len(cohort.regions)
     nowhere = (np.nan,) * 3
     return Layout(
-        cohort.labels,
+        tuple(cohort.labels.values()),
         cohort.lobes if has_lobes(comparison) else unknown,
         ["" if place is None else place.hemisphere for place in cohort.places],
         np.array([nowhere if p is None else (p.x, p.y, p.z) for p in cohort.places], dtype=float),
     )
-
-
-def readable(comparison: Comparison) -> dict[str, str]:
-    """Region as the data call it -> its readable name."""
-    cohort = comparison.cohort
-    return dict(zip(cohort.regions, cohort.labels, strict=True))
 
 
 def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
@@ -230,7 +225,7 @@ def _ends(pairs: Mask) -> Mask:
 
 def _chosen(comparison: Comparison, highlight: Sequence[str] | None) -> list[str]:
     """Readable names of regions that are to be emphasised."""
-    names = readable(comparison)
+    names = comparison.cohort.labels
     return [names.get(region, region) for region in highlight or ()]
 
 
@@ -258,7 +253,7 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
         which = f"the {top} that come nearest" if none else f"the surest {top}"
         rest = f": {which}, of {len(table)} tested pairs" if len(table) > top else ""
         titles[group] = f"{verdict(comparison, group)}\n{change_words(comparison, group)}{rest}"
-    names = readable(comparison)
+    names = comparison.cohort.labels
     shown = {group: table.head(top) for group, table in tables.items()}
     plot = partial(
         _draw_forests,
@@ -322,7 +317,7 @@ def _accuracy(comparison: Comparison) -> Plans:
 
 
 def _refinements(comparison: Comparison) -> Plans:
-    names = readable(comparison)
+    names = comparison.cohort.labels
     moved = {method: _with_labels(table, names) for method, table in comparison.refinements.items()}
     ends = [
         pair

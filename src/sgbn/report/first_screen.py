@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.changes import changes_per_sd, differences_of
 from sgbn.comparison.support import called
-from sgbn.report.changes import differences_of
 from sgbn.report.figures import Plan, difference_stems, forest_plan
-from sgbn.report.views import changes_per_sd
 
 DIFFERENCES, FOREST = "first_differences", "first_forest"
 BRAIN, CIRCLE = "brain", "circle"

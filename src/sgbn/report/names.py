@@ -26,7 +26,6 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
 
 def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table with readable names of regions in those of its columns that have any."""
-    cohort = comparison.cohort
-    readable = dict(zip(cohort.regions, cohort.labels, strict=True))
+    readable = comparison.cohort.labels
     there = [name for name in NAMES if name in table]
     return table.assign(**{name: table[name].replace(readable) for name in there})

@@ -11,6 +11,7 @@ import pandas as pd
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.compare import STEPS
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.summary import of_groups
@@ -21,7 +22,6 @@ from sgbn.report.cohort_section import has_lobes, row_word
 from sgbn.report.further_tests import further_tests
 from sgbn.report.methods import prepared_in_folds
 from sgbn.report.names import with_labels
-from sgbn.report.views import changes_per_sd
 from sgbn.viz.kind_styles import KIND_STYLES
 
 FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = (

@@ -15,9 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.changes import changes_per_sd
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.mesh import Surface, brain_mesh
-from sgbn.types import Array
 from sgbn.viz.kind_styles import KIND_STYLES
 
 Columns = dict[str, Any]
@@ -83,7 +83,7 @@ def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
     places = [(None,) * 3 if place is None else place[3:6] for place in cohort.places]
     hemispheres = ["" if place is None else place.hemisphere for place in cohort.places]
     columns: Columns = {
-        "name": list(cohort.labels),
+        "name": list(cohort.labels.values()),
         "lobe": [lobes.index(lobe) for lobe in cohort.lobes],
         "hemisphere": hemispheres,
     }
@@ -132,25 +132,6 @@ def plotly_dash(dash: Sequence[float]) -> str:
     if len(dash) > 2:
         return "dashdot"
     return "dot" if dash[0] < 2 else "dash" if dash[0] < 5 else "longdash"
-
-
-def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Array]:
-    """Find the change of each tested edge, of each group from the reference.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    table : DataFrame
-        As `comparison.tables.differences`, in any order.
-
-    Returns
-    -------
-    dict of group to ndarray
-        Per standard deviation; all groups but the reference.
-    """
-    reference, *others = (f"weight_std_{group}" for group in comparison.groups)
-    changes = [(table[own] - table[reference]).to_numpy(float) for own in others]
-    return dict(zip(comparison.groups[1:], changes, strict=True))
 
 
 def _ends(table: pd.DataFrame, regions: Mapping[str, int]) -> Columns:

@@ -45,6 +45,7 @@ def choose_edges(
     strongest: int | None = None,
     shown: Mask | None = None,
     kinds: ArrayLike | None = None,
+    faint: bool = False,
 ) -> tuple[list[Edge], int]:
     """Edges to be drawn, the weakest first so that it lies below, and how many there are in all.
 
@@ -60,6 +61,8 @@ def choose_edges(
         Regions that have a place in the figure; an edge needs one at both ends.
     kinds : array-like of str, shape (m, m), optional
         Kind of change of each edge, where `weights` are changes.
+    faint : bool
+        Whether no change was found to differ: then none has a kind of its own.
     """
     if strongest is not None and strongest < 1:
         raise InputError(f"strongest is {strongest}: give a number of edges, 1 or more.")
@@ -76,9 +79,9 @@ def choose_edges(
     sources, targets = np.nonzero(sizes)
     order = np.argsort(-sizes[sources, targets], kind="stable")[:strongest][::-1]
     pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
-    named = None if kinds is None else check_kinds(kinds, weights)
+    named = np.full(weights.shape, "") if kinds is None else check_kinds(kinds, weights)
     edges = [
-        Edge(i, j, float(weights[i, j]), bool(heads[i, j]), "" if named is None else named[i, j])
+        Edge(i, j, float(weights[i, j]), bool(heads[i, j]), NOT_FOUND if faint else named[i, j])
         for i, j in pairs
     ]
     return edges, n_edges
@@ -188,11 +191,6 @@ def kind_entry(kind: str, *, line: bool = True) -> Line2D:
     look = _look(kind) | ({} if line else {"linestyle": "none"})
     marker = KIND_STYLES[kind].marker if kind in KIND_STYLES else "none"
     return Line2D([], [], lw=1.5, marker=marker, ms=SYMBOL, mew=0.4, **look)
-
-
-def without_kinds(edges: Sequence[Edge]) -> list[Edge]:
-    """Edges in grey: what was not found to differ has no kind of change."""
-    return [edge._replace(kind=NOT_FOUND) for edge in edges]
 
 
 def _look(kind: str) -> dict[str, Any]:

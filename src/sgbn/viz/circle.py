@@ -14,14 +14,7 @@ from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.types import Array
-from sgbn.viz.arrows import (
-    Edge,
-    add_arrow,
-    arrow_entries,
-    choose_edges,
-    left_out,
-    without_kinds,
-)
+from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import (
     CHARACTER,
     add_legend_below,
@@ -116,8 +109,7 @@ def plot_circle(
     if labels not in ("auto", "all", "none"):
         raise InputError(f'labels is {labels!r}: give "auto", "all" or "none".')
     weights = check_weights(weights, names=names, lobes=lobes, hemispheres=hemispheres)
-    edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds)
-    edges = without_kinds(edges) if faint else edges
+    edges, n_edges = choose_edges(weights, supported, strongest=strongest, kinds=kinds, faint=faint)
     limit = largest(weights, limit)
     arcs = _arcs(lobes, hemispheres)
     angles = _angles(arcs, len(weights))

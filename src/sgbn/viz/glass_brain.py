@@ -13,14 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.types import Array, Mask
-from sgbn.viz.arrows import (
-    Edge,
-    add_arrow,
-    arrow_entries,
-    choose_edges,
-    left_out,
-    without_kinds,
-)
+from sgbn.viz.arrows import Edge, add_arrow, arrow_entries, choose_edges, left_out
 from sgbn.viz.style import (
     CHARACTER,
     add_legend,
@@ -112,8 +105,9 @@ def plot_glass_brain(
     weights = check_weights(weights, names=names)
     places = _places(coordinates, len(weights))
     shown: Mask = np.asarray(np.isfinite(places).all(axis=1))
-    edges, n_edges = choose_edges(weights, supported, strongest=strongest, shown=shown, kinds=kinds)
-    edges = without_kinds(edges) if faint else edges
+    edges, n_edges = choose_edges(
+        weights, supported, strongest=strongest, shown=shown, kinds=kinds, faint=faint
+    )
     limit = largest(weights, limit)
     panels = figure.subplot_mosaic(
         PANELS, width_ratios=(1.2, 1.6, 1), gridspec_kw={"wspace": 0.03, "hspace": 0.08}
