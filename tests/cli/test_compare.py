@@ -117,12 +117,15 @@ def test_figures_alone_need_finished_work(table, tmp_path, capsys):
     command = ["compare", str(table), "--group", "dx", "--out", str(out), "--figures"]
     assert main(command) == 1
     said = capsys.readouterr().err
-    assert "has no work and no about.json. Run the same command without --figures first." in said
+    assert "there is no report. Run the same command without --figures first." in said
     assert not out.exists()
-    (out / "work").mkdir(parents=True)
+    out.mkdir()
     (out / "about.json").write_text('{"pending": ["accuracy"]}')
     assert main(command) == 1
-    assert "has a first report only" in capsys.readouterr().err
+    assert "the folder work of finished tasks is gone" in capsys.readouterr().err
+    (out / "work").mkdir()
+    assert main(command) == 1
+    assert "the report is not complete" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_figures")

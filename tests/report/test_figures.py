@@ -202,9 +202,8 @@ def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, mo
     monkeypatch.setattr("sgbn.report.changes.MOST", 2)
     options = plans(compared)["differences_matrix"].plot.keywords
     table = differences_of(compared, "patient").head(2)
-    wanted = {
-        compared.cohort.labels[name] for name in table[["source", "target"]].to_numpy().ravel()
-    }
+    ends = table[["source", "target"]].to_numpy().ravel()
+    wanted = {compared.cohort.labels[name] for name in ends}
     assert set(options["names"]) == wanted
     assert options["weights"].shape == (len(wanted),) * 2
     assert options["title"].endswith(f"{len(wanted)} regions of these pairs, of 12")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 import sys
@@ -18,6 +17,7 @@ from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, m
 from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
 from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
+from sgbn.cli.status import ABOUT, WORK, lacking
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.exceptions import InputError, counted, did_you_mean
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
-WORK, ABOUT = "work", "about.json"  # the last file of a report, the first or the complete one
 EXITS = (
     "exit codes: 0 done, also when nothing differs; 1 the data or a setting cannot be used, the "
     "message says why; 2 an option is misspelt or has no such value; 3 an error of sgbn itself "
@@ -118,11 +117,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def check_finished(out: Path) -> None:
     """Raise InputError unless a whole comparison lies in a folder."""
-    missing = [name for name in (WORK, ABOUT) if not (out / name).exists()]
-    reason = f"has no {' and no '.join(missing)}" if missing else "has a first report only"
-    if missing or json.loads((out / ABOUT).read_text()).get("pending"):
+    lacks = lacking(out)
+    if lacks:
         raise InputError(
-            f"--figures draws what a finished comparison found, but {out} {reason}. Run the same "
+            f"--figures draws what a finished comparison found, but in {out} {lacks}. Run the same "
             "command without --figures first."
         )
 

@@ -33,6 +33,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     experiments: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
         dest="experiment", metavar="EXPERIMENT", required=True
     )
+    _add_exp1(experiments)
+    _add_exp2(experiments)
+    _add_exp3(experiments)
+    _add_exp4(experiments)
+
+
+def _add_exp1(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     exp1 = experiments.add_parser(
         "exp1",
         help="does the order of the columns change the network?",
@@ -44,6 +51,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     exp1.add_argument("--permutations", type=at_least(1), default=100, help="random orders (100)")
     exp1.add_argument("--alpha", type=float, default=0.1, help="sparsity (0.1)")
     _add_common(exp1, "exp1", run_exp1)
+
+
+def _add_exp2(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     exp2 = experiments.add_parser(
         "exp2",
         help="how well are known networks recovered?",
@@ -59,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ),
     )
     exp2.add_argument(
-        "--simulations", type=at_least(2), help="data sets a network (50; 30 to calibrate)"
+        "--simulations", type=at_least(2), help="data sets per network (50; 30 to calibrate)"
     )
     exp2.add_argument(
         "--networks",
@@ -77,8 +87,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "on other simulations; the report of the same folder shows it from then on",
     )
     _add_common(exp2, "exp2", run_exp2)
-    _add_exp3(experiments)
-    _add_exp4(experiments)
 
 
 def _add_exp3(experiments: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sgbn.runs import StudyStatus
 
 WIDTH = 100
+WORK, ABOUT = "work", "about.json"  # of a comparison: finished tasks, and what the report is of
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,17 +43,18 @@ def run(arguments: argparse.Namespace) -> None:
     found = [study_status(folder) for folder in find_studies(arguments.folder)]
     for one in found:
         _print_study(one, arguments.folder)
-    print(_in_all(found, _lacking(arguments.folder)))
+    of_comparison = (arguments.folder / WORK).is_dir()  # an experiment writes no report
+    print(_in_all(found, lacking(arguments.folder) if of_comparison else ""))
 
 
-def _lacking(folder: Path) -> str:
+def lacking(folder: Path) -> str:
     """Say what a comparison in this folder has not come to; "" if it is complete."""
-    if not (folder / "work").is_dir():
-        return ""
     try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "there is no report"
+    if not (folder / WORK).is_dir():
+        return f"the folder {WORK} of finished tasks is gone"
     return "the report is not complete" if about.get("pending") else ""
 
 
@@ -81,7 +83,7 @@ def _listed(entries: Mapping[str, Any]) -> str:
     return text if len(text) <= room else text[: room - 3] + "..."
 
 
-def _in_all(studies: list[StudyStatus], lacking: str) -> str:
+def _in_all(studies: list[StudyStatus], lacks: str) -> str:
     left = [study.left for study in studies]
     known = sum(own for own in left if own is not None)
     if known:
@@ -90,5 +92,5 @@ def _in_all(studies: list[StudyStatus], lacking: str) -> str:
     if None in left:
         return "Of some studies it is not known what is left: the same command shows it."
     done = "All tasks of what was begun are done"
-    more = f", but {lacking}: the same command, started again, goes on"
-    return f"{done}{more if lacking else ''}."
+    more = f", but {lacks}: the same command, started again, goes on"
+    return f"{done}{more if lacks else ''}."

@@ -111,12 +111,6 @@ class _Job:
         """Prepared regions for learners that take tables."""
         return regions_table(self.prepared)
 
-    def kept(self, group: str, learner: NetworkEstimator) -> Cohort:
-        """Subjects of a group that its network was learned from, with prepared regions."""
-        rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
-        rows = rows[~getattr(learner, "outliers_", np.zeros(len(rows), bool))]
-        return self.prepared.subset(rows)
-
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Time a step; one that the data do not allow is skipped, and its reason kept."""
@@ -230,7 +224,7 @@ def compare(
         _begin(job)
         networks = _networks(job)
         found = Comparison(reviewed, settings, prepared, networks, truth=_truth(usable))
-        found = replace(found, **_models(job, networks))
+        found = replace(found, **_models(job, found))
         found = replace(
             found,
             searcher=job.searcher,
@@ -287,7 +281,7 @@ def _learned(learner: NetworkEstimator, part: tuple[str, pd.DataFrame]) -> Netwo
         return clone(learner).fit(rows)
 
 
-def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, Any]:
+def _models(job: _Job, found: Comparison) -> dict[str, Any]:
     """Compare each network with models without edges, and refit its edges beside factors.
 
     `compare_models` takes sites and covariates out by each training part, so that it gets the
@@ -309,8 +303,8 @@ def _models(job: _Job, learners: Mapping[str, NetworkEstimator]) -> dict[str, An
                     **asdict(job.study.part(f"models-{number}")),
                 )
                 beside[group] = edges_beside_factors(
-                    job.kept(group, learners[group]),
-                    learners[group],
+                    found.kept(group),
+                    found.learners[group],
                     models[group].leading_factors,
                 )
     return {"models": models, "beside_factors": beside}

@@ -135,7 +135,8 @@ class Study:
         made: dict[str, tuple[Arrays, str]] = {}
         with self._begun(settings, tasks) as paths:
             missing = [name for name in tasks if name not in paths or not paths[name].exists()]
-            items = [_Task(tasks[name], None if elsewhere else paths.get(name)) for name in missing]
+            files = {} if elsewhere else paths
+            items = [_Task(_whole_paths(tasks[name]), files.get(name)) for name in missing]
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
                 for number, (result, failure) in self._bar(finished, len(tasks), len(missing)):
                     name = missing[number]
@@ -173,8 +174,7 @@ class Study:
             raise InputError(
                 f"{folder} is a file, or lies in one. Give a folder, which is made if it is absent."
             ) from error
-        # Whole paths: a worker that an earlier call left may stand in another working folder.
-        paths = {name: folder.absolute() / TASKS / f"{name}.npz" for name in tasks}
+        paths = _whole_paths({name: folder / TASKS / f"{name}.npz" for name in tasks})
         with only_writer(folder):
             _check_settings(folder, settings, paths)
             remove_unfinished(folder, folder / TASKS)
@@ -210,6 +210,11 @@ def _run_task(
         return result, ""
     write_result(task.path, result)
     return {}, ""
+
+
+def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Make paths absolute: a worker that an earlier call left may stand in another folder."""
+    return {name: one.absolute() if isinstance(one, Path) else one for name, one in named.items()}
 
 
 def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[str, Path]) -> None:

@@ -156,7 +156,7 @@ def run_subjects(
     Each task has a `path`: if that file changes, the task is run again.
     """
     names = {subject: task_name(subject, task["path"]) for subject, task in tasks.items()}
-    by_name = {names[subject]: _wherever_it_runs(task) for subject, task in tasks.items()}
+    by_name = {names[subject]: task for subject, task in tasks.items()}
     done = study.run(function, by_name, settings, shared=shared, on_error=on_error)
     failures = {s: done.failures[name] for s, name in names.items() if name in done.failures}
     if not done:
@@ -165,11 +165,6 @@ def run_subjects(
             f"{next(iter(failures.values()))}"
         )
     return {s: done[name] for s, name in names.items() if name in done}, failures
-
-
-def _wherever_it_runs(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Task with whole paths: the working folder of a worker may be another one."""
-    return {name: one.absolute() if isinstance(one, Path) else one for name, one in task.items()}
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
