@@ -26,6 +26,7 @@ WORDS = {
     "inference": "what differs, how sure",
     "quality": "what a table needs",
     "structure": "learners of networks",
+    "series_cohort": "time series of subjects",
     "cohort": "subjects, groups",
     "validation": "checks of arrays",
     "runs": "tasks, clusters",

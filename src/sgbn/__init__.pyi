@@ -66,6 +66,7 @@ from .preprocessing import make_preparation as make_preparation
 from .quality import review as review
 from .report import write_comparison as write_comparison
 from .report import write_report as write_report
+from .series_cohort import SeriesCohort as SeriesCohort
 from .structure import HSGBN as HSGBN
 from .structure import ORSGBN as ORSGBN
 from .structure import SGBN as SGBN

@@ -25,6 +25,7 @@ from sgbn.validation import LARGEST
 ID, SITE, PAIR = "subject_id", "site", "pair"  # what a table of a cohort calls these columns
 PERSON, BLOCK = "person", "block"
 UNKNOWN_LOBE = "unknown"
+LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
 MANY_LEVELS = 24  # of a column, that a summary lists
 
 
@@ -95,11 +96,7 @@ class Cohort:
             "values": values,
             "regions": regions,
             "ids": ids,
-            "group": _labels(self.group, "group", ids),
-            "site": _labels(self.site, "site", ids),
-            "pair": _labels(self.pair, "pair", ids),
-            "person": _labels(self.person, "person", ids),
-            "block": _labels(self.block, "block", ids),
+            **{name: _labels(getattr(self, name), name, ids) for name in LABELS},
             "covariates": MappingProxyType(covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
@@ -261,18 +258,21 @@ class Cohort:
         if lobes is not None:
             in_lobes = self._in_lobes(lobes)
             columns = [column for column in columns if in_lobes[column]]
-        return replace(
-            self,
-            values=self.values[chosen][:, columns],
-            regions=tuple(self.regions[column] for column in columns),
-            ids=tuple(self.ids[row] for row in chosen),
-            group=None if self.group is None else self.group[chosen],
-            site=None if self.site is None else self.site[chosen],
-            pair=None if self.pair is None else self.pair[chosen],
-            person=None if self.person is None else self.person[chosen],
-            block=None if self.block is None else self.block[chosen],
-            covariates={name: column[chosen] for name, column in self.covariates.items()},
-        )
+        return replace(self, **self._part(chosen, columns))
+
+    def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
+        """Fields of a cohort with these rows and columns."""
+        labels = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in LABELS
+        }
+        return {
+            "values": self.values[rows][:, columns],
+            "regions": tuple(self.regions[column] for column in columns),
+            "ids": tuple(self.ids[row] for row in rows),
+            "covariates": {name: column[rows] for name, column in self.covariates.items()},
+            **labels,
+        }
 
     def summary(self) -> str:
         """Say what the cohort holds, in a few lines."""

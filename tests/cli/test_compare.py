@@ -2,7 +2,6 @@ import json
 import re
 import shutil
 from contextlib import redirect_stdout
-from importlib import import_module
 from io import StringIO
 
 import numpy as np
@@ -14,7 +13,7 @@ from sgbn.cli import main
 from sgbn.cli.compare import read_settings, split_edge
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
-from sgbn.comparison import Settings
+from sgbn.comparison import Settings, steps
 
 AGE = ["--covariates", "age"]
 FEW = [
@@ -407,14 +406,13 @@ def test_subjects_are_held_back_and_a_config_repeats_it(table, tmp_path, capsys)
 
 @pytest.mark.usefixtures("no_figures")
 def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path, monkeypatch):
-    module = import_module("sgbn.comparison.compare")  # the package has a function of this name
-    out, whole = tmp_path / "out", module.cross_validate
+    out, whole = tmp_path / "out", steps.cross_validate
     words = ["compare", str(table), "--group", "dx", *AGE, *FEW, "--out", str(out)]
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "cross_validate", interrupted)
+    monkeypatch.setattr(steps, "cross_validate", interrupted)
     assert main(words) == 130
     page = (out / "report.html").read_text()
     assert "This is a first report. Still being computed: how well the groups" in page
@@ -425,7 +423,7 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
         assert (out / "report.html").stat().st_mtime_ns == first
         return whole(*given, **more)
 
-    monkeypatch.setattr(module, "cross_validate", not_replaced)
+    monkeypatch.setattr(steps, "cross_validate", not_replaced)
     assert main(words) == 0
     assert "first report" not in (out / "report.html").read_text()
     assert (out / "tables" / "accuracy.csv").exists()

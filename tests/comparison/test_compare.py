@@ -1,6 +1,5 @@
 import warnings
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -491,8 +490,7 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    module = import_module("sgbn.comparison.compare")  # the package has a function of this name
-    monkeypatch.setattr(module, "learn_ensemble", fail)
+    monkeypatch.setattr("sgbn.comparison.steps.learn_ensemble", fail)
     with pytest.raises(ZeroDivisionError) as caught:
         compare(cohort)
     assert caught.value.__notes__ == ["in the step: One network per group"]

@@ -3,9 +3,9 @@ from types import SimpleNamespace
 import pytest
 
 from sgbn.comparison import Settings
-from sgbn.comparison.compare import SLOW
 from sgbn.comparison.pending_words import STILL, not_done, pending_words
 from sgbn.comparison.replicated import replication_words
+from sgbn.comparison.steps import SLOW
 
 
 def comparison_of(pending=(), **skipped):

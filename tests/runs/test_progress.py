@@ -35,6 +35,18 @@ def test_a_log_has_a_line_now_and_then_with_the_time_left(clock, capsys):
     ]
 
 
+def test_a_slow_first_task_does_not_frighten(clock, capsys):
+    def tasks():
+        yield from clock.tasks(1, 42)  # it compiles
+        yield from clock.tasks(4, 16)
+
+    list(with_progress(tasks(), 5, 5, "networks"))
+    assert capsys.readouterr().err.splitlines() == [
+        "networks: 1 of 5 done, 00:42 passed",
+        "networks: 3 of 5 done, 01:14 passed, about 00:32 left",
+    ]
+
+
 def test_what_is_soon_done_says_nothing(clock, capsys):
     assert list(with_progress(clock.tasks(20, 1), 20, 20, "")) == list(range(20))
     assert capsys.readouterr().err == ""

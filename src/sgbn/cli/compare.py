@@ -260,9 +260,9 @@ def compare_and_write(
 ) -> Comparison:
     """Compare with progress, write everything, and say in plain words what came out."""
     from sgbn.comparison import compare
-    from sgbn.comparison.compare import STEPS
     from sgbn.comparison.networks import steps_of
     from sgbn.comparison.pending_words import pending_words
+    from sgbn.comparison.steps import STEPS
     from sgbn.report import write_figures
 
     write = _writer(arguments, config)

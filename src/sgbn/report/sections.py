@@ -12,8 +12,8 @@ import pandas as pd
 from sgbn.comparison import Comparison
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.changes import changes_per_sd
-from sgbn.comparison.compare import STEPS
 from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.steps import STEPS
 from sgbn.comparison.summary import of_groups
 from sgbn.comparison.tables import TRUE
 from sgbn.report import hints

@@ -37,16 +37,19 @@ def with_progress(
 
 
 def _with_lines(finished: Iterable[Item], planned: int, missing: int, title: str) -> Iterator[Item]:
-    begin = said = time.monotonic()
+    begin = said = first = time.monotonic()
     for count, item in enumerate(finished, start=1):
         yield item
         now = time.monotonic()
+        first = now if count == 1 else first  # compiling may have taken most of the first task
         if now - said >= SECONDS_PER_LINE and count < missing:
             said = now
-            left = (now - begin) / count * (missing - count)
+            left = ""
+            if count > 1:
+                seconds = (now - first) / (count - 1) * (missing - count)
+                left = f", about {tqdm.format_interval(seconds)} left"
             tqdm.write(
                 f"{title or 'tasks'}: {planned - missing + count} of {planned} done, "
-                f"{tqdm.format_interval(now - begin)} passed, "
-                f"about {tqdm.format_interval(left)} left",
+                f"{tqdm.format_interval(now - begin)} passed{left}",
                 file=sys.stderr,
             )
