@@ -84,6 +84,8 @@ from .structure.baselines import InterIAMBnPC as InterIAMBnPC
 from .structure.baselines import TCbw as TCbw
 from .structure.ensemble import SGBNEnsemble as SGBNEnsemble
 from .structure.posterior import NetworkPosterior as NetworkPosterior
+from .structure.series import SeriesSGBN as SeriesSGBN
+from .structure.series import subject_moments as subject_moments
 
 __version__: str
 __all__: list[str]

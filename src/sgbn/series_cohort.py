@@ -84,7 +84,8 @@ class SeriesCohort(Cohort):
         **about
             group, covariates, site, pair, person, block, atlas, provenance: as in `Cohort`.
         """
-        if not len(series):
+        series = list(series)
+        if not series:
             raise InputError("there is no series. Give one array (volumes x regions) per subject.")
         arrays = [np.asarray(one) for one in series]
         first = arrays[0]

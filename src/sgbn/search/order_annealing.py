@@ -58,7 +58,7 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     candidates : ndarray of shape (m, K)
         Distinct variables other than v itself, required ones among them, then -1.
     """
-    R, n = problem.R, float(problem.n)
+    R, n = problem.samples
     counts = (candidates >= 0).sum(axis=1)
     bit = places_of(candidates)
     needed = np.where(problem.required, 1 << np.maximum(bit, 0), 0).sum(axis=1)
@@ -69,7 +69,7 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     _fill_minima(R, n, *limits, candidates, counts, needed, first, best)
     related = (bit >= 0) | (bit >= 0).T
     width = int(related.sum(axis=1).max()) + 1
-    relatives = np.full((len(R), width), -1, np.int64)
+    relatives = np.full((len(bit), width), -1, np.int64)
     for v, row in enumerate(related):
         relatives[v, : row.sum()] = np.flatnonzero(row)
     return OrderTables(best, first, bit, relatives)
@@ -81,12 +81,12 @@ def _fill_minima(  # type: ignore[no-untyped-def]
 ):
     """Fill `best`: scores of all sets, then minima over subsets, one pass per candidate."""
     widest = candidates.shape[1] + 1
-    room = np.empty((widest, widest, widest))
+    room, rss = np.empty((widest, widest, widest)), np.empty(1 << (widest - 1))
     for v in range(counts.size):
         k = counts[v]
         size = 1 << k
         table = best[first[v] : first[v] + size]
-        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, table)
+        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, rss, table)
         step = 1
         while step < size:
             for block in range(0, size, 2 * step):  # without branches: many at a time

@@ -79,6 +79,11 @@ class ParentProblem:
     allowed: Mask
     required: Mask
 
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Correlations (S, m, m) and sizes (S,) of the samples that a score on tables sums over."""
+        return self.R[None], np.array([float(self.n)])
+
 
 @dataclass(frozen=True)
 class SearchProblem(ParentProblem):

@@ -3,9 +3,11 @@ r"""Scores of every parent set among a few candidates, and their minima and sums
 For each variable v with candidate parents :math:`c_0, \dots, c_{K-1}` a table holds, for every set
 T of candidates as the bits of a whole number,
 
-.. math:: s_v(T) = n \log RSS_{v|T} + price(|T|), \qquad
+.. math:: s_v(T) = \sum_s n_s \log RSS_{v|T}^{(s)} + price(|T|), \qquad
           best_v(M) = \min_{T \subseteq M} s_v(T), \qquad
           total_v(M) = \log \sum_{T \subseteq M} e^{-s_v(T) / 2}.
+
+The sum is over samples: one as a rule, one per subject where each has a series of its own.
 
 With M the candidates that stand before v in an order, `best` gives the score of that order and
 `total` its posterior weight, each by one look-up a variable: a move in an order costs a few
@@ -22,7 +24,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.jit import jit
 from sgbn.search.parent_trees import COLLINEAR, SMALLEST_RSS
@@ -49,7 +51,7 @@ class ScoreTables(NamedTuple):
 
 def score_tables(
     R: Array,
-    n: int,
+    n: ArrayLike,
     price: Array,
     max_parents: int,
     candidates: NDArray[np.int64],
@@ -59,10 +61,10 @@ def score_tables(
 
     Parameters
     ----------
-    R : ndarray of shape (m, m)
-        Correlations.
-    n : int
-        Samples.
+    R : ndarray of shape (m, m) or (S, m, m)
+        Correlations, of one sample or of several.
+    n : int or ndarray of shape (S,)
+        Size of each sample.
     price : ndarray
         What 0, 1, 2, ... parents cost.
     max_parents : int
@@ -78,7 +80,8 @@ def score_tables(
     for v, u in np.argwhere(required):
         needed[v] |= 1 << int(bit[v, u])
     score = np.empty((m, 1 << K))
-    _fill(R, float(n), price, max_parents, candidates, needed, score)
+    sizes = np.atleast_1d(np.asarray(n, float))
+    _fill(R.reshape(-1, m, m), sizes, price, max_parents, candidates, needed, score)
     return ScoreTables(candidates, bit, score)
 
 
@@ -95,27 +98,34 @@ def places_of(candidates: NDArray[np.int64]) -> NDArray[np.int64]:
 def _fill(R, n, price, max_parents, candidates, needed, score):  # type: ignore[no-untyped-def]
     """Fill ``score[v]``; sets with places beyond v's number of candidates are impossible."""
     m, K = candidates.shape
-    room = np.empty((K + 1, K + 1, K + 1))
+    room, rss = np.empty((K + 1, K + 1, K + 1)), np.empty(1 << K)
     for v in range(m):
         k = 0
         while k < K and candidates[v, k] >= 0:
             k += 1
         score[v, :] = IMPOSSIBLE
-        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, score[v])
+        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, rss, score[v])
 
 
 @jit
 def fill_scores(  # type: ignore[no-untyped-def]
-    R, n, price, max_parents, v, chosen, k, needed, room, score
+    R, n, price, max_parents, v, chosen, k, needed, room, rss, score
 ):
-    """Fill the scores of v for all sets of its first k candidates; `room` is (k + 1)^3."""
-    _residual_sums(R, v, chosen, k, room, score)
+    """Fill the scores of v for all sets of its first k candidates, summed over samples.
+
+    `room` is (k + 1)^3 and `rss` 2^k, both overwritten.
+    """
+    score[: 1 << k] = 0.0
+    for s in range(n.size):
+        _residual_sums(R[s], v, chosen, k, room, rss)
+        for mask in range(1 << k):
+            score[mask] += n[s] * np.log(max(rss[mask], SMALLEST_RSS))
     for mask in range(1 << k):
         size = _count_bits(mask)
         if size > max_parents or mask & needed != needed:
             score[mask] = IMPOSSIBLE
         else:
-            score[mask] = n * np.log(max(score[mask], SMALLEST_RSS)) + price[size]
+            score[mask] += price[size]
 
 
 @jit

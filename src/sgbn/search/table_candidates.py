@@ -46,16 +46,8 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
     rank = np.argsort(network.order)
     neighbours = network.parents | network.parents.T | np.eye(m, dtype=bool)
     now, at_end = np.empty((m, m)), np.empty((m, m))
-    _fill_changes(
-        problem.R,
-        float(problem.n),
-        problem.price,
-        network.parents,
-        neighbours,
-        problem.required,
-        now,
-        at_end,
-    )
+    R, n = problem.samples
+    _fill_changes(R, n, problem.price, network.parents, neighbours, problem.required, now, at_end)
     now[rank[None, :] > rank[:, None]] = np.inf
     now[neighbours] = np.inf
     at_end[neighbours] = np.inf
@@ -90,19 +82,32 @@ def _given(R, v, given, size, rows, covariance, variance):  # type: ignore[no-un
 
 
 @jit
-def _score_with(n, price, rss, covariance, variance, size):  # type: ignore[no-untyped-def]
-    """Score with one more parent: it takes covariance^2 / variance from the residual sum."""
-    if variance > COLLINEAR:
-        rss -= covariance * covariance / variance
-    return n * np.log(max(rss, SMALLEST_RSS)) + price[size + 1]
+def _scores_with(R, n, price, v, given, size, room, scores):  # type: ignore[no-untyped-def]
+    """Fill the score of v with each variable as one more parent; return that without any.
+
+    A further parent takes covariance^2 / variance from the residual sum of each sample.
+    """
+    rows, covariance, variance = room
+    scores[:] = price[size + 1]
+    alone = price[size]
+    for s in range(n.size):
+        _given(R[s], v, given, size, rows, covariance, variance)
+        rss = covariance[v]
+        alone += n[s] * np.log(max(rss, SMALLEST_RSS))
+        for u in range(scores.size):
+            left = rss
+            if variance[u] > COLLINEAR:
+                left -= covariance[u] * covariance[u] / variance[u]
+            scores[u] += n[s] * np.log(max(left, SMALLEST_RSS))
+    return alone
 
 
 @jit
 def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # type: ignore[no-untyped-def]
-    m = len(R)
+    m = parents.shape[0]
     given, fewer = np.empty(m, np.int64), np.empty(m, np.int64)
-    rows = np.empty((m, m))
-    covariance, variance = np.empty(m), np.empty(m)
+    room = np.empty((m, m)), np.empty(m), np.empty(m)
+    scores = np.empty(m)
     most = price.size - 2
     for v in range(m):
         k = 0
@@ -110,29 +115,25 @@ def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # t
             if parents[v, u]:
                 given[k] = u
                 k += 1
-        _given(R, v, given, k, rows, covariance, variance)
-        score = n * np.log(max(covariance[v], SMALLEST_RSS)) + price[k]
+        score = _scores_with(R, n, price, v, given, k, room, scores)
         for u in range(m):
-            now[v, u] = _score_with(n, price, covariance[v], covariance[u], variance[u], k) - score
+            now[v, u] = scores[u] - score
         for a in range(k):
             if required[v, given[a]]:
                 continue
             for t in range(k - 1):
                 fewer[t] = given[t + (t >= a)]
-            _given(R, v, fewer, k - 1, rows, covariance, variance)
+            _scores_with(R, n, price, v, fewer, k - 1, room, scores)
             for u in range(m):
-                swapped = _score_with(n, price, covariance[v], covariance[u], variance[u], k - 1)
-                now[v, u] = min(now[v, u], swapped - score)
+                now[v, u] = min(now[v, u], scores[u] - score)
         k = 0
         for u in range(m):
             if neighbours[v, u] and u != v and k < most:
                 given[k] = u
                 k += 1
-        _given(R, v, given, k, rows, covariance, variance)
-        score = n * np.log(max(covariance[v], SMALLEST_RSS)) + price[k]
+        score = _scores_with(R, n, price, v, given, k, room, scores)
         for u in range(m):
-            with_u = _score_with(n, price, covariance[v], covariance[u], variance[u], k)
-            at_end[v, u] = with_u - score
+            at_end[v, u] = scores[u] - score
 
 
 def candidate_priorities(

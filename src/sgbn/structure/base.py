@@ -87,7 +87,66 @@ class NetworkLearner(HasNetwork, Protocol):
         """Learn a network from the rows of X."""
 
 
-class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
+class LearnedNetwork(BaseEstimator):
+    """What all learners of one network have once they are fitted.
+
+    Attributes
+    ----------
+    network_ : GaussianNetwork
+    coef_ : ndarray of shape (m, m)
+    arrows_ : Arrows
+    """
+
+    network_: GaussianNetwork
+    coef_: Array
+    coef_std_: Array
+    arrows_: Arrows
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._learned_html()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        """Return what a notebook shows below the parameters: what was learned."""
+        if not hasattr(self, "network_"):
+            return ""
+        lines = []
+        if hasattr(self, "supported_"):
+            n_arrows, n_edges = np.count_nonzero(self.supported_), self.network_.n_edges
+            lines.append(f"Half samples support the direction of {n_arrows} of {n_edges} edges.")
+        left_out = np.count_nonzero(getattr(self, "outliers_", ()))
+        if left_out:
+            lines.append(f"Rows that lie far out, and were left out: {left_out}.")
+        return self.network_._repr_html_() + "".join(f"<p>{escape(line)}</p>" for line in lines)
+
+    @property
+    def cpdag_(self) -> Mask:
+        """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
+        check_is_fitted(self)
+        return self.arrows_.equivalence_class()
+
+    @property
+    def edge_kinds_(self) -> Labels:
+        """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
+
+        "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals decided),
+        "reversible" or "order only"; see `sgbn.graph.edge_kinds`.
+        """
+        check_is_fitted(self)
+        return self.arrows_.kinds(self.coef_)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return the learned network as a networkx graph; see `GaussianNetwork.to_networkx`."""
+        check_is_fitted(self)
+        return self.network_.to_networkx()
+
+
+class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
     """Base of the learners of one network from one sample.
 
     A learner says how it learns from moments (`learn`) and ends with `_store`. Fitted
@@ -160,44 +219,6 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         self.order_ = levels(self.coef_)
         self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
 
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + self._learned_html()
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._learned_html()
-        return bundle
-
-    def _learned_html(self) -> str:
-        """Return what a notebook shows below the parameters: what was learned."""
-        if not hasattr(self, "network_"):
-            return ""
-        lines = []
-        if hasattr(self, "supported_"):
-            n_arrows, n_edges = np.count_nonzero(self.supported_), self.network_.n_edges
-            lines.append(f"Half samples support the direction of {n_arrows} of {n_edges} edges.")
-        left_out = np.count_nonzero(getattr(self, "outliers_", ()))
-        if left_out:
-            lines.append(f"Rows that lie far out, and were left out: {left_out}.")
-        return self.network_._repr_html_() + "".join(f"<p>{escape(line)}</p>" for line in lines)
-
-    @property
-    def cpdag_(self) -> Mask:
-        """What data, knowledge and residuals decide of the directions: i - j is set both ways."""
-        check_is_fitted(self)
-        return self.arrows_.equivalence_class()
-
-    @property
-    def edge_kinds_(self) -> Labels:
-        """What the direction of each edge rests on, in the order of ``np.argwhere(coef_)``.
-
-        "compelled", "prior knowledge", "equal variances", "non-Gaussian" (residuals decided),
-        "reversible" or "order only"; see `sgbn.graph.edge_kinds`.
-        """
-        check_is_fitted(self)
-        return self.arrows_.kinds(self.coef_)
-
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-likelihood of every row of X under the learned network.
 
@@ -216,8 +237,3 @@ class NetworkEstimator(DensityMixin, BaseEstimator, ABC):
         """Draw rows from the learned network."""
         check_is_fitted(self)
         return self.network_.sample(n_samples, random_state)
-
-    def to_networkx(self) -> nx.DiGraph:
-        """Return the learned network as a networkx graph; see `GaussianNetwork.to_networkx`."""
-        check_is_fitted(self)
-        return self.network_.to_networkx()

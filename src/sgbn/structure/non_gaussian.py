@@ -55,6 +55,11 @@ class Residuals:
         result: Array = self.Z[:, j] - X @ np.linalg.lstsq(X, self.Z[:, j], rcond=None)[0]
         return result
 
+    def _target(self, j: int, parents: Parents) -> Array:  # noqa: ARG002
+        """Return what bends of the parents may explain: j, of which they explain a part as well."""
+        column: Array = self.Z[:, j]
+        return column
+
     def gain(self, j: int, parents: Parents) -> Array:
         """Gain in log density of each row; 0 where the parents determine j."""
         if (j, parents) not in self._gain:
@@ -77,7 +82,7 @@ class Residuals:
         `spacing_gain`.
         """
         if (j, parents) not in self._bent:
-            r = bent_residual(self.Z[:, j], self.Z[:, list(parents)])
+            r = bent_residual(self._target(j, parents), self.Z[:, list(parents)])
             variance = max(float(np.square(r).mean()), NO_NOISE)
             u = r / variance**0.5
             normal = -np.square(u) / 2 - np.log(variance) / 2
@@ -95,13 +100,12 @@ class Residuals:
         return self._is_curved[j, parents]
 
 
-def decide_directions(Z: Array, P: Graph) -> Graph:
+def decide_directions(residuals: Residuals, P: Graph) -> Graph:
     """Arrows of open edges that the residuals decide.
 
     Parameters
     ----------
-    Z : ndarray of shape (n, m)
-        Standardised columns.
+    residuals : Residuals
     P : ndarray of bool, shape (m, m)
         The equivalence class, closed under Meek's rules (`cpdag`, `orient_known`).
 
@@ -111,7 +115,6 @@ def decide_directions(Z: Array, P: Graph) -> Graph:
         Set where i - j is open in P and i -> j is decided, by its own residuals or because arrows
         that are decided leave no other way. At least one DAG of the class has all of them.
     """
-    residuals = Residuals(Z)
     directed = P
     with one_blas_thread():
         while True:  # every round leaves fewer edges open

@@ -43,7 +43,7 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.lasso_along_order import lasso_along_order
-from sgbn.structure.non_gaussian import decide_directions
+from sgbn.structure.non_gaussian import Residuals, decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
 from sgbn.structure.selection import Folds
 from sgbn.types import Array, Mask
@@ -354,4 +354,4 @@ def _decided_by_residuals(arrows: Arrows, moments: Moments, values: Array) -> Ma
     columns = moments.columns  # by content: the bits of residuals depend on the order
     Z = (values[:, columns] - moments.mean[columns]) / moments.sd[columns]
     P = arrows.equivalence_class()[np.ix_(columns, columns)]
-    return moments.to_user(decide_directions(Z, P).T)
+    return moments.to_user(decide_directions(Residuals(Z), P).T)

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.moments import Moments, moments_of, one_blas_thread
@@ -24,7 +23,8 @@ from sgbn.runs import Study
 from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
-from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION, drawn_graph
+from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.parts import learn_parts
 from sgbn.structure.ensemble.weights import weight_limits
 from sgbn.structure.given_graph import least_squares
@@ -48,7 +48,7 @@ OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
 OTHER_WAY = 0.5  # how much the rarer direction counts for a pair; 1 has 3 % more errors at n = 100
 
 
-class SGBNEnsemble(NetworkEstimator):
+class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     r"""A stable network with a measured confidence of every edge: the learner to recommend.
 
     `network_` is the consensus of many networks drawn from the posterior of nearly all rows. Each
@@ -289,36 +289,6 @@ class SGBNEnsemble(NetworkEstimator):
             f"confidence_ is None. Give {FEWEST_ROWS} or more; n_pairs=0 silences this."
         )
         return 0
-
-    @property
-    def adjacency_(self) -> Array:
-        """Share of the half samples' networks that join i and j; 0 without half samples."""
-        return self._shares("adjacency_")
-
-    @property
-    def arrow_(self) -> Array:
-        """Share of the half samples' networks with i -> j; 0 without half samples."""
-        return self._shares("arrow_")
-
-    def _shares(self, name: str) -> Array:
-        check_is_fitted(self)
-        if self.confidence_ is None:
-            return np.zeros(self.coef_.shape)
-        found: Array = getattr(self.confidence_, name)
-        return found
-
-    @property
-    def supported_(self) -> Mask:
-        """Edges of `network_` whose direction half samples support."""
-        check_is_fitted(self)
-        if self.confidence_ is None:
-            return np.zeros(self.coef_.shape, bool)
-        return self.confidence_.supported(self.coef_, self.min_adjacency, self.min_direction)
-
-    @property
-    def drawn_graph_(self) -> Mask:
-        """Supported edges as arrows, the others of `network_` as lines (set both ways)."""
-        return drawn_graph(self.coef_, self.supported_)
 
 
 def _check_freedom(n: int, lost: int) -> None:

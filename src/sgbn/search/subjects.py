@@ -1,0 +1,136 @@
+r"""One graph for several subjects, each with a sample of its own: the mean of their scores.
+
+.. math:: \min_{DAG} \frac{1}{S} \sum_j \Big[ 2 \gamma \log \binom{m - 1}{k_j}
+          + \sum_s \big( n_s \log RSS_{sj} + c \, k_j \log n_s \big) \Big], \qquad k_j = |PA_j|
+
+(the sum over subjects is the idea of IMaGES, Ramsey and others 2010). Each subject has weights and
+noise variances of its own, and only the graph is shared. An edge enters if it is worth its price in
+the mean over subjects: a few subjects cannot carry it, and thousands of volumes cannot make a weak
+one worth it. The mean, not the sum, keeps scores on the scale that annealing knows.
+
+Searches on trees see one sample only. They have the mean correlations of all subjects, and their
+networks are where the search on tables, which has the true score, begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from sgbn.moments import Moments
+from sgbn.search.exact_order import best_network
+from sgbn.search.network_search import search_on_trees, starting_orders
+from sgbn.search.parent_trees import SMALLEST_RSS
+from sgbn.search.plan import EXACT, SearchPlan
+from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebic_prices
+from sgbn.search.table_search import TablePlan, search_tables
+from sgbn.types import Array, Indices, Mask
+
+RIDGE = 1e-8  # of a unit diagonal: parents that are copies in a subject
+KNOWN = 4  # networks of the search on trees that the search on tables begins with
+TABLES = TablePlan(
+    n_candidates=12,
+    n_further=4,
+    n_islands=0,
+    n_random=0,
+    n_warm=2,
+    n_crossed=0,
+    steps=1000,
+    lists=("now", "partial", "last", "pool"),
+    patience=2,
+    max_rounds=12,
+)
+
+
+@dataclass(frozen=True)
+class SubjectsProblem(SearchProblem):
+    """A search over subjects. `R` and `n` are those of the mean subject.
+
+    Attributes
+    ----------
+    R_of_subjects : (S, m, m) correlations of each subject, variables as in `R`.
+    n_of_subjects : (S,) volumes of each, over the number of subjects.
+    """
+
+    R_of_subjects: Array = field(kw_only=True)
+    n_of_subjects: Array = field(kw_only=True)
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Correlations and weights of the subjects."""
+        return self.R_of_subjects, self.n_of_subjects
+
+    @classmethod
+    def of_subjects(
+        cls,
+        R: Array,
+        n: Array,
+        edges: tuple[Mask, Mask],
+        penalty: float,
+        max_parents: int,
+        names: Sequence[str],
+    ) -> SubjectsProblem:
+        """Sort the variables, so that results do not depend on their order.
+
+        Parameters
+        ----------
+        R : ndarray of shape (S, m, m)
+        n : ndarray of shape (S,)
+            Effective volumes.
+        edges : pair of ndarray of shape (m, m), bool
+            Those that are allowed, and required; ``[i, j]`` is i -> j.
+        penalty : float
+            c above: how often an edge has to pay its price in BIC.
+        max_parents : int
+        names : sequence of str
+        """
+        S, m = len(R), R.shape[1]
+        size = max(2, round(float(np.mean(n))))
+        mean = np.tensordot(n / n.sum(), R, axes=1)
+        moments = Moments.from_covariance(mean, size, list(names), ddof=0)
+        plain = SearchProblem.of(moments, edges, default_gamma(size), max_parents, names)
+        columns = plain.columns
+        own = {one.name: getattr(plain, one.name) for one in fields(plain)}
+        choices = ebic_prices(1, m, default_gamma(size))  # log 1 is 0: the choices alone
+        k = np.arange(len(choices))
+        own["price"] = penalty * k * np.log(n).mean() + choices / S
+        R_of_subjects = np.ascontiguousarray(R[:, columns[:, None], columns])
+        return cls(**own, R_of_subjects=R_of_subjects, n_of_subjects=np.ascontiguousarray(n / S))
+
+    def score(self, parents: Mask) -> float:
+        """Score of a network; ``parents[v, u]``: u -> v."""
+        R, n = self.samples
+        total = 0.0
+        for v, row in enumerate(parents):
+            P = np.flatnonzero(row)
+            total += float(self.price[len(P)])
+            if len(P):
+                total += float(n @ np.log(np.maximum(residual_shares(R, v, P), SMALLEST_RSS)))
+        return total
+
+
+def residual_shares(R: Array, v: int, P: Indices) -> Array:
+    """Residual variance of v given P in each subject, in units of its variance."""
+    gram = R[:, P[:, None], P] + RIDGE * np.eye(len(P))
+    right = R[:, P, v]
+    weights = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+    left: Array = 1.0 - np.einsum("sp,sp->s", weights, right)
+    return left
+
+
+def search_subjects(
+    problem: SubjectsProblem, rng: np.random.RandomState, plan: TablePlan = TABLES
+) -> ScoredNetwork:
+    """Search for the network of least mean score; up to 14 variables it is the best of all."""
+    m = len(problem.R)
+    if m <= EXACT:
+        return best_network(problem)
+    trees = SearchPlan.for_size(problem.n, m, "fast")
+    starts = starting_orders(problem.required, trees.n_starts, rng)
+    seen: list[ScoredNetwork] = []
+    seen.append(search_on_trees(problem, trees, starts, rng, seen=seen))
+    best = sorted(seen, key=lambda one: one.score)[:KNOWN]
+    known = [one._replace(score=problem.score(one.parents)) for one in best]
+    return search_tables(problem, known, problem.partial, plan, rng)

@@ -1,0 +1,356 @@
+r"""SeriesSGBN: one graph for subjects with time series, and the weights of each subject on it.
+
+.. math:: \min_{DAG} \sum_s \sum_j n_s \log RSS_{sj} + c \, k_j \log n_s
+
+(`sgbn.search.subjects`). The subject is the unit: each has weights, noise and a filter of its own,
+and half samples are halves of the subjects, never of the volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from sgbn.exceptions import InputError, counted, warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.graph.acyclicity import levels
+from sgbn.parameters import (
+    ANYTHING,
+    JOBS,
+    NONE,
+    POSITIVE,
+    SEED,
+    TRUTH,
+    UP_TO_ONE,
+    OneOf,
+    Parameters,
+    Whole,
+    check_parameters,
+)
+from sgbn.runs import Study
+from sgbn.search.plan import most_parents
+from sgbn.search.subjects import SubjectsProblem, search_subjects
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.base import Arrows
+from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
+from sgbn.structure.ensemble.confident_network import ConfidentNetwork
+from sgbn.structure.knowledge import (
+    KNOWLEDGE,
+    Edges,
+    Tiers,
+    check_number_of_parents,
+    read_knowledge,
+)
+from sgbn.structure.non_gaussian import decide_directions
+from sgbn.structure.series.subject_halves import learn_halves
+from sgbn.structure.series.subject_moments import (
+    SubjectMoments,
+    as_cohort,
+    filtered_series,
+    subject_moments,
+)
+from sgbn.structure.series.subject_residuals import SubjectResiduals
+from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
+from sgbn.types import Array
+
+FEWEST_SUBJECTS = 4  # of which halves have two: one subject is no sample of a group
+LEVEL = 0.95
+LEFT_OUT = 0.1  # share of the subjects that support an edge most, without which it must survive
+ENOUGH_VOLUMES = 1000  # of all subjects together, for directions by residuals
+
+
+class SeriesSGBN(ConfidentNetwork):
+    r"""One directed network of a group from the time series of its subjects.
+
+    Minimises the sum of the subjects' scores over DAGs,
+
+    .. math:: \sum_s \sum_j n_s \log RSS_{sj} + c \, k_j \log n_s
+
+    with :math:`n_s` the effective number of volumes of subject s and :math:`k_j` the number of
+    parents of region j. Rows of different subjects are never stacked: weights and noise of each
+    subject are its own, and only the graph is shared. An edge must be worth its price in the mean
+    subject, however many subjects there are.
+
+    Parameters
+    ----------
+    penalty : float, default=1.0
+        c above. More leaves out weaker edges.
+    max_parents : int, optional
+        Most parents of a region; at most a third of the effective volumes of the middle subject.
+    n_pairs : int, default=50
+        Splits of the subjects into two halves, for the confidence of edges. 0 leaves it out.
+    min_adjacency, min_direction : float
+        Shares of half samples for a supported direction; see `SGBNEnsemble`.
+    forbidden, required : list of (source, target), optional
+        Edges that must not and that must be, by name or index.
+    tiers : list of lists, or mapping from region to tier, optional
+        Groups of regions, the earliest first; see `SGBN`.
+    lagged : bool, default=False
+        Whether linear effects of all regions one volume before are taken out of each subject, in
+        place of the filter. It needs twice as many volumes as regions.
+    non_gaussian : {"ignore", "orient"}, default="ignore"
+        "orient" decides directions that the equivalence class leaves open by residuals that are not
+        Gaussian; see `SGBN`. Subjects are the unit here as well.
+    random_state : int, default=0
+        Seed of the search and of the splits.
+    n_jobs : int, optional
+        Processes. Results do not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (m, m)
+        ``coef_[i, j]`` is the mean over subjects of the weight of i -> j, per standard deviation of
+        the filtered series. The scale of series is arbitrary.
+    coef_low_, coef_high_ : ndarray of shape (m, m)
+        Ends of 95 % intervals of this mean, by the spread over subjects. They do not know that the
+        graph was chosen in the same subjects.
+    subject_weights_ : ndarray of shape (S, m, m)
+        Weights of each subject on the graph.
+    support_share_ : ndarray of shape (m, m)
+        Share of the subjects whose own score supports the edge.
+    survives_ : ndarray of shape (m, m), bool
+        Whether the edge is worth its price without the tenth of subjects that support it most.
+    network_ : GaussianNetwork
+        With the mean weights, and mean shares of noise.
+    confidence_ : EdgeConfidence or None
+        What half samples of subjects agree on; None below 4 subjects.
+    adjacency_, arrow_ : ndarray of shape (m, m)
+        Share of half samples that join i and j, and with i -> j. A half sample whose equivalence
+        class leaves the direction open counts one half each way.
+    supported_, drawn_graph_ : ndarray of shape (m, m), bool
+        Edges whose direction half samples support, and what to draw; see `SGBNEnsemble`.
+    cpdag_, edge_kinds_, arrows_, order_, coef_std_
+        As in `SGBN`.
+    score_ : float
+        The criterion above, over the number of subjects.
+    moments_ : SubjectMoments
+        What was learned from.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    There is no p of an edge here: the subjects that chose it cannot test it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sgbn import SeriesSGBN
+    >>> rng = np.random.default_rng(0)
+    >>> series = rng.standard_normal((12, 150, 3))
+    >>> series[:, :, 2] += series[:, :, 0] + series[:, :, 1]
+    >>> learner = SeriesSGBN(n_pairs=10).fit(list(series))
+    >>> learner.network_
+    GaussianNetwork(3 variables, 2 edges)
+    >>> np.argwhere(learner.supported_).tolist()
+    [[0, 2], [1, 2]]
+    """
+
+    _parameters: ClassVar[Parameters] = {
+        "penalty": POSITIVE,
+        "max_parents": NONE | Whole(0),
+        "n_pairs": Whole(0),
+        "min_adjacency": UP_TO_ONE,
+        "min_direction": UP_TO_ONE,
+        **dict.fromkeys(KNOWLEDGE, ANYTHING),  # read_knowledge checks it
+        "lagged": TRUTH,
+        "non_gaussian": OneOf("ignore", "orient"),
+        "random_state": SEED,
+        "n_jobs": JOBS,
+    }
+
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        *,
+        max_parents: int | None = None,
+        n_pairs: int = 50,
+        min_adjacency: float = MIN_ADJACENCY,
+        min_direction: float = MIN_DIRECTION,
+        forbidden: Edges | None = None,
+        required: Edges | None = None,
+        tiers: Tiers | None = None,
+        lagged: bool = False,
+        non_gaussian: str = "ignore",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.max_parents = max_parents
+        self.n_pairs = n_pairs
+        self.min_adjacency = min_adjacency
+        self.min_direction = min_direction
+        self.forbidden = forbidden
+        self.required = required
+        self.tiers = tiers
+        self.lagged = lagged
+        self.non_gaussian = non_gaussian
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        series: SeriesCohort | Sequence[ArrayLike],
+        y: Any = None,  # noqa: ARG002
+        *,
+        run_lengths: Sequence[Sequence[int]] | None = None,
+        strata: ArrayLike | None = None,
+        units: ArrayLike | None = None,
+        folder: str | Path | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn a network from the series of several subjects.
+
+        Parameters
+        ----------
+        series : SeriesCohort, or sequence of array-like of shape (volumes, m)
+            One array per subject. Of a SeriesCohort all subjects are used, whatever their group;
+            its sites are balanced between halves, and persons and blocks are never parted.
+        y : ignored
+        run_lengths : sequence of sequence of int, optional
+            Volumes of each run of each subject.
+        strata : array-like of shape (S,), optional
+            Labels, such as sites, that both halves have in nearly equal numbers.
+        units : array-like of shape (S,), optional
+            Labels, such as persons with two sessions, whose series are never parted.
+        folder : path, optional
+            Where finished halves are kept, so that a second start does only what is missing.
+        progress : bool
+            Show a bar with the time left.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        cohort = as_cohort(series, run_lengths)
+        strata = cohort.site if strata is None else strata
+        units = cohort.units if units is None else units
+        moments = subject_moments(cohort, lagged=self.lagged)
+        residuals = None
+        if self.non_gaussian == "orient" and _enough_volumes(moments):
+            rows = [one.rows for one in filtered_series(cohort, self.lagged)]
+            residuals = SubjectResiduals(rows)
+        study = Study(folder, self.n_jobs, progress)
+        return self._learn(moments, strata, units, study, residuals)
+
+    def fit_moments(
+        self,
+        moments: SubjectMoments,
+        *,
+        strata: ArrayLike | None = None,
+        units: ArrayLike | None = None,
+        study: Study | None = None,
+    ) -> Self:
+        """Learn from correlations that `subject_moments` has computed; see `fit`."""
+        check_parameters(self)
+        if self.non_gaussian == "orient":
+            raise InputError(
+                "non_gaussian='orient' needs the series, and moments have none. Call fit, or leave "
+                "it out."
+            )
+        return self._learn(moments, strata, units, study or Study(n_jobs=self.n_jobs))
+
+    def _learn(
+        self,
+        moments: SubjectMoments,
+        strata: ArrayLike | None,
+        units: ArrayLike | None,
+        study: Study,
+        residuals: SubjectResiduals | None = None,
+    ) -> Self:
+        names = list(moments.names)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
+        check_number_of_parents(knowledge.required, most, names)
+        problem = SubjectsProblem.of_subjects(
+            moments.R, moments.n, knowledge, self.penalty, most, names
+        )
+        rng = np.random.RandomState(int(self.random_state))
+        found = search_subjects(problem, rng)
+        self.score_ = found.score
+        arrows = Arrows(problem.to_user(found.parents), knowledge)
+        if residuals is not None:
+            decided = decide_directions(residuals, arrows.equivalence_class())
+            arrows = arrows._replace(non_gaussian=decided)
+        self._store(moments, arrows.hubs_first(problem.columns))
+        labels = _labels(strata, len(moments), "strata"), _labels(units, len(moments), "units")
+        self.confidence_ = None
+        if self._has_halves(len(moments), labels[1]):
+            self.confidence_ = learn_halves(
+                moments,
+                knowledge,
+                self.penalty,
+                most,
+                self.n_pairs,
+                self.random_state,
+                labels,
+                study,
+            )
+        return self
+
+    def _store(self, moments: SubjectMoments, arrows: Arrows) -> None:
+        """Store the weights of each subject on a graph, and what they say together."""
+        graph = arrows.graph != 0
+        self.moments_, self.arrows_ = moments, arrows
+        self.n_features_in_ = moments.m
+        self.feature_names_in_ = np.array(moments.names, dtype=object)
+        self.subject_weights_ = subject_weights(moments, graph)
+        self.coef_ = self.coef_std_ = self.subject_weights_.mean(axis=0)
+        self.coef_low_, self.coef_high_ = _limits(self.subject_weights_)
+        self.intercept_ = np.zeros(moments.m)
+        self.noise_variance_ = noise_shares(moments, graph).mean(axis=0)
+        self.network_ = GaussianNetwork(
+            self.coef_, self.intercept_, self.noise_variance_, list(moments.names)
+        )
+        self.order_ = levels(graph)
+        gains = edge_gains(moments, graph, self.penalty)
+        self.support_share_ = (gains > 0).mean(axis=0)
+        kept = len(moments) - int(np.ceil(LEFT_OUT * len(moments)))
+        self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
+
+    def _has_halves(self, n: int, units: NDArray[Any] | None) -> bool:
+        n_units = n if units is None else len(np.unique(units.astype(str)))
+        if self.n_pairs and n_units < FEWEST_SUBJECTS:
+            warn(
+                f"there are {counted(n_units, 'subject')}: halves of fewer than {FEWEST_SUBJECTS} "
+                "say nothing about a group, so that confidence_ is None. Give more; n_pairs=0 "
+                "silences this."
+            )
+        return bool(self.n_pairs) and n_units >= FEWEST_SUBJECTS
+
+
+def _limits(weights: Array) -> tuple[Array, Array]:
+    """Return ends of 95 % intervals of the mean over subjects; NaN of one subject."""
+    S = len(weights)
+    if S < 2:
+        unknown = np.where(weights[0] != 0, np.nan, 0.0)
+        return unknown, unknown.copy()
+    mean = weights.mean(axis=0)
+    reach = stdtrit(S - 1, (1 + LEVEL) / 2) * weights.std(axis=0, ddof=1) / np.sqrt(S)
+    return mean - reach, mean + reach
+
+
+def _labels(labels: ArrayLike | None, n: int, what: str) -> NDArray[Any] | None:
+    if labels is None:
+        return None
+    found = np.asarray(labels)
+    if found.shape != (n,):
+        raise InputError(
+            f"{what} has shape {found.shape}: give one label for each of the {n} subjects."
+        )
+    return found
+
+
+def _enough_volumes(moments: SubjectMoments) -> bool:
+    total = float(moments.n.sum())
+    if total < ENOUGH_VOLUMES:
+        warn(
+            f"all series together are worth {total:.0f} volumes, fewer than {ENOUGH_VOLUMES}: "
+            "residuals decide no direction, and non_gaussian='orient' has no effect."
+        )
+    return total >= ENOUGH_VOLUMES

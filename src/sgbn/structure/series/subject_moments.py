@@ -1,0 +1,269 @@
+r"""What a network is learned from: correlations of each subject's series, and what they are worth.
+
+Volumes follow each other and are alike, so that T of them are worth fewer. Two remedies, in turn:
+
+- One autoregressive filter per subject, the same for all of its regions: with
+  :math:`x_t = B^T x_t + e_t` the filtered series has the same B, whereas a filter of its own for
+  each region would blur it. Its order is chosen by BIC, its coefficients solve the Yule-Walker
+  equations of the mean autocovariance of the regions.
+- An effective number of volumes for what is left of the autocorrelations :math:`\rho` of regions
+  i and j,
+
+  .. math:: n = (T - q) \Big/ \operatorname{median}_{i < j} \Big( 1 + 2 \sum_k (1 - k / T) \,
+            w_k \, \rho_i(k) \rho_j(k) \Big),
+
+  with w the taper of Tukey up to :math:`2 \sqrt T` lags and q the degrees of freedom of means,
+  filter and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_toeplitz
+
+from sgbn.exceptions import InputError, counted, shown
+from sgbn.moments import one_blas_thread
+from sgbn.series_cohort import FLAT, SeriesCohort
+from sgbn.types import Array, Indices
+
+MOST_LAGS = 10  # of the filter; those of ABIDE, every 2 s, take 1 to 5
+FEWEST_VOLUMES = 20  # left of a subject: with fewer, correlations say nothing
+LAGGED_PER_REGION = 2  # volumes per region, with which effects of the volume before can be known
+
+
+@dataclass(frozen=True)
+class SubjectMoments:
+    """Correlations of the regions of each subject.
+
+    Attributes
+    ----------
+    R : ndarray of shape (S, m, m)
+        Correlations of the filtered series.
+    n : ndarray of shape (S,)
+        Effective numbers of volumes.
+    names : tuple of str
+        Of the regions.
+    ids : tuple of str
+        Of the subjects.
+    n_volumes : ndarray of shape (S,)
+        As they were recorded.
+    ar_order : ndarray of shape (S,)
+        Lags of each subject's filter.
+    """
+
+    R: Array
+    n: Array
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    n_volumes: Indices
+    ar_order: Indices
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @property
+    def m(self) -> int:
+        """Number of regions."""
+        return len(self.names)
+
+    def take(self, rows: ArrayLike) -> Self:
+        """Return some of the subjects, by number or by mark."""
+        chosen = np.arange(len(self))[np.asarray(rows)]
+        return type(self)(
+            self.R[chosen],
+            self.n[chosen],
+            self.names,
+            tuple(self.ids[row] for row in chosen.tolist()),
+            self.n_volumes[chosen],
+            self.ar_order[chosen],
+        )
+
+
+def subject_moments(
+    series: SeriesCohort | Sequence[ArrayLike],
+    *,
+    run_lengths: Sequence[Sequence[int]] | None = None,
+    names: Sequence[str] | None = None,
+    lagged: bool = False,
+) -> SubjectMoments:
+    """Filter each subject's series, and return its correlations.
+
+    Parameters
+    ----------
+    series : SeriesCohort, or sequence of array-like of shape (volumes, m)
+        One array per subject.
+    run_lengths : sequence of sequence of int, optional
+        Volumes of each run of each subject: means are taken out of each run, and no lag crosses
+        runs. By default one run.
+    names : sequence of str, optional
+        Of the regions; by default x0, x1, ...
+    lagged : bool
+        Whether linear effects of all regions one volume before are taken out instead of an
+        autoregressive filter. It needs two volumes per region or more.
+
+    Raises
+    ------
+    InputError
+        Names the subject and region whose series is empty, or too short.
+    """
+    cohort = as_cohort(series, run_lengths, names)
+    correlations, sizes, orders = [], [], []
+    for one in filtered_series(cohort, lagged):
+        correlations.append(one.rows.T @ one.rows / len(one.rows))
+        sizes.append(one.n)
+        orders.append(one.ar_order)
+    return SubjectMoments(
+        np.array(correlations),
+        np.array(sizes),
+        cohort.regions,
+        cohort.ids,
+        np.array(cohort.n_volumes, np.intp),
+        np.array(orders, np.intp),
+    )
+
+
+def as_cohort(
+    series: SeriesCohort | Sequence[ArrayLike],
+    run_lengths: Sequence[Sequence[int]] | None = None,
+    names: Sequence[str] | None = None,
+) -> SeriesCohort:
+    """Return a cohort as it is, and one of arrays that are given instead."""
+    if isinstance(series, SeriesCohort):
+        return series
+    return SeriesCohort.of(series, names, run_lengths=run_lengths)
+
+
+class Filtered(NamedTuple):
+    """A subject's filtered series, with mean squares of 1, what it is worth, and its filter."""
+
+    rows: Array
+    n: float
+    ar_order: int
+
+
+def filtered_series(cohort: SeriesCohort, lagged: bool = False) -> Iterator[Filtered]:
+    """Filter the series of each subject; see `subject_moments`."""
+    _refuse_empty(cohort)
+    for row in range(len(cohort)):
+        with one_blas_thread():
+            yield _filtered(cohort, row, lagged)
+
+
+def _refuse_empty(cohort: SeriesCohort) -> None:
+    empty = np.argwhere(np.isnan(cohort.values))
+    if len(empty):
+        row, column = empty[0].tolist()
+        raise InputError(
+            f"region {shown(cohort.regions[column])} of subject {shown(cohort.ids[row])} is empty: "
+            f"its series is constant ({counted(len(empty), 'such series', 'such series')}). Leave "
+            "out the subject or the region; sgbn.quality.review does it."
+        )
+
+
+def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
+    series, lengths = cohort.series[row], cohort.run_lengths[row]
+    runs = [run - run.mean(axis=0) for run in np.split(series, np.cumsum(lengths)[:-1])]
+    size = _spread_within(runs, cohort, row)
+    runs = [run / size for run in runs]  # regions count alike in the mean autocovariance
+    if lagged:
+        _check_long_enough(cohort, row)
+        runs, order, lost = _without_lagged(runs), 0, series.shape[1]
+    else:
+        coefficients = ar_filter(runs)
+        order = lost = len(coefficients)
+        runs = [_predicted_out(run, coefficients) for run in runs]
+    runs = [run - run.mean(axis=0) for run in runs]
+    n = effective_volumes(runs, lost + len(runs))
+    if n < FEWEST_VOLUMES:
+        raise InputError(
+            f"the {len(series)} volumes of subject {shown(cohort.ids[row])} are worth {n:.0f} "
+            f"independent ones, fewer than {FEWEST_VOLUMES}. Leave this subject out; a band-pass "
+            "filter is a usual cause."
+        )
+    rows = np.concatenate(runs)
+    return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
+
+
+def _spread_within(runs: Sequence[Array], cohort: SeriesCohort, row: int) -> Array:
+    """Root mean square of each region around the means of its runs; refuse levels of runs alone."""
+    size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / len(cohort.series[row]))
+    flat = np.flatnonzero(size <= FLAT * np.abs(cohort.series[row]).max(axis=0))
+    if len(flat):
+        raise InputError(
+            f"region {shown(cohort.regions[flat[0]])} of subject {shown(cohort.ids[row])} is "
+            "constant within each of its runs. Leave out the subject or the region."
+        )
+    return size
+
+
+def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
+    needed = LAGGED_PER_REGION * len(cohort.regions)
+    if len(cohort.series[row]) < needed:
+        raise InputError(
+            f"subject {shown(cohort.ids[row])} has {len(cohort.series[row])} volumes of "
+            f"{counted(len(cohort.regions), 'region')}: lagged=True needs {needed} or more. Leave "
+            "lagged out, or choose fewer regions."
+        )
+
+
+def ar_filter(runs: Sequence[Array]) -> Array:
+    """Return coefficients of the autoregression that all regions of a subject share, by BIC."""
+    T = sum(map(len, runs))
+    most = min(MOST_LAGS, min(map(len, runs)) // 4)
+    rho = _autocovariance(runs, most).mean(axis=1)
+    best, chosen = 0.0, np.empty(0)
+    for order in range(1, most + 1):
+        a = solve_toeplitz(rho[:order], rho[1 : order + 1])
+        left = 1.0 - a @ rho[1 : order + 1] / rho[0]
+        bic = T * np.log(max(left, np.finfo(float).tiny)) + order * np.log(T)
+        if bic < best:
+            best, chosen = bic, a
+    return chosen
+
+
+def _predicted_out(run: Array, coefficients: Array) -> Array:
+    """Return what an autoregression does not predict, without the first volumes of the run."""
+    order = len(coefficients)
+    left = run[order:].copy()
+    for lag, a in enumerate(coefficients.tolist(), start=1):
+        left -= a * run[order - lag : len(run) - lag]
+    return left
+
+
+def effective_volumes(runs: Sequence[Array], lost: int) -> float:
+    """Effective number of volumes for the correlation of a middle pair of regions."""
+    T = sum(map(len, runs))
+    lags = min(int(2 * np.sqrt(T)), min(map(len, runs)) - 1)
+    covariance = _autocovariance(runs, lags)
+    rho = covariance[1:] / np.maximum(covariance[0], np.finfo(float).tiny)
+    k = np.arange(1, lags + 1)
+    weight = (1 - k / T) * (1 + np.cos(np.pi * k / lags)) / 2
+    m = rho.shape[1]
+    factors = 1 + 2 * (rho * weight[:, None]).T @ rho
+    pairs = np.triu_indices(m, 1) if m > 1 else (np.array([0]), np.array([0]))
+    # independent volumes scatter around 1, and no series is worth more volumes than it has
+    return float((T - lost) / max(1.0, np.median(factors[pairs])))
+
+
+def _autocovariance(runs: Sequence[Array], most: int) -> Array:
+    """Autocovariance (lags from 0 to `most`, m) of each region, no lag across runs."""
+    T = sum(map(len, runs))
+    found = [
+        sum(np.einsum("tj,tj->j", run[lag:], run[: len(run) - lag]) for run in runs) / T
+        for lag in range(most + 1)
+    ]
+    return np.array(found)
+
+
+def _without_lagged(runs: Sequence[Array]) -> list[Array]:
+    """Residuals of each volume given all regions of the volume before, in the same run."""
+    now = np.concatenate([run[1:] for run in runs])
+    before = np.concatenate([run[:-1] for run in runs])
+    effects = np.linalg.lstsq(before, now, rcond=None)[0]
+    ends = np.cumsum([len(run) - 1 for run in runs])[:-1]
+    return list(np.split(now - before @ effects, ends))

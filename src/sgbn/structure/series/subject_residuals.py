@@ -1,0 +1,61 @@
+"""Non-Gaussian residuals of series: each subject has weights of its own, and counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sgbn.graph.members import Parents
+from sgbn.structure.non_gaussian import Residuals
+from sgbn.types import Array
+
+
+class SubjectResiduals(Residuals):
+    """Residuals of the regressions of each subject, one after the other.
+
+    Gains in log density are sums over the volumes of each subject. So the standard error of a
+    difference is that over subjects: volumes are not independent.
+
+    Parameters
+    ----------
+    series : sequence of ndarray of shape (volumes, m)
+        Filtered series, columns with mean 0 and mean square 1.
+    """
+
+    def __init__(self, series: Sequence[Array]) -> None:
+        super().__init__(np.concatenate(series))
+        self.starts = np.cumsum([0, *map(len, series[:-1])])
+
+    def residual(self, j: int, parents: Parents) -> Array:
+        """Residual of least squares in each subject, with a mean square of 1 unless it is 0."""
+        return self._scaled([self._own(rows, j, parents) for rows in self._subjects()])
+
+    def _subjects(self) -> list[Array]:
+        return np.split(self.Z, self.starts[1:])
+
+    def _target(self, j: int, parents: Parents) -> Array:
+        # one common fit would take differences between the subjects' weights for bends
+        return np.concatenate([self._own(rows, j, parents) for rows in self._subjects()])
+
+    @staticmethod
+    def _own(rows: Array, j: int, parents: Parents) -> Array:
+        X = rows[:, list(parents)]
+        left: Array = rows[:, j] - X @ np.linalg.lstsq(X, rows[:, j], rcond=None)[0]
+        return left
+
+    @staticmethod
+    def _scaled(residuals: list[Array]) -> Array:
+        sizes = [np.sqrt(np.square(own).mean()) for own in residuals]
+        return np.concatenate(
+            [own / (size or 1.0) for own, size in zip(residuals, sizes, strict=True)]
+        )
+
+    def gain(self, j: int, parents: Parents) -> Array:
+        """Gain in log density of each subject."""
+        return np.add.reduceat(super().gain(j, parents), self.starts)
+
+    def bent(self, j: int, parents: Parents) -> tuple[Array, Array]:
+        """Log density of each subject where bends of the parents may explain part of j."""
+        smooth, rough = super().bent(j, parents)
+        return np.add.reduceat(smooth, self.starts), np.add.reduceat(rough, self.starts)

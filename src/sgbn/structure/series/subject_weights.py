@@ -1,0 +1,70 @@
+"""Weights of each subject on a graph, and what each edge is worth in each subject."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sgbn.moments import one_blas_thread
+from sgbn.search.parent_trees import SMALLEST_RSS
+from sgbn.search.subjects import RIDGE, residual_shares
+from sgbn.structure.series.subject_moments import SubjectMoments
+from sgbn.types import Array, Graph
+
+
+def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
+    """Return the least-squares weights of each subject on a DAG, per standard deviation.
+
+    Parameters
+    ----------
+    moments : SubjectMoments
+    graph : ndarray of shape (m, m)
+        ``graph[i, j] != 0`` is the edge i -> j.
+
+    Returns
+    -------
+    ndarray of shape (S, m, m)
+        Zero where the graph has no edge.
+    """
+    R, edges = moments.R, np.asarray(graph) != 0
+    found = np.zeros(R.shape)
+    with one_blas_thread():
+        for j in np.flatnonzero(edges.any(axis=0)):
+            P = np.flatnonzero(edges[:, j])
+            gram = R[:, P[:, None], P] + RIDGE * np.eye(len(P))
+            found[:, P, j] = np.linalg.solve(gram, R[:, P, j][:, :, None])[:, :, 0]
+    return found
+
+
+def noise_shares(moments: SubjectMoments, graph: Graph) -> Array:
+    """Residual variance of each region given its parents in each subject, (S, m); 1 without any."""
+    edges = np.asarray(graph) != 0
+    found = np.ones((len(moments), moments.m))
+    with one_blas_thread():
+        for j in np.flatnonzero(edges.any(axis=0)):
+            found[:, j] = residual_shares(moments.R, int(j), np.flatnonzero(edges[:, j]))
+    return np.maximum(found, SMALLEST_RSS)
+
+
+def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
+    r"""Return what each edge is worth in each subject, given the other parents of its target.
+
+    .. math:: n_s \log \frac{RSS_{s, PA_j \setminus i}}{RSS_{s, PA_j}} - c \log n_s
+
+    Returns
+    -------
+    ndarray of shape (S, m, m)
+        Positive where the subject's own score supports the edge; zero where there is no edge.
+    """
+    edges = np.asarray(graph) != 0
+    with_all = np.log(noise_shares(moments, edges))
+    found = np.zeros((len(moments), *edges.shape))
+    with one_blas_thread():
+        for i, j in np.argwhere(edges).tolist():
+            others = np.flatnonzero(edges[:, j])
+            others = others[others != i]
+            left = np.ones(len(moments))
+            if len(others):
+                left = np.maximum(residual_shares(moments.R, j, others), SMALLEST_RSS)
+            better = np.log(left) - with_all[:, j]
+            found[:, i, j] = moments.n * better - penalty * np.log(moments.n)
+    return found

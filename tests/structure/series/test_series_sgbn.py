@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.structure.series.test_subject_moments import autoregressive
+
+from sgbn import DataWarning, InputError, SeriesCohort, SeriesSGBN, subject_moments
+
+TRUTH = np.zeros((6, 6), bool)
+for edge in [(0, 2), (1, 2), (2, 3), (4, 5)]:
+    TRUTH[edge] = True
+
+
+def simulated(S=12, T=200, seed=0):
+    """Autocorrelated series of subjects whose weights differ."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(S):
+        B = TRUTH * rng.uniform(0.35, 0.75, TRUTH.shape)
+        mixing = np.linalg.inv(np.eye(6) - B)
+        found.append(autoregressive(T, 6, [0.6], rng.integers(2**31), mixing))
+    return found
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return SeriesSGBN(n_pairs=10).fit(simulated())
+
+
+def test_the_graph_that_subjects_share_is_found_and_its_arrows_are_supported(learner):
+    found = learner.coef_ != 0
+    assert np.array_equal(found | found.T, TRUTH | TRUTH.T)
+    expected = TRUTH.copy()
+    expected[4, 5] = False  # nothing decides this direction
+    assert np.array_equal(learner.supported_, expected)
+    assert learner.adjacency_[4, 5] == 1
+    assert learner.arrow_[4, 5] == 0.5
+    assert learner.drawn_graph_[5, 4]
+
+
+def test_weights_and_shares_describe_the_subjects(learner):
+    edges = learner.coef_ != 0
+    assert learner.subject_weights_.shape == (12, 6, 6)
+    assert np.allclose(learner.subject_weights_.mean(axis=0), learner.coef_)
+    assert (learner.coef_low_[edges] < learner.coef_[edges]).all()
+    assert (learner.coef_high_[edges] > learner.coef_[edges]).all()
+    assert (learner.support_share_[edges] > 0.8).all()
+    assert learner.survives_[edges].all()
+    assert not learner.support_share_[~edges].any()
+
+
+def test_an_edge_that_few_subjects_carry_does_not_survive_without_them():
+    series = [one.copy() for one in simulated(S=20)]
+    for one in series[:2]:
+        one[:, 5] += 30 * one[:, 0]
+    learner = SeriesSGBN(n_pairs=0).fit(series)
+    i, j = (0, 5) if learner.coef_[0, 5] else (5, 0)
+    assert learner.coef_[i, j]
+    assert learner.support_share_[i, j] < 0.3
+    assert not learner.survives_[i, j]
+
+
+def test_parameters_are_cloned_and_checked(learner):
+    again = clone(learner)
+    assert again.get_params() == learner.get_params()
+    with pytest.raises(InputError, match="penalty"):
+        SeriesSGBN(penalty=-1).fit(simulated(S=2))
+
+
+def test_the_same_answer_for_any_order_of_subjects_regions_and_processes():
+    series = simulated(S=6)
+    names = list("abcdef")
+    first = SeriesSGBN(n_pairs=2).fit(SeriesCohort.of(series, names))
+    columns = [3, 1, 5, 0, 2, 4]
+    moved = SeriesCohort.of([one[:, columns] for one in series], [names[k] for k in columns])
+    again = SeriesSGBN(n_pairs=2, n_jobs=2).fit(moved)
+    assert np.allclose(again.coef_, first.coef_[np.ix_(columns, columns)])
+    assert np.array_equal(again.arrow_, first.arrow_[np.ix_(columns, columns)])
+
+
+def test_prior_knowledge_holds():
+    series = simulated(S=6)
+    learner = SeriesSGBN(n_pairs=2, required=[(5, 4)], forbidden=[(2, 3)]).fit(series)
+    assert learner.coef_[5, 4]
+    assert not learner.coef_[2, 3]
+    assert learner.arrow_[5, 4] == 1
+    with pytest.raises(InputError, match="directed cycle"):
+        SeriesSGBN(required=[(0, 1), (1, 0)]).fit(series)
+
+
+def test_a_folder_keeps_finished_halves(tmp_path):
+    series = simulated(S=6)
+    first = SeriesSGBN(n_pairs=2).fit(series, folder=tmp_path)
+    again = SeriesSGBN(n_pairs=3).fit(series, folder=tmp_path)
+    assert first.confidence_.n_halves == 4
+    assert again.confidence_.n_halves == 6
+
+
+def test_few_subjects_have_a_network_and_no_confidence():
+    with pytest.warns(DataWarning, match="there are 3 subjects"):
+        learner = SeriesSGBN().fit(simulated(S=3))
+    assert learner.confidence_ is None
+    assert learner.network_.n_edges >= 3
+    alone = SeriesSGBN(n_pairs=0).fit(simulated(S=1))
+    assert np.isnan(alone.coef_low_[alone.coef_ != 0]).all()
+
+
+def test_moments_do_for_the_series():
+    series = simulated(S=6)
+    moments = subject_moments(series)
+    one, other = SeriesSGBN(n_pairs=0).fit(series), SeriesSGBN(n_pairs=0).fit_moments(moments)
+    assert np.array_equal(one.coef_, other.coef_)
+    with pytest.raises(InputError, match="needs the series"):
+        SeriesSGBN(non_gaussian="orient").fit_moments(moments)
+
+
+def test_residuals_decide_what_the_class_leaves_open():
+    rng = np.random.default_rng(3)
+    series = rng.exponential(size=(10, 200, 2))
+    series[:, :, 1] += 0.8 * series[:, :, 0]
+    learner = SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series))
+    assert learner.coef_[0, 1]
+    assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
+    with pytest.warns(DataWarning, match="fewer than 1000"):
+        SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series[:2]))
+
+
+def test_a_cohort_brings_its_sites_and_persons():
+    series = simulated(S=6)
+    persons = ["a", "a", "b", "b", "c", "c"]
+    cohort = SeriesCohort.of(series, person=persons)
+    with pytest.warns(DataWarning, match="there are 3 subjects"):
+        SeriesSGBN().fit(cohort)
+    with pytest.raises(InputError, match=r"units has shape \(2,\)"):
+        SeriesSGBN(n_pairs=2).fit(series, units=["a", "b"])

@@ -1,0 +1,51 @@
+import numpy as np
+
+from sgbn.graph import cpdag
+from sgbn.structure.non_gaussian import decide_directions
+from sgbn.structure.series.subject_residuals import SubjectResiduals
+
+CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)
+
+
+def series_of(draw, S=15, T=200, seed=0):
+    """Subjects with weights of their own along a chain."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(S):
+        rows = draw(rng, (T, 3))
+        rows[:, 1] += rng.uniform(0.4, 1.0) * rows[:, 0]
+        rows[:, 2] += rng.uniform(0.4, 1.0) * rows[:, 1]
+        rows -= rows.mean(axis=0)
+        found.append(rows / np.sqrt(np.square(rows).mean(axis=0)))
+    return found
+
+
+def test_skewed_noise_decides_directions():
+    def skewed(rng, shape):
+        return rng.exponential(size=shape)
+
+    found = decide_directions(SubjectResiduals(series_of(skewed)), cpdag(CHAIN))
+    assert np.array_equal(found, CHAIN)
+
+
+def test_gaussian_noise_rarely_decides_any_even_if_weights_vary():
+    def normal(rng, shape):
+        return rng.standard_normal(shape)
+
+    decided = [
+        decide_directions(SubjectResiduals(series_of(normal, seed=seed)), cpdag(CHAIN)).any()
+        for seed in range(12)
+    ]
+    assert sum(decided) <= 2
+
+
+def test_residuals_are_those_of_each_subject():
+    series = series_of(lambda rng, shape: rng.standard_normal(shape), S=3, T=50)
+    residuals = SubjectResiduals(series)
+    found = residuals.residual(2, (1,))
+    for s, rows in enumerate(series):
+        w = np.linalg.lstsq(rows[:, [1]], rows[:, 2], rcond=None)[0]
+        left = rows[:, 2] - rows[:, [1]] @ w
+        left /= np.sqrt(np.square(left).mean())
+        assert np.allclose(found[50 * s : 50 * (s + 1)], left)
+    assert residuals.gain(2, (1,)).shape == (3,)
