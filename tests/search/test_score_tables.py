@@ -77,3 +77,21 @@ def test_sums_are_those_of_enumeration(problem):
         assert total[v, mask] == pytest.approx(
             np.log(np.exp(-(scores - shift) / 2).sum()) - shift / 2
         )
+
+
+@pytest.mark.parametrize("S", [2, 40])
+def test_scores_of_several_samples_are_sums(S):
+    """Blocks of samples, and products of residual sums, give what each sample gives alone."""
+    rng = np.random.default_rng(S)
+    R = np.array([np.corrcoef(rng.standard_normal((30, 6)), rowvar=False) for _ in range(S)])
+    n = np.sort(rng.integers(50, 53, S)).astype(float)
+    candidates = np.array([[u for u in range(6) if u != v] for v in range(6)])
+    price, none = 3.0 * np.arange(62), np.zeros((6, 6), bool)
+    whole = score_tables(R, n, price, 4, candidates, none).score
+    alone = [score_tables(R[s], n[s], price, 4, candidates, none).score for s in range(S)]
+    expected = np.sum(alone, axis=0) - (S - 1) * np.array(
+        [price[size] for size in (bin(mask).count("1") for mask in range(32))]
+    )
+    possible = alone[0] < IMPOSSIBLE
+    assert whole[possible] == pytest.approx(expected[possible])
+    assert (whole[~possible] == IMPOSSIBLE).all()

@@ -236,7 +236,7 @@ def _predicted_out(run: Array, coefficients: Array) -> Array:
 
 
 def effective_volumes(runs: Sequence[Array], lost: int) -> float:
-    """Effective number of volumes for the correlation of a middle pair of regions."""
+    """Effective number of volumes for the correlation of a middle pair of regions, rounded down."""
     T = sum(map(len, runs))
     lags = min(int(2 * np.sqrt(T)), min(map(len, runs)) - 1)
     covariance = _autocovariance(runs, lags)
@@ -247,7 +247,7 @@ def effective_volumes(runs: Sequence[Array], lost: int) -> float:
     factors = 1 + 2 * (rho * weight[:, None]).T @ rho
     pairs = np.triu_indices(m, 1) if m > 1 else (np.array([0]), np.array([0]))
     # independent volumes scatter around 1, and no series is worth more volumes than it has
-    return float((T - lost) / max(1.0, np.median(factors[pairs])))
+    return float(np.floor((T - lost) / max(1.0, np.median(factors[pairs]))))
 
 
 def _autocovariance(runs: Sequence[Array], most: int) -> Array:
