@@ -1,0 +1,293 @@
+"""Networks from time series: known truth, halves of real subjects, and CPU beside IMaGES.
+
+python benchmarks/series.py --study netsim     # needs truth/netsim (SGBN_DATA)
+python benchmarks/series.py --study harder     # simulated: what breaks
+python benchmarks/series.py --study halves     # needs timeseries/abide_nyu_cc200.npz
+python benchmarks/series.py --study speed      # needs pip install ".[peers]" as well
+
+All settings are the defaults, and were fixed before these data were run: none was tuned on them
+but for the length of the search (benchmarks/results/series-speed.md), which sees no truth.
+Regions of ABIDE are every third (60) or all (200) of the CC200 atlas; subjects with an empty region
+are left out.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from output import RESULTS, write
+
+from sgbn import SGBN, SeriesCohort, SeriesSGBN, consistent_extension, subject_moments
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.data import data_folder
+from sgbn.experiments.markdown import table
+from sgbn.search.subjects import SubjectsProblem
+from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.series.subject_moments import filtered_series
+
+SEED = 23
+DRAWS = 20  # of five subjects
+FEW = 5
+SPLITS = 5  # of the controls
+SIMS = ("sim1", "sim2")
+
+
+def pairs_and_arrows(P, truth):
+    """Precision and recall of pairs, and how many arrows there are and are right."""
+    joined, true_pairs = P | P.T, truth | truth.T
+    arrows = P & ~P.T
+    hits = (joined & true_pairs).sum()
+    return {
+        "precision": float(hits / max(joined.sum(), 1)),
+        "recall": float(hits / true_pairs.sum()),
+        "arrows": int(arrows.sum()),
+        "right": int((arrows & truth).sum()),
+    }
+
+
+def read_netsim(name):
+    """Series of 50 subjects, and the graph that they share."""
+    with np.load(data_folder() / "truth" / "netsim" / f"{name}.npz") as found:
+        truth = (found["net"] != 0).all(axis=0)
+        np.fill_diagonal(truth, False)
+        return list(found["ts"]), truth
+
+
+def stacked(series):
+    """All rows, standardised in each subject, as if they were independent."""
+    rows = np.concatenate([(one - one.mean(axis=0)) / one.std(axis=0) for one in series])
+    return SGBN(outliers="keep").fit(rows).cpdag_
+
+
+def stacked_filtered(series):
+    """The same after each subject's filter."""
+    rows = np.concatenate([one.rows for one in filtered_series(SeriesCohort.of(series))])
+    return SGBN(outliers="keep").fit(rows).cpdag_
+
+
+def supported(series, **options):
+    """Supported arrows, other edges as lines."""
+    return SeriesSGBN(random_state=SEED, **options).fit(series).drawn_graph_
+
+
+def common(series, **options):
+    """The equivalence class of the common graph."""
+    return SeriesSGBN(n_pairs=0, random_state=SEED, **options).fit(series).cpdag_
+
+
+METHODS = {
+    "all rows stacked, SGBN": stacked,
+    "the same, each subject filtered": stacked_filtered,
+    "SeriesSGBN, supported arrows": supported,
+    "SeriesSGBN, compelled arrows": common,
+    "the same, penalty 0.5": partial(common, penalty=0.5),
+    "the same, penalty 2": partial(common, penalty=2.0),
+    "the same, residuals orient": partial(common, non_gaussian="orient"),
+}
+
+
+def netsim():
+    runs = []
+    for name in SIMS:
+        series, truth = read_netsim(name)
+        for method, learn in METHODS.items():
+            runs.append({"data": name, "method": method} | pairs_and_arrows(learn(series), truth))
+        alone = [pairs_and_arrows(common([one]), truth) for one in series]
+        runs.append({"data": name, "method": "one subject at a time"} | means_of(alone))
+        rng = np.random.default_rng(SEED)
+        few = [
+            pairs_and_arrows(common([series[s] for s in rng.choice(50, FEW, replace=False)]), truth)
+            for _ in range(DRAWS)
+        ]
+        runs.append({"data": name, "method": f"{FEW} subjects, mean of {DRAWS}"} | means_of(few))
+    lines = [
+        "# NetSim: 50 subjects, 200 volumes (Smith and others 2011)",
+        "",
+        "Pairs joined, and arrows: of the equivalence class, or supported by half samples.",
+        "",
+        *rows_of(runs, ("data", "method", "precision", "recall", "arrows", "right")),
+    ]
+    return runs, lines
+
+
+def rows_of(runs, names):
+    """Lines of a table, numbers with three digits."""
+    return table(names, [[digits(run[name]) for name in names] for run in runs])
+
+
+def digits(cell):
+    return f"{cell:.3g}" if isinstance(cell, float) and abs(cell) < 1000 else str(cell)
+
+
+def means_of(runs):
+    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+
+
+HARDER = {
+    "as ABIDE": {},
+    "weights vary twice as much": {"heterogeneity": 2.0},
+    "delays differ between regions": {"delay_sd": 0.5},
+    "two unmeasured inputs": {"n_hidden": 2},
+}
+
+
+def harder():
+    """Simulated series that break assumptions one at a time."""
+    raise NotImplementedError
+
+
+def read_abide(m):
+    """Series of subjects without an empty region, and who is a control."""
+    folder = data_folder() / "timeseries"
+    about = pd.read_csv(folder / "abide_nyu_participants.csv", dtype={"subject_id": str})
+    group = about.set_index("subject_id")["group"]
+    with np.load(folder / "abide_nyu_cc200.npz") as found:
+        whole = {name: found[name].astype(float) for name in found}
+    series = {name: one[:, :: 200 // m][:, :m] for name, one in whole.items()}
+    used = [name for name, one in series.items() if (one.std(axis=0) > 0).all()]
+    return [series[name] for name in used], np.array([group[name] == "CTR" for name in used])
+
+
+def halves():
+    """Two halves of the controls, each with a learner of its own."""
+    runs = []
+    for m in (60, 200):
+        series, is_control = read_abide(m)
+        moments = subject_moments(series).take(is_control)
+        for split in range(SPLITS):
+            rng = np.random.default_rng([SEED, split])
+            part = deal_rows(rng, len(moments), 2)
+            learners = [
+                SeriesSGBN(n_pairs=25, random_state=SEED).fit_moments(moments.take(part == which))
+                for which in range(2)
+            ]
+            runs.append({"regions": m, "split": split} | agreement(*learners))
+            print(runs[-1], flush=True)
+    shown = [{"regions": m} | means_of([r for r in runs if r["regions"] == m]) for m in (60, 200)]
+    lines = [
+        "# Halves of the controls of ABIDE NYU: do networks come back in other subjects?",
+        "",
+        f"Means over {SPLITS} splits into halves of 49 subjects, 25 pairs of half samples in each. ",
+        "pairs: shared by both halves, over the mean number. sure: pairs of the first half that at "
+        "least 98 % of its half samples join, and the share of them in the network of the other "
+        "half. supported: arrows supported in the first half whose pair the other half joins, and "
+        "the share of these with the same direction there (its class leaves some open), and "
+        "reversed.",
+        "",
+        *rows_of(shown, tuple(name for name in shown[0] if name != "split")),
+    ]
+    return runs, lines
+
+
+def agreement(one, other):
+    """What comes back, each half taken as the first."""
+    found = []
+    for first, second in ((one, other), (other, one)):
+        joined = [(net.coef_ != 0) | (net.coef_ != 0).T for net in (first, second)]
+        upper = np.triu(joined[0])
+        sure = upper & (first.adjacency_ >= 0.98)
+        arrows = first.supported_ & joined[1]
+        P = second.cpdag_
+        both = first.supported_ & (second.supported_ | second.supported_.T)
+        found.append(
+            {
+                "edges": int(upper.sum()),
+                "pairs": float((joined[0] & joined[1]).sum() / np.mean([j.sum() for j in joined])),
+                "sure": int(sure.sum()),
+                "sure came back": float(joined[1][sure].mean()) if sure.any() else np.nan,
+                "supported": int(first.supported_.sum()),
+                "joined": int(arrows.sum()),
+                "same": float((P & ~P.T)[arrows].mean()) if arrows.any() else np.nan,
+                "reversed": float((P & ~P.T).T[arrows].mean()) if arrows.any() else np.nan,
+                "both supported": int(both.sum()),
+                "of these the same": float(second.supported_[both].mean()) if both.any() else np.nan,
+            }
+        )
+    return {name: float(np.mean([run[name] for run in found])) for name in found[0]}
+
+
+def speed():
+    """CPU of the common graph, beside IMaGES on the same filtered series."""
+    sys.path.insert(0, str(Path(__file__).parent / "peers"))
+    from adapters.tetrad import images
+
+    images([np.random.default_rng(0).standard_normal((50, 4))] * 2)  # starts the virtual machine
+    runs = []
+    for m, counts in ((60, (43, 86, 172)), (200, (43, 86))):
+        series, _ = read_abide(m)
+        rows = [one.rows for one in filtered_series(SeriesCohort.of(series))]
+        moments = subject_moments(series)
+        for S in counts:
+            part = moments.take(np.arange(S))
+            SeriesSGBN(n_pairs=0).fit_moments(part.take(np.arange(2)))  # compiles
+            own, own_seconds = timed(lambda part=part: SeriesSGBN(n_pairs=0).fit_moments(part))
+            P, seconds = timed(lambda S=S: images(rows[:S]))
+            theirs = P | P.T
+            mine = (own.coef_ != 0) | (own.coef_ != 0).T
+            run = {
+                "regions": m,
+                "subjects": S,
+                "SeriesSGBN CPU s": own_seconds,
+                "IMaGES CPU s": seconds,
+                "ratio": seconds / own_seconds,
+                "edges": int(mine.sum() // 2),
+                "edges of IMaGES": int(theirs.sum() // 2),
+                "score": own.score_,
+                "score of IMaGES": score_of(part, P),
+            }
+            runs.append(run)
+            print(run, flush=True)
+    lines = [
+        "# CPU of one common graph of ABIDE NYU, beside Tetrad's IMaGES",
+        "",
+        "IMaGES with BOSS from one start, one thread, penalty 1, on the same filtered series. "
+        "Scores are those of SeriesSGBN, per subject (smaller is better); the graph of IMaGES is a "
+        "member of its class.",
+        "",
+        *rows_of(runs, tuple(runs[0])),
+    ]
+    return runs, lines
+
+
+def timed(call):
+    begin = time.process_time()
+    return call(), time.process_time() - begin
+
+
+def score_of(moments, P):
+    """Score of a member of a class, by the criterion of SeriesSGBN."""
+    graph = consistent_extension(P)
+    if graph is None:
+        return float("nan")
+    m = moments.m
+    edges = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
+    problem = SubjectsProblem.of_subjects(moments.R, moments.n, edges, 1.0, m - 1, moments.names)
+    return problem.score(graph[np.ix_(problem.columns, problem.columns)].T)
+
+
+STUDIES = {"netsim": netsim, "harder": harder, "halves": halves, "speed": speed}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--study", choices=STUDIES, required=True)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", DataWarning)
+    runs, lines = STUDIES[arguments.study]()
+    words = ["benchmarks/series.py", "--study", arguments.study]
+    write(arguments.out, f"series-{arguments.study}", {"seed": SEED, "runs": runs}, lines, words)
+
+
+if __name__ == "__main__":
+    main()
