@@ -21,6 +21,7 @@ from .comparison import group_network as group_network
 from .datasets import load_network as load_network
 from .datasets import simulate_cohort as simulate_cohort
 from .datasets import simulate_sem as simulate_sem
+from .datasets import simulate_series as simulate_series
 from .discriminative import CLSGBNClassifier as CLSGBNClassifier
 from .discriminative import FisherSVMClassifier as FisherSVMClassifier
 from .discriminative import FisherVectors as FisherVectors

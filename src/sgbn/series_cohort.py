@@ -19,7 +19,7 @@ from sgbn.validation import LARGEST
 FLAT = 1e-9  # standard deviation, over the largest value, of a region that is empty
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeriesCohort(Cohort):
     """Subjects with region time series, groups, covariates, sites, pairs and persons.
 

@@ -174,7 +174,7 @@ def simulate_cohort(
     >>> len(cohort.changed["patient"]) > 0
     True
     """
-    sizes = _group_sizes(n_per_group, _group_names(groups))
+    sizes = group_sizes(n_per_group, group_names(groups))
     asked = _covariate_names(covariates)
     difference = _difference(differ, n_changed, mean_shift)
     Number(0, MOST_SITE_EFFECT).check("site_effect", site_effect)
@@ -204,7 +204,7 @@ def simulate_cohort(
     return SimulatedCohort(
         values,
         tuple(place.name for place in places),
-        _ids(len(values)),
+        subject_ids(len(values)),
         group=np.repeat(list(sizes), list(sizes.values())),
         atlas=space,
         provenance={"source": "simulate_cohort"},
@@ -215,14 +215,15 @@ def simulate_cohort(
     )
 
 
-def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
+def group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    """Names of two or more groups, as asked for."""
     names = () if isinstance(groups, str) else tuple(str(name) for name in groups)
     if len(set(names)) < max(2, len(names)) or "" in names:
         raise InputError(f"groups is {groups!r}: give two or more names that differ.")
     return names
 
 
-def _group_sizes(
+def group_sizes(
     n_per_group: int | Sequence[int] | Mapping[str, int], groups: tuple[str, ...]
 ) -> dict[str, int]:
     """Group -> subjects, in the order of the groups."""
@@ -278,7 +279,8 @@ def _check_sites_and_confounding(n_sites: int, confounding: float, asked: tuple[
         )
 
 
-def _ids(n: int) -> tuple[str, ...]:
+def subject_ids(n: int) -> tuple[str, ...]:
+    """sub-0001, sub-0002, ..., with as many digits as the last one needs."""
     width = max(4, len(str(n)))
     return tuple(f"sub-{number:0{width}d}" for number in range(1, n + 1))
 

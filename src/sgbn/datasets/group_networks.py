@@ -92,10 +92,10 @@ def _weights(graph: Mask, rng: np.random.Generator) -> Array:
     size = rng.uniform(0.35, 0.8, graph.shape)
     sign = np.where(rng.random(graph.shape) < 0.85, 1.0, -1.0)
     weights: Array = graph * size * sign
-    return _limited(weights)[0]
+    return limited(weights)[0]
 
 
-def _limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
+def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
     """Weights that explain at most a share of any region, and what they explain of each.
 
     All regions have variance one. The weights into a region are scaled down where they would
@@ -139,7 +139,7 @@ def _changed_weights(
         changed[i, j] *= 0.5 * (k % 2)
     for i, j in stronger:
         changed[i, j] *= 1.6
-    return _limited(changed)[0]
+    return limited(changed)[0]
 
 
 def _differing(first: Array, other: Array) -> Indices:
@@ -156,6 +156,6 @@ def _choose(edges: Indices, count: int, rng: np.random.Generator) -> Indices:
 def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) -> GaussianNetwork:
     """Network in mm^3 from standardised weights."""
     coef = weights * sd / sd[:, None]
-    _, explained = _limited(weights, most=np.inf)
+    _, explained = limited(weights, most=np.inf)
     noise = (1.0 - explained) * sd**2
     return GaussianNetwork(coef, mean - mean @ coef, noise, names)
