@@ -1,15 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from sgbn import SGBN, InputError
-from sgbn.inference.difference_fit import (
-    fingerprint,
-    lobe_numbers,
-    problem_of,
-    surest_parents,
-)
+from sgbn.inference.difference_fit import problem_of, surest_parents
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.edge_statistics import group_columns
 from sgbn.inference.joint import POOLED_GAMMA, group_weights
@@ -119,35 +112,3 @@ def test_copies_of_regions_are_refused_by_name(two_groups):
     X = X.assign(copy=3 * X["r1"] + 2)
     with pytest.raises(InputError, match="'r1 and copy' are copies of each other"):
         make_problem(read_group_data(X, y, None, None, None))
-
-
-def test_regions_without_a_lobe_are_in_none():
-    lobes = ("b", "unknown", "a", "b")
-    assert lobe_numbers(lobes).tolist() == [1, -1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda d: {"values": d.values + 1e-4 * np.eye(*d.values.shape)},
-        lambda d: {"sites": d.sites[::-1]},
-        lambda d: {"pairs": np.tile(np.arange(ROWS), 2)},
-        lambda d: {"lobes": (*d.lobes[:-1], "other")},
-        lambda d: {"regions": (*d.regions[:-1], "other")},
-        lambda d: {"groups": ("AD", "NC")},
-    ],
-)
-def test_every_part_of_the_data_is_in_the_fingerprint(group_data, change):
-    learner = SGBN(n_kicks=0)
-    plain = fingerprint(make_problem(group_data), learner)
-    assert plain == fingerprint(make_problem(group_data), SGBN(n_kicks=0))
-    changed = replace(group_data, **change(group_data))
-    assert fingerprint(make_problem(changed), learner) != plain
-
-
-def test_long_parameters_are_in_the_fingerprint(group_data):
-    problem = make_problem(group_data)
-    pairs = [(f"r{i}", f"r{j}") for i in range(6) for j in range(i)] * 40
-    first, second = (SGBN(forbidden=[*pairs[:300], own, *pairs[300:]]) for own in pairs[:2])
-    assert repr(first) == repr(second)  # cut
-    assert fingerprint(problem, first) != fingerprint(problem, second)

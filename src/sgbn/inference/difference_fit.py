@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-import joblib
 import numpy as np
 
-from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.exceptions import InputError, listed, shown
+from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
+from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
 from sgbn.inference.edge_statistics import (
-    Edges,
-    Estimates,
     GroupColumns,
     Units,
-    Ways,
     all_ways,
     group_columns,
     one_way,
@@ -29,78 +23,44 @@ from sgbn.inference.joint import GROUP_GAMMA, POOLED_GAMMA, SharedOrder
 from sgbn.inference.rows import check_groups_vary
 from sgbn.structure import SGBN
 from sgbn.structure.nuisance import Nuisance, nuisance_of
-from sgbn.types import Array, Graph, Indices, Mask
+from sgbn.types import Array, Graph, Indices
 
-DIGITS = 8  # of residuals in standard deviations, that other machines compute alike
 ROWS_PER_PARENT = 5  # of the smallest group: with fewer, leverages near 1 decide the statistics
 COPY = 1e-8  # 1 - |correlation| of residuals, below which one region is a copy of another
 
 
-class Fit(NamedTuple):
-    """What one table, permuted or not, shows.
+@dataclass(frozen=True, kw_only=True)
+class TableProblem(Problem):
+    """What every permutation of the rows of a table needs.
 
     Attributes
     ----------
-    parents : ndarray of bool of shape (m, m)
-    edges : ndarray of int of shape (k, 2)
-        Source and target, sorted by target.
-    in_pool : ndarray of bool of shape (k,)
-        Edges that the pooled rows choose; the others were chosen by a group only.
-    weights : Estimates
-        Given the other parents of the target.
-    ways : Ways
-        Of the source on the target, the other way round, and the partial correlation, all given the
-        parents of either.
-    named : Ways or None
-        The same of the edges that were named beforehand.
-    """
-
-    parents: Graph
-    edges: Edges
-    in_pool: Mask
-    weights: Estimates
-    ways: Ways
-    named: Ways | None
-
-
-class NamedEdges(NamedTuple):
-    """Edges that were named before the data were seen, and what each is tested beside."""
-
-    edges: Edges
-    given: Graph
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What every permutation needs; it is sent to workers.
-
-    Attributes
-    ----------
-    data : GroupData
-        Without its values: each worker has the residuals instead.
     residuals : ndarray of shape (n, m)
-        Without nuisance effects, in standard deviations `sd`.
-    lobes : ndarray of int of shape (m,)
-        Number of the lobe of each region, -1 where it is unknown.
+        Without nuisance effects, in standard deviations `sd`. Each worker has them instead of the
+        values.
     most_parents : int
         A fifth of the subjects of the smallest group, less what nuisance effects take of them.
-    named : NamedEdges or None
-    among : ndarray of bool of shape (m, m), or None
-        Edges between regions that were named beforehand.
     """
 
-    data: GroupData
     residuals: Array
-    sd: Array
     nuisance: Nuisance
     shared: SharedOrder
     units: Units
-    lobes: Indices
     separate: bool
-    alternative: str
     most_parents: int
-    named: NamedEdges | None = None
-    among: Graph | None = None
+
+    @property
+    def content(self) -> Array:
+        """Residuals, which all statistics come from."""
+        return self.residuals
+
+    def refit(self, members: Members) -> Callable[[Indices], Fit]:  # noqa: ARG002
+        """Return what fits the groups anew, given the row that comes to each place."""
+
+        def permuted(rows: Indices) -> Fit:
+            return self.fit(self.nuisance.residuals(self.residuals[rows]))
+
+        return permuted
 
     def fit(self, residuals: Array) -> Fit:
         """Choose parents, with the labels as they are, and estimate the groups' weights."""
@@ -155,7 +115,7 @@ def problem_of(
     edges: Sequence[tuple[int, int]] = (),
     among: Graph | None = None,
     penalty: float = 1.0,
-) -> Problem:
+) -> TableProblem:
     """Take nuisance effects out, and learn the order."""
     nuisance = nuisance_of(data.codes, data.covariates, data.sites)
     most = most_parents_of(data, nuisance.rank)
@@ -167,31 +127,20 @@ def problem_of(
     shared = SharedOrder(residuals, learner, data.regions, penalty)
     if shared.max_parents is not None:
         most = min(most, shared.max_parents)
-    return Problem(
-        replace(data, values=data.values[:0], ids=()),
-        residuals,
-        sd,
-        nuisance,
-        shared,
-        Units.of(data.codes, data.units, nuisance.rank),
-        lobe_numbers(data.lobes),
-        separate,
-        alternative,
-        most,
-        _named(edges, shared, residuals, most),
-        among,
+    return TableProblem(
+        data=replace(data, values=data.values[:0], ids=()),
+        sd=sd,
+        lobes=lobe_numbers(data.lobes),
+        alternative=alternative,
+        named=_named(edges, shared, residuals, most),
+        among=among,
+        residuals=residuals,
+        nuisance=nuisance,
+        shared=shared,
+        units=Units.of(data.codes, data.units, nuisance.rank),
+        separate=separate,
+        most_parents=most,
     )
-
-
-def lobe_numbers(lobes: Sequence[str]) -> Indices:
-    """Place of each region's lobe among the sorted names; -1 where it is unknown."""
-    names = known_lobes(lobes)
-    return np.array([names.index(lobe) if lobe in names else -1 for lobe in lobes], np.intp)
-
-
-def known_lobes(lobes: Sequence[str]) -> list[str]:
-    """Sorted names of the lobes, without that of regions whose lobe is unknown."""
-    return sorted(set(lobes) - {UNKNOWN_LOBE})
 
 
 def _named(
@@ -245,16 +194,3 @@ def _refuse_copies(residuals: Array, regions: Sequence[str]) -> None:
             f"{listed(pairs)} are copies of each other, so that no weight between them is known. "
             "Leave one of each pair out."
         )
-
-
-def fingerprint(problem: Problem, learner: SGBN) -> str:
-    """Hash that tells one table and learner from another, so that a folder is not mixed up."""
-    data = problem.data
-    digest = hashlib.sha256((np.round(problem.residuals, DIGITS) + 0.0).tobytes())  # no -0.0
-    for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
-        digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
-    for chosen in (None if problem.named is None else problem.named.edges, problem.among):
-        digest.update(b"-" if chosen is None else chosen.tobytes())
-    digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
-    digest.update(joblib.hash(learner.get_params()).encode())
-    return digest.hexdigest()

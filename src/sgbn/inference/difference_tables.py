@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.inference.closed_tests import MOST_GROUPS, Members, closed_p, sets_of_groups
-from sgbn.inference.difference_fit import Fit, Problem, known_lobes
+from sgbn.inference.difference_problem import Fit, Problem, known_lobes
 from sgbn.inference.difference_summaries import corrected, strength_statistics, strengths
 from sgbn.inference.edge_statistics import Estimates, Ways
 from sgbn.inference.permutation_p import (

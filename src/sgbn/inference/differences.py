@@ -29,8 +29,8 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.html_repr import html_repr
-from sgbn.inference.closed_tests import MOST_GROUPS, Members
-from sgbn.inference.difference_fit import Fit, Problem, fingerprint, problem_of
+from sgbn.inference.closed_tests import Members
+from sgbn.inference.difference_fit import TableProblem, problem_of
 from sgbn.inference.difference_input import (
     Covariates,
     check_request,
@@ -39,6 +39,7 @@ from sgbn.inference.difference_input import (
     read_group_data,
     without_outliers,
 )
+from sgbn.inference.difference_problem import Fit, Problem, fingerprint
 from sgbn.inference.difference_summaries import Component
 from sgbn.inference.difference_tables import (
     Among,
@@ -327,31 +328,24 @@ def edge_differences(
         fit = problem.fit(problem.residuals)
         networks = _networks(problem, fit)  # refuses what has none before the long work begins
     settings = {
-        "n_permutations": n_permutations,
-        "alternative": alternative,
-        "seed": seed,
         "learner": repr(learner),
         "separate_parents": separate_parents,
         "penalty": penalty,
         "data": fingerprint(problem, learner),
     }
-    if len(data.groups) > MOST_GROUPS:
-        warn(
-            f"{len(data.groups)} groups are compared all together only: pairs are tested of up to "
-            f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
-        )
     study = Study(folder, n_jobs, progress)
     null = permuted_statistics(problem, n_permutations, seed, settings, study)
-    return _summarised(problem, fit, null, networks, left_out)
+    return summarised(problem, fit, null, networks, left_out)
 
 
-def _summarised(
+def summarised(
     problem: Problem,
     fit: Fit,
     nulls: dict[Members, Arrays],
     networks: dict[str, GaussianNetwork],
     left_out: dict[str, tuple[Any, ...]],
 ) -> Differences:
+    """Return the tests of what was fitted, by its permutations."""
     every, null = next(iter(nulls.items()))
     own = statistics_of(problem, fit, every)
     count = len(null["counts"])
@@ -388,7 +382,7 @@ def _summarised(
     )
 
 
-def _networks(problem: Problem, fit: Fit) -> dict[str, GaussianNetwork]:
+def _networks(problem: TableProblem, fit: Fit) -> dict[str, GaussianNetwork]:
     """Networks of the groups, in the units of the data."""
     data, sd = problem.data, problem.sd
     groups = covariances(problem.residuals, data.codes)

@@ -10,8 +10,8 @@ from scipy.special import chdtri, ndtr
 
 from sgbn.exceptions import listed, warn
 from sgbn.inference.closed_tests import MOST_GROUPS, Members, sets_of_groups
-from sgbn.inference.difference_fit import Fit, Problem
 from sgbn.inference.difference_input import FEWEST_EXCHANGES, GroupData
+from sgbn.inference.difference_problem import Fit, Problem
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
 from sgbn.inference.difference_tables import signed_statistic
 from sgbn.moments import one_blas_thread
@@ -33,11 +33,16 @@ def permuted_statistics(
 ) -> dict[Members, Arrays]:
     """Statistics of all permutations: of all groups first, then of the sets that closed tests need.
 
-    `settings` tell finished permutations that the study keeps from others.
+    `settings` tell finished permutations that the study keeps from others, beside what is here.
     """
     sets = _compared_sets(problem.data)
     tasks = _tasks(n_permutations, seed, sets)
-    parts = study.run(permute, tasks, settings, shared={"problem": problem})
+    asked = {
+        "n_permutations": n_permutations,
+        "alternative": problem.alternative,
+        "seed": seed,
+    }
+    parts = study.run(permute, tasks, asked | settings, shared={"problem": problem})
     found: dict[Members, list[Arrays]] = {members: [] for members in sets}
     for name, task in tasks.items():
         found[task["members"]].append(parts[name])
@@ -52,6 +57,10 @@ def _compared_sets(data: GroupData) -> list[Members]:
     n_groups = len(data.groups)
     every = tuple(range(n_groups))
     if n_groups > MOST_GROUPS:
+        warn(
+            f"{n_groups} groups are compared all together only: pairs are tested of up to "
+            f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
+        )
         return [every]
     sets: list[Members] = [every]
     stuck: list[Members] = []
@@ -85,12 +94,9 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
     """Statistics of some permutations, in which some groups exchange rows, or all."""
     rng = np.random.default_rng(seed)
     exchange = problem.data.exchange(members)
-    drawn = []
     with one_blas_thread():
-        for _ in range(count):
-            rows = problem.residuals[exchange.draw(rng)]
-            fit = problem.fit(problem.nuisance.residuals(rows))
-            drawn.append(statistics_of(problem, fit, members))
+        refit = problem.refit(members)
+        drawn = [statistics_of(problem, refit(exchange.draw(rng)), members) for _ in range(count)]
     return {
         name: np.concatenate([one[name] for one in drawn])
         if drawn[0][name].ndim

@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sgbn import SGBN
+from sgbn.inference.difference_fit import problem_of
+from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.difference_problem import fingerprint, lobe_numbers
+
+ROWS = 30
+
+
+@pytest.fixture(scope="module")
+def group_data(two_groups):
+    X, y = two_groups(ROWS)
+    return read_group_data(X, y, None, np.arange(2 * ROWS) % 2, None)
+
+
+def make_problem(data):
+    return problem_of(data, SGBN(n_kicks=0), separate=True, alternative="two-sided")
+
+
+def test_regions_without_a_lobe_are_in_none():
+    lobes = ("b", "unknown", "a", "b")
+    assert lobe_numbers(lobes).tolist() == [1, -1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: {"values": d.values + 1e-4 * np.eye(*d.values.shape)},
+        lambda d: {"sites": d.sites[::-1]},
+        lambda d: {"pairs": np.tile(np.arange(ROWS), 2)},
+        lambda d: {"lobes": (*d.lobes[:-1], "other")},
+        lambda d: {"regions": (*d.regions[:-1], "other")},
+        lambda d: {"groups": ("AD", "NC")},
+    ],
+)
+def test_every_part_of_the_data_is_in_the_fingerprint(group_data, change):
+    learner = SGBN(n_kicks=0)
+    plain = fingerprint(make_problem(group_data), learner)
+    assert plain == fingerprint(make_problem(group_data), SGBN(n_kicks=0))
+    changed = replace(group_data, **change(group_data))
+    assert fingerprint(make_problem(changed), learner) != plain
+
+
+def test_long_parameters_are_in_the_fingerprint(group_data):
+    problem = make_problem(group_data)
+    pairs = [(f"r{i}", f"r{j}") for i in range(6) for j in range(i)] * 40
+    first, second = (SGBN(forbidden=[*pairs[:300], own, *pairs[300:]]) for own in pairs[:2])
+    assert repr(first) == repr(second)  # cut
+    assert fingerprint(problem, first) != fingerprint(problem, second)
