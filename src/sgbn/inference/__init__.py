@@ -5,9 +5,9 @@ By question:
 - Which edges of a network are sure? `edge_confidence`, with `selection_bound` for how many of the
   frequent ones are chance; `weight_intervals` for the weights of a fixed graph.
 - Which edges, hubs and lobes differ between groups, and do the networks differ at all?
-  `edge_differences`; `kinds_of_change` puts a change of a weight in a word. Do they come back in
-  other subjects? `replicate_differences`. Which regions differ by themselves, in their means?
-  `regional_differences`.
+  `edge_differences`, of time series `series_differences`; `kinds_of_change` puts a change of a
+  weight in a word. Do they come back in other subjects? `replicate_differences`. Which regions
+  differ by themselves, in their means? `regional_differences`.
 - What are the networks of the groups? `JointSGBN` learns them over one order.
 - What does a region do to another, and does that differ? `total_effects`, `effect_difference`;
   `possible_graphs` for what the data leave open about directions.
@@ -35,6 +35,7 @@ from sgbn.inference.regional import regional_differences
 from sgbn.inference.replication import Replication, replicate_differences, replication_rows
 from sgbn.inference.resampling import weight_intervals
 from sgbn.inference.residual_checks import ResidualChecks, residual_checks
+from sgbn.inference.series_differences import series_differences
 from sgbn.structure.ensemble import EdgeConfidence, selection_bound
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "residual_checks",
     "sample_size",
     "selection_bound",
+    "series_differences",
     "total_effects",
     "weight_intervals",
 ]

@@ -80,7 +80,7 @@ class AdjustedMeans:
         return adjusted
 
     def estimates(self, values: Array) -> Estimates:
-        """Adjusted means of columns (n, k) in the groups, and their covariances."""
+        """Return adjusted means of columns (n, k) in the groups, and their covariances."""
         return Estimates(self.rows @ values, self._covariances(self.full.residuals(values)))
 
     def permuted(self, values: Array, members: Members) -> Callable[[Indices], Estimates]:

@@ -65,6 +65,7 @@ from sgbn.inference.permuted_statistics import (
 from sgbn.moments import one_blas_thread
 from sgbn.parameters import POSITIVE, SHARE, OneOf
 from sgbn.runs import Arrays, Study
+from sgbn.series_cohort import SeriesCohort
 from sgbn.structure import SGBN
 from sgbn.types import Array
 
@@ -317,6 +318,8 @@ def edge_differences(
 
     Whether rows are subjects is not looked at here: `sgbn.quality.review` does, as `compare` does.
     """
+    if isinstance(X, SeriesCohort):
+        raise InputError("a SeriesCohort has one series per subject. Call series_differences.")
     data = read_group_data(X, groups, covariates, sites, pairs, reference, persons, blocks)
     data, left_out = without_outliers(data, outliers)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)

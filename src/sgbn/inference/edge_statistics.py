@@ -51,7 +51,7 @@ class Estimates(NamedTuple):
             found = _root_of_q(b, C)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def part(self, chosen: Mask) -> Estimates:
+    def part(self, chosen: Mask | slice) -> Estimates:
         """Estimates of some of the edges."""
         return Estimates(self.weights[:, chosen], self.covariances[..., chosen])
 

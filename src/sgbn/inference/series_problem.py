@@ -1,0 +1,178 @@
+"""What the tests of series compare: weights of each subject on a graph that saw no labels.
+
+One number per subject and edge, and per way of looking at the pair: they are all that the tests see
+of the series. How precise they are differs between subjects, with their numbers of volumes; the
+statistics allow for it, see `sgbn.inference.adjusted_means`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from sgbn.exceptions import InputError, listed, shown
+from sgbn.inference.adjusted_means import AdjustedMeans
+from sgbn.inference.closed_tests import Members
+from sgbn.inference.difference_fit import most_parents_of
+from sgbn.inference.difference_input import GroupData
+from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
+from sgbn.inference.edge_statistics import Edges, Estimates, Ways, parents_of_both
+from sgbn.inference.influence import SINGULAR
+from sgbn.structure.series import SubjectMoments, subject_weights
+from sgbn.types import Array, Graph, Indices
+
+N_WAYS = len(Ways._fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesProblem(Problem):
+    """What every permutation of subjects needs.
+
+    Attributes
+    ----------
+    graph : ndarray of bool of shape (m, m)
+        Of all subjects. It is the same in all permutations, as it has not seen the groups.
+    edges : ndarray of int of shape (k, 2)
+        Source and target, sorted by target.
+    weights : ndarray of shape (n, 4 k + 3 l)
+        Of each subject: weights of the edges, then of their pairs in three ways, then of the l
+        pairs that were named beforehand in three ways.
+    means : AdjustedMeans
+    """
+
+    graph: Graph
+    edges: Edges
+    weights: Array
+    means: AdjustedMeans
+
+    @property
+    def content(self) -> Array:
+        """Weights of the subjects, which all statistics come from."""
+        return self.weights
+
+    def fit(self) -> Fit:
+        """Return what the data show."""
+        return self._fit_of(self.means.estimates(self.weights))
+
+    def refit(self, members: Members) -> Callable[[Indices], Fit]:
+        """Return what fits the groups anew, given the row that comes to each place."""
+        estimates = self.means.permuted(self.weights, members)
+
+        def permuted(rows: Indices) -> Fit:
+            return self._fit_of(estimates(rows))
+
+        return permuted
+
+    def _fit_of(self, found: Estimates) -> Fit:
+        k = len(self.edges)
+        n_named = 0 if self.named is None else len(self.named.edges)
+        sizes = [k] * (1 + N_WAYS) + [n_named] * N_WAYS
+        ends = np.cumsum([0, *sizes])
+        weights, *ways = (found.part(slice(first, last)) for first, last in pairwise(ends))
+        return Fit(
+            self.graph,
+            self.edges,
+            np.full(k, True),
+            weights,
+            Ways(*ways[:N_WAYS]),
+            None if self.named is None else Ways(*ways[N_WAYS:]),
+        )
+
+
+def series_problem_of(
+    data: GroupData,
+    moments: SubjectMoments,
+    graph: Graph,
+    alternative: str,
+    named: Sequence[tuple[int, int]] = (),
+    among: Graph | None = None,
+) -> SeriesProblem:
+    """Compute the weights of each subject on a graph.
+
+    Parameters
+    ----------
+    data : GroupData
+    moments : SubjectMoments
+        Of the same subjects.
+    graph : ndarray of bool of shape (m, m)
+        Acyclic; ``graph[i, j]`` is i -> j.
+    alternative : {"two-sided", "greater", "less"}
+    named : sequence of (int, int)
+        Edges that were named beforehand.
+    among : ndarray of bool of shape (m, m), optional
+        Edges between regions that were named beforehand.
+    """
+    targets, sources = np.nonzero(graph.T)
+    edges = np.column_stack([sources, targets]).astype(np.int64)
+    given = parents_of_both(graph, edges)
+    parts = [
+        subject_weights(moments, graph)[:, sources, targets],
+        *pair_weights(moments, edges, given),
+    ]
+    beforehand = None
+    if len(named):
+        pairs = np.array(named, np.int64)
+        beforehand = NamedEdges(pairs, parents_of_both(graph, pairs))
+        parts += pair_weights(moments, *beforehand)
+    rows = replace(data, values=data.values[:0], ids=())
+    means = AdjustedMeans.of(rows)
+    most_parents_of(data, means.full.rank)  # raises where covariates and sites use a group up
+    return SeriesProblem(
+        data=rows,
+        sd=np.ones(len(data.regions)),
+        lobes=lobe_numbers(data.lobes),
+        alternative=alternative,
+        named=beforehand,
+        among=among,
+        graph=graph,
+        edges=edges,
+        weights=np.column_stack(parts),
+        means=means,
+    )
+
+
+def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Array]:
+    """Weight of i in the regression of j, of j in that of i, and their partial correlation.
+
+    All three beside the same others, of shape (subjects, k) each; the correlation as Fisher's z.
+
+    Raises
+    ------
+    InputError
+        Names a subject, and a region that others determine.
+    """
+    found = np.empty((N_WAYS, len(moments), len(edges)))
+    for e, (i, j) in enumerate(edges.tolist()):
+        regions = np.array([*np.flatnonzero(given[e]), i, j])
+        C = _left_of_pair(moments, regions)
+        r, s, product = C[:, 0, 0], C[:, 1, 1], C[:, 0, 1]
+        _refuse_copies(moments, s - np.square(product) / r, regions)
+        found[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
+    return list(found)
+
+
+def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
+    """Covariances (subjects, 2, 2) of the last two regions, without what the others explain."""
+    C = moments.R[:, regions[:, None], regions]
+    for k in range(len(regions) - 1):
+        _refuse_copies(moments, C[:, 0, 0], regions[: k + 1])
+        if k < len(regions) - 2:
+            slopes = C[:, 0, 1:] / C[:, :1, 0]
+            C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
+    return C
+
+
+def _refuse_copies(moments: SubjectMoments, left: Array, regions: Indices) -> None:
+    """Raise InputError where the other regions leave nothing of the last one in a subject."""
+    subject = int(left.argmin())
+    if left[subject] > SINGULAR:
+        return
+    names = [moments.names[region] for region in regions]
+    raise InputError(
+        f"in subject {shown(moments.ids[subject])} region {shown(names[-1])} is determined by "
+        f"{listed(names[:-1])}. Leave out the subject, or regions that are sums or copies of "
+        "others."
+    )
