@@ -14,6 +14,7 @@ from sgbn.io.exports import (
 from sgbn.io.frames import to_frame
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
 from sgbn.io.models import inputs_of, load, read_inputs, save
+from sgbn.io.series import is_series, read_series
 from sgbn.io.tables import read_freesurfer, read_table, write_table
 
 __all__ = [
@@ -23,11 +24,13 @@ __all__ = [
     "extract_regions",
     "extract_time_series",
     "inputs_of",
+    "is_series",
     "load",
     "node_table",
     "read_bif",
     "read_freesurfer",
     "read_inputs",
+    "read_series",
     "read_table",
     "save",
     "to_frame",

@@ -4,7 +4,14 @@ import pytest
 
 from sgbn import DataWarning, InputError
 from sgbn.io.tables.files import from_frame
-from sgbn.io.tables.joins import add_columns, check_ids, join_participants, name_visits, with_ids
+from sgbn.io.tables.joins import (
+    absent_ids,
+    add_columns,
+    check_ids,
+    join_participants,
+    name_visits,
+    with_ids,
+)
 
 
 def table(ids, name="t", **columns):
@@ -101,3 +108,14 @@ def test_visits_are_named_by_their_groups_where_that_tells_them_apart():
     assert name_visits(made, ["x", "x", "x"]) is made
     unique = table(["1", "2", "3"], a=[1, 2, 3])
     assert name_visits(unique, ["x", "x", "y"]) is unique
+
+
+def test_ids_that_repeat_many_times_look_like_time_series():
+    with pytest.raises(InputError, match=r"24 rows of 2 subjects look like volumes .*'volume'"):
+        check_ids(table(["s1"] * 12 + ["s2"] * 12, a=range(24)), "id")
+    with pytest.raises(InputError, match=r"such rows\)\. Keep one row per subject"):
+        check_ids(table(["s1"] * 2 + ["s2"] * 2, a=range(4)), "id")
+
+
+def test_ids_are_compared_with_or_without_the_prefix():
+    assert absent_ids(["sub-1", "2", "sub-3"], ["1", "sub-2"]) == ["sub-3"]

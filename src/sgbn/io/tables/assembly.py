@@ -30,6 +30,7 @@ from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_vis
 from sgbn.io.tables.options import DROP, Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
+from sgbn.types import Indices
 
 PAIRED = "Keep one row per person and group, or name the right column (id=, --id)."
 UNPAIRED = (
@@ -77,14 +78,32 @@ def assemble(
     own : str, optional
         Column of ids, if it is known by now; then `options.id` is that of the participants.
     """
+    return assemble_rows(table, options, participants, own)[0]
+
+
+def assemble_rows(
+    table: RawTable,
+    options: Options,
+    participants: Source | None = None,
+    own: str | None = None,
+    person: str | None = None,
+) -> tuple[Cohort, Indices]:
+    """Make the cohort as `assemble` does, and say which rows of the table it has, by their numbers.
+
+    Parameters
+    ----------
+    person : str, optional
+        Column by which participants are joined, where it is not that of the ids.
+    """
     own = find_id(table, options) if own is None else own
+    if person is None and own is None and options.subject in table.columns:
+        person = options.subject
     if options.id is None and own is not None and own == options.pair:
         options = replace(options, id=own)
     table = with_ids(table, own)
     if participants is not None:
-        by_person = own is None and options.subject in table.columns
-        keyed = with_ids(table, options.subject) if by_person else table
-        joined = _joined(keyed, options, participants)
+        keyed = with_ids(table, person) if person is not None else table
+        joined = _joined(keyed, options, participants, person)
         kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
         table = replace(joined, ids=table.keep(kept).ids)
     columns = _columns(table, options)
@@ -121,7 +140,7 @@ def assemble(
         **({"repeated": repeated} if repeated else {}),
         **({"unnamed_sites": sites} if sites else {}),
     }
-    return Cohort(
+    cohort = Cohort(
         region_values(table, choice.regions, options.missing),
         choice.regions,
         table.ids,
@@ -134,13 +153,20 @@ def assemble(
             for name, found in labels.items()
         },
     )
+    return cohort, table.origin.numbers
 
 
-def _joined(table: RawTable, options: Options, participants: Source) -> RawTable:
+def load_participants(
+    options: Options, participants: Source, person: str | None = None
+) -> tuple[RawTable, str]:
+    """Table of participants with their ids, each only once, and the column of these.
+
+    `person` is the column of the other table by which they are joined; here it may be the ids.
+    """
+    if person is not None:
+        subject, pair = (None if one == person else one for one in (options.subject, options.pair))
+        options = replace(options, subject=subject, pair=pair)
     people = load_table(participants, lambda columns: read_as_text(options, columns))
-    used = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
-    if options.id not in {None, *used, *table.columns, *people.columns}:
-        raise unknown_column(table, str(options.id), "id", people)
     own = find_id(people, options if options.id in people.columns else replace(options, id=None))
     if own is None:
         raise InputError(
@@ -149,7 +175,17 @@ def _joined(table: RawTable, options: Options, participants: Source) -> RawTable
         )
     people = with_ids(people, own)
     check_ids(people, own)
-    named = [name for name, role in options.named.items() if role != "id"]
+    return people, own
+
+
+def _joined(
+    table: RawTable, options: Options, participants: Source, person: str | None = None
+) -> RawTable:
+    people, own = load_participants(options, participants, person)
+    used = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
+    if options.id not in {None, *used, *table.columns, *people.columns}:
+        raise unknown_column(table, str(options.id), "id", people)
+    named = [name for name, role in options.named.items() if role != "id" and name != person]
     both = [name for name in named if {name} <= set(table.columns) & set(people.columns)]
     if both:
         raise InputError(

@@ -69,13 +69,13 @@ def load_table(
     suffix = path.suffix.lower()
     if sheet is not None and suffix not in EXCEL:
         raise InputError(f"{name} has no sheets: leave out sheet={sheet!r} (--sheet).")
-    content = _read_bytes(path, name)
+    content = read_bytes(path, name)
     if suffix in EXCEL:
         table = read_sheet(path, name, as_text, sheet, decimal)
     elif suffix in PARQUET:
         table = from_frame(_read_parquet(content, name), name, decimal)
     else:
-        table = parse_text(_unzipped(content, name), name, as_text, delimiter, decimal)
+        table = parse_text(unzipped(content, name), name, as_text, delimiter, decimal)
     made = {"source": str(source), "sha256": hashlib.sha256(content).hexdigest()}
     return replace(table, facts=dict(table.facts) | made)
 
@@ -103,7 +103,8 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
     return RawTable(table, Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
 
 
-def _read_bytes(path: Path, name: str) -> bytes:
+def read_bytes(path: Path, name: str) -> bytes:
+    """Bytes of a file; one that is not there or cannot be read is an error that names it."""
     try:
         if path.is_dir():
             raise InputError(f"{name} is a folder. Give a file in it.")
@@ -124,7 +125,8 @@ def _near(path: Path) -> str:
     return f"Did you mean {listed(near)}?" if near else "Check the path."
 
 
-def _unzipped(content: bytes, name: str) -> bytes:
+def unzipped(content: bytes, name: str) -> bytes:
+    """Bytes as they are, or what a gzip file holds."""
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:

@@ -13,6 +13,7 @@ from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
+MANY_ROWS = 10  # of a subject, on average, from which on they are volumes and not visits
 ONE_ROW = "Keep one row per subject, or name the right column (id=, --id)."
 
 
@@ -42,8 +43,21 @@ def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> Non
             repeated = len(table.ids) - len(set(table.ids))
             raise InputError(
                 f"{table.name}: the id {name!r} is in {rows} of column {column!r} "
-                f"({counted(repeated, 'such row')}). {remedy}"
+                f"({counted(repeated, 'such row')}). {_stacked(table.ids)}{remedy}"
             )
+
+
+def _stacked(ids: Sequence[str]) -> str:
+    """Sentence about ids that repeat so often that the rows must be volumes; "" if they do not."""
+    n_subjects = len(set(ids))
+    if len(ids) < MANY_ROWS * n_subjects:
+        return ""
+    return (
+        f"{len(ids)} rows of {counted(n_subjects, 'subject')} look like volumes of time series. To "
+        "have them read as such, add a column 'volume' that counts the volumes of each subject, or "
+        "give a folder with one file per subject (read_series, or the same command). If they are "
+        "none: "
+    )
 
 
 def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
@@ -101,6 +115,12 @@ def join_participants(
         "subjects_without_row": len(lacking),
     }
     return replace(joined, facts={**table.facts, "participants": facts})
+
+
+def absent_ids(ids: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Those of the ids that are not among the others, with or without "sub-"."""
+    there = {_bare(name) for name in others}
+    return [name for name in ids if _bare(name) not in there]
 
 
 def _bare(name: str) -> str:

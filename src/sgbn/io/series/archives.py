@@ -1,0 +1,81 @@
+"""Series in one file of numpy (.npz) with one array per subject."""
+
+from __future__ import annotations
+
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.io.series.files import from_array
+from sgbn.io.series.names import read_names
+from sgbn.io.series.runs import Run, Source, check_kinds
+from sgbn.io.tables.files import read_bytes
+from sgbn.io.tables.raw import RawTable
+
+ENDING = ".npz"
+REGIONS = ("regions", "region_names", "labels", "names")  # arrays of text: names of the columns
+TR = ("tr", "TR", "repetition_time")  # a number: seconds from volume to volume
+
+
+def find_in_archive(path: Path, files: str | None) -> Source:
+    """Find the runs of an archive; arrays are named as files are, such as ``sub-01_run-1``."""
+    name = repr(str(path))
+    if files is not None:
+        raise InputError(f"files= (--files) is for folders: {name} is one file. Leave it out.")
+    read_bytes(path, name)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            keys = list(archive.files)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{name} cannot be read ({error}). Write it with numpy.savez, one array per subject."
+        ) from error
+    subjects = [key for key in keys if key not in (*REGIONS, *TR)]
+    if not subjects:
+        raise InputError(f"{name} holds no array of a subject. {did_you_mean('', keys)}")
+    names = read_names(subjects)
+    check_kinds(name, names, subjects)
+    regions, tr = _regions(path, name, keys), _tr(path, name, keys)
+    runs = [
+        Run(one, f"{name}, array {key!r}", partial(_load, path, name, key, regions), tr)
+        for key, one in zip(subjects, names, strict=True)
+    ]
+    return Source(name, tuple(runs), path.parent, facts={"arrays": len(runs)})
+
+
+def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTable:
+    return from_array(_array(path, name, key), f"{name}, array {key!r}", regions)
+
+
+def _array(path: Path, name: str, key: str) -> Any:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[key]
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{name}, array {key!r} cannot be read ({error}). Write plain arrays of numbers."
+        ) from error
+
+
+def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
+    key = next((key for key in REGIONS if key in keys), None)
+    if key is None:
+        return None
+    array = _array(path, name, key)
+    if array.ndim != 1 or array.dtype.kind not in "US":
+        raise InputError(f"{name}, array {key!r} is no list of names of regions. Rename it.")
+    return [str(one) for one in array.astype(str)]
+
+
+def _tr(path: Path, name: str, keys: list[str]) -> float | None:
+    key = next((key for key in TR if key in keys), None)
+    if key is None:
+        return None
+    array = _array(path, name, key)
+    if array.size != 1 or array.dtype.kind not in "fiu" or not 0 < float(array.item()) < np.inf:
+        raise InputError(f"{name}, array {key!r} is no number of seconds. Rename or correct it.")
+    return float(array.item())

@@ -1,0 +1,125 @@
+"""Numbers of a series: censored volumes go, empty regions are marked, all else is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.io.series.files import CENSORED
+from sgbn.io.tables.cells import Missing, parse
+from sgbn.io.tables.raw import RawTable, as_text, is_number_type
+from sgbn.series_cohort import spread_of
+from sgbn.types import Array, Mask
+from sgbn.validation import LARGEST
+
+FEWEST_VOLUMES = 10  # of a run: no spread and no autocorrelation is known of fewer
+
+
+class Volumes(NamedTuple):
+    """Numbers of one run.
+
+    Attributes
+    ----------
+    values : ndarray of shape (volumes, m)
+        0 in regions that are empty.
+    empty : ndarray of bool of shape (m,)
+    censored : int
+        Volumes without any value, which were left out.
+    """
+
+    values: Array
+    empty: Mask
+    censored: int
+
+
+def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> Volumes:
+    """Numbers of these columns, by name; the table knows the subject by its ids."""
+    check_columns(table, regions)
+    values = _all_numbers(table, regions, missing)
+    absent = np.isnan(values)
+    censored = absent.all(axis=1)
+    n_censored = int(censored.sum()) + table.facts.get(CENSORED, 0)
+    values, absent = values[~censored], absent[~censored]
+    if len(values) < FEWEST_VOLUMES:
+        out = f" beside {counted(n_censored, 'censored one')}" if n_censored else ""
+        raise InputError(
+            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}{out}, and a "
+            f"series needs {FEWEST_VOLUMES}. Leave this file out, or see whether rows and columns "
+            "are exchanged."
+        )
+    empty = absent.all(axis=0)
+    holes = absent & ~empty
+    if holes.any():
+        row, column = (int(k) for k in np.argwhere(holes)[0])
+        place = int(np.flatnonzero(~censored)[row])
+        raise InputError(
+            f"{table.where(place, regions[column])}: the value is missing, but others of this "
+            f"volume and of this region are there ({counted(int(holes.sum()), 'such cell')} in "
+            f"{counted(int(holes.any(axis=0).sum()), 'region')}). Make all regions of a censored "
+            "volume n/a, or all volumes of an empty region; or leave the region out (exclude=, "
+            "--exclude)."
+        )
+    values[:, empty] = 0.0
+    return Volumes(values, np.isnan(spread_of(values)), n_censored)
+
+
+def check_columns(table: RawTable, regions: Sequence[str]) -> None:
+    """Refuse a series that lacks a region."""
+    there = set(table.columns)
+    lacking = [name for name in regions if name not in there]
+    if lacking:
+        raise InputError(
+            f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, a region of the other "
+            f"series ({counted(len(lacking), 'such region')}; it has "
+            f"{counted(len(table.columns), 'column')}). "
+            f"{did_you_mean(lacking[0], table.columns)} All series need the same regions: extract "
+            "them again with one atlas, or name those that all have (regions=, --regions)."
+        )
+
+
+def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
+    """Numbers of all columns at once, where they are such; one by one where a cell may be wrong."""
+    part = table.frame[list(regions)]
+    if all(map(is_number_type, part.dtypes)) and not missing.numbers:
+        values = part.to_numpy(np.float64, na_value=np.nan, copy=True)
+        if not (np.abs(values) > LARGEST).any():
+            return values
+    return np.column_stack([_numbers(table, name, missing) for name in regions])
+
+
+def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
+    parsed = parse(table, name, missing)
+    wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        cell = as_text(table.frame[name].iloc[row])
+        raise InputError(
+            f"{table.where(row, name)}: {cell[:60]!r} is no finite number "
+            f"({counted(int(wrong.sum()), 'such cell')} in this column). Correct it, write n/a for "
+            "a volume that is censored in all regions, or leave the column out if it is no region "
+            "(exclude=, --exclude)."
+        )
+    return parsed.values
+
+
+def _of_subject(table: RawTable) -> str:
+    return f" (subject {table.ids[0]!r})" if table.ids else ""
+
+
+def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
+    """Refuse a series with columns that the first one lacks."""
+    known = {*first.columns, *never}
+    more = [name for name in table.columns if name not in known]
+    if not more:
+        return
+    turned = len(first.frame) == len(table.frame) and len(first.columns) != len(table.columns)
+    raise InputError(
+        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')} and "
+        f"{first.name}{_of_subject(first)} {len(first.columns)}: {listed(more, 3)} "
+        f"{'is' if len(more) == 1 else 'are'} not in both. All series need the same regions: "
+        "extract them again with one atlas, or name those that all have (regions=, --regions)."
+        + (" Rows and columns seem to be exchanged: write one row per volume." if turned else "")
+    )

@@ -1,0 +1,171 @@
+"""The cells of one series: a text file with or without a header, or an array."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.exceptions import InputError, counted
+from sgbn.io.tables.files import read_bytes, unzipped
+from sgbn.io.tables.raw import ANY_NUMBER, MISSING, ROW_NAMES, Origin, RawTable, clean_names
+from sgbn.io.tables.text import BLANKS, parse_text
+
+ARRAY = ".npy"
+TEXT = (".tsv", ".csv", ".txt", ".1d")
+GZIP = ".gz"
+DELIMITERS = ("\t", ";", "|", ",", BLANKS)  # of numbers without a header, in this order
+# Names of columns that say when a volume was taken, in lower case, letters and digits only.
+TIME_NAMES = (
+    *("time", "timepoint", "timepoints", "timestamp", "timeindex", "t", "seconds"),
+    *("volume", "volumes", "vol", "volumeindex", "frame", "tr", "index"),
+)
+VOLUME = "volume {}"
+CENSORED = "censored"  # fact: lines of a text file without any value, which its reader skips
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How cells are separated, and decimals; None where it is to be found."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+
+
+def ending(path: Path) -> str:
+    """Return the ending of a file that may be gzipped, in lower case."""
+    name = path.name.lower().removesuffix(GZIP)
+    return Path(name).suffix
+
+
+def label_of(path: Path) -> str:
+    """Name of a file without its ending."""
+    name = path.name[: -len(GZIP)] if path.name.lower().endswith(GZIP) else path.name
+    return Path(name).stem
+
+
+def load_series(path: Path, marks: Marks) -> RawTable:
+    """Cells of a file, one row per volume; columns without names are called r1, r2, ..."""
+    name = repr(str(path))
+    if ending(path) == ARRAY:
+        return from_array(_load_array(path, name), name)
+    content = _without_comments(unzipped(read_bytes(path, name), name))
+    first = _first_line(content)
+    delimiter = _delimiter_of_numbers(first, marks)
+    if delimiter is None:
+        table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
+    else:
+        table = _without_header(content, name, delimiter, len(_cells(first, delimiter)), marks)
+    lines = sum(bool(line.strip(b" \r")) for line in content.split(b"\n")) - (delimiter is None)
+    return replace(table, facts={**table.facts, CENSORED: lines - len(table.frame)})
+
+
+def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
+    """Cells of an array (volumes x regions)."""
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
+            "per subject, with one row per volume and one column per region."
+        )
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{name} holds {array.dtype}, no real numbers. Write it with numbers.")
+    names = region_names(array.shape[1]) if regions is None else list(regions)
+    if len(names) != array.shape[1]:
+        raise InputError(
+            f"{name} has {counted(array.shape[1], 'column')}, but {len(names)} regions are named. "
+            "Give one name per column."
+        )
+    frame = pd.DataFrame(array, columns=names)
+    return RawTable(frame, Origin(name, 1 + np.arange(len(array)), VOLUME))
+
+
+def region_names(n: int) -> list[str]:
+    """Names of regions that have none: r1, r2, ..., with as many digits each."""
+    return [f"r{k:0{len(str(n))}}" for k in range(1, n + 1)]
+
+
+def time_columns(table: RawTable) -> list[str]:
+    """Columns that are called like time or numbers of volumes, and grow from row to row."""
+    return [name for name in table.columns if is_time_name(name) and _grows(table.frame[name])]
+
+
+def is_time_name(name: str) -> bool:
+    """Whether a name says that a column counts volumes or holds times."""
+    return re.sub(r"[\W_]+", "", name).lower() in TIME_NAMES
+
+
+def _grows(cells: pd.Series) -> bool:
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+    return bool((np.diff(numbers) > 0).all())  # False where one is missing
+
+
+def _load_array(path: Path, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{name} cannot be read as an array of numpy ({error}). Write it with numpy.save."
+        ) from error
+
+
+def _without_comments(content: bytes) -> bytes:
+    """Text whose first lines are no comments (AFNI); ``#1 #2 ...`` are names of columns (C-PAC)."""
+    lines = content.split(b"\n")
+    first = next((k for k, line in enumerate(lines) if not line.startswith(b"#")), 0)
+    if first and len(lines[first - 1].split()) == len(lines[first].split()):
+        first -= 1
+    return b"\n" * first + b"\n".join(lines[first:])  # rows keep their numbers
+
+
+def _first_line(content: bytes) -> str:
+    line = content.lstrip().split(b"\n", 1)[0]
+    return line.decode("utf-8-sig", errors="replace").strip("\r\n ")
+
+
+def _delimiter_of_numbers(line: str, marks: Marks) -> str | None:
+    """Delimiter of a first line that holds nothing but numbers; None where it is a header."""
+    for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
+        cells = _cells(line, delimiter)
+        numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
+        known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
+        if len(cells) > 1 and numbers and known and not _counts(cells):
+            return delimiter
+    return None
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    cells = line.split(None if delimiter == BLANKS else delimiter)
+    return [cell.strip().strip('"') for cell in cells]
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Whether names of columns are their numbers, as pandas writes them, after that of the rows."""
+    names = list(cells[1:] if not cells[0] else cells)
+    return any(names == [str(k + start) for k in range(len(names))] for start in (0, 1))
+
+
+def _without_header(
+    content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
+) -> RawTable:
+    """Numbers alone: they get names, and rows keep their numbers."""
+    mark = " " if delimiter == BLANKS else delimiter
+    header = mark.join(region_names(n_columns)).encode() + b"\n"
+    body = content.removeprefix(codecs.BOM_UTF8)
+    table = parse_text(header + body, name, lambda _: set(), delimiter, marks.decimal)
+    return replace(table, origin=replace(table.origin, numbers=table.origin.numbers - 1))
+
+
+def _named(table: RawTable) -> RawTable:
+    """Table whose names of columns are names: numbers become r1, r2, ..."""
+    frame = table.frame.drop(columns=[c for c in table.columns if c == ROW_NAMES])
+    names = clean_names(frame.columns)
+    if _counts(names):
+        names = region_names(len(names))
+    return replace(table, frame=frame.set_axis(names, axis=1))

@@ -1,0 +1,141 @@
+"""Series in a folder: one file per subject, or per subject and run."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from sgbn.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.io.series.files import ARRAY, TEXT, Marks, ending, label_of, load_series
+from sgbn.io.series.names import SUFFIX, SeriesName, entities, is_bids, read_names
+from sgbn.io.series.runs import Run, Source, check_kinds
+from sgbn.io.series.sidecars import Sidecars
+
+ENDINGS = (*TEXT, ARRAY)
+EXTRACTED = "quality_subjects.csv"  # beside the series that `sgbn extract` writes
+PARTICIPANTS = ("participants.tsv", "participants.csv")
+LEVELS = 3  # folders above the series in which participants are looked for
+OTHERS = re.compile(  # names of files that hold no series of regions
+    r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
+    r"regressors|relmat|qc|coverage|bold|phenotypic|phenotype|labels|readme|changes|failures|"
+    r"quality_subjects|quality_regions|series_quality)",
+    re.IGNORECASE,
+)
+
+
+def find_in_folder(
+    folder: Path, files: str | None, marks: Marks, never: Iterable[Path] = ()
+) -> Source:
+    """Find the runs of a folder and all folders below it.
+
+    Parameters
+    ----------
+    folder : Path
+    files : str or None
+        Pattern of the names of the files, or of their paths in the folder.
+    marks : Marks
+    never : iterable of Path
+        Files that hold something else, such as the participants.
+    """
+    name = repr(str(folder))
+    paths = series_files(folder, files, never)
+    if not paths:
+        raise _no_file(folder, name, files)
+    names = read_names([_label(path, folder) for path in paths])
+    known = _extracted(folder)
+    names = [
+        SeriesName(known[path.name][0]) if path.name in known and not one.session else one
+        for path, one in zip(paths, names, strict=True)
+    ]
+    check_kinds(name, names, [str(path.relative_to(folder)) for path in paths])
+    sidecars = Sidecars(folder)
+    runs = [
+        Run(
+            one,
+            repr(str(path)),
+            partial(load_series, path, marks),
+            sidecars.tr(path) or known.get(path.name, ("", None))[1],
+            sidecars.mean_fd(path),
+        )
+        for path, one in zip(paths, names, strict=True)
+    ]
+    return Source(name, tuple(runs), folder, facts={"files": len(paths)})
+
+
+def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:
+    """Files that hold series: those called so, else all that may; sorted."""
+    unwanted = {Path(path).resolve() for path in never}
+    there = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if ending(path) in ENDINGS
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
+        and path.resolve() not in unwanted
+    ]
+    if files is not None:
+        return [
+            path
+            for path in there
+            if fnmatch(path.name, files) or fnmatch(path.relative_to(folder).as_posix(), files)
+        ]
+    likely = [path for path in there if not _is_other(label_of(path))]
+    called = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
+    return called or likely
+
+
+def find_participants(place: Path | None) -> Path | None:
+    """``participants.tsv`` in a folder, or in the nearest of the folders above it."""
+    if place is None:
+        return None
+    folder = place.resolve()
+    for above in (folder, *folder.parents[:LEVELS]):
+        for name in PARTICIPANTS:
+            if (above / name).is_file():
+                return above / name
+    return None
+
+
+def _is_other(label: str) -> bool:
+    return bool(OTHERS.fullmatch(label)) or entities(label).get("desc") == "confounds"
+
+
+def _label(path: Path, folder: Path) -> str:
+    """Name of a file; with those of its folders, where it does not name the subject itself."""
+    own = label_of(path)
+    above = path.relative_to(folder).parent.parts
+    if is_bids(own) or not above:
+        return own
+    start = next((k for k, part in enumerate(above) if is_bids(part)), 0)
+    return "_".join((*above[start:], own))
+
+
+def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
+    """File -> subject and TR, as `sgbn extract` wrote it beside the series."""
+    path = folder / EXTRACTED
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path, dtype={"subject_id": str, "file": str})
+    if not {"subject_id", "file", "step"} <= set(table.columns):
+        return {}
+    steps = [float(step) if step > 0 and math.isfinite(step) else None for step in table["step"]]
+    return dict(zip(table["file"], zip(table["subject_id"], steps, strict=True), strict=True))
+
+
+def _no_file(folder: Path, name: str, files: str | None) -> InputError:
+    there = sorted(path for path in folder.rglob("*") if path.is_file())
+    shown = [path.name for path in there]
+    if files is not None:
+        near = did_you_mean(files.strip("*"), shown) if shown else "It holds no file."
+        return InputError(f"{name} has no series called {files!r} (files=, --files). {near}")
+    holds = f"It holds {counted(len(there), 'file')}: {listed(shown, 3)}. " if there else ""
+    return InputError(
+        f"{name} holds no series. {holds}Give a folder with one file per subject, such as "
+        "sub-01_timeseries.tsv (TSV, CSV, TXT or NPY; one row per volume, one column per region)."
+    )

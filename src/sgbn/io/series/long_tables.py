@@ -1,0 +1,182 @@
+"""Series in one long table: subject, time, and one column per region."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sgbn.exceptions import InputError
+from sgbn.io.series.files import is_time_name
+from sgbn.io.series.names import SeriesName
+from sgbn.io.series.runs import SESSION, Run, Source
+from sgbn.io.tables.assembly import find_id
+from sgbn.io.tables.cells import parse
+from sgbn.io.tables.columns import find_column
+from sgbn.io.tables.joins import MANY_ROWS
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
+from sgbn.types import Indices
+
+SESSION_NAMES = ("session", "sessionid", "ses")
+RUN_NAMES = ("run", "runid")
+
+
+def is_long(table: RawTable, options: Options) -> bool:
+    """Whether a table has many rows per subject, and a column that counts them."""
+    own = _own(table, options) if options.id in (None, *table.columns) else ""
+    if not own:
+        return False
+    runs = _runs(table, own)
+    return len(table.frame) >= MANY_ROWS * len(runs) and _time(table, runs, options) != ""
+
+
+def find_in_table(table: RawTable, options: Options, place: Path | None) -> Source:
+    """Find the runs of a long table, with the columns that are no regions as their attributes."""
+    own = _own(table, options)
+    if not own:
+        raise InputError(
+            f"{table.name} has no column of subjects, so that its rows cannot be told apart. Name "
+            "it (id=, --id), or give one file per subject in a folder."
+        )
+    runs = _runs(table, own)
+    time = _time(table, runs, options)
+    if not time:
+        raise _no_time(table, own, runs, options)
+    keys = [name for name in (own, time, *_keys(table)) if name]
+    named = [find_column(table.columns, name) for name in options.named]
+    unnamed = [name for name in table.columns if name not in (*keys, *named)]
+    excluded = [name for name in unnamed if any(fnmatchcase(name, one) for one in options.exclude)]
+    rest = [name for name in table.columns if name not in (*keys, *excluded, ROW_NAMES)]
+    about = [name for name in rest if name in named or _is_text(table, name)]
+    attributes = _attributes(table, runs, about)
+    regions = [name for name in rest if name not in attributes.columns]
+    when = parse(table, time, options.missing).values
+    parts = [
+        Run(
+            name,
+            f"{table.name}, {_called(name)}",
+            partial(_part, table, rows[np.argsort(when[rows], kind="stable")], regions),
+        )
+        for name, rows in runs.items()
+    ]
+    facts = {**table.facts, "time": time}
+    session = _keys(table)[0] or SESSION
+    return Source(table.name, tuple(parts), place, attributes, own, session, tuple(excluded), facts)
+
+
+def _own(table: RawTable, options: Options) -> str:
+    """Column of the subjects, which may be named as their person or pair too; "" without one."""
+    found = find_id(table, replace(options, subject=None, pair=None))
+    return "" if found is None or found == ROW_NAMES else found
+
+
+def _runs(table: RawTable, own: str) -> dict[SeriesName, Indices]:
+    """Rows of each run, runs in the order of their first rows."""
+    session, run = _keys(table)
+    columns = [
+        labels(table.frame[name]) if name else [""] * len(table.frame)
+        for name in (own, session, run)
+    ]
+    found: dict[SeriesName, list[int]] = {}
+    for row, (subject, visit, number) in enumerate(zip(*columns, strict=True)):
+        if not subject:
+            raise InputError(
+                f"{table.where(row, own)}: the id is missing. Fill it in, or remove the row."
+            )
+        found.setdefault(SeriesName(subject, visit, number), []).append(row)
+    return {name: np.array(rows, dtype=np.intp) for name, rows in found.items()}
+
+
+def _keys(table: RawTable) -> tuple[str, str]:
+    """Columns of sessions and of runs; "" where there is none."""
+    plain = {re.sub(r"[\W_]+", "", name).lower(): name for name in reversed(table.columns)}
+    session, run = (
+        next((plain[name] for name in names if name in plain), "")
+        for names in (SESSION_NAMES, RUN_NAMES)
+    )
+    return session, run
+
+
+def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
+    """Column that is called like time, and has another number in each row of a run."""
+    for name in table.columns:
+        if not is_time_name(name) or name in options.named:
+            continue
+        when = parse(table, name, options.missing).values
+        if not np.isnan(when).any() and all(
+            len(np.unique(when[rows])) == len(rows) for rows in runs.values()
+        ):
+            return name
+    return ""
+
+
+def _no_time(
+    table: RawTable, own: str, runs: dict[SeriesName, Indices], options: Options
+) -> InputError:
+    called = [name for name in table.columns if is_time_name(name) and name not in options.named]
+    if not called:
+        return InputError(
+            f"{table.name} has no column that counts the volumes of a subject. Add one that is "
+            "called 'volume' or 'time', or give one file per subject in a folder."
+        )
+    times = labels(table.frame[called[0]])
+    repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
+    whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
+    return InputError(
+        f"{table.name}, column {called[0]!r} does not count the volumes{whose} (column {own!r}): "
+        "each volume of a run needs a number of its own. Tell runs and sessions apart by columns "
+        "'run' and 'session'."
+    )
+
+
+def _called(name: SeriesName) -> str:
+    beside = [f"session {name.session!r}"] if name.session else []
+    beside += [f"run {name.run!r}"] if name.run else []
+    return f"subject {name.subject!r}" + (f" ({', '.join(beside)})" if beside else "")
+
+
+def _is_text(table: RawTable, name: str) -> bool:
+    """Whether a column holds labels and no numbers."""
+    cells = table.frame[name]
+    if getattr(cells.dtype, "kind", "O") in "fiu":
+        return False
+    numbers = pd.to_numeric(cells, errors="coerce").notna()
+    return not numbers.any() and bool(cells.notna().any())
+
+
+def _attributes(
+    table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
+) -> RawTable:
+    """One row per run of columns that are the same in all rows of a subject and session."""
+    visits: dict[tuple[str, str], list[int]] = {}
+    for name, rows in runs.items():
+        visits.setdefault(name[:2], []).extend(rows.tolist())
+    for column in columns:
+        for rows_of in visits.values():
+            cells = labels(table.frame[column].iloc[rows_of])
+            other = next((k for k, cell in enumerate(cells) if cell != cells[0]), None)
+            if other is not None:
+                subject = next(name for name, rows in runs.items() if rows_of[0] in rows)
+                raise InputError(
+                    f"{table.where(rows_of[other], column)}: {cells[other]!r}, but {cells[0]!r} in "
+                    f"other rows of {_called(subject)}. A label is the same in all volumes of a "
+                    "session: correct it, tell sessions apart by a column 'session', or leave the "
+                    f"column out (exclude={column!r}, --exclude)."
+                )
+    first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)
+    frame = table.frame[list(columns)].iloc[first].reset_index(drop=True)
+    origin = replace(table.origin, numbers=table.origin.numbers[first])
+    return replace(table, frame=frame, origin=origin)
+
+
+def _part(table: RawTable, rows: Indices, regions: list[str]) -> RawTable:
+    frame = table.frame[regions].iloc[rows].reset_index(drop=True)
+    origin = replace(table.origin, numbers=table.origin.numbers[rows])
+    return replace(table, frame=frame, origin=origin)

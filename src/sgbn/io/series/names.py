@@ -1,0 +1,104 @@
+"""Subject, session and run of a series, from the name of its file or array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SUBJECT, SESSION = "sub", "ses"
+RUNS = ("run", "dir")  # entities of BIDS that tell runs of one scan apart
+SUFFIX = "timeseries"  # last word of the names of BIDS
+
+_ENTITY = re.compile(r"([A-Za-z]+)-([A-Za-z0-9+.]+)")
+_PLAIN_RUN = re.compile(r"(?:^|[-_. ])(run[-_]?\d{1,3})(?=$|[-_. ])", re.IGNORECASE)
+_PLAIN_SESSION = re.compile(r"(?:^|[-_. ])(ses(?:sion)?[-_]?[^\W_]+)(?=$|[-_. ])", re.IGNORECASE)
+_SUFFIX = re.compile(rf"[-_. ]{SUFFIX}$", re.IGNORECASE)
+_SEPARATORS = "-_. "
+
+
+class SeriesName(NamedTuple):
+    """What a name says.
+
+    Attributes
+    ----------
+    subject, session, run : str
+        As written, such as ``sub-01``, ``ses-1`` and ``run-2``; "" where there is none.
+    kind : str
+        All other entities of BIDS, such as ``task-rest_seg-Gordon``.
+    """
+
+    subject: str
+    session: str = ""
+    run: str = ""
+    kind: str = ""
+
+
+def read_names(labels: Sequence[str]) -> list[SeriesName]:
+    """Subject, session, run and kind of each label: a name without folder and ending.
+
+    Labels that begin with ``sub-`` are read as BIDS names them. Of others the words for session and
+    run are found, and what all of them end with after a separator, such as ``_rois_cc200``, is no
+    part of the subject's name.
+    """
+    plain = [k for k, label in enumerate(labels) if not is_bids(label)]
+    found = dict(zip(plain, _plain([labels[k] for k in plain]), strict=True))
+    return [found[k] if k in found else _bids(label) for k, label in enumerate(labels)]
+
+
+def is_bids(label: str) -> bool:
+    """Whether a label begins with the subject as in BIDS."""
+    return label.startswith(f"{SUBJECT}-")
+
+
+def entities(label: str) -> dict[str, str]:
+    """Entities of a BIDS name, such as ``{"sub": "01", "task": "rest"}``."""
+    return {found[1]: found[2] for part in label.split("_") if (found := _ENTITY.fullmatch(part))}
+
+
+def run_order(run: str) -> tuple[object, ...]:
+    """Key that sorts run-2 before run-10."""
+    parts = re.split(r"(\d+)", run)
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
+
+
+def _bids(label: str) -> SeriesName:
+    own = {key: f"{key}-{value}" for key, value in entities(label).items()}
+    subject, session = own.pop(SUBJECT, label), own.pop(SESSION, "")
+    run = "_".join(own.pop(key) for key in RUNS if key in own)
+    return SeriesName(subject, session, run, "_".join(own.values()))
+
+
+def _plain(labels: Sequence[str]) -> list[SeriesName]:
+    cut = [_without(_SUFFIX.sub("", label)) for label in labels]
+    tail = _common_tail([stem for stem, _, _ in cut])
+    return [
+        SeriesName(stem.removesuffix(tail), session.lower(), run.lower())
+        for stem, session, run in cut
+    ]
+
+
+def _without(label: str) -> tuple[str, str, str]:
+    """Label without the words for session and run, and these."""
+    found = []
+    for pattern in (_PLAIN_SESSION, _PLAIN_RUN):
+        match = pattern.search(label)
+        rest = label[: match.start()] + label[match.end() :] if match else label
+        if match and rest.strip(_SEPARATORS):
+            label = rest
+            found.append(match[1])
+        else:
+            found.append("")
+    return label.strip(_SEPARATORS), found[0], found[1]
+
+
+def _common_tail(stems: Sequence[str]) -> str:
+    """End that all have from a separator on; "" if nothing would be left of one."""
+    different = sorted(set(stems))
+    if len(different) < 2:
+        return ""
+    first = different[0]
+    for start, letter in enumerate(first):
+        if start and letter in _SEPARATORS and all(s.endswith(first[start:]) for s in different):
+            return first[start:]
+    return ""

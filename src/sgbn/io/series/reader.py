@@ -1,0 +1,297 @@
+"""Region time series from folders, archives and long tables into a cohort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sgbn.atlases import Atlas, match_columns
+from sgbn.cohort import LABELS
+from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.io.series.archives import ENDING, find_in_archive
+from sgbn.io.series.cells import check_same_columns, read_volumes
+from sgbn.io.series.files import Marks, time_columns
+from sgbn.io.series.folders import find_in_folder, find_participants
+from sgbn.io.series.long_tables import find_in_table
+from sgbn.io.series.motion import motion_column, without_unnamed
+from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
+from sgbn.io.series.runs import Source
+from sgbn.io.series.sidecars import MEAN_FD
+from sgbn.io.tables.assembly import assemble_rows, load_participants, read_as_text
+from sgbn.io.tables.cells import Markers
+from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
+from sgbn.io.tables.files import Source as TableSource
+from sgbn.io.tables.files import load_table
+from sgbn.io.tables.joins import absent_ids
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
+from sgbn.parameters import NONE, POSITIVE
+from sgbn.series_cohort import SeriesCohort, spread_of
+
+ROW_ID = "series_id"  # column of the names of rows, where subjects have several
+
+
+def read_series(
+    source: TableSource,
+    participants: TableSource | None = None,
+    *,
+    group: str | None = None,
+    id: str | None = None,
+    covariates: str | Sequence[str] = (),
+    site: str | None = None,
+    pair: str | None = None,
+    subject: str | None = None,
+    block: str | None = None,
+    tr: float | None = None,
+    files: str | None = None,
+    regions: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    groups: str | Sequence[str] | None = None,
+    atlas: str | Atlas | None = None,
+    participants_missing: str = "refuse",
+    sheet: str | int | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    missing: Markers = None,
+) -> SeriesCohort:
+    """Read region time series into a cohort: one row per subject, never per volume.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        A folder with one file per subject, or per subject and run (TSV, CSV, TXT, NPY; one row per
+        volume, one column per region, with or without names): outputs of fMRIPrep, XCP-D, nilearn,
+        FSL, C-PAC or ``sgbn extract``. Or an ``.npz`` with one array per subject. Or a long table
+        with columns of subject, time and regions.
+    participants : path or DataFrame, optional
+        Table of the subjects with group, covariates or site, joined by subject with or without
+        ``sub-``. If not given, ``participants.tsv`` in the folder or above it.
+    group, id, covariates, site, pair, subject, block : optional
+        Columns of that table, or of a long one, as in `read_table`. Sessions (``ses-``) are rows of
+        their own: ``subject="participant_id"`` where all of a person are in one group,
+        ``pair="participant_id"`` with ``group="session_id"`` to compare them.
+    tr : float, optional
+        Seconds from volume to volume; if not given, as the JSON files beside the series say.
+    files : str, optional
+        Pattern of the names of the files, such as ``"*seg-Gordon*"``.
+    regions, exclude : optional
+        Names or patterns, as in `read_table`; all columns if not given.
+    groups, atlas, participants_missing, sheet, delimiter, decimal, missing : optional
+        As in `read_table`.
+
+    Returns
+    -------
+    SeriesCohort
+        Runs of a subject are joined, each centred and scaled region by region. Volumes that are
+        missing (n/a) in all regions are left out, regions that are missing in all volumes are
+        empty. Mean framewise displacement from tables of motion beside the series is the covariate
+        ``mean_fd``, unless `participants` has it or it is excluded.
+
+    Raises
+    ------
+    InputError
+        Names the file, subject and region, and what to do.
+    """
+    tr = (NONE | POSITIVE).check("tr", tr)
+    marks = Marks(delimiter, decimal)
+    beside = find_participants(_place(source)) if participants is None else participants
+    options = Options.of(**{**locals(), "participants": beside})
+    found = _find(source, options, files, marks, sheet, beside)
+    rows = rows_of(found, options)
+    joined, choice = _load(found, rows, options)
+    table, own = _row_table(found, rows, joined, choice.regions)
+    people = beside if participants is not None or _needs(table, options, beside) else None
+    table, asked = _with_motion(table, options, people, found.participant)
+    asked = replace(asked, regions=choice.regions, exclude=())
+    cohort, numbers = assemble_rows(table, asked, people, own, found.participant)
+    kept = [joined[number - 1] for number in numbers]
+    about = {name: getattr(cohort, name) for name in LABELS}
+    made = SeriesCohort.of(
+        [one.series for one in kept],
+        cohort.regions,
+        cohort.ids,
+        run_lengths=[one.lengths for one in kept],
+        tr=tr_of(found.runs, tr),
+        covariates=cohort.covariates,
+        atlas=cohort.atlas,
+        provenance={**cohort.provenance, **choice.facts},
+        **about,
+    )
+    unnamed = [name for name in made.covariates if name not in (*options.covariates, MEAN_FD)]
+    if MEAN_FD not in (*options.covariates, *table.columns) and MEAN_FD in made.covariates:
+        unnamed.append(MEAN_FD)
+    return without_unnamed(made, unnamed)
+
+
+def _place(source: TableSource) -> Path | None:
+    """Folder of the source, or that it lies in."""
+    if isinstance(source, pd.DataFrame):
+        return None
+    if not isinstance(source, str | PathLike):
+        raise InputError(
+            f"series are a path or a DataFrame, not {type(source).__name__}. Give one of these; of "
+            "arrays, call SeriesCohort.of."
+        )
+    path = Path(source)
+    return path if path.is_dir() else path.parent
+
+
+def _find(
+    source: TableSource,
+    options: Options,
+    files: str | None,
+    marks: Marks,
+    sheet: str | int | None,
+    people: TableSource | None,
+) -> Source:
+    """Find the runs of whatever the source is."""
+    path = None if isinstance(source, pd.DataFrame) else Path(source)
+    if path is not None and path.is_dir():
+        never = [] if people is None or isinstance(people, pd.DataFrame) else [Path(people)]
+        return find_in_folder(path, files, marks, never)
+    if path is not None and path.suffix.lower() == ENDING:
+        return find_in_archive(path, files)
+    if files is not None:
+        raise InputError("files= (--files) chooses among the files of a folder. Leave it out.")
+    table = load_table(
+        source,
+        lambda columns: read_as_text(options, columns),
+        sheet=sheet,
+        delimiter=marks.delimiter,
+        decimal=marks.decimal,
+    )
+    return find_in_table(table, options, None if path is None else path.parent)
+
+
+def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[Joined], Choice]:
+    """Series of all rows, with the regions that the first of them shows."""
+    all_columns = options.regions in (None, (ALL,))
+    first: RawTable | None = None
+    choice: Choice | None = None
+    joined = []
+    for row in rows:
+        volumes = []
+        for k in row.runs:
+            table = source.runs[k].load()
+            table = replace(table, ids=(row.id,) * len(table.frame))
+            if first is None or choice is None:
+                first, choice = table, _choose(source, table, options)
+            elif all_columns:
+                check_same_columns(first, table, choice.facts["excluded"])
+            volumes.append(read_volumes(table, choice.regions, options.missing))
+        joined.append(join_runs(volumes))
+    if choice is None:
+        raise InputError(f"{source.name} holds no series. Give one per subject.")
+    return joined, choice
+
+
+def _choose(source: Source, table: RawTable, options: Options) -> Choice:
+    """Regions among the columns of a series: all but times and totals, unless they are named."""
+    times = time_columns(table)
+    free = [name for name in table.columns if name not in times]
+    elsewhere = (*source.excluded, MEAN_FD)
+    exclude = tuple(
+        one
+        for one in options.exclude
+        if any(fnmatchcase(name, one) for name in free)
+        or not any(fnmatchcase(name, one) for name in elsewhere)
+    )
+    options = replace(options, exclude=exclude)
+    if options.regions not in (None, (ALL,)):
+        return choose_regions(table, times, options)
+    totals = match_columns(free, options.atlas).totals
+    named = tuple(name for name in free if name not in totals)
+    choice = choose_regions(table, times, replace(options, regions=named))
+    return replace(choice, facts={**choice.facts, "regions": ALL})
+
+
+def _row_table(
+    source: Source, rows: Sequence[Row], joined: Sequence[Joined], regions: Sequence[str]
+) -> tuple[RawTable, str]:
+    """Table with one row per subject or session, as a reader of tables would find it."""
+    columns: dict[str, Any] = {source.participant: [row.subject for row in rows]}
+    if any(row.session for row in rows):
+        columns[source.session] = [row.session for row in rows]
+    own = source.participant
+    if len({row.subject for row in rows}) < len(rows):
+        own = ROW_ID
+        columns[own] = [row.id for row in rows]
+    motion = [
+        mean_fd_of([source.runs[k] for k in row.runs], one.lengths)
+        for row, one in zip(rows, joined, strict=True)
+    ]
+    if not np.isnan(motion).all():
+        columns[MEAN_FD] = motion
+    frames = [pd.DataFrame(columns)]
+    if source.attributes is not None:
+        first = [row.runs[0] for row in rows]
+        frames.append(source.attributes.frame.iloc[first].reset_index(drop=True))
+    spread = np.nan_to_num(np.array([spread_of(one.series) for one in joined]))
+    frames.append(pd.DataFrame(spread, columns=list(regions)))
+    frame = pd.concat(frames, axis=1)
+    check_unique(list(frame.columns), source.name)
+    censored = [one.censored for one in joined if one.censored]
+    facts = {
+        **source.facts,
+        "source": source.name.strip("'"),
+        "runs": len(source.runs),
+        "volumes_left_out": sum(censored),
+        "subjects_with_volumes_left_out": len(censored),
+    }
+    origin = Origin(source.name, 1 + np.arange(len(rows)), "series {}")
+    return RawTable(frame, origin, facts=facts), own
+
+
+def _needs(table: RawTable, options: Options, people: TableSource | None) -> bool:
+    """Whether a column is asked for that the series lack; an error without participants."""
+    named = [name for name, role in options.named.items() if role != "id"]
+    absent = [name for name in named if find_column(table.columns, name) is None]
+    if absent and people is None:
+        raise InputError(
+            f"{table.name} has no column {absent[0]!r} to be the {options.named[absent[0]]}, and "
+            "there is no participants.tsv in its folder or above. Name the table of the subjects "
+            "(participants=, --participants)."
+        )
+    return bool(absent)
+
+
+def _with_motion(
+    table: RawTable, options: Options, people: TableSource | None, person: str
+) -> tuple[RawTable, Options]:
+    """Ask for motion as a covariate: that of the participants, else of the files beside the series.
+
+    Participants without a series are named on the way.
+    """
+    column = None
+    if people is not None:
+        there, own = load_participants(options, people, person)
+        _name_lacking(table, there, options)
+        column = motion_column([name for name in there.columns if name != own])
+    if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
+        table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
+    column = column or motion_column(set(table.columns) & {MEAN_FD})
+    if column is None or column in options.named or column in options.exclude:
+        return table, options
+    return table, replace(options, covariates=(*options.covariates, column))
+
+
+def _name_lacking(table: RawTable, people: RawTable, options: Options) -> None:
+    """Warn about participants without a series, if they are of the groups that are compared."""
+    subjects = table.frame.iloc[:, 0].tolist()
+    lacking = absent_ids(people.ids, subjects)
+    if options.groups is not None and options.group in people.columns:
+        groups = dict(zip(people.ids, labels(people.frame[options.group]), strict=True))
+        lacking = [name for name in lacking if groups[name] in options.groups]
+    if lacking:
+        warn(
+            f"{counted(len(lacking), 'subject')} of {people.name} "
+            f"{'has' if len(lacking) == 1 else 'have'} no series in {table.name}: "
+            f"{listed(lacking)}. Check that nobody is missing by mistake."
+        )

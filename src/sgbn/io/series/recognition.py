@@ -1,0 +1,65 @@
+"""Whether a source holds time series, and not one row per subject."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sgbn.exceptions import InputError
+from sgbn.io.series.archives import ENDING
+from sgbn.io.series.files import is_time_name
+from sgbn.io.series.long_tables import is_long
+from sgbn.io.tables.assembly import read_as_text
+from sgbn.io.tables.files import PARQUET, load_table
+from sgbn.io.tables.options import Options
+from sgbn.io.tables.sheets import EXCEL
+
+LOOKED_AT = 2**20  # bytes in which the header of a text file ends
+
+
+def is_series(source: Any, **reading: Any) -> bool:
+    """Whether `read_series` reads this source: a folder, an ``.npz``, or a long table.
+
+    A long table has many rows per subject and a column that counts them (``time``, ``volume``).
+
+    Parameters
+    ----------
+    source : path, DataFrame or anything else
+    **reading
+        Keywords of `read_table`, by which a table is looked at.
+    """
+    if not isinstance(source, str | PathLike | pd.DataFrame):
+        return False
+    if not isinstance(source, pd.DataFrame):
+        path = Path(source)
+        if path.is_dir() or path.suffix.lower() == ENDING:
+            return True
+        if not _may_be_long(path):
+            return False
+    elif not any(is_time_name(str(name)) for name in source.columns):
+        return False
+    try:
+        options = Options.of(**{**reading, "participants_missing": None})
+        marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
+        table = load_table(source, lambda columns: read_as_text(options, columns), **marks)
+        return is_long(table, options)
+    except InputError:  # the reader of tables says what is wrong
+        return False
+
+
+def _may_be_long(path: Path) -> bool:
+    """Whether the first line of a text file has a word for time; a quick look spares a long one."""
+    if path.suffix.lower() in (*EXCEL, *PARQUET):
+        return True
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            first = stream.read(LOOKED_AT).lstrip().split(b"\n", 1)[0]
+    except (OSError, EOFError):
+        return False
+    words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
+    return any(is_time_name(word) for one in words for word in (one, *one.split()))

@@ -1,0 +1,122 @@
+"""From runs to the rows of a cohort: one per subject, or per subject and session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.io.series.cells import Volumes
+from sgbn.io.series.names import run_order
+from sgbn.io.series.runs import Run, Source
+from sgbn.io.tables.options import Options
+from sgbn.types import Array, Mask
+
+SAME_TR = 0.01  # share by which the TR of two files may differ
+
+
+class Row(NamedTuple):
+    """One subject, or one session of a subject.
+
+    Attributes
+    ----------
+    id, subject, session : str
+    runs : list of int
+        Places of its runs in the source, in their order.
+    """
+
+    id: str
+    subject: str
+    session: str
+    runs: list[int]
+
+
+class Joined(NamedTuple):
+    """Runs of a row one after the other; 0 where a region is empty in one of them."""
+
+    series: Array
+    lengths: tuple[int, ...]
+    empty: Mask
+    censored: int
+
+
+def rows_of(source: Source, options: Options) -> list[Row]:
+    """Rows, in the order of the runs; several sessions of a subject must be asked for."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for k, run in enumerate(source.runs):
+        found.setdefault(run.name[:2], []).append(k)
+    several = len({subject for subject, _ in found}) < len(found)
+    if several and options.pair is None and options.subject is None and options.block is None:
+        raise _asked_about_sessions(source, [*found])
+    rows = []
+    for (subject, session), runs in found.items():
+        runs.sort(key=lambda k: run_order(source.runs[k].name.run))
+        name = f"{subject}_{session}" if several and session else subject
+        rows.append(Row(name, subject, session, runs))
+    return rows
+
+
+def _asked_about_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> InputError:
+    subjects = [subject for subject, _ in visits]
+    repeated = [name for name in dict.fromkeys(subjects) if subjects.count(name) > 1]
+    sessions = [session for subject, session in visits if subject == repeated[0]]
+    person, session = source.participant, source.session
+    first = sessions[0] or sessions[1]
+    return InputError(
+        f"{source.name}: {counted(len(repeated), 'subject has', 'subjects have')} several sessions "
+        f"({repeated[0]}: {listed(sessions)}). Say what they are. To compare the sessions: "
+        f"group={session!r}, pair={person!r} (--group {session} --pair {person}). If all sessions "
+        f"of a person are in one group: subject={person!r} (--subject {person}). To take one "
+        f"session: files='*{first}*' (--files '*{first}*'), or remove the rows of the others."
+    )
+
+
+def join_runs(runs: Sequence[Volumes]) -> Joined:
+    """Put runs one after the other: several are centred and scaled, region by region, each.
+
+    Means and scales of a run are those of the scanner that day. Without this they would be
+    correlations between regions.
+    """
+    empty = np.any([run.empty for run in runs], axis=0)
+    parts = [run.values if len(runs) == 1 else _standardised(run.values, empty) for run in runs]
+    series = np.concatenate(parts)
+    series[:, empty] = 0.0
+    return Joined(series, tuple(map(len, parts)), empty, sum(run.censored for run in runs))
+
+
+def _standardised(values: Array, empty: Mask) -> Array:
+    spread = np.where(empty, 1.0, values.std(axis=0))
+    found: Array = (values - values.mean(axis=0)) / spread
+    return found
+
+
+def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
+    """TR as it was asked for, else that of the files, if they agree."""
+    known = {run.tr: run.where for run in runs if run.tr is not None}
+    if not known:
+        return asked
+    low, high = min(known), max(known)
+    if asked is not None:
+        if max(abs(low - asked), abs(high - asked)) > SAME_TR * asked:
+            other = low if abs(low - asked) > abs(high - asked) else high
+            warn(
+                f"tr is {asked:g} s, but {other:g} s by what lies beside {known[other]}. What you "
+                "gave is used: check it (tr=, --tr)."
+            )
+        return asked
+    if high - low > SAME_TR * low:
+        warn(
+            f"the TR differs: {low:g} s beside {known[low]}, {high:g} s beside {known[high]}. It "
+            "is taken as unknown. If one of them is wrong, give the right one (tr=, --tr); else "
+            "see that both groups have the same."
+        )
+        return None
+    return low
+
+
+def mean_fd_of(runs: Sequence[Run], lengths: Sequence[int]) -> float:
+    """Mean framewise displacement over all volumes of a row; NaN where a run has none."""
+    known = [np.nan if run.mean_fd is None else run.mean_fd for run in runs]
+    return float(np.average(known, weights=lengths))

@@ -1,0 +1,104 @@
+"""Runs of a source: the unit that files, arrays and parts of long tables are read in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.io.series.names import SeriesName
+from sgbn.io.tables.raw import RawTable
+
+PARTICIPANT, SESSION = "participant_id", "session_id"  # what BIDS calls these columns
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a subject.
+
+    Attributes
+    ----------
+    name : SeriesName
+    where : str
+        What errors call its file or array.
+    load : callable
+        Returns its cells, one row per volume.
+    tr, mean_fd : float or None
+        Seconds from volume to volume, and mean framewise displacement in mm, where they are known.
+    """
+
+    name: SeriesName
+    where: str
+    load: Callable[[], RawTable]
+    tr: float | None = None
+    mean_fd: float | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """All runs of a folder, an archive or a long table.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    runs : tuple of Run
+    place : Path or None
+        Folder in which, and above which, participants.tsv is looked for.
+    attributes : RawTable or None
+        One row per run with columns that are no regions, such as the group; of long tables.
+    participant, session : str
+        What the columns of persons and sessions are called.
+    excluded : tuple of str
+        Columns that the user left out and that are no part of the runs.
+    facts : dict
+        How it was read, for the provenance.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    place: Path | None = None
+    attributes: RawTable | None = None
+    participant: str = PARTICIPANT
+    session: str = SESSION
+    excluded: tuple[str, ...] = ()
+    facts: dict[str, object] = field(default_factory=dict)
+
+
+def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) -> None:
+    """Refuse several series of one run; warn where subjects have series of different kinds."""
+    kinds: dict[tuple[str, str], set[str]] = {}
+    first: dict[tuple[str, str, str], str] = {}
+    for name, file in zip(names, files, strict=True):
+        own = kinds.setdefault((name.subject, name.session), set())
+        own.add(name.kind)
+        if len(own) > 1:
+            raise _several_kinds(source, names, name)
+        other = first.setdefault((name.subject, name.session, name.run), file)
+        if other != file:
+            raise InputError(
+                f"{source} has two series of subject {name.subject!r}: {other} and {file}. Keep "
+                "one of them, choose the files by a pattern (files='*.tsv', --files), or tell runs "
+                "apart by their names (_run-1, _run-2)."
+            )
+    counts = Counter(name.kind or "no such word" for name in names)
+    if len(counts) > 1:
+        said = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
+        warn(
+            f"{source}: the files of the subjects differ in kind: {said}. They are read together. "
+            "If they are not comparable, choose some by a pattern (files=, --files)."
+        )
+
+
+def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -> InputError:
+    own = [one.kind for one in names if (one.subject, one.session) == name[:2]]
+    words = [kind.split("_") for kind in dict.fromkeys(own)]
+    shared = set(words[0]).intersection(*words[1:])
+    told = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
+    return InputError(
+        f"{source}: subject {name.subject!r} has {counted(len(words), 'kind')} of series, which "
+        f"differ in {listed([word for word in told if word])}. Choose one by a pattern, such as "
+        f"files='*{told[0]}*' (--files '*{told[0]}*')."
+    )

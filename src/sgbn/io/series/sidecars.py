@@ -1,0 +1,86 @@
+"""What lies beside a series: the TR in JSON files, and motion in tables of confounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from sgbn.io.series.files import label_of
+from sgbn.io.series.names import entities
+from sgbn.parameters import is_number
+
+DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
+MEAN_FD = "mean_fd"
+SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # entities that tell one scan from another
+
+
+class Sidecars:
+    """JSON files and tables of motion in a folder and below it.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the series.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def _headers(self) -> dict[tuple[str, ...], list[Path]]:
+        found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+        for path in sorted(self.folder.rglob("*_bold.json")):
+            found[_scan(label_of(path))].append(path)
+        return found
+
+    @cached_property
+    def _motion(self) -> dict[tuple[str, ...], Path]:
+        patterns = ("*_desc-confounds_regressors.tsv", "*_desc-confounds_timeseries.tsv")
+        paths = [path for one in (*patterns, "*_motion.tsv") for path in self.folder.rglob(one)]
+        return {_scan(label_of(path)): path for path in sorted(paths)}
+
+    def tr(self, path: Path) -> float | None:
+        """Seconds from volume to volume by the JSON file of a series, or of its scan."""
+        scan = _scan(label_of(path))
+        task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
+        beside = path.parent / f"{label_of(path)}.json"
+        for one in (beside, *self._headers.get(scan, ()), *self._headers.get(task, ())):
+            found = _tr(one)
+            if found is not None:
+                return found
+        return None
+
+    def mean_fd(self, path: Path) -> float | None:
+        """Mean framewise displacement of the scan of a series, in mm."""
+        table = self._motion.get(_scan(label_of(path)))
+        if table is None:
+            return None
+        try:
+            cells = pd.read_csv(table, sep="\t", na_values="n/a")[DISPLACEMENT]
+            mean = float(pd.to_numeric(cells, errors="coerce").mean())
+        except (OSError, ValueError, KeyError):  # a table of something else
+            return None
+        return mean if math.isfinite(mean) else None
+
+
+def _scan(label: str) -> tuple[str, ...]:
+    own = entities(label)
+    return tuple(own.get(key, "") for key in SCAN)
+
+
+def _tr(path: Path) -> float | None:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    tr, frequency = said.get("RepetitionTime"), said.get("SamplingFrequency")
+    if is_number(tr) and 0 < tr < math.inf:
+        return float(tr)
+    return 1 / float(frequency) if is_number(frequency) and 0 < frequency < math.inf else None

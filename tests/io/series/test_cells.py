@@ -1,0 +1,82 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import InputError
+from sgbn.io.series.cells import check_same_columns, read_volumes
+from sgbn.io.series.files import from_array
+from sgbn.io.tables.cells import Missing
+
+
+@pytest.fixture
+def table(signals):
+    def made(change=None, **shape):
+        array = signals(**shape)
+        if change is not None:
+            change(array)
+        found = from_array(array, "'s1.npy'", [f"x{j}" for j in range(array.shape[1])])
+        return pd.DataFrame(found.frame), found
+
+    return made
+
+
+def volumes(found, regions=("x0", "x1", "x2")):
+    return read_volumes(found, regions, Missing())
+
+
+def test_volumes_without_any_value_are_left_out_and_counted(table):
+    def censor(array):
+        array[[3, 4]] = np.nan
+
+    read = volumes(table(censor)[1])
+    assert (read.values.shape, read.censored) == ((28, 3), 2)
+    assert not read.empty.any()
+
+
+def test_a_region_without_values_is_empty_and_so_is_a_constant_one(table):
+    def change(array):
+        array[:, 0] = np.nan
+        array[:, 2] = 7.0
+
+    assert volumes(table(change)[1]).empty.tolist() == [True, False, True]
+
+
+def test_other_missing_cells_name_volume_and_region(table):
+    def change(array):
+        array[5] = np.nan
+        array[8, 1] = np.nan
+
+    with pytest.raises(InputError, match=r"'s1\.npy', volume 9, column 'x1': the value is missing"):
+        volumes(table(change)[1])
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e200])
+def test_infinity_is_refused(table, value):
+    def change(array):
+        array[2, 1] = value
+
+    with pytest.raises(InputError, match=r"volume 3, column 'x1': .* is no finite number"):
+        volumes(table(change)[1])
+
+
+def test_too_few_volumes_are_refused(table):
+    def change(array):
+        array[9:] = np.nan
+
+    with pytest.raises(InputError, match="has 9 volumes beside 21 censored ones, and a series"):
+        volumes(table(change)[1])
+
+
+def test_regions_are_taken_by_name(table):
+    _, found = table()
+    assert np.array_equal(volumes(found, ("x2", "x0")).values, found.frame[["x2", "x0"]])
+
+
+def test_a_region_that_is_absent_or_new_is_named(table):
+    _, first = table()
+    _, wider = table(regions=4)
+    with pytest.raises(InputError, match=r"has no column 'x3', a region of the other series"):
+        volumes(first, ("x0", "x3"))
+    with pytest.raises(InputError, match=r"has 4 columns and .* 3: 'x3' is not in both"):
+        check_same_columns(first, wider, [])
+    check_same_columns(first, wider, ["x3"])

@@ -1,0 +1,202 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import DataWarning, InputError, read_series
+
+
+def test_a_folder_of_bids_is_a_cohort_of_subjects(bids, signals):
+    cohort = read_series(bids, group="dx", covariates="age", tr=2.0)
+    assert cohort.ids == ("sub-01", "sub-02", "sub-03", "sub-04")
+    assert cohort.group.tolist() == ["A", "B", "A", "B"]
+    assert cohort.covariates["age"].tolist() == [20, 30, 40, 50]
+    assert (cohort.regions, cohort.tr) == (("left", "right", "front"), 2.0)
+    assert cohort.series[3] == pytest.approx(signals(4))
+    assert cohort.run_lengths == ((30,),) * 4
+    assert cohort.provenance["files"] == 4
+
+
+def test_regions_are_aligned_by_name(bids, write):
+    write(
+        "sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv",
+        2,
+        change=lambda frame: frame[["front", "left", "right"]],
+    )
+    aligned = read_series(bids)
+    assert aligned.regions == ("left", "right", "front")
+    assert aligned.series[1][0, 0] == pytest.approx(
+        np.random.default_rng(2).standard_normal() + 100
+    )
+
+
+def test_runs_are_joined_in_their_order(write):
+    folder = write("sub-01_run-2_timeseries.tsv", 1, 20).parent
+    write("sub-01_run-10_timeseries.tsv", 2, 15)
+    write("sub-01_run-1_timeseries.tsv", 3, 25)
+    cohort = read_series(folder)
+    assert cohort.run_lengths == ((25, 20, 15),)
+    assert cohort.values == pytest.approx(1)
+
+
+@pytest.fixture
+def sessions(write, people, tmp_path):
+    for k in range(1, 5):
+        for name in ("ses-a", "ses-b"):
+            write(
+                f"sub-0{k}/{name}/func/sub-0{k}_{name}_timeseries.tsv", 10 * k + (name == "ses-b")
+            )
+    people.to_csv(tmp_path / "series" / "participants.tsv", sep="\t", index=False)
+    return tmp_path / "series"
+
+
+def test_sessions_are_asked_about(sessions):
+    with pytest.raises(InputError) as error:
+        read_series(sessions, group="dx")
+    assert "4 subjects have several sessions (sub-01: 'ses-a', 'ses-b')" in str(error.value)
+    assert "--group session_id --pair participant_id" in str(error.value)
+    assert "--subject participant_id" in str(error.value)
+    assert "files='*ses-a*'" in str(error.value)
+
+
+def test_each_answer_about_sessions_works(sessions):
+    persons = read_series(sessions, group="dx", covariates="age", subject="participant_id")
+    assert persons.ids[:2] == ("sub-01_ses-a", "sub-01_ses-b")
+    assert persons.person[:2].tolist() == ["sub-01", "sub-01"]
+    assert persons.covariates["age"][:3].tolist() == [20, 20, 30]
+    pairs = read_series(sessions, group="session_id", covariates="age", pair="participant_id")
+    assert pairs.sizes == {"ses-a": 4, "ses-b": 4}
+    assert pairs.complete.all()
+    one = read_series(sessions, group="dx", files="*ses-a*")
+    assert one.ids == ("sub-01", "sub-02", "sub-03", "sub-04")
+
+
+def test_participants_without_series_and_series_without_participants_are_named(bids, people):
+    more = pd.concat([people, people.iloc[:1].assign(participant_id="sub-09")])
+    with pytest.warns(DataWarning, match=r"1 subject of the DataFrame has no series.*'sub-09'"):
+        assert len(read_series(bids, more, group="dx")) == 4
+    with pytest.raises(InputError, match=r"has no row for 1 of 4 subjects.*'sub-01'"):
+        read_series(bids, people.iloc[1:], group="dx")
+    with pytest.warns(DataWarning, match="who are left out as you asked: 'sub-01'"):
+        kept = read_series(bids, people.iloc[1:], group="dx", participants_missing="drop")
+    assert kept.ids == ("sub-02", "sub-03", "sub-04")
+    assert kept.series[0][0, 0] == pytest.approx(np.random.default_rng(2).standard_normal() + 100)
+
+
+def test_ids_may_lack_the_prefix_and_zeros_are_spoken_of(bids, people):
+    bare = people.assign(participant_id=["01", "02", "03", "04"])
+    assert len(read_series(bids, bare, group="dx")) == 4
+    with (
+        pytest.warns(DataWarning, match="4 subjects of the DataFrame have no series"),
+        pytest.raises(InputError, match="4 would match but for leading zeros"),
+    ):
+        read_series(bids, people.assign(participant_id=[1, 2, 3, 4]), group="dx")
+
+
+def test_groups_choose_subjects_and_their_series(bids):
+    cohort = read_series(bids, group="dx", groups=["B"])
+    assert cohort.ids == ("sub-02", "sub-04")
+    assert cohort.series[1][0, 0] == pytest.approx(np.random.default_rng(4).standard_normal() + 100)
+
+
+def test_a_group_without_participants_is_asked_for(bids):
+    (bids / "participants.tsv").unlink()
+    with pytest.raises(InputError, match=r"no column 'dx' to be the group.*--participants"):
+        read_series(bids, group="dx")
+    assert read_series(bids).group is None
+
+
+def test_an_unknown_column_has_a_neighbour(bids):
+    with pytest.raises(InputError, match="Did you mean 'age'"):
+        read_series(bids, group="dx", covariates="agee")
+
+
+def write_motion(bids, values=(0.1, 0.2, 0.3, 0.4)):
+    for k, value in enumerate(values, start=1):
+        folder = bids / f"sub-0{k}" / "func"
+        table = pd.DataFrame({"framewise_displacement": ["n/a", value, value]})
+        table.to_csv(folder / f"sub-0{k}_task-rest_motion.tsv", sep="\t", index=False)
+
+
+def test_motion_beside_the_series_is_a_covariate(bids):
+    write_motion(bids)
+    cohort = read_series(bids, group="dx")
+    assert cohort.covariates["mean_fd"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert not read_series(bids, group="dx", exclude="mean_fd").covariates
+
+
+def test_motion_of_participants_goes_before_and_must_be_named(bids, people):
+    write_motion(bids)
+    known = people.assign(mean_fd=[0.5, 0.6, 0.7, 0.8])
+    named = read_series(bids, known, group="dx", covariates=["age", "mean_fd"])
+    assert named.covariates["mean_fd"].tolist() == [0.5, 0.6, 0.7, 0.8]
+    unnamed = read_series(bids, known, group="dx")
+    assert not unnamed.covariates
+    assert unnamed.provenance["unnamed_motion"]["mean_fd"]["means"] == {"A": 0.6, "B": 0.7}
+
+
+def test_the_tr_is_found_in_sidecars(bids):
+    (bids / "task-rest_bold.json").write_text(json.dumps({"RepetitionTime": 0.72}))
+    assert read_series(bids).tr == 0.72
+    with pytest.raises(InputError, match="tr is 0"):
+        read_series(bids, tr=0)
+
+
+def test_censored_volumes_are_counted(bids, write):
+    def censor(frame):
+        frame.iloc[[4, 5]] = np.nan
+        return frame
+
+    write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
+    cohort = read_series(bids)
+    assert cohort.n_volumes == (30, 28, 30, 30)
+    assert cohort.provenance["volumes_left_out"] == 2
+    assert cohort.provenance["subjects_with_volumes_left_out"] == 1
+
+
+def test_a_region_that_is_empty_in_a_file_is_empty_in_the_cohort(bids, write):
+    name = "sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv"
+    write(name, 2, change=lambda frame: frame.assign(right=np.nan))
+    assert np.isnan(read_series(bids).values).tolist()[1] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda frame: frame.assign(right=["oops", *frame["right"][1:]]),
+            r"sub-03_.*\.tsv', row 2 \(subject 'sub-03'\), column 'right': 'oops' is no finite",
+        ),
+        (lambda frame: frame.iloc[:4], r"sub-03_.*\(subject 'sub-03'\) has 4 volumes"),
+        (
+            lambda frame: frame.drop(columns="right"),
+            r"sub-03_.*\(subject 'sub-03'\) has no column 'right'",
+        ),
+        (
+            lambda frame: frame.assign(back=1.0),
+            r"sub-03_.*has 4 columns and .*sub-01_.*3: 'back' is not in both",
+        ),
+    ],
+)
+def test_a_wrong_file_is_named_with_subject_and_region(bids, write, change, message):
+    write("sub-03/func/sub-03_task-rest_seg-A_timeseries.tsv", 3, change=change)
+    with pytest.raises(InputError, match=message):
+        read_series(bids)
+
+
+def test_regions_can_be_chosen_and_left_out(bids):
+    assert read_series(bids, regions=["front", "left"]).regions == ("front", "left")
+    assert read_series(bids, exclude="r*").regions == ("left", "front")
+    with pytest.raises(InputError, match=r"no column 'rigt', named in exclude=\. Did you mean"):
+        read_series(bids, exclude="rigt")
+
+
+def test_columns_of_time_are_no_regions(write):
+    folder = write("s1.tsv", change=lambda frame: frame.assign(time=np.arange(30.0) * 2)).parent
+    assert read_series(folder).regions == ("left", "right", "front")
+
+
+def test_other_types_are_refused():
+    with pytest.raises(InputError, match="not list"):
+        read_series([1, 2])

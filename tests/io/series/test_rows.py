@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from sgbn import DataWarning
+from sgbn.io.series.cells import Volumes
+from sgbn.io.series.names import SeriesName
+from sgbn.io.series.rows import join_runs, mean_fd_of, tr_of
+from sgbn.io.series.runs import Run
+
+
+def run(tr=None, mean_fd=None, where="'a.tsv'"):
+    return Run(SeriesName("s1"), where, lambda: None, tr, mean_fd)
+
+
+def volumes(array, empty=None, censored=0):
+    empty = np.zeros(array.shape[1], bool) if empty is None else np.array(empty)
+    return Volumes(array, empty, censored)
+
+
+def test_one_run_stays_as_it_is(signals):
+    joined = join_runs([volumes(signals())])
+    assert np.array_equal(joined.series, signals())
+    assert joined.lengths == (30,)
+
+
+def test_runs_are_centred_and_scaled_each(signals):
+    joined = join_runs([volumes(signals(1, 20)), volumes(50 * signals(2, 25), censored=3)])
+    assert (joined.lengths, joined.censored) == ((20, 25), 3)
+    for part in (joined.series[:20], joined.series[20:]):
+        assert part.mean(axis=0) == pytest.approx(0, abs=1e-9)
+        assert part.std(axis=0) == pytest.approx(1)
+
+
+def test_a_region_that_is_empty_in_one_run_is_empty(signals):
+    runs = [volumes(signals(1)), volumes(signals(2), [False, True, False])]
+    joined = join_runs(runs)
+    assert joined.empty.tolist() == [False, True, False]
+    assert not joined.series[:, 1].any()
+
+
+def test_the_tr_is_that_of_the_files_if_they_agree():
+    assert tr_of([run(2.0), run(2.001), run()], None) == 2.0
+    assert tr_of([run()], 1.5) == 1.5
+    assert tr_of([run()], None) is None
+    with pytest.warns(DataWarning, match=r"the TR differs: 0\.8 s beside 'b', 2 s beside 'a'"):
+        assert tr_of([run(2.0, where="'a'"), run(0.8, where="'b'")], None) is None
+    with pytest.warns(DataWarning, match=r"tr is 3 s, but 2 s by what lies beside 'a\.tsv'"):
+        assert tr_of([run(2.0)], 3.0) == 3.0
+
+
+def test_motion_counts_all_volumes():
+    assert mean_fd_of([run(mean_fd=0.1), run(mean_fd=0.4)], [30, 10]) == pytest.approx(0.175)
+    assert np.isnan(mean_fd_of([run(mean_fd=0.1), run()], [30, 10]))
