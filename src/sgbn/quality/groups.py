@@ -41,12 +41,20 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
 
 
 def check_groups(cohort: Cohort) -> Iterator[Finding]:
-    """Whether there are groups, each of enough subjects."""
+    """Whether there are groups, each of enough subjects for so many regions."""
+    found = [*check_sizes(cohort, FEW_SUBJECTS, "Its network is hardly more than noise")]
+    yield from found
+    if not any(finding.level == "stop" for finding in found):
+        yield from _many_regions(cohort)
+
+
+def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
+    """Whether there are groups, each of at least `few` subjects, with what it means if not."""
     sizes = cohort.sizes
     if len(sizes) < 2:
         there = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
-        action = "Name a column with two or more groups (--group, group=)"
-        yield Finding("stop", f"there is {there}", action)
+        remedy = "Name a column with two or more groups (--group, group=)"
+        yield Finding("stop", f"there is {there}", remedy)
         return
     if len(sizes) > MANY_GROUPS and np.median([*sizes.values()]) < FEW_OF_MANY:
         yield Finding(
@@ -66,14 +74,10 @@ def check_groups(cohort: Cohort) -> Iterator[Finding]:
                 "Leave it out by naming the groups to compare (--groups, groups=), or correct its "
                 "label",
             )
-        elif size < FEW_SUBJECTS:
+        elif size < few:
             yield Finding(
-                "warning",
-                f"the group {name!r} has {counted(size, 'subject')} only",
-                "Its network is hardly more than noise",
+                "warning", f"the group {name!r} has {counted(size, 'subject')} only", action
             )
-    if min(sizes.values()) > 1:
-        yield from _many_regions(cohort)
 
 
 def check_reference(cohort: Cohort, reference: str | None = None) -> list[Finding]:

@@ -60,7 +60,7 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
     Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
     """
     copies = [*_near_copies(cohort)]
-    checks = CHECKS if copies else (*CHECKS, _lookalikes, _unnamed_persons)  # copies look alike
+    checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)  # copies look alike
     found = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
     hint = _hint(cohort)
     for one in found:
@@ -84,7 +84,7 @@ def _hint(cohort: Cohort) -> str:
     return f". In this table: {' or '.join(said)}" if said else ""
 
 
-def _unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
+def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
     """Columns that repeat as persons do, of a table whose rows do not show it."""
     repeated = cohort.provenance.get("repeated", {})
     for column in repeated.get("persons", ()):
@@ -109,7 +109,7 @@ def _units(cohort: Cohort) -> Indices:
     return np.unique(cohort.units, return_inverse=True)[1].astype(np.intp)
 
 
-def _sessions(cohort: Cohort) -> Iterator[Finding]:
+def find_sessions(cohort: Cohort) -> Iterator[Finding]:
     """Names that say session, or counters of rows that are alike.
 
     A person has few sessions. Stems of more rows may be sites or batches: they must be alike.
@@ -174,20 +174,20 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
     if len(cohort.regions) < FEWEST_REGIONS:
         return
     values, unit = _in_robust_sd(filled(cohort.values)), _units(cohort)
-    near = _near_pairs(values, NEAR_COPY)
-    if len(near) and len(_near_pairs(_surrogate(_drawn_in(values)), NEAR_COPY)):
-        near = _near_pairs(values, EXACT_COPY)
+    near = near_pairs(values, NEAR_COPY)
+    if len(near) and len(near_pairs(_surrogate(_drawn_in(values)), NEAR_COPY)):
+        near = near_pairs(values, EXACT_COPY)
     within = unit[near[:, 0]] == unit[near[:, 1]]
     if not within.all():
-        what, rows = _copies(cohort, near[~within])
+        what, rows = copies_in_words(cohort, near[~within])
         yield Finding("stop", what, f"Leave all but one of each out. {REMEDY}. {rows}")
     if within.any():
-        what, rows = _copies(cohort, near[within])
+        what, rows = copies_in_words(cohort, near[within])
         action = f"See whether a row was entered twice, and leave one out. {rows}"
         yield Finding("warning", f"{what}; the copies are of one person or family each", action)
 
 
-def _near_pairs(values: Array, tolerance: float) -> Indices:
+def near_pairs(values: Array, tolerance: float) -> Indices:
     """Rows that differ by no more than that in any region, found by a few of them first."""
     few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED)).astype(int)
     pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
@@ -199,13 +199,13 @@ def _near_pairs(values: Array, tolerance: float) -> Indices:
     return found
 
 
-def _copies(cohort: Cohort, pairs: Indices) -> tuple[str, str]:
+def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tuple[str, str]:
     """How many copies there are, with an example, and all of them: they may fill a screen."""
     groups = _linked(pairs, len(cohort))
     named = [" and ".join(cohort.ids[k] for k in rows) for rows in groups]
     kind = "pair" if max(map(len, groups)) == 2 else "group"
     first = " and ".join(cohort.ids[k] for k in groups[0][:2])
-    count = f"{counted(len(groups), kind)} of rows are copies of each other or nearly so"
+    count = f"{counted(len(groups), kind)} of {things} are copies of each other or nearly so"
     return f"{count}, such as {first}", f"The copies: {'; '.join(named)}"
 
 
@@ -309,7 +309,7 @@ def _gaps(Z: Array, unit: Indices, asked: Indices) -> tuple[Array, Indices]:
     return gaps, likest
 
 
-CHECKS = (_sessions, _neighbours, _numbered)  # the first that finds something speaks
+CHECKS = (find_sessions, _neighbours, _numbered)  # the first that finds something speaks
 
 
 def _surrogate(values: Array) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,23 @@ from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
 from sgbn.quality.independence import check_independence
 from sgbn.quality.measures import check_measures
+from sgbn.quality.motion import check_motion
+from sgbn.quality.series_review import (
+    check_filters,
+    check_series_independence,
+    check_series_sizes,
+    leave_out_empty_regions,
+    leave_out_empty_subjects,
+    leave_out_short_series,
+)
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
+from sgbn.series_cohort import SeriesCohort
 from sgbn.types import Mask
 
 SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
 REGION_MISSING = 0.2  # share of missing subjects above which a region is left out
+Step = Callable[[Any], tuple[Any, list[Finding]]]
+Check = Callable[..., Iterable[Finding]]
 GRAVITY = ("stop", "warning", "note")
 CHECKS = (
     *(check_groups, check_sites, check_covariates, check_missing),
@@ -64,7 +77,9 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
 
     Subjects without most of their regions, persons of a paired cohort who are not there once in
     every group, regions without many of their subjects and regions that never vary in a group are
-    left out; everything else is only reported.
+    left out; everything else is only reported. Of time series, regions that are empty in more than
+    5 % of the subjects are left out, then subjects with an empty region, and those whose volumes
+    are worth too few.
 
     Parameters
     ----------
@@ -75,7 +90,10 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
     """
     check_cohort(cohort)
     findings: list[Finding] = []
-    for step in STEPS:
+    is_series = isinstance(cohort, SeriesCohort)
+    steps: Iterable[Step] = SERIES_STEPS if is_series else STEPS
+    checks: Iterable[Check] = SERIES_CHECKS if is_series else CHECKS
+    for step in steps:
         cohort, found = step(cohort)
         findings += found
     if len(cohort.regions) < 2 or len(cohort) < 2:
@@ -88,9 +106,10 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
             )
         )
     else:
-        for check in CHECKS:
+        for check in checks:
             findings += check(cohort)
-        findings += check_independence(cohort, overruled=rows_are_subjects)
+        independence: Check = check_series_independence if is_series else check_independence
+        findings += independence(cohort, overruled=rows_are_subjects)
     findings.sort(key=lambda finding: GRAVITY.index(finding.level))
     return Review(tuple(findings), cohort)
 
@@ -147,4 +166,15 @@ STEPS = (
     leave_out_incomplete_pairs,
     _leave_out_empty_regions,
     _leave_out_constant_regions,
+)
+SERIES_STEPS = (
+    _leave_out_empty_subjects,
+    leave_out_empty_regions,
+    leave_out_empty_subjects,
+    leave_out_short_series,
+    leave_out_incomplete_pairs,
+)
+SERIES_CHECKS = (
+    *(check_series_sizes, check_sites, check_covariates),
+    *(check_motion, check_filters, check_atlas),
 )

@@ -2,16 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import SeriesCohort
-from sgbn.io.series.motion import motion_column, without_unnamed
-
-
-@pytest.mark.parametrize("name", ["mean_fd", "MeanFD", "func_mean_fd", "fd_mean", "mean_motion"])
-def test_motion_is_known_by_its_name(name):
-    assert motion_column(["age", name]) == name
-
-
-def test_other_columns_are_no_motion():
-    assert motion_column(["age", "fdg", "emotion", "motion_artefacts"]) is None
+from sgbn.io.series.motion import without_unnamed
 
 
 def test_motion_that_nobody_named_is_a_fact_and_no_covariate(signals):

@@ -1,29 +1,15 @@
-"""Motion as a covariate: mean framewise displacement, of the files or of the participants."""
+"""Motion that is known and that nobody named as a covariate."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from sgbn.io.series.sidecars import MEAN_FD
 from sgbn.quality.group_tests import covariate_test, first_rows
+from sgbn.quality.motion import UNNAMED
 from sgbn.series_cohort import SeriesCohort
-
-UNNAMED = "unnamed_motion"  # fact of the provenance, which the review speaks about
-# Names of columns in lower case, letters and digits only.
-NAMES = re.compile(
-    r"(func)?(mean|avg|average)?(fd|framewisedisplacement)(mean|avg|jenkinson|power)?|"
-    r"(mean)?(head)?motion(mean)?"
-)
-
-
-def motion_column(columns: Iterable[str]) -> str | None:
-    """Column that holds the mean framewise displacement, by its name."""
-    found = [name for name in columns if NAMES.fullmatch(re.sub(r"[\W_]+", "", name).lower())]
-    return MEAN_FD if MEAN_FD in found else next(iter(found), None)
 
 
 def without_unnamed(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:

@@ -20,10 +20,9 @@ from sgbn.io.series.cells import check_same_columns, read_volumes
 from sgbn.io.series.files import Marks, time_columns
 from sgbn.io.series.folders import find_in_folder, find_participants
 from sgbn.io.series.long_tables import find_in_table
-from sgbn.io.series.motion import motion_column, without_unnamed
+from sgbn.io.series.motion import without_unnamed
 from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
 from sgbn.io.series.runs import Source
-from sgbn.io.series.sidecars import MEAN_FD
 from sgbn.io.tables.assembly import assemble_rows, load_participants, read_as_text
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
@@ -33,6 +32,7 @@ from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
 from sgbn.parameters import NONE, POSITIVE
+from sgbn.quality.motion import MEAN_FD, motion_column
 from sgbn.series_cohort import SeriesCohort, spread_of
 
 ROW_ID = "series_id"  # column of the names of rows, where subjects have several

@@ -15,7 +15,6 @@ from sgbn.io.series.names import entities
 from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
-MEAN_FD = "mean_fd"
 SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # entities that tell one scan from another
 
 
