@@ -147,3 +147,38 @@ def design():
     codes = np.repeat([0, 1], 20)
     age = rng.normal(60, 10, 40) + 5 * codes
     return codes, {"age": age, "sex": rng.choice(["F", "M"], 40)}, rng.choice(["a", "b", "c"], 40)
+
+
+@pytest.fixture(scope="session")
+def chains_of_series():
+    """Time series of 24 subjects in two groups and sites; a chain of 5 regions, one edge turned."""
+    from sgbn.series_cohort import SeriesCohort
+
+    rng, n = np.random.default_rng(0), 24
+    group = np.tile(["control", "patient"], n // 2)
+    volumes, series = rng.integers(100, 140, n), []
+    for own, length in zip(group, volumes, strict=True):
+        one = rng.standard_normal((length, 5))
+        for j in range(1, 5):
+            one[:, j] += one[:, j - 1] * (-0.7 if own == "patient" and j == 2 else 0.7)
+        for t in range(1, length):
+            one[t] += 0.3 * one[t - 1]
+        series.append(one)
+    return SeriesCohort.of(
+        series,
+        [f"region{k}" for k in range(5)],
+        [f"sub-{k:03}" for k in range(n)],
+        tr=2.0,
+        group=group,
+        covariates={"age": rng.uniform(20, 60, n), "mean_fd": rng.uniform(0.05, 0.3, n)},
+        site=np.repeat(["A", "B"], n // 2),
+    )
+
+
+@pytest.fixture(scope="session")
+def compared_series(chains_of_series):
+    """Their comparison, with every step."""
+    from sgbn.comparison import Settings, compare
+
+    few = {"n_permutations": 39, "n_pairs": 4, "n_folds": 2, "n_repeats": 1, "peers": False}
+    return compare(chains_of_series, Settings(**few))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, make_folder, workers
 from sgbn.cli.config import config_text
 from sgbn.cli.help import examples
-from sgbn.cli.options import ENSEMBLE, HOW, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
+from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
 from sgbn.cli.status import ABOUT, WORK, lacking
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.exceptions import InputError, counted, did_you_mean
@@ -24,7 +24,7 @@ from sgbn.exceptions import InputError, counted, did_you_mean
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
     from sgbn.comparison import Comparison, Settings
-    from sgbn.structure.base import NetworkEstimator
+    from sgbn.structure.base import LearnedNetwork
 
 PENALISED = ("ORSGBN", "HSGBN")
 CONFIG = "config.toml"
@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_finished(arguments.out)
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
+    settings = settings_for(cohort, settings, arguments)
     ask_about_sites(cohort)
     if arguments.edges or settings.among:
         settings = with_names(settings, arguments.edges, cohort)
@@ -140,8 +141,6 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
 
     asked = {one.dest: getattr(arguments, one.dest) for one in SETTINGS if one.name != "edges"}
     given = {name: value for name, value in asked.items() if value is not None}
-    if (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
-        given = {"outliers": "trim", "transform": "none"} | given
     try:
         settings = Settings.quick(**given) if arguments.quick else Settings(**given)
     except InputError as error:
@@ -152,6 +151,26 @@ def read_settings(arguments: argparse.Namespace) -> Settings:
         if ":" not in text:
             raise OptionError(f"--edges {text!r} has no colon: give SOURCE:TARGET, two regions.")
     return settings
+
+
+def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespace) -> Settings:
+    """Return the settings as this cohort can have them; raise OptionError if it cannot."""
+    from sgbn.comparison.flows import flow_of
+    from sgbn.comparison.series_steps import NOT_FOR_SERIES
+    from sgbn.series_cohort import SeriesCohort
+
+    if isinstance(cohort, SeriesCohort):
+        for name in [one.dest for one in LEARNER] + list(NOT_FOR_SERIES):
+            if getattr(arguments, name, None):
+                why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
+                raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
+    elif (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
+        outliers, transform = settings.outliers or "trim", settings.transform or "none"
+        settings = replace(settings, outliers=outliers, transform=transform)
+    try:
+        return flow_of(cohort).settings(settings)
+    except InputError as error:
+        raise OptionError(with_options(str(error))) from error
 
 
 def with_options(message: str) -> str:
@@ -224,7 +243,7 @@ def check_learner(arguments: argparse.Namespace) -> None:
 
 def read_learner(
     arguments: argparse.Namespace, settings: Settings, cohort: Cohort
-) -> NetworkEstimator | None:
+) -> LearnedNetwork | None:
     """Learner by its name; None for the default."""
     import sgbn
 
@@ -238,11 +257,11 @@ def read_learner(
 
         one = default_learner(np.asarray(cohort.group))  # one gamma for all groups
         return one if arguments.gamma is None else sgbn.SGBN(arguments.gamma)
-    learner: type[NetworkEstimator] = getattr(sgbn, name)
+    learner: type[LearnedNetwork] = getattr(sgbn, name)
     return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)  # type: ignore[call-arg]
 
 
-def ensemble_of(settings: Settings, gamma: float | None) -> NetworkEstimator | None:
+def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:
     """Make the default learner of this sparsity; None, which means it, without one."""
     from sgbn.comparison.networks import default_ensemble
 
@@ -252,7 +271,7 @@ def ensemble_of(settings: Settings, gamma: float | None) -> NetworkEstimator | N
 def compare_and_write(
     cohort: Cohort,
     settings: Settings,
-    learner: NetworkEstimator | None,
+    learner: LearnedNetwork | None,
     arguments: argparse.Namespace,
     config: str = "",
     *,
@@ -260,6 +279,7 @@ def compare_and_write(
 ) -> Comparison:
     """Compare with progress, write everything, and say in plain words what came out."""
     from sgbn.comparison import compare
+    from sgbn.comparison.flows import flow_of
     from sgbn.comparison.networks import steps_of
     from sgbn.comparison.pending_words import pending_words
     from sgbn.comparison.steps import STEPS
@@ -274,7 +294,7 @@ def compare_and_write(
         print(f"Wrote {written[0]}. {pending_words(found)}", flush=True)
 
     with workers(arguments) as n_jobs:
-        steps = steps_of(settings, learner)
+        steps = steps_of(flow_of(cohort).settings(settings), learner)
         numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
         comparison = compare(
             cohort,

@@ -14,23 +14,19 @@ import numpy as np
 from sklearn.base import clone
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.networks import default_ensemble, searcher_of
+from sgbn.comparison.flows import Flow, flow_of
+from sgbn.comparison.networks import searcher_of
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.sources import check_settings, read_source
 from sgbn.comparison.steps import (
     SLOW,
     Job,
-    accuracy_of,
-    confidence_of,
     deviations_of,
     model_of,
     models_of,
-    networks_of,
     refinements_of,
     replication_of,
-    sensitivity_of,
-    tests_of,
 )
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
@@ -39,15 +35,14 @@ from sgbn.inference import (
     replication_rows,
 )
 from sgbn.io.tables.files import Source
-from sgbn.preprocessing import prepare
-from sgbn.quality import Review, review, review_prepared
+from sgbn.quality import Review, review
 from sgbn.quality.groups import check_reference
 from sgbn.runs import ClusterWarning, Study
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
 from sgbn.types import Array
 
-Learner = TypeVar("Learner", bound=NetworkEstimator)
+Learner = TypeVar("Learner", bound=LearnedNetwork)
 
 ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting -> parameter
 
@@ -56,7 +51,7 @@ def compare(
     cohort: Cohort | Source,
     settings: Settings | None = None,
     *,
-    learner: NetworkEstimator | None = None,
+    learner: LearnedNetwork | None = None,
     n_jobs: int | None = None,
     folder: str | Path | None = None,
     progress: bool = False,
@@ -65,6 +60,8 @@ def compare(
     **reading: Any,
 ) -> Comparison:
     """Compare the groups of a cohort, or of a table.
+
+    What the cohort holds decides: of a `SeriesCohort` see the notes below.
 
     Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
     within the groups, so that no difference between them is taken for an effect of age. Then: one
@@ -120,6 +117,14 @@ def compare(
     InputError
         If the groups cannot be compared at all. A single step that the data do not allow is left
         out; `Comparison.skipped` says why.
+
+    Notes
+    -----
+    Of time series (`SeriesCohort`) a subject is what is counted, never a volume. Nothing is imputed
+    or regressed out of the series. One `SeriesSGBN` per group gives the networks, from half samples
+    of subjects. `series_differences` tests the weights of each subject, with covariates and sites
+    held fixed. Steps that need one row per subject are left out; `sgbn.comparison.flows` says which
+    and why.
     """
     settings = check_settings(settings)
     own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]  # no source, no **reading
@@ -127,17 +132,17 @@ def compare(
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
-    settings = settings.with_reference(usable.groups)
+    flow = flow_of(usable)
+    settings = flow.settings(settings).with_reference(usable.groups)
     settings.check_names(usable)
     if settings.replicate is not None:
         replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours
-    learner = _robust(default_ensemble(settings) if learner is None else learner, settings)
+    learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
     messages: list[str] = []
     with _recorded(messages):
-        prepared = prepare(usable)
-        how = settings.outliers or "tests", settings.transform or "none"
-        reviewed = reviewed.with_findings(review_prepared(prepared, *how))
+        prepared, findings = flow.prepare(usable, settings)
+        reviewed = reviewed.with_findings(findings)
         job = Job(
             usable,
             prepared,
@@ -148,39 +153,39 @@ def compare(
             on_step or (lambda _: None),
         )
         _begin(job)
-        found = _first_steps(job, reviewed)
+        found = _first_steps(flow, job, reviewed)
     pending = tuple(name for name in settings.steps if name in SLOW)
     if on_found is not None and pending:
         on_found(replace(_with_notes(found, job, messages), pending=pending))
     with _recorded(messages):
-        found = _slow_steps(job, found)
+        found = _slow_steps(flow, job, found)
     for message in dict.fromkeys(messages):
         warn(message)
     return _with_notes(found, job, messages)
 
 
-def _first_steps(job: Job, reviewed: Review) -> Comparison:
+def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
     """Do what a first report shows: networks, what speaks for them, and the tests."""
-    networks = networks_of(job)
+    networks = flow.networks(job)
     found = Comparison(reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort))
     return replace(
         found,
         **models_of(job, found),
         searcher=job.searcher,
-        confidence=confidence_of(job, networks),
-        tests=tests_of(job, networks),
+        confidence=flow.confidence(job, networks),
+        tests=flow.tests(job, networks),
     )
 
 
-def _slow_steps(job: Job, found: Comparison) -> Comparison:
+def _slow_steps(flow: Flow, job: Job, found: Comparison) -> Comparison:
     """Do the rest."""
     found = replace(
         found,
         replication=replication_of(job),
-        sensitivity=sensitivity_of(job, found.learners),
+        sensitivity=flow.sensitivity(job, found.learners),
         refinements=refinements_of(job),
         deviations=deviations_of(job),
-        accuracy=accuracy_of(job),
+        accuracy=flow.accuracy(job),
     )
     return replace(found, model=model_of(job, found.accuracy))
 
@@ -195,7 +200,7 @@ def _with_notes(found: Comparison, job: Job, messages: list[str]) -> Comparison:
     )
 
 
-def _robust(learner: NetworkEstimator, settings: Settings) -> NetworkEstimator:
+def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
     """Learner of networks and half samples: with what the settings say about its input."""
     asked = {
         parameter: getattr(settings, setting)
@@ -214,7 +219,7 @@ def _robust(learner: NetworkEstimator, settings: Settings) -> NetworkEstimator:
     return clone(learner).set_params(**asked)
 
 
-def _as_learned(settings: Settings, learner: NetworkEstimator) -> Settings:
+def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
     """Return the settings with what the learner has of its input, if it knows of it."""
     own = {
         setting: getattr(learner, parameter, getattr(settings, setting))

@@ -12,8 +12,9 @@ from sgbn.comparison.settings import Settings
 from sgbn.discriminative.class_networks import default_learner
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
+from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.samples import group_sample
@@ -30,7 +31,7 @@ def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnse
     return ensemble
 
 
-def searcher_of(learner: NetworkEstimator, labels: NDArray[Any]) -> NetworkEstimator:
+def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork:
     """Learner of the steps that need hundreds of networks: `SGBN` in place of an ensemble.
 
     It has the ensemble's prior knowledge and most parents, and one gamma for all groups. The gamma
@@ -42,12 +43,13 @@ def searcher_of(learner: NetworkEstimator, labels: NDArray[Any]) -> NetworkEstim
     return default_learner(labels).set_params(**shared)
 
 
-def steps_of(settings: Settings, learner: NetworkEstimator | None = None) -> tuple[str, ...]:
+def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
     """Names of the steps of a comparison by this learner.
 
-    An ensemble, the default, has the confidence of its edges from the step "networks".
+    Those that draw half samples by themselves, as the default does, have the confidence of their
+    edges from the step "networks".
     """
-    one_step = learner is None or isinstance(learner, SGBNEnsemble)
+    one_step = learner is None or isinstance(learner, ConfidentNetwork)
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
 
 

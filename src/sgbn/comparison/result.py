@@ -20,11 +20,13 @@ from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.summary import Words, make_words
 from sgbn.comparison.tables import Tables, make_tables
+from sgbn.exceptions import InputError
 from sgbn.html_repr import html_repr
 from sgbn.inference import Deviations, Differences, EdgeConfidence, ModelComparison, Replication
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review
-from sgbn.structure.base import NetworkEstimator
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
 from sgbn.types import Array, Mask
 
@@ -43,7 +45,7 @@ class Comparison:
     settings : Settings
     prepared : Cohort
         What the networks were learned from: imputed, harmonised, covariates regressed out; see
-        `sgbn.preprocessing.prepare`.
+        `sgbn.preprocessing.prepare`. Time series stay as they are.
     learners : mapping of group to fitted learner
         The reference first.
     searcher : estimator or None
@@ -84,8 +86,8 @@ class Comparison:
     review: Review
     settings: Settings
     prepared: Cohort
-    learners: Mapping[str, NetworkEstimator]
-    searcher: NetworkEstimator | None = None
+    learners: Mapping[str, LearnedNetwork]
+    searcher: LearnedNetwork | None = None
     models: Mapping[str, ModelComparison] = field(default_factory=dict)
     beside_factors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidence: Mapping[str, EdgeConfidence] = field(default_factory=dict)
@@ -143,9 +145,19 @@ class Comparison:
         """
         return plot_differences(self, group, top=top, ax=ax)
 
+    @property
+    def of_series(self) -> bool:
+        """Whether the subjects have time series, and not one row each."""
+        return isinstance(self.cohort, SeriesCohort)
+
     @cached_property
     def regions(self) -> pd.DataFrame:
         """Regions that the networks were learned from, as a table."""
+        if self.of_series:
+            raise InputError(
+                "the networks were learned from time series, not from one row per subject. Take "
+                "comparison.cohort.series."
+            )
         return regions_table(self.prepared)
 
     @property

@@ -68,19 +68,24 @@ def repeat_tests(
     study : Study
         Keeps what is done, each choice in a part of its own.
     """
-    count = max(PERMUTATIONS, permutations_needed(settings.level, "q"))
     found = {}
     for name, choice in _choices(prepared, searcher).items():
         found[name] = edge_differences(
             prepared,
             reference=settings.reference,
             outliers=outliers,
-            n_permutations=min(count, settings.n_permutations),
+            n_permutations=fewer_permutations(settings),
             random_state=settings.seed,
             **choice,
             **asdict(study.part(f"sensitivity-{name}")),
         )
     return Sensitivity(found)
+
+
+def fewer_permutations(settings: Settings) -> int:
+    """Permutations of a repetition: a few, but enough for a q as small as the level."""
+    count = max(PERMUTATIONS, permutations_needed(settings.level, "q"))
+    return min(count, settings.n_permutations)
 
 
 def _choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:

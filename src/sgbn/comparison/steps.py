@@ -43,7 +43,7 @@ from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
 from sgbn.runs import Study, parallel
 from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.group_warnings import warnings_about
@@ -80,8 +80,8 @@ class Job:
     cohort: Cohort  # as reviewed
     prepared: Cohort
     settings: Settings
-    learner: NetworkEstimator  # of the networks
-    searcher: NetworkEstimator  # of all other steps
+    learner: LearnedNetwork  # of the networks
+    searcher: Any  # of all other steps
     study: Study
     on_step: Callable[[str], None]
     skipped: dict[str, str] = field(default_factory=dict)
@@ -113,11 +113,11 @@ class Job:
         self.seconds[name] = time.perf_counter() - begin
 
 
-def networks_of(job: Job) -> dict[str, NetworkEstimator]:
+def networks_of(job: Job) -> dict[str, LearnedNetwork]:
     """Learn one network per group."""
     with job.step("networks"):
         if isinstance(job.learner, SGBNEnsemble):
-            found: dict[str, NetworkEstimator] = {}
+            found: dict[str, LearnedNetwork] = {}
             for number, group in enumerate(job.groups):
                 study = job.study.part(f"networks-{number}")
                 with warnings_about(f"group {group!r}"):
@@ -130,7 +130,7 @@ def networks_of(job: Job) -> dict[str, NetworkEstimator]:
     raise InputError(job.skipped["networks"])
 
 
-def _learned(learner: NetworkEstimator, part: tuple[str, pd.DataFrame]) -> NetworkEstimator:
+def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
     group, rows = part
     with warnings_about(f"group {group!r}"):
         return clone(learner).fit(rows)
@@ -165,7 +165,7 @@ def models_of(job: Job, found: Comparison) -> dict[str, Any]:
     return {"models": models, "beside_factors": beside}
 
 
-def confidence_of(job: Job, networks: Mapping[str, NetworkEstimator]) -> dict[str, EdgeConfidence]:
+def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, EdgeConfidence]:
     """Say how sure the edges are: from the ensembles, or from half samples of each group."""
     found: dict[str, EdgeConfidence] = {}
     if isinstance(job.learner, SGBNEnsemble):
@@ -193,7 +193,7 @@ def confidence_of(job: Job, networks: Mapping[str, NetworkEstimator]) -> dict[st
     return found
 
 
-def tests_of(job: Job, networks: Mapping[str, NetworkEstimator]) -> Differences | None:
+def tests_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Differences | None:
     """Test which edges differ between the groups."""
     if "differences" not in job.settings.steps:
         return None
@@ -232,7 +232,7 @@ def replication_of(job: Job) -> Replication | None:
     return None
 
 
-def sensitivity_of(job: Job, networks: Mapping[str, NetworkEstimator]) -> Sensitivity | None:
+def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
     """Repeat the tests with other choices; not if the tests themselves could not be done."""
     if "sensitivity" not in job.settings.steps or "differences" in job.skipped:
         return None
@@ -243,18 +243,19 @@ def sensitivity_of(job: Job, networks: Mapping[str, NetworkEstimator]) -> Sensit
     return None
 
 
-def _outliers(job: Job, networks: Mapping[str, NetworkEstimator]) -> str | Mask:
+def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:
     """Say which subjects the tests leave out: those that the networks do without.
 
     Of learners that do not look for them, the tests find them by themselves.
     """
     if job.settings.outliers == "keep":
         return "keep"
-    if not all(hasattr(learner, "outliers_") for learner in networks.values()):
-        return "trim"
+    known = {group: getattr(learner, "outliers_", None) for group, learner in networks.items()}
     labels, far = np.asarray(job.cohort.group), np.zeros(len(job.cohort), bool)
-    for group, learner in networks.items():
-        far[labels == group] = learner.outliers_
+    for group, own in known.items():
+        if own is None:
+            return "trim"
+        far[labels == group] = own
     return far
 
 
@@ -272,7 +273,7 @@ def refinements_of(job: Job) -> dict[str, NDArray[Any]]:
 
 
 def _refined(
-    name: str, learner: NetworkEstimator, regions: pd.DataFrame, labels: Labels
+    name: str, learner: LearnedNetwork, regions: pd.DataFrame, labels: Labels
 ) -> NDArray[Any]:
     # the temperature scales probabilities only, and would cost most of the time
     return REFINED_BY[name](clone(learner), temperature=1.0).fit(regions, labels).edge_changes()
@@ -339,7 +340,7 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     return None
 
 
-def _fast(learner: NetworkEstimator) -> NetworkEstimator:
+def _fast(learner: Any) -> Any:
     """Learner for half samples: without kicks SGBN finds nearly as much there, much faster."""
     if not isinstance(learner, SGBN):
         return learner

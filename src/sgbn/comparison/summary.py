@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.accuracy import METRICS
 from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
@@ -16,6 +16,7 @@ from sgbn.comparison.pending_words import not_done
 from sgbn.comparison.replicated import replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
+from sgbn.comparison.series_words import series_words
 from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
 from sgbn.exceptions import counted
 
@@ -98,6 +99,19 @@ def make_words(comparison: Comparison) -> Words:
 
 
 def _data(comparison: Comparison) -> str:
+    parts = [_who(comparison), f"{len(comparison.cohort.regions)} regions"]
+    reference = f"The reference is {called(comparison.reference)}."
+    if comparison.of_series:
+        return f"{'; '.join(parts)}. {reference} {series_words(comparison)}"
+    if comparison.n_sites > 1:
+        parts.append(f"{comparison.n_sites} sites, harmonised")
+    if comparison.cohort.covariates:
+        parts.append(f"without the effects of {', '.join(comparison.cohort.covariates)}")
+    far = left_out_words(comparison)
+    return f"{'; '.join(parts)}. {reference}{_filled_in(comparison)}{' ' * bool(far)}{far}"
+
+
+def _who(comparison: Comparison) -> str:
     cohort = comparison.cohort
     sizes = ", ".join(f"{called(group)} ({cohort.subjects[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
@@ -108,17 +122,7 @@ def _data(comparison: Comparison) -> str:
     if cohort.block is not None:
         who += f" from {len(np.unique(cohort.block))} families (blocks)"
     persons = "persons of " if cohort.person is not None else ""
-    who += f" in {len(comparison.groups)} groups: {persons}{sizes}"
-    parts = [who, f"{len(cohort.regions)} regions"]
-    if comparison.n_sites > 1:
-        parts.append(f"{comparison.n_sites} sites, harmonised")
-    if cohort.covariates:
-        parts.append(f"without the effects of {', '.join(cohort.covariates)}")
-    far = left_out_words(comparison)
-    return (
-        f"{'; '.join(parts)}. The reference is {called(comparison.reference)}."
-        f"{_filled_in(comparison)}{' ' * bool(far)}{far}"
-    )
+    return f"{who} in {len(comparison.groups)} groups: {persons}{sizes}"
 
 
 def _filled_in(comparison: Comparison) -> str:
@@ -168,7 +172,7 @@ def _accuracy(comparison: Comparison) -> str:
     scores: dict[str, Any] = {
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
     }
-    ours, alone = scores.pop(OURS), scores.pop(COVARIATES_ALONE, None)
+    ours, alone = scores.pop(comparison.accuracy.ours), scores.pop(COVARIATES_ALONE, None)
     chance = comparison.accuracy.chance
     text = (
         f"{_verdict(ours, chance, comparison.settings.level)}. Balanced accuracy in unseen "

@@ -116,10 +116,17 @@ def agreement_words(comparison: Comparison) -> str:
         parts.append(text)
     if not parts:
         return ""
+    return (
+        f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}."
+        f"{'' if comparison.of_series else _usual_words()}"
+    )
+
+
+def _usual_words() -> str:
+    """Say how well halves of tables agree elsewhere."""
     low, high = (f"{share:.0%}" for share in USUAL_EDGES)
     return (
-        f"Complementary halves of these data agree in part: the other half has {'; '.join(parts)}. "
-        f"On brain tables of 170 to 530 subjects, {low} to {high} of the edges are usual. "
+        f" On brain tables of 170 to 530 subjects, {low} to {high} of the edges are usual. "
         f"{USUAL_ARROWS}"
     )
 

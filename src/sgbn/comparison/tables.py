@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from sgbn.comparison.residuals import residual_table
 from sgbn.comparison.sensitivity import sensitivity_table
+from sgbn.comparison.series_tables import series_table, with_subjects_support, with_volumes
 from sgbn.comparison.table_one import table_one
 from sgbn.inference import Differences, regional_differences
 from sgbn.inference.held_out import FACTORS
@@ -33,7 +34,9 @@ class Tables(NamedTuple):
     edges : DataFrame
         Edges of all groups, the strongest first: group, source, target, their lobes, the columns of
         `sgbn.edge_table`, `beside_factors` ("stays" or "goes" when the leading hidden factors are
-        taken out), and the true weight where known.
+        taken out), and the true weight where known. Of time series also `support_share`, the share
+        of subjects whose own series support the edge, and `survives`, whether it stays without the
+        tenth of the subjects that support it most.
     models : DataFrame
         Held-out log-likelihood per variable of the models of each group. `difference` is to the
         network, with its standard error; `factors` is the number of hidden factors, of the factor
@@ -49,12 +52,14 @@ class Tables(NamedTuple):
         it does is for p and q to say. The other columns are those of `Differences.edges`.
     table_one : DataFrame
         The groups beside each other, with a test of each covariate; see `table_one`.
+    series : DataFrame
+        What is known of the time series of each subject; see `series_table`. Empty of tables.
     regional : DataFrame
         Differences of the means of each region, the surest first; see `regional_differences`. Empty
-        where there are families (blocks).
+        where there are families (blocks), and of time series, whose means say nothing.
     residuals : DataFrame
         Whether the residuals of each network are Gaussian and its relations straight; see
-        `residual_table`.
+        `residual_table`. Empty of time series.
     sensitivity : DataFrame
         Pairs that differ, and whether they do with other choices; see `sensitivity_table`.
     replication : DataFrame
@@ -84,6 +89,7 @@ class Tables(NamedTuple):
     models: pd.DataFrame
     differences: pd.DataFrame
     table_one: pd.DataFrame
+    series: pd.DataFrame
     regional: pd.DataFrame
     residuals: pd.DataFrame
     sensitivity: pd.DataFrame
@@ -108,13 +114,11 @@ def make_tables(comparison: Comparison) -> Tables:
     made = {
         "edges": _edges(comparison),
         "models": _models(comparison),
-        "table_one": table_one(comparison.cohort, comparison.groups),
-        "regional": _regional(comparison),
-        "residuals": residual_table(comparison),
         "sensitivity": sensitivity_table(comparison),
         "refinements": to_frame(comparison.refinements, "method"),
         "subjects": _subjects(comparison),
     }
+    made |= _of_series(comparison) if comparison.of_series else _of_rows(comparison)
     if comparison.tests is not None:
         made |= _tests(comparison, comparison.tests)
     if comparison.replication is not None:
@@ -123,6 +127,22 @@ def make_tables(comparison: Comparison) -> Tables:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
     not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
+
+
+def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    """Make the tables of what one row per subject tells."""
+    return {
+        "table_one": table_one(comparison.cohort, comparison.groups),
+        "regional": _regional(comparison),
+        "residuals": residual_table(comparison),
+    }
+
+
+def _of_series(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    """Make the tables of time series: their values over the volumes are compared nowhere."""
+    series = series_table(comparison)
+    described = with_volumes(comparison, series)
+    return {"table_one": table_one(described, comparison.groups), "series": series}
 
 
 def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFrame]:
@@ -161,6 +181,8 @@ def _edges(comparison: Comparison) -> pd.DataFrame:
         table = edge_table(learner, confidence=confidence, supported=arrows)
         table.insert(0, "group", group)
         _add_lobes(table, comparison)
+        if comparison.of_series:
+            table = with_subjects_support(table, learner)
         if group in comparison.beside_factors:
             _add_beside_factors(table, comparison.beside_factors[group])
         if comparison.truth:
@@ -274,8 +296,11 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
     """Find what turns a weight in the units of the data into one per standard deviation.
 
     It is in the table wherever the last group differs from the first. Elsewhere it comes from the
-    spread within the groups, of the subjects that were tested, which is nearly the same.
+    spread within the groups, of the subjects that were tested, which is nearly the same. Weights of
+    time series have no other units.
     """
+    if comparison.of_series:
+        return np.ones(len(table))
     found, cohort = comparison.tests, comparison.cohort
     gone = {one for ids in (found.left_out.values() if found else ()) for one in ids}
     kept = np.array([one not in gone for one in cohort.ids])

@@ -8,6 +8,7 @@ from typing import Any
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import changes_per_sd, differences_of
+from sgbn.comparison.series_words import spread
 from sgbn.comparison.support import called
 from sgbn.report.figures import Plan, difference_stems, forest_plan
 
@@ -35,7 +36,7 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
 
 def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, Any]:
     """Collect what the template shows; of pictures, the names that are there."""
-    cohort = comparison.cohort
+    cohort, of_series = comparison.cohort, comparison.of_series
     shape = first_shape(comparison, pictures)
     small = {DIFFERENCES: f"{first_stem(comparison)}_{shape}", FOREST: "forest"}
     there = {
@@ -49,6 +50,7 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
         "sizes": [(called(group), cohort.subjects[group]) for group in comparison.groups],
         "who": "persons" if cohort.units is not None else "subjects",
         "regions": len(cohort.regions),
+        "volumes": spread(comparison.tables.series["volumes"], "volumes") if of_series else "",
         "permutations": 0 if comparison.tests is None else comparison.tests.n_permutations,
         "shape": shape,
         "differences": there.get(DIFFERENCES, ""),

@@ -61,6 +61,11 @@ HINTS = {
         "being true"
     ),
     "this_way": "Of the half samples that join the two, the share with this direction",
+    "support_share": "Share of the subjects whose own time series speak for the edge, by its score",
+    "survives": (
+        "Whether the edge stays in the network without the tenth of the subjects that support it "
+        "most: one that does not may rest on a few"
+    ),
     "beside_factors": (
         "Whether the weight, refitted with the leading hidden factors beside the parents, keeps "
         "its sign and an interval (99 %) that does not reach 0. One that goes may be the shadow of "

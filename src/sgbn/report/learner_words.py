@@ -7,14 +7,14 @@ from typing import Any
 
 from sgbn.comparison.support import joined
 from sgbn.structure import HSGBN, ORSGBN, SGBN
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.baselines import GS, IAMB, L1MB, TC
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.penalized import PenalizedEstimator
 from sgbn.structure.posterior.sampling import GAMMA
 
 # The first of these classes that a learner belongs to -> the work that it comes from
-SOURCES: dict[type[NetworkEstimator], str] = {
+SOURCES: dict[type[LearnedNetwork], str] = {
     ORSGBN: "zhou2016",
     HSGBN: "huang2013",
     GS: "margaritis1999",
@@ -24,7 +24,7 @@ SOURCES: dict[type[NetworkEstimator], str] = {
 }
 
 
-def learned_by(learners: Sequence[NetworkEstimator], cite: Callable[..., str]) -> str:
+def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> str:
     """Say how networks were learned: "by ...", of fitted learners of one kind.
 
     Parameters
@@ -67,7 +67,7 @@ def _idea(cite: Callable[..., str]) -> str:
     )
 
 
-def weights_are(learner: NetworkEstimator) -> str:
+def weights_are(learner: LearnedNetwork) -> str:
     """Say what the weights of its networks are."""
     lasso = getattr(learner, "weights", "refit") == "lasso"
     if isinstance(learner, PenalizedEstimator):

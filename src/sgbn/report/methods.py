@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,17 @@ from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.checks_section import checks_methods
 from sgbn.report.learner_words import learned_by, weights_are
 from sgbn.report.references import REFERENCES, Reference, software
+from sgbn.report.series_methods import (
+    series_accuracy,
+    series_and_filter,
+    series_confidence,
+    series_networks,
+    series_tests,
+)
 from sgbn.runs import versions
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
-from sgbn.structure.base import NetworkEstimator
+from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.samples import takes_effects_out
@@ -31,6 +39,9 @@ MOVED_BY = {
     "MM-SGBN": "MM-SGBN (the margin between the log-likelihoods of the groups)",
     "CL-SGBN": "CL-SGBN (the conditional likelihood of the groups; not part of the cited paper)",
 }
+
+
+Part = Callable[[Comparison, Any], str]
 
 
 class Methods(NamedTuple):
@@ -69,17 +80,30 @@ class Citations:
 def describe_methods(comparison: Comparison) -> Methods:
     """Describe what was done."""
     cite = Citations()
-    parts = (
-        *(_preparation, _networks, _models, _confidence, _differences, checks_methods),
-        *(_refinements, _accuracy, _deviations, _programs),
-    )
-    paragraphs = [text for part in parts if (text := part(comparison, cite))]
+    parts = _of_series() if comparison.of_series else _of_tables()
+    paragraphs = [text for part in parts if (text := part(comparison, cite).strip())]
     works = REFERENCES | {PROGRAM: software(versions()["sgbn"])}
     return Methods(paragraphs, [works[key] for key in cite.keys])
 
 
+def _of_tables() -> tuple[Part, ...]:
+    return (
+        *(_preparation, _networks, _models, _confidence, _differences, checks_methods),
+        *(_refinements, _accuracy, _deviations, _programs),
+    )
+
+
+def _of_series() -> tuple[Part, ...]:
+    return (
+        *(_subjects, series_and_filter, series_networks, series_confidence, series_tests),
+        *(_further_tests, checks_methods, series_accuracy, _programs),
+    )
+
+
 def prepared_in_folds(comparison: Comparison) -> str:
     """Say what was done to the regions in each training part of the cross-validation."""
+    if comparison.of_series:
+        return "graphs were learned in each training part by itself"
     cohort, covariates = comparison.cohort, list(comparison.cohort.covariates)
     steps = []
     if np.isnan(cohort.values).any():
@@ -100,7 +124,8 @@ def prepared_in_folds(comparison: Comparison) -> str:
     )
 
 
-def _preparation(comparison: Comparison, cite: Citations) -> str:
+def _subjects(comparison: Comparison, cite: Citations) -> str:  # noqa: ARG001
+    """Say who was compared, and in which regions."""
     cohort = comparison.cohort
     sizes = joined([f"{group} (n = {cohort.subjects[group]})" for group in comparison.groups])
     text = f"We compared {sizes} in {len(cohort.regions)} regions"
@@ -109,8 +134,13 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
         text += f", which are paired visits of {len(np.unique(cohort.pair))} persons"
     elif cohort.person is not None:
         text += f", with {len(cohort)} rows of these {len(np.unique(cohort.person))} persons"
-    steps = [f"{text}; {comparison.reference} is the reference.", _left_out(comparison)]
-    steps += _together(comparison)
+    steps = [f"{text}; {comparison.reference} is the reference.", *_together(comparison)]
+    return " ".join(steps)
+
+
+def _preparation(comparison: Comparison, cite: Citations) -> str:
+    cohort = comparison.cohort
+    steps = [_subjects(comparison, cite), _left_out(comparison)]
     n_sites, missing = comparison.n_sites, np.isnan(cohort.values).mean()
     if missing:
         level = "of the region at the same site" if n_sites > 1 else "of the region"
@@ -203,7 +233,7 @@ def _input_of_networks(comparison: Comparison) -> str:
     return text
 
 
-def _learner(comparison: Comparison) -> NetworkEstimator:
+def _learner(comparison: Comparison) -> LearnedNetwork:
     return next(iter(comparison.learners.values()))
 
 

@@ -30,6 +30,7 @@ from sgbn.report.recognised_section import recognised_section
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.regional_section import regional_section
 from sgbn.report.replication_section import replication_section
+from sgbn.report.series_section import series_section
 from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
@@ -131,9 +132,10 @@ def python_code(comparison: Comparison) -> str:
         f"    {one.name}={getattr(settings, one.name)!r},\n" for one in fields(settings)
     )
     learner = repr(next(iter(comparison.learners.values())))
+    reader = "read_series" if comparison.of_series else "read_table"
     return (
         "import sgbn\n\n"
-        f"cohort = ...  # such as sgbn.read_table(...); fingerprint {known}\n"
+        f"cohort = ...  # such as sgbn.{reader}(...); fingerprint {known}\n"
         f"settings = sgbn.Settings(\n{given})\n"
         f"comparison = sgbn.compare(cohort, settings, learner=sgbn.{learner})\n"
         'sgbn.write_comparison(comparison, "results")\n'
@@ -162,6 +164,7 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "table_one": table_one_section(comparison),
         "checks": checks_section(comparison),
         "regional": regional_section(comparison),
+        "series": series_section(comparison, named=veil.lifted),
         "recognised": recognised_section(comparison),
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),

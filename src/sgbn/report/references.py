@@ -330,6 +330,42 @@ _WORKS = (
         "",
         "2825--2830",
     ),
+    Reference(
+        "ramsey2010",
+        "article",
+        ("Ramsey, Joseph D.", "Hanson, Stephen José", "Hanson, Catherine", OTHERS),
+        "Six problems for causal inference from fMRI",
+        "NeuroImage",
+        2010,
+        "49",
+        "2",
+        "1545--1558",
+        "10.1016/j.neuroimage.2009.08.065",
+    ),
+    Reference(
+        "smith2011",
+        "article",
+        ("Smith, Stephen M.", "Miller, Karla L.", "Salimi-Khorshidi, Gholamreza", OTHERS),
+        "Network modelling methods for FMRI",
+        "NeuroImage",
+        2011,
+        "54",
+        "2",
+        "875--891",
+        "10.1016/j.neuroimage.2010.08.063",
+    ),
+    Reference(
+        "afyouni2019",
+        "article",
+        ("Afyouni, Soroosh", "Smith, Stephen M.", "Nichols, Thomas E."),
+        "Effective degrees of freedom of the Pearson's correlation coefficient under "
+        "autocorrelation",
+        "NeuroImage",
+        2019,
+        volume="199",
+        pages="609--625",
+        doi="10.1016/j.neuroimage.2019.05.011",
+    ),
 )
 
 REFERENCES = {work.key: work for work in _WORKS}

@@ -27,8 +27,10 @@ HOLM = "Corrected family-wise over all rows of this table by Holm's method"
 Q = "Share of false findings to expect among this row and all that are surer"
 
 
-def regional_section(comparison: Comparison) -> dict[str, Any]:
-    """Give a sentence and a table; a reason where nothing was tested."""
+def regional_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Give a sentence and a table; a reason where nothing was tested; None of time series."""
+    if comparison.of_series:
+        return None
     table = comparison.tables.regional
     if not len(table):
         return {"words": FAMILIES[:1].upper() + FAMILIES[1:], "table": None}

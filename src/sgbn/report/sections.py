@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.comparison import Comparison
-from sgbn.comparison.accuracy import METRICS, OURS
+from sgbn.comparison.accuracy import METRICS
 from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.steps import STEPS
@@ -29,6 +29,18 @@ FAMILY_WISE, BOTH_WAYS, ONE_WAY, NOT_FOUND = (
     *("one way only", "no"),
 )
 
+TESTED = (
+    "The tested edges are those of one graph for all groups: the order of the regions is that of "
+    "all subjects together, and the parents of a region are those that all or any group chose. "
+    "They can differ from the networks shown above."
+)
+TESTED_OF_SERIES = (
+    "Tested are the weights of each subject, from its own time series, on one graph that was "
+    "learned from all subjects without their groups, with a lower price of an edge than above. It "
+    "can differ from the networks shown above. Whether an edge is there at all is not tested: the "
+    "same subjects chose the graph."
+)
+
 
 def differences_section(comparison: Comparison) -> dict[str, Any] | None:
     """Collect tested edges and what they add up to; None if nothing was tested."""
@@ -40,6 +52,7 @@ def differences_section(comparison: Comparison) -> dict[str, Any] | None:
         "table": differences_table(comparison, table),
         "overall": comparison.words.verdict[0],
         "lines": comparison.words.edges,
+        "tested": TESTED_OF_SERIES if comparison.of_series else TESTED,
         "significant": int((table["q_both"] <= level).sum()),
         "one_way": int(((table["q"] <= level) & (table["q_both"] > level)).sum()),
         "supported": int(((table["q_both"] <= level) & table["supported"]).sum()),
@@ -73,8 +86,7 @@ def differences_table(comparison: Comparison, table: pd.DataFrame) -> Table:
         Field("p_fwer_both", "p, family-wise, both ways", "p"),
         Field("p_fwer", "p, family-wise", "p"),
         Field("supported", "direction supported", hint=hints.SUPPORTED_IN_A_GROUP),
-        Field("difference", "change", "number", hints.CHANGE),
-        *(Field(f"weight_{group}", f"weight, {group}", "number") for group in groups),
+        *_in_units(comparison),
         Field("standard_error", "standard error", "number", hints.ERROR_OF_CHANGE),
         Field("statistic", "statistic", "number"),
         Field("error", "Monte-Carlo error", "number"),
@@ -119,6 +131,16 @@ def _with_changes(comparison: Comparison, table: pd.DataFrame) -> tuple[pd.DataF
     return table.assign(**{f"change_{group}": own for group, own in changes.items()}), [
         Field(f"change_{group}", f"change per SD, {group}", "weight", hints.CHANGE_FROM_REFERENCE)
         for group in changes
+    ]
+
+
+def _in_units(comparison: Comparison) -> list[Field]:
+    """Fields of weights in the units of the data; those of time series have none."""
+    if comparison.of_series:
+        return []
+    return [
+        Field("difference", "change", "number", hints.CHANGE),
+        *(Field(f"weight_{one}", f"weight, {one}", "number") for one in comparison.groups),
     ]
 
 
@@ -214,9 +236,11 @@ def edges_table(comparison: Comparison) -> Table:
         Field("supported", "direction supported"),
         Field("adjacent", "confidence", "share"),
         Field("this_way", "this way", "share"),
+        Field("support_share", "subjects that support it", "share"),
+        Field("survives", "stays without a tenth"),
         *folded(
             [
-                Field("weight", "weight", "number"),
+                *([] if comparison.of_series else [Field("weight", "weight", "number")]),
                 Field("low", "weight, low", "number"),
                 Field("high", "weight, high", "number", hints.HINTS["low"]),
                 *_lobe_fields(comparison),
@@ -227,7 +251,7 @@ def edges_table(comparison: Comparison) -> Table:
         ),
     ]
     caption = "Edges of all networks, the strongest of each group first"
-    table = in_words(with_labels(comparison, comparison.tables.edges), "supported")
+    table = in_words(with_labels(comparison, comparison.tables.edges), "supported", "survives")
     return make_table("edges-table", caption, table, fields)
 
 
@@ -238,8 +262,8 @@ def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
         return None
     n_folds, n_repeats = int(found.folds.max()) + 1, len(found.folds)
     beside = None
-    if COVARIATES_ALONE in found.probabilities and OURS in found.probabilities:
-        gain = found.difference(OURS, COVARIATES_ALONE)
+    if COVARIATES_ALONE in found.probabilities:
+        gain = found.difference(found.ours, COVARIATES_ALONE)
         beside = interval_text(gain.mean, *gain.interval(1 - comparison.settings.level))
     return {
         "table": accuracy_table(comparison),
@@ -267,7 +291,7 @@ def accuracy_table(comparison: Comparison) -> Table:
         "Scores in subjects that were not seen in training",
         wide,
         fields,
-        mark=_method_mark,
+        mark=_method_mark(comparison),
         searched=False,
     )
 
@@ -399,5 +423,7 @@ def _by_p(comparison: Comparison) -> Any:
     return lambda row: "found" if row["p_fwer"] <= comparison.settings.level else ""
 
 
-def _method_mark(row: Mapping[str, Any]) -> str:
-    return {OURS: "ours", COVARIATES_ALONE: "covariates"}.get(row["method"], "")
+def _method_mark(comparison: Comparison) -> Any:
+    """Mark of our classifier, and of the one that sees no region."""
+    ours = "" if comparison.accuracy is None else comparison.accuracy.ours
+    return lambda row: {ours: "ours", COVARIATES_ALONE: "covariates"}.get(row["method"], "")

@@ -1,0 +1,91 @@
+"""What a comparison does with a cohort: one flow for tables, one for time series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from sgbn.cohort import Cohort
+from sgbn.comparison import series_steps, steps
+from sgbn.comparison.accuracy import Accuracy
+from sgbn.comparison.networks import default_ensemble
+from sgbn.comparison.sensitivity import Sensitivity
+from sgbn.comparison.settings import Settings
+from sgbn.comparison.steps import Job
+from sgbn.exceptions import InputError
+from sgbn.inference import Differences, EdgeConfidence
+from sgbn.preprocessing import prepare
+from sgbn.quality import Finding, review_prepared
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.base import LearnedNetwork
+from sgbn.structure.series import SeriesSGBN
+
+Networks = Mapping[str, LearnedNetwork]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What depends on the kind of a cohort; the other steps are the same, or are left out.
+
+    Attributes
+    ----------
+    settings : callable
+        Settings as this kind of cohort can have them, or an InputError.
+    learner : callable
+        The learner of the networks: the one that is given, if it fits, or the default.
+    prepare : callable
+        What networks are learned from, and what was found in it.
+    networks, confidence, tests, sensitivity, accuracy : callable
+        The steps of these names.
+    """
+
+    settings: Callable[[Settings], Settings]
+    learner: Callable[[LearnedNetwork | None, Settings], LearnedNetwork]
+    prepare: Callable[[Cohort, Settings], tuple[Cohort, Iterable[Finding]]]
+    networks: Callable[[Job], Networks]
+    confidence: Callable[[Job, Networks], Mapping[str, EdgeConfidence]]
+    tests: Callable[[Job, Networks], Differences | None]
+    sensitivity: Callable[[Job, Networks], Sensitivity | None]
+    accuracy: Callable[[Job], Accuracy | None]
+
+
+def flow_of(cohort: Cohort) -> Flow:
+    """Return the flow of a cohort: the one place where its kind decides what is done."""
+    return SERIES if isinstance(cohort, SeriesCohort) else TABLES
+
+
+def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
+    if isinstance(learner, SeriesSGBN):
+        raise InputError(
+            "SeriesSGBN learns from time series, and this cohort has one row per subject. Give "
+            "another learner, or a SeriesCohort."
+        )
+    return default_ensemble(settings) if learner is None else learner
+
+
+def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
+    prepared = prepare(cohort)
+    how = settings.outliers or "tests", settings.transform or "none"
+    return prepared, review_prepared(prepared, *how)
+
+
+TABLES = Flow(
+    settings=lambda settings: settings,
+    learner=_table_learner,
+    prepare=_prepare_table,
+    networks=steps.networks_of,
+    confidence=steps.confidence_of,
+    tests=steps.tests_of,
+    sensitivity=steps.sensitivity_of,
+    accuracy=steps.accuracy_of,
+)
+SERIES = Flow(
+    settings=series_steps.series_settings,
+    learner=series_steps.series_learner,
+    prepare=lambda cohort, _: (cohort, ()),  # covariates enter the tests, and nothing is imputed
+    networks=series_steps.networks_of_series,
+    confidence=series_steps.confidence_of_series,
+    tests=series_steps.tests_of_series,
+    sensitivity=series_steps.sensitivity_of_series,
+    accuracy=steps.accuracy_of,
+)

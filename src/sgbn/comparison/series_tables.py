@@ -1,0 +1,74 @@
+"""What the time series of the subjects are, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+
+from sgbn.cohort import Cohort
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.base import LearnedNetwork
+from sgbn.structure.series import SeriesSGBN
+from sgbn.types import Array
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+DESCRIBED = {"volumes": "volumes", "effective_volumes": "effective volumes"}  # in Table 1
+
+
+def series_table(comparison: Comparison) -> pd.DataFrame:
+    """One row per subject, in the order of the cohort.
+
+    Columns subject, group, volumes, runs, effective_volumes (of the filtered series) and ar_order
+    (of the autoregressive filter).
+    """
+    cohort = cast(SeriesCohort, comparison.cohort)
+    return pd.DataFrame(
+        {
+            "subject": cohort.ids,
+            "group": np.asarray(cohort.group),
+            "volumes": cohort.n_volumes,
+            "runs": [len(own) for own in cohort.run_lengths],
+            "effective_volumes": _of_moments(comparison, "n"),
+            "ar_order": _of_moments(comparison, "ar_order").astype(int),
+        }
+    )
+
+
+def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
+    """Cohort that has numbers of volumes, of a `series_table`, beside its covariates: for Table 1.
+
+    A covariate of the same name stays.
+    """
+    volumes = {title: table[name].to_numpy(float) for name, title in DESCRIBED.items()}
+    cohort = comparison.cohort
+    return replace(cohort, covariates={**volumes, **cohort.covariates})
+
+
+def with_subjects_support(table: pd.DataFrame, learner: LearnedNetwork) -> pd.DataFrame:
+    """Add to a table of edges how many subjects support each, and whether it needs a few of them.
+
+    Columns support_share and survives. Weights of series are per standard deviation already.
+    """
+    fitted = cast(SeriesSGBN, learner)
+    place = {name: k for k, name in enumerate(fitted.network_.names)}
+    ends = [place[i] for i in table["source"]], [place[j] for j in table["target"]]
+    found = table.assign(
+        weight_std=table["weight"],
+        support_share=fitted.support_share_[ends],
+        survives=fitted.survives_[ends],
+    )
+    return found.sort_values("weight", key=abs, ascending=False, kind="stable", ignore_index=True)
+
+
+def _of_moments(comparison: Comparison, name: str) -> Array:
+    """Read a number of each subject from the moments that the networks were learned from."""
+    group = np.asarray(comparison.cohort.group)
+    found = np.empty(len(group))
+    for own, learner in comparison.learners.items():
+        found[group == own] = getattr(cast(SeriesSGBN, learner).moments_, name)
+    return found

@@ -1,0 +1,70 @@
+"""What is compared of time series, in words: said once, for the terminal and the page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sgbn.comparison.support import joined
+from sgbn.series_cohort import SeriesCohort
+
+if TYPE_CHECKING:
+    from sgbn.comparison.result import Comparison
+
+COMPARED = (
+    "Compared are weights of each subject, from its own time series; means over volumes carry no "
+    "information here and are not compared."
+)
+NO_MOTION = (
+    "No covariate is called motion or FD: head motion that differs between the groups can look "
+    "like a difference of networks."
+)
+MOTION = re.compile(r"(^|[^a-z])(fd|motion|framewise|displacement)([^a-z]|$)", re.IGNORECASE)
+
+
+def series_words(comparison: Comparison) -> str:
+    """Say what is compared, how long the series are, how they were filtered, what is held fixed."""
+    return " ".join([COMPARED, volumes_words(comparison), held_words(comparison)])
+
+
+def volumes_words(comparison: Comparison) -> str:
+    """Say how many volumes the subjects have, and as how many independent ones these count."""
+    cohort, table = cast(SeriesCohort, comparison.cohort), comparison.tables.series
+    how = "" if cohort.tr is None else f", one every {cohort.tr:g} s"
+    runs = int(table["runs"].max())
+    how += f", in up to {runs} runs" if runs > 1 else ""
+    return (
+        f"A subject has {spread(table['volumes'], 'volumes')}{how}. One autoregressive filter per "
+        f"subject, the same for all its regions, of order {spread(table['ar_order'])}, takes out "
+        "what a volume repeats of those before it; the filtered series count as "
+        f"{spread(table['effective_volumes'], 'independent volumes')}."
+    )
+
+
+def held_words(comparison: Comparison) -> str:
+    """Say what the tests hold fixed, and whether motion is among it."""
+    held = [*comparison.cohort.covariates]
+    parts = [f"The tests hold {joined(held)} fixed."] if held else []
+    if comparison.n_sites > 1:
+        parts.append(
+            f"There are {comparison.n_sites} sites: the tests hold them fixed, and exchange "
+            "subjects within a site only."
+        )
+    if not motion_covariates(comparison):
+        parts.append(NO_MOTION)
+    return " ".join(parts)
+
+
+def motion_covariates(comparison: Comparison) -> list[str]:
+    """Names of covariates that measure head motion, by what they are called."""
+    return [name for name in comparison.cohort.covariates if MOTION.search(name)]
+
+
+def spread(numbers: Any, noun: str = "") -> str:
+    """Range of some counts of a noun, and their median; one number if all are the same."""
+    values = np.round(np.asarray(numbers, float))
+    low, middle, high = (f"{one:.0f}" for one in np.quantile(values, (0, 0.5, 1)))
+    noun = f" {noun}" if noun else ""
+    return f"{low}{noun}" if low == high else f"{low} to {high}{noun} (median {middle})"

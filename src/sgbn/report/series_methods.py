@@ -1,0 +1,121 @@
+"""The methods of a comparison of time series, for a paper: what was done, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from sgbn.comparison import Comparison
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.series_words import motion_covariates, spread
+from sgbn.comparison.support import joined, min_shares
+from sgbn.inference.permuted_statistics import COMPONENT_T
+from sgbn.inference.series_differences import TESTED_PENALTY
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.series import SeriesSGBN
+
+Cite = Callable[..., str]
+
+
+def series_and_filter(comparison: Comparison, cite: Cite) -> str:
+    """Say what the series are, and how they were filtered."""
+    cohort, table = cast(SeriesCohort, comparison.cohort), comparison.tables.series
+    every = "" if cohort.tr is None else f" with a repetition time of {cohort.tr:g} s"
+    text = (
+        f"Each subject has region time series of {spread(table['volumes'], 'volumes')}{every}; "
+        "volumes were never pooled over subjects. The series of a subject were filtered by one "
+        f"autoregressive filter for all its regions, of order {spread(table['ar_order'])}, so that "
+        "relations between regions stay as they are. The effective number of volumes, which allows "
+        f"for the autocorrelation that is left {cite('afyouni2019')}, was "
+        f"{spread(table['effective_volumes'])}."
+    )
+    motion = motion_covariates(comparison)
+    return text if motion else f"{text} Head motion was not among the covariates."
+
+
+def series_networks(comparison: Comparison, cite: Cite) -> str:
+    """Say how the networks were learned."""
+    learner = _learner(comparison)
+    return (
+        "For each group one directed acyclic graph was learned by SeriesSGBN from the sum of the "
+        "scores of its subjects, each computed from the correlations of the subject's own filtered "
+        f"series, as in IMaGES {cite('ramsey2010')}: n log(residual variance) + c k log n, with n "
+        "effective volumes, k parents and c = "
+        f"{learner.penalty:g}, summed over the subjects. Methods of this kind were compared on "
+        f"simulated series in {cite('smith2011')}. Weights are standardised least-squares "
+        "coefficients of each subject on that graph; those of a group are means over its subjects. "
+        "For each edge we report the share of subjects whose own score supports it, and whether "
+        "it stays without the tenth of the subjects that support it most."
+    )
+
+
+def series_confidence(comparison: Comparison, cite: Cite) -> str:
+    """Say what the confidence of edges and directions rests on."""
+    if not comparison.confidence:
+        return ""
+    halves = next(iter(comparison.confidence.values())).n_halves
+    joins, points = (f"{100 * share:.3g}%" for share in min_shares(comparison))
+    kept = "Sites were balanced between halves. " if comparison.n_sites > 1 else ""
+    return (
+        "The confidence of an edge is the share of networks that join the two regions, learned "
+        f"from {halves} half samples of the subjects of a group, in complementary pairs "
+        f"{cite('shah2013')}; subjects were halved, never volumes. {kept}The direction of an edge "
+        f"is called supported if at least {joins} of these networks join its two regions, and at "
+        f"least {points} of those that do have this direction; only such edges are drawn as arrows."
+    )
+
+
+def series_tests(comparison: Comparison, cite: Cite) -> str:
+    """Say how differences were tested."""
+    found = comparison.tests
+    if found is None:
+        return ""
+    cohort, level = comparison.cohort, comparison.settings.level
+    held = [*cohort.covariates, *(["sites"] * (comparison.n_sites > 1))]
+    within = ["sites"] * (comparison.n_sites > 1) + ["persons"] * (cohort.pair is not None)
+    fixed = f", with {joined(held)} held fixed {cite('freedman1983')}" if held else ""
+    exchanged = f" within {joined(within)}" if within else ""
+    statistic = "difference of the means of its weights over the subjects"
+    if len(found.groups) > 2:
+        statistic = f"Wald statistic of the means of its weights in the {len(found.groups)} groups"
+    text = (
+        "Differences were tested with the subject as the unit. One graph was learned from all "
+        f"subjects without their groups, with {TESTED_PENALTY:g} times the penalty c so that edges "
+        "of one group only are tested as well, and kept fixed while subjects were exchanged. Each "
+        f"edge was tested by the {statistic}, with HC3 variances {cite('mackinnon1985')}, and "
+        f"compared with {found.n_permutations} permutations of the subjects{exchanged}{fixed}. We "
+        "report p corrected family-wise over all edges by the smallest p of each permutation "
+        f"{cite('westfall1993')}, and the false discovery rate q {cite('benjamini1995')}. Each "
+        "pair was tested in both directions and by its partial correlation, and the largest p "
+        f"counts; differences that hold both ways in this sense with q ≤ {level:g} are called "
+        "significant. Means over volumes were not compared."
+    )
+    if len(comparison.tables.components):
+        text += (
+            f" Connected sets of edges with a statistic beyond {COMPONENT_T:g} were tested by "
+            f"their strength {cite('zalesky2010')}."
+        )
+    return text
+
+
+def series_accuracy(comparison: Comparison, cite: Cite) -> str:
+    """Say how the groups were told apart."""
+    found = comparison.accuracy
+    if found is None:
+        return ""
+    n_folds, repeats = int(found.folds.max()) + 1, len(found.folds)
+    others = [name for name in found.probabilities if name not in (found.ours, COVARIATES_ALONE)]
+    times = "once" if repeats == 1 else f"{repeats} times"
+    beside = f", and beside it by {joined(others)}" if others else ""
+    alone = ", and by the covariates alone" if COVARIATES_ALONE in found.probabilities else ""
+    return (
+        f"How well the groups can be told apart was estimated by {n_folds}-fold stratified "
+        f"cross-validation over subjects, {times}: graphs were learned in the training parts only. "
+        f"The group of a subject was predicted by {found.ours}{beside}{alone} "
+        f"{cite('pedregosa2011')}. Intervals ({1 - comparison.settings.level:.0%}) allow for the "
+        f"overlap of training parts {cite('nadeau2003')}."
+    )
+
+
+def _learner(comparison: Comparison) -> SeriesSGBN:
+    return cast(SeriesSGBN, next(iter(comparison.learners.values())))

@@ -1,0 +1,31 @@
+import pytest
+
+from sgbn import SGBN, InputError, SeriesSGBN, SGBNEnsemble, simulate_cohort
+from sgbn.comparison import Settings
+from sgbn.comparison.flows import SERIES, TABLES, flow_of
+
+
+def test_what_a_cohort_holds_decides(chains_of_series):
+    assert flow_of(chains_of_series) is SERIES
+    assert flow_of(simulate_cohort(20, regions=4)) is TABLES
+
+
+def test_a_learner_must_fit_the_cohort():
+    with pytest.raises(InputError, match="SeriesSGBN learns from time series"):
+        TABLES.learner(SeriesSGBN(), Settings())
+    with pytest.raises(InputError, match=r"the learner is SGBN.*SeriesSGBN\(\)"):
+        SERIES.learner(SGBN(), Settings())
+
+
+def test_default_learners_have_the_half_samples_of_the_settings():
+    settings = Settings(n_pairs=7, seed=3)
+    for flow, kind in ((TABLES, SGBNEnsemble), (SERIES, SeriesSGBN)):
+        learner = flow.learner(None, settings)
+        assert isinstance(learner, kind)
+        assert (learner.n_pairs, learner.random_state) == (7, 3)
+
+
+def test_time_series_are_not_prepared(chains_of_series):
+    prepared, findings = SERIES.prepare(chains_of_series, Settings())
+    assert prepared is chains_of_series
+    assert not [*findings]

@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+import pytest
+
+from sgbn import InputError
+from sgbn.comparison.series_words import (
+    COMPARED,
+    NO_MOTION,
+    held_words,
+    motion_covariates,
+    series_words,
+    spread,
+    volumes_words,
+)
+
+
+def without(comparison, **changes):
+    cohort = replace(comparison.cohort, **changes)
+    return replace(comparison, review=replace(comparison.review, cohort=cohort))
+
+
+def test_what_is_compared_is_said_first(compared_series):
+    words = series_words(compared_series)
+    assert words.startswith(COMPARED)
+    assert words in " ".join(compared_series.words.statements[0].lines)
+    assert "harmonised" not in str(compared_series.words)
+    assert "without the effects" not in str(compared_series.words)
+
+
+def test_volumes_filter_and_effective_volumes(compared_series):
+    words, table = volumes_words(compared_series), compared_series.tables.series
+    low, high = table["volumes"].min(), table["volumes"].max()
+    assert f"A subject has {low} to {high} volumes (median " in words
+    assert ", one every 2 s." in words
+    assert "runs" not in words
+    low, high = table["effective_volumes"].min(), table["effective_volumes"].max()
+    assert f"count as {low:.0f} to {high:.0f} independent volumes" in words
+
+
+def test_runs_are_counted_where_there_are_several(compared_series):
+    runs = [(50, n - 50) for n in compared_series.cohort.n_volumes]
+    assert "in up to 2 runs" in volumes_words(without(compared_series, run_lengths=runs))
+
+
+def test_what_is_held_fixed(compared_series):
+    words = held_words(compared_series)
+    assert words.startswith("The tests hold age and mean_fd fixed. There are 2 sites")
+    assert NO_MOTION not in words
+    nothing = without(compared_series, covariates={}, site=None)
+    assert held_words(nothing) == NO_MOTION
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        *(("mean_fd", True), ("FD", True), ("head motion", True), ("framewise_displacement", True)),
+        *(("age", False), ("fdg", False), ("emotion", False), ("IQ", False)),
+    ],
+)
+def test_motion_is_known_by_its_name(compared_series, name, found):
+    numbers = compared_series.cohort.covariates["age"]
+    assert bool(motion_covariates(without(compared_series, covariates={name: numbers}))) is found
+
+
+def test_counts_in_words():
+    assert spread([3, 3]) == "3"
+    assert spread([3, 3], "volumes") == "3 volumes"
+    assert spread([1.2, 2, 9.6], "volumes") == "1 to 10 volumes (median 2)"
+
+
+def test_halves_of_series_are_not_measured_by_those_of_tables(compared_series):
+    words = str(compared_series.words)
+    assert "Complementary halves of these data agree" in words
+    assert "brain tables" not in words
+
+
+def test_there_is_no_table_of_regions(compared_series):
+    with pytest.raises(InputError, match="time series"):
+        _ = compared_series.regions

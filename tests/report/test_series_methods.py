@@ -1,0 +1,42 @@
+from dataclasses import replace
+
+from sgbn.report.methods import describe_methods
+
+
+def test_the_methods_of_series_say_what_was_done(compared_series):
+    methods = describe_methods(compared_series)
+    keys = [one.key for one in methods.references]
+    assert {"ramsey2010", "smith2011", "afyouni2019", "freedman1983", "shah2013"} <= {*keys}
+    text = methods.text
+    assert "volumes were never pooled over subjects" in text
+    assert "39 permutations of the subjects within sites, with age, mean_fd and sites held" in text
+    assert "8 half samples of the subjects" in text
+    assert "Means over volumes were not compared" in text
+
+
+def test_they_say_nothing_that_is_true_of_tables_only(compared_series):
+    text = describe_methods(compared_series).text
+    for word in (
+        "ComBat",
+        "Missing cells",
+        "regressed out",
+        "Mahalanobis",
+        "Hedges",
+        "SGBNEnsemble",
+    ):
+        assert word not in text
+
+
+def test_motion_that_is_no_covariate_is_said(compared_series):
+    assert "Head motion" not in describe_methods(compared_series).text
+    age = {"age": compared_series.cohort.covariates["age"]}
+    cohort = replace(compared_series.cohort, covariates=age)
+    still = replace(compared_series, review=replace(compared_series.review, cohort=cohort))
+    assert "Head motion was not among the covariates." in describe_methods(still).text
+
+
+def test_steps_that_were_not_done_are_not_described(compared_series):
+    less = replace(compared_series, tests=None, accuracy=None, sensitivity=None, confidence={})
+    text = describe_methods(less).text
+    for word in ("permutations", "cross-validation", "half samples"):
+        assert word not in text
