@@ -1,0 +1,105 @@
+"""What else is done to compare groups with time series: matrices of correlations, stacked rows.
+
+Each finds pairs of regions, a symmetric matrix of bool. Correlations are those of the series as
+they are, as in most studies; covariates are held fixed as in `series_differences`.
+"""
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import stdtr
+from scipy.stats import false_discovery_control
+
+from sgbn.inference import edge_differences
+from sgbn.inference.adjusted_means import AdjustedMeans
+from sgbn.inference.difference_input import read_group_data
+
+NBS_T = 3.0  # pairs beyond it make components
+LEVEL = 0.05
+
+
+def correlations(cohort):
+    """Fisher's z of the correlations of each subject, of shape (S, m, m)."""
+    return np.arctanh(_off_diagonal([np.corrcoef(one.T) for one in cohort.series]))
+
+
+def partial_correlations(cohort):
+    """Fisher's z of the correlations of each subject given all other regions."""
+    precisions = np.array([np.linalg.inv(np.corrcoef(one.T)) for one in cohort.series])
+    sd = np.sqrt(np.einsum("sii->si", precisions))
+    return np.arctanh(_off_diagonal(-precisions / (sd[:, :, None] * sd[:, None])))
+
+
+def _off_diagonal(matrices):
+    found = np.array(matrices)
+    found[:, np.eye(found.shape[1], dtype=bool)] = 0.0
+    return found
+
+
+def false_discoveries(matrices, cohort, covariates):
+    """Pairs with a false discovery rate of 5 %: t of each pair, and Benjamini and Hochberg."""
+    values, pairs, means = _columns(matrices, cohort, covariates)
+    t = means.estimates(values).statistic((0, 1))
+    p = 2 * stdtr(len(values) - means.full.rank, -np.abs(t))
+    return _symmetric(pairs, false_discovery_control(p) <= LEVEL, matrices.shape[1])
+
+
+def network_based_statistic(matrices, cohort, covariates, n_permutations, rng):
+    """Pairs of components that are larger than chance makes them (Zalesky et al., 2010)."""
+    values, pairs, means = _columns(matrices, cohort, covariates)
+    m, exchange = matrices.shape[1], means.data.exchange()
+    labels, sizes = components(means.estimates(values).statistic((0, 1)), pairs, m)
+    refit = means.permuted(values, (0, 1))
+    largest = np.array(
+        [
+            components(refit(exchange.draw(rng)).statistic((0, 1)), pairs, m)[1].max(initial=0)
+            for _ in range(n_permutations)
+        ]
+    )
+    p = (1 + (largest >= sizes[:, None]).sum(axis=1)) / (1 + n_permutations)
+    return _symmetric(pairs, np.isin(labels, np.flatnonzero(p <= LEVEL)), m)
+
+
+def components(t, pairs, m):
+    """Component of each pair, -1 of one that is not beyond the threshold, and their sizes."""
+    beyond = np.abs(t) > NBS_T
+    i, j = pairs[:, beyond]
+    _, of_region = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=(m, m)), False)
+    labels = np.full(len(t), -1)
+    if len(i):
+        labels[beyond] = np.unique(of_region[i], return_inverse=True)[1]
+    return labels, np.bincount(labels[beyond])
+
+
+def stacked_rows(cohort, n_permutations):
+    """Pairs that `edge_differences` finds family-wise where each volume is taken for a subject."""
+    rows = np.concatenate([(one - one.mean(axis=0)) / one.std(axis=0) for one in cohort.series])
+    groups = np.repeat(cohort.group, cohort.n_volumes)
+    found = edge_differences(rows, groups, outliers="keep", n_permutations=n_permutations)
+    return pairs_of(ends_of(found.significant(LEVEL, by="p_fwer")), found.regions)
+
+
+def ends_of(edges):
+    """Source and target of each edge of a table."""
+    return edges[["source", "target"]].tolist()
+
+
+def pairs_of(edges, regions):
+    """Matrix of pairs that are given by the names of their regions."""
+    place = {name: k for k, name in enumerate(regions)}
+    at = np.array([[place[name] for name in edge] for edge in edges], int).reshape(-1, 2)
+    return _symmetric(at.T, np.full(len(at), True), len(regions))
+
+
+def _columns(matrices, cohort, covariates):
+    """One column per pair, its regions, and the design."""
+    pairs = np.array(np.triu_indices(matrices.shape[1], 1))
+    data = read_group_data(cohort.values, cohort.group, covariates)
+    return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data)
+
+
+def _symmetric(pairs, found, m):
+    matrix = np.zeros((m, m), bool)
+    i, j = pairs[:, found]
+    matrix[i, j] = matrix[j, i] = True
+    return matrix
