@@ -124,3 +124,11 @@ def test_groups_that_are_told_apart_have_a_small_p_and_a_steep_curve():
     mean = known.probabilities[OURS].mean(axis=0)[:, 1]
     assert area == pytest.approx(roc_auc_score(found.labels == "b", mean))
     assert area > 0.9
+
+
+def test_our_classifier_is_the_first():
+    found = made()
+    named = replace(found, probabilities={"mine": found.probabilities[OURS], **found.probabilities})
+    assert named.ours == "mine"
+    assert named.p_value() == found.p_value(OURS)
+    assert named.roc().equals(found.roc(OURS))

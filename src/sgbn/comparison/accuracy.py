@@ -87,8 +87,13 @@ class Accuracy:
         (other,) = (group for group in self.groups if group != reference)
         return {SENSITIVITY: other, SPECIFICITY: reference}
 
-    def p_value(self, method: str = OURS) -> float:
-        """P of a balanced accuracy that is no better than a guess, one-sided.
+    @property
+    def ours(self) -> str:
+        """Name of our classifier, which comes first."""
+        return next(iter(self.probabilities))
+
+    def p_value(self, method: str | None = None) -> float:
+        """P of a balanced accuracy that is no better than a guess, one-sided; by default of ours.
 
         Of our classifier by permutations, where these were asked for: the share of `permuted`, and
         the first repeat itself, that reach the accuracy of the first repeat. Else by the corrected
@@ -97,8 +102,9 @@ class Accuracy:
         on the labels of the other subjects, and repeats on each other
         (benchmarks/accuracy_level.py).
         """
-        if method == OURS and len(self.permuted):
-            own = np.nanmean(self._scores(self.probabilities[OURS][:1], METRICS[0]))
+        method = self.ours if method is None else method
+        if method == self.ours and len(self.permuted):
+            own = np.nanmean(self._scores(self.probabilities[method][:1], METRICS[0]))
             reached = np.count_nonzero(self.permuted >= own - ROUND_OFF)
             return float((1 + reached) / (1 + len(self.permuted)))
         found = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
@@ -106,7 +112,7 @@ class Accuracy:
             return np.nan  # one fold, or the same score in each
         return float(stdtr(found.df, (self.chance - found.mean) / found.error))
 
-    def roc(self, method: str = OURS) -> pd.DataFrame:
+    def roc(self, method: str | None = None) -> pd.DataFrame:
         """Curve of a classifier: sensitivity over 1 - specificity, of two groups.
 
         The probabilities of each subject are averaged over the repeats. Columns threshold, the
@@ -116,7 +122,7 @@ class Accuracy:
             return pd.DataFrame(columns=["threshold", SENSITIVITY, SPECIFICITY])
         group = self.recalls[SENSITIVITY]
         place = self.groups.index(group)
-        mean = self.probabilities[method].mean(axis=0)[:, place]
+        mean = self.probabilities[self.ours if method is None else method].mean(axis=0)[:, place]
         wrong, right, threshold = roc_curve(self.labels == group, mean)
         return pd.DataFrame({"threshold": threshold, SENSITIVITY: right, SPECIFICITY: 1 - wrong})
 

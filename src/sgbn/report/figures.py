@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sgbn import viz
 from sgbn.comparison import Comparison
-from sgbn.comparison.accuracy import METRICS, OURS, REFINED
+from sgbn.comparison.accuracy import METRICS, REFINED
 from sgbn.comparison.changes import change_words, differences_of, verdict
 from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.report.changes import Changes, changes_of
@@ -30,7 +30,8 @@ TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals 
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
-IN_ROC = (OURS, REFINED, FIRST_PEER)
+IN_ROC = (REFINED, FIRST_PEER)  # beside our classifier
+CURVES = 3  # of a ROC plot, where none of these was tried
 INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
 INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
 INCHES_ROUND_CIRCLE = 0.115  # side of the figure for each region around the circle
@@ -305,10 +306,12 @@ def _accuracy(comparison: Comparison) -> Plans:
     if found is None:
         return
     table = table[table["metric"] == METRICS[0]]
-    plot = partial(viz.plot_accuracy, table=table, ours=(OURS, REFINED), chance=found.chance)
+    plot = partial(viz.plot_accuracy, table=table, ours=(found.ours, REFINED), chance=found.chance)
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
     if len(found.groups) == 2:
-        curves = {name: found.roc(name) for name in IN_ROC if name in found.probabilities}
+        first = [found.ours, *(name for name in IN_ROC if name in found.probabilities)]
+        drawn = dict.fromkeys(first if len(first) > 1 else [*found.probabilities][:CURVES])
+        curves = {name: found.roc(name) for name in drawn}
         yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
     if len(found.gammas):
         table = found.sparsity(comparison.settings.level)

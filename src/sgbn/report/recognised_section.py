@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sgbn.comparison import Comparison
-from sgbn.comparison.accuracy import METRICS, OURS, SENSITIVITY
+from sgbn.comparison.accuracy import METRICS, SENSITIVITY
 from sgbn.report.cells import DASH, Field, Table, interval_text, make_table, p_value
 
 
@@ -14,10 +14,10 @@ def recognised_section(comparison: Comparison) -> dict[str, Any] | None:
     found = comparison.accuracy
     if found is None:
         return None
-    p = found.p_value(OURS)
+    p = found.p_value()
     said = "is unknown" if p != p else f"is {p_value(p)}".replace("is <", "is below")
     how = _how(len(found.permuted))
-    words = f"The p of the balanced accuracy of {OURS}, against a guess, {said}: {how}"
+    words = f"The p of the balanced accuracy of {found.ours}, against a guess, {said}: {how}"
     if SENSITIVITY in found.recalls:
         words += (
             f" Sensitivity is the share of {found.recalls[SENSITIVITY]} that is recognised, "
