@@ -37,6 +37,7 @@ def test_values_describe_the_spread_and_are_missing_where_a_region_is_empty():
     cohort = SeriesCohort.of([series])
     assert cohort.values[0, 0] == pytest.approx(series[:, 0].std())
     assert np.isnan(cohort.values[0, 1])
+    assert cohort.summary().split("\n")[-1] == "empty regions: 1 in 1 subject"
 
 
 def test_a_part_takes_its_series_along(cohort):

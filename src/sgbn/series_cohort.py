@@ -132,6 +132,11 @@ class SeriesCohort(Cohort):
             line += f" in up to {max(map(len, self.run_lengths))} runs"
         if self.tr is not None:
             line += f", one every {self.tr:g} s"
+        others = [one for one in others if not one.startswith("missing cells")]
+        empty = np.isnan(self.values)
+        if empty.any():
+            subjects = counted(int(empty.any(axis=1).sum()), "subject")
+            others.append(f"empty regions: {empty.sum()} in {subjects}")
         return "\n".join([first, line, *others])
 
 

@@ -223,3 +223,74 @@ def test_a_site_that_is_not_named_is_asked_about(check, table):
     assert "1 warning above: read it first." in out.splitlines()[-1]
     _, out, _ = check(table, *OPTIONS[:4], "--exclude", "site")
     assert "looks like sites" not in out
+
+
+@pytest.fixture
+def series(tmp_path):
+    """Folder of 44 subjects with series, and participants whose groups differ in motion."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "series"
+    folder.mkdir()
+    ids = [f"sub-{k:02}" for k in range(44)]
+    for name in ids:
+        signals = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
+        signals.to_csv(folder / f"{name}_timeseries.tsv", sep="\t", index=False)
+    people = pd.DataFrame({"participant_id": ids, "dx": ["CTR", "MDD"] * 22})
+    people["mean_fd"] = rng.uniform(0.1, 0.2, 44) + 0.1 * (people["dx"] == "MDD")
+    people.to_csv(folder / "participants.tsv", sep="\t", index=False)
+    return folder
+
+
+def test_time_series_have_a_sheet(series, tmp_path, capsys):
+    out = tmp_path / "quality"
+    code = main(["check", str(series), "--group", "dx", "--tr", "2", "--out", str(out)])
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (0, "")
+    assert "44 subjects, 4 regions" in printed.out
+    assert "time series of 60 volumes, one every 2 s" in printed.out
+    assert "volumes: 60 (60 to 60)" in printed.out
+    assert "variance above 0.1 Hz: 6" in printed.out
+    assert "the groups differ in motion ('mean_fd'" in printed.out
+    assert "--covariates mean_fd" in printed.out
+    sheet = pd.read_csv(out / "series_quality.csv")
+    assert sheet["volumes"].tolist() == [60] * 44
+
+
+def test_motion_as_a_covariate_is_shown(series, capsys):
+    options = ("--group", "dx", "--covariates", "mean_fd")
+    assert main(["check", str(series), *options]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"mean framewise displacement: 0\.\d+ \(0\.1", out)
+    assert "of the highest frequency" in out
+    assert "differ in motion" not in out
+
+
+def test_a_long_table_is_read_as_series(check, series):
+    parts = []
+    for path in sorted(series.glob("*_timeseries.tsv")):
+        part = pd.read_csv(path, sep="\t")
+        part.insert(0, "volume", range(60))
+        part.insert(0, "subject", path.name.split("_")[0])
+        parts.append(part)
+    long = pd.concat(parts)
+    options = ("--participants", str(series / "participants.tsv"), "--group", "dx")
+    code, out, err = check(long, *options)
+    assert (code, err) == (0, "")
+    assert "44 subjects, 4 regions\ntime series of 60 volumes" in out
+    code, _, err = check(long.drop(columns="volume"), *options)
+    assert code == 1
+    assert "2640 rows of 44 subjects look like volumes of time series" in err
+
+
+def test_options_of_series_are_refused_for_tables(check, table, tmp_path):
+    code, _, err = check(table, *OPTIONS, "--tr", "2")
+    assert code == 1
+    assert "tr= (--tr) is for time series" in err
+    code, _, err = check(table, *OPTIONS, "--out", str(tmp_path / "q"))
+    assert code == 2
+    assert "--out is for series_quality.csv, of time series" in err
+
+
+def test_options_of_tables_are_refused_for_series(series, capsys):
+    assert main(["check", str(series), "--group", "dx", "--measure", "volume"]) == 1
+    assert "measure= (--measure) is for tables" in capsys.readouterr().err

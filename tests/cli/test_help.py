@@ -53,6 +53,7 @@ def a_table(group, columns):
         "sex": rng.choice(["F", "M"], 2 * N),
         "site": rng.choice(["A", "B"], 2 * N),
         "person": [f"p{k}" for k in range(N)] * 2,
+        "mean_fd": rng.uniform(0.1, 0.3, 2 * N),
     }
     beside = {"subject_id": [f"s{k:02}" for k in range(2 * N)], group: cohort.group}
     beside |= {name: known[name] for name in columns}
@@ -70,11 +71,24 @@ def write_tables(arguments):
     table[["subject_id", arguments.group, *columns]].to_csv(
         arguments.participants, sep="\t", index=False
     )
+    if not arguments.tables[0].suffix:
+        write_series(arguments.tables[0], table["subject_id"])
+        return
     for file, side, k in zip(arguments.tables, ("lh", "rh"), (-3, -6), strict=True):
         regions = table.iloc[:, k:].iloc[:, :3].set_axis(["insula", "cuneus", "lingual"], axis=1)
         regions = regions.add_prefix(f"{side}_").add_suffix("_thickness")
         regions.insert(0, f"{side}.aparc.thickness", table["subject_id"])
         regions.to_csv(file, sep="\t", index=False)
+
+
+def write_series(folder, subjects):
+    """Write one file of time series per subject."""
+    folder.mkdir()
+    for k, name in enumerate(subjects):
+        series = pd.DataFrame(
+            np.random.default_rng(k).standard_normal((40, 3)), columns=list("abc")
+        )
+        series.to_csv(folder / f"{name}_timeseries.tsv", sep="\t", index=False)
 
 
 def write_images(arguments):

@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import pytest
 
-from sgbn import Settings, read_freesurfer, read_table
+from sgbn import Settings, read_freesurfer, read_series, read_table
 from sgbn.cli.config import OPTIONS, PATHS
 from sgbn.cli.main import parser
-from sgbn.cli.options import HOW, LEARNERS, QUICK, SETTINGS, TABLE, WHAT
+from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
 from sgbn.cli.predict import READING
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.io import read_inputs
@@ -55,6 +55,11 @@ def test_the_reader_of_tables_has_the_same_options():
 def test_the_reader_of_freesurfer_has_all_but_the_sheet():
     assert keywords(read_freesurfer) == keywords(read_table) - {"sheet"}
     assert documented(read_freesurfer) == keywords(read_freesurfer) | {"*tables"}
+
+
+def test_the_reader_of_series_has_options_of_its_own_and_no_measure():
+    own = named(SERIES) | (keywords(read_table) - {"measure", "participants"})
+    assert keywords(read_series) == own == documented(read_series) - {"source", "participants"}
 
 
 def test_lists_are_the_same_at_the_command_line_and_in_the_reader():

@@ -1,7 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from sgbn import InputError, Settings, cohort_table, simulate_cohort
+from sgbn import InputError, SeriesCohort, Settings, cohort_table, simulate_cohort
 from sgbn.comparison import compare
 from sgbn.comparison.sources import READING, check_settings, read_source
 
@@ -34,6 +35,21 @@ def test_a_cohort_is_taken_as_it_is(cohort):
         read_source(cohort, {"group": "dx"})
 
 
+def test_time_series_are_read_as_such(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "all.npz", **{f"s{k}": rng.standard_normal((20, 3)) for k in range(4)})
+    people = pd.DataFrame({"id": [f"s{k}" for k in range(4)], "dx": list("ABAB")})
+    found = read_source(
+        tmp_path / "all.npz", {"participants": people, "group": "dx", "tr": 2.0, "measure": None}
+    )
+    assert isinstance(found, SeriesCohort)
+    assert (found.tr, found.group.tolist()) == (2.0, ["A", "B", "A", "B"])
+    with pytest.raises(InputError, match=r"measure= \(--measure\) is for tables, but .*all\.npz"):
+        read_source(tmp_path / "all.npz", {"measure": "volume"})
+    with pytest.raises(InputError, match=r"files= \(--files\) is for time series .*the DataFrame"):
+        read_source(people, {"files": "*"})
+
+
 @pytest.mark.parametrize(
     ("keyword", "message"),
     [
@@ -51,7 +67,7 @@ def test_a_keyword_that_is_none_is_refused_before_anything_is_read(keyword, mess
 
 
 def test_all_keywords_of_the_reader_are_known():
-    assert {"group", "covariates", "site", "pair", "missing"} <= set(READING)
+    assert {"group", "covariates", "site", "pair", "missing", "tr", "files"} <= set(READING)
     assert "source" not in READING
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from sgbn.cli.arguments import OptionError, make_folder
 from sgbn.cli.help import examples
 from sgbn.cli.options import REFERENCE, add_options
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
 from sgbn.exceptions import InputError, counted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sgbn.cohort import Cohort
+    from sgbn.quality import Review
+    from sgbn.series_cohort import SeriesCohort
+
+SHEET = "series_quality.csv"
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,34 +31,55 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Reads a table as `sgbn compare` will and prints what it found: groups, "
         "covariates, sites, missing, constant, copied and outlying values, rows that are no "
         "subjects of their own, subjects that lie far out, whether normal scores would help, and "
-        "what would be done about each. Exit code 1 if the groups could not be compared.",
+        "what would be done about each. Of time series: volumes, what they are worth, empty "
+        "regions, filters, motion. Exit code 1 if the groups could not be compared.",
         epilog=examples(
             {
                 "sgbn check table.csv --group diagnosis --covariates age sex --site site": "a CSV "
                 "file",
                 "sgbn check lh.txt rh.txt --participants participants.tsv --group diagnosis": "two "
                 "FreeSurfer tables, joined by subject",
+                "sgbn check xcp_d/ --participants participants.tsv --group diagnosis --covariates "
+                "age mean_fd --out quality": "time series, one file per subject; the sheet has one "
+                "row per subject",
             }
         ),
     )
     add_table_options(parser)
     add_options(parser, [REFERENCE])
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help=f"folder for {SHEET}, of time series only"
+    )
     parser.set_defaults(run=run, after_interrupt="Nothing was written.")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, review, print."""
-    from sgbn.preprocessing import prepare
-    from sgbn.quality import review, review_prepared
+    from sgbn.quality import review
+    from sgbn.series_cohort import SeriesCohort
 
     check_tables(arguments)
     cohort = show_cohort(arguments)
+    if isinstance(cohort, SeriesCohort):
+        show_sheet(cohort, arguments.out)
+    elif arguments.out is not None:
+        raise OptionError(f"--out is for {SHEET}, of time series. Leave it out.")
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
         print(finding)
     if reviewed.stops:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
+    n_warnings = sum(one.level == "warning" for one in reviewed.findings)
+    more, tested = (0, True) if isinstance(cohort, SeriesCohort) else show_prepared(reviewed)
+    print(verdict(n_warnings + more, tested=tested))
+
+
+def show_prepared(reviewed: Review) -> tuple[int, bool]:
+    """Print what is odd about prepared regions: how many warnings, and whether tests would run."""
+    from sgbn.preprocessing import prepare
+    from sgbn.quality import review_prepared
+
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         prepared = prepare(reviewed.cohort)
@@ -61,8 +90,46 @@ def run(arguments: argparse.Namespace) -> None:
         said.append(f"warning: differences of edges would not be tested: {reason}")
     for line in (*later, *said):
         print(line)
-    n_warnings = sum(one.level == "warning" for one in (*reviewed.findings, *later)) + len(said)
-    print(verdict(n_warnings, tested=not reason))
+    return sum(one.level == "warning" for one in later) + len(said), not reason
+
+
+def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
+    """Print the quality of the series over all subjects, and write that of each."""
+    import pandas as pd
+
+    from sgbn.io import write_csv
+    from sgbn.quality import series_quality
+
+    sheet = series_quality(cohort)
+    print("quality of the series, median (lowest to highest) over the subjects:")
+    for line in sheet_lines(sheet, cohort.tr is not None):
+        print(f"  {line}")
+    if out is not None:
+        path = write_csv(pd.DataFrame(sheet), make_folder(out) / SHEET)
+        print(f"Wrote {path}, one row per subject.")
+    print()
+
+
+def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
+    """Lines of numbers for a screen; frequencies are in Hz where the TR is known."""
+    import numpy as np
+
+    slow, fast = ("0.01 Hz", "0.1 Hz") if known_tr else ("4 %", "40 % of the highest frequency")
+    rows = {
+        "volumes": ("volumes", "{:.0f}"),
+        "what they are worth in independent volumes": ("effective_volumes", "{:.0f}"),
+        "autocorrelation from volume to volume": ("autocorrelation", "{:.2f}"),
+        f"variance below {slow}": ("slow_power", "{:.0%}"),
+        f"variance above {fast}": ("fast_power", "{:.0%}"),
+        "mean framewise displacement": ("mean_fd", "{:.3g}"),
+    }
+    lines = []
+    for title, (name, shape) in rows.items():
+        known = sheet[name][~np.isnan(sheet[name].astype(float))]
+        if len(known):
+            low, middle, high = map(shape.format, np.quantile(known, [0, 0.5, 1]))
+            lines.append(f"{title}: {middle} ({low} to {high})")
+    return lines
 
 
 def verdict(n_warnings: int, tested: bool) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sgbn.cli.options import LEARNER, QUICK, SETTINGS, TABLE
+from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
 from sgbn.exceptions import InputError, did_you_mean
 
 TABLES = "tables"  # the one argument without dashes that a config has
-OPTIONS = {one.name: one.dest for one in (*TABLE, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
+OPTIONS = {one.name: one.dest for one in (*TABLE, *SERIES, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
 PATHS = {TABLES, *(one.name for one in TABLE if one.kind.get("type") is Path)}
 
 

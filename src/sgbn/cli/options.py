@@ -141,6 +141,19 @@ FILES = (
     ),
 )
 TABLE = (*COLUMNS, *FILES)
+SERIES = (
+    Option(
+        "tr",
+        "seconds from volume to volume of time series (as the files beside them say)",
+        {**POSITIVE, "metavar": "SECONDS"},
+    ),
+    Option(
+        "files",
+        "pattern of the files of a folder of time series, such as '*seg-Gordon*' (all that hold "
+        "series)",
+        {"metavar": "PATTERN"},
+    ),
+)
 ROWS = Option(
     "rows-are-subjects",
     "rows that look like sessions of a person, copies or points in time are subjects all "

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError
-from sgbn.cli.options import COLUMNS, FILES, ROWS, TABLE, WHAT, add_options
+from sgbn.cli.options import COLUMNS, FILES, ROWS, SERIES, TABLE, WHAT, add_options
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz")  # of tables
+SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".parquet", ".gz", ".npz")  # of tables
 # Columns that reading left out.
 LEFT_OUT = ("totals", "other_measures", "other_lobes", "excluded", "ignored")
 
@@ -27,9 +27,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="TABLE",
         help="CSV, TSV, Excel or Parquet file, one row per subject; several are taken for "
-        "FreeSurfer tables and joined by subject",
+        "FreeSurfer tables and joined by subject. Or time series: a folder with one file per "
+        "subject, an .npz with one array per subject, or a table with columns of subject, time and "
+        "regions",
     )
     add_column_options(parser)
+    add_options(parser.add_argument_group("time series"), SERIES)
     add_options(parser, [ROWS])
 
 
@@ -56,7 +59,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
 
 
 def _is_table(name: str) -> bool:
-    return Path(name).suffix.lower() in SUFFIXES or Path(name).is_file()
+    return Path(name).suffix.lower() in SUFFIXES or Path(name).exists()
 
 
 def show_cohort(arguments: argparse.Namespace) -> Cohort:
@@ -87,7 +90,8 @@ def _reference_line(groups: Sequence[str], asked: str | None) -> str:
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
     """Cohort that the options describe."""
     from sgbn.exceptions import InputError
-    from sgbn.io import read_freesurfer, read_table
+    from sgbn.io import read_freesurfer
+    from sgbn.io.series import read_any
 
     options = {one.dest: getattr(arguments, one.dest) for one in TABLE}
     for name, value in options.items():
@@ -95,15 +99,19 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
             options[name] = list(dict.fromkeys(value))  # said twice is said once
     lobes = options.pop("lobes")  # the reader finds the atlas first
     sheet = options.pop("sheet")
+    series = {one.dest: getattr(arguments, one.dest, None) for one in SERIES}
     if options.pop("freesurfer") or len(arguments.tables) > 1:
         if sheet is not None:
             raise InputError(
                 "--sheet is for one Excel table: FreeSurfer tables (--freesurfer, or several) "
                 "have none. Leave it out."
             )
+        given = [f"--{name}" for name, value in series.items() if value is not None]
+        if given:
+            raise InputError(f"{given[0]} is for time series, not for FreeSurfer tables.")
         cohort = read_freesurfer(*arguments.tables, **options)
     else:
-        cohort = read_table(arguments.tables[0], sheet=sheet, **options)
+        cohort = read_any(arguments.tables[0], sheet=sheet, **options, **series)
     return cohort if lobes is None else _of_lobes(cohort, lobes)
 
 

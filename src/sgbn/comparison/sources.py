@@ -13,28 +13,37 @@ import pandas as pd
 from sgbn.cohort import Cohort, check_cohort
 from sgbn.comparison.settings import Settings
 from sgbn.exceptions import InputError, did_you_mean
-from sgbn.io import read_table
+from sgbn.io import read_series, read_table
+from sgbn.io.series import read_any
 from sgbn.io.tables.files import Source
 
-READING = tuple(inspect.signature(read_table).parameters)[1:]  # all but the source
+READING = tuple(  # keywords of the readers: all but the source
+    dict.fromkeys(
+        name
+        for reader in (read_table, read_series)
+        for name in list(inspect.signature(reader).parameters)[1:]
+    )
+)
 
 
 def read_source(
     source: Cohort | Source, reading: Mapping[str, Any], others: Iterable[str] = ()
 ) -> Cohort:
-    """Return the cohort, or read it by `read_table` with the keywords `reading`.
+    """Return the cohort, or read it with the keywords `reading`.
+
+    What is given decides: time series are read by `read_series`, other tables by `read_table`.
 
     `others` are the further keywords of the function that was called, which an error may propose.
 
     Raises
     ------
     InputError
-        If there is a keyword that `read_table` lacks, or one beside a cohort.
+        If there is a keyword that the reader lacks, or one beside a cohort.
     """
     for name in reading:
         _check_keyword(name, others)
     if isinstance(source, pd.DataFrame | str | PathLike):
-        return read_table(source, **reading)
+        return read_any(source, **reading)
     check_cohort(source)
     if reading:
         raise InputError(

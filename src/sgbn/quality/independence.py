@@ -51,6 +51,11 @@ REMEDY = (
     "of its rows, or one of them). If each row is another subject, say so: --rows-are-subjects, "
     "Settings(rows_are_subjects=True)"
 )
+VOLUMES = (
+    "If rows are volumes of time series, do not give them as subjects: give a folder with one file "
+    "per subject, or add columns that say whose volume a row is and which ('subject', 'volume'), "
+    f"and they are read as series. {REMEDY}"
+)
 OVERRULED = "You said that each row is another subject: nothing is done about it"
 
 
@@ -226,7 +231,7 @@ def _neighbours(cohort: Cohort) -> Iterator[Finding]:
             "stop",
             f"each row resembles the next one ({found}), as sessions or points in time of one "
             "person do",
-            REMEDY,
+            VOLUMES,
         )
 
 
@@ -240,7 +245,7 @@ def _numbered(cohort: Cohort) -> Iterator[Finding]:
             "stop",
             f"rows with consecutive numbers, such as {first} and {second}, resemble each other "
             f"({found}), as points in time of one person do",
-            REMEDY,
+            VOLUMES,
         )
 
 
@@ -292,7 +297,7 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
             "stop",
             f"{share:.0%} of the rows resemble one other row far more than the rest, such as "
             f"{listed(examples)}, as sessions or shuffled points in time of one person do",
-            REMEDY,
+            VOLUMES,
         )
 
 

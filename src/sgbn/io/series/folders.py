@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sgbn.exceptions import InputError, counted, did_you_mean, listed
+from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.series.files import ARRAY, TEXT, Marks, ending, label_of, load_series
 from sgbn.io.series.names import SUFFIX, SeriesName, entities, is_bids, read_names
 from sgbn.io.series.runs import Run, Source, check_kinds
@@ -129,12 +129,12 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
 
 
 def _no_file(folder: Path, name: str, files: str | None) -> InputError:
-    there = sorted(path for path in folder.rglob("*") if path.is_file())
-    shown = [path.name for path in there]
     if files is not None:
-        near = did_you_mean(files.strip("*"), shown) if shown else "It holds no file."
-        return InputError(f"{name} has no series called {files!r} (files=, --files). {near}")
-    holds = f"It holds {counted(len(there), 'file')}: {listed(shown, 3)}. " if there else ""
+        series = [path.name for path in series_files(folder, None)]
+        there = f"It has {listed(series, 3)}." if series else "It has none at all."
+        return InputError(f"{name} has no series called {files!r} (files=, --files). {there}")
+    shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
+    holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
     return InputError(
         f"{name} holds no series. {holds}Give a folder with one file per subject, such as "
         "sub-01_timeseries.tsv (TSV, CSV, TXT or NPY; one row per volume, one column per region)."

@@ -10,15 +10,20 @@ from typing import Any
 
 import pandas as pd
 
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.series.archives import ENDING
 from sgbn.io.series.files import is_time_name
 from sgbn.io.series.long_tables import is_long
+from sgbn.io.series.reader import read_series
 from sgbn.io.tables.assembly import read_as_text
+from sgbn.io.tables.cohorts import read_table
 from sgbn.io.tables.files import PARQUET, load_table
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.sheets import EXCEL
 
+FOR_SERIES = ("tr", "files")  # keywords that `read_table` lacks
+FOR_TABLES = ("measure",)  # and that `read_series` lacks
 LOOKED_AT = 2**20  # bytes in which the header of a text file ends
 
 
@@ -50,6 +55,32 @@ def is_series(source: Any, **reading: Any) -> bool:
         return is_long(table, options)
     except InputError:  # the reader of tables says what is wrong
         return False
+
+
+def read_any(source: Any, **reading: Any) -> Cohort:
+    """Read time series by `read_series`, and any other table by `read_table`.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+    **reading
+        Keywords of both. One that the reader lacks must be None.
+    """
+    series = is_series(source, **reading)
+    for name in FOR_TABLES if series else FOR_SERIES:
+        if reading.pop(name, None) is not None:
+            what = "holds time series" if series else "is a table with one row per subject"
+            other = "tables" if series else "time series"
+            hint = "" if series else " (those in one table need a column 'time' or 'volume')"
+            raise InputError(
+                f"{name}= (--{name}) is for {other}{hint}, but {_called(source)} {what}. Leave it "
+                "out."
+            )
+    return read_series(source, **reading) if series else read_table(source, **reading)
+
+
+def _called(source: Any) -> str:
+    return "the DataFrame" if isinstance(source, pd.DataFrame) else repr(str(source))
 
 
 def _may_be_long(path: Path) -> bool:
