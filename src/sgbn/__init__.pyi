@@ -27,6 +27,8 @@ from .discriminative import FisherSVMClassifier as FisherSVMClassifier
 from .discriminative import FisherVectors as FisherVectors
 from .discriminative import KLSGBNClassifier as KLSGBNClassifier
 from .discriminative import MMSGBNClassifier as MMSGBNClassifier
+from .discriminative import SeriesLikelihoods as SeriesLikelihoods
+from .discriminative import SeriesWeights as SeriesWeights
 from .discriminative import SGBNClassifier as SGBNClassifier
 from .discriminative import SGBNClassifierCV as SGBNClassifierCV
 from .exceptions import CycleError as CycleError

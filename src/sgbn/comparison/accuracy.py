@@ -17,7 +17,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, ro
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.types import Array, Indices, Labels
 
-OURS = "networks (SGBNClassifierCV)"
+OURS = "networks (SGBN)"
 REFINED = "refined networks (CL-SGBN)"
 METRICS = ("balanced accuracy", "AUC", "log-loss")
 ROUND_OFF = 1e-12  # the same accuracy, added up in another order

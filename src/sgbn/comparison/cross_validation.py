@@ -60,7 +60,9 @@ def cross_validate(
         Of the networks that are refined; `SGBN` by default.
     """
     labels = np.asarray(cohort.group)
-    folds = np.array([_folds(cohort, settings, repeat) for repeat in range(settings.n_repeats)])
+    folds = np.array(
+        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.n_repeats)]
+    )
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
     tasks: dict[str, dict[str, Any]] = {}
@@ -83,7 +85,7 @@ def cross_validate(
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
     results = study.run(_task, tasks, described, shared=shared)
-    found = _collected(labels, folds, methods, gammas, results)
+    found = collected(labels, folds, methods, gammas, results)
     return replace(found, reference=settings.reference)
 
 
@@ -123,7 +125,7 @@ def _permuted_task(
 ) -> dict[str, Any]:
     rows = exchange.draw(np.random.default_rng([settings.seed, number]))
     exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
-    labels, folds, scores = np.asarray(exchanged.group), _folds(exchanged, settings, 0), []
+    labels, folds, scores = np.asarray(exchanged.group), fold_numbers(exchanged, settings, 0), []
     for fold in range(int(folds.max()) + 1):
         test = folds == fold
         found = _task(exchanged, settings, None, test, OURS, explained=False)["probabilities"]
@@ -173,7 +175,7 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 
-def _folds(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
+def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
     """Fold of each subject; the rows of one person and of one family are in one fold."""
     labels, units = np.asarray(cohort.group), cohort.units
     n_folds = min(settings.n_folds, _smallest(cohort))
@@ -202,7 +204,7 @@ def _methods(
     }
     if settings.peers:
         found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(learner, random_state=seed))
-        n_folds = _inner_folds(cohort, settings)
+        n_folds = inner_folds(cohort, settings)
         for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
             found[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
     if cohort.covariates or cohort.site is not None:
@@ -218,7 +220,7 @@ def _smallest(cohort: Cohort) -> int:
     return min(len(np.unique(cohort.units[group == name])) for name in cohort.groups)
 
 
-def _inner_folds(cohort: Cohort, settings: Settings) -> int:
+def inner_folds(cohort: Cohort, settings: Settings) -> int:
     """Folds that the smallest group allows in each training part."""
     smallest = _smallest(cohort)
     largest_test = -(-smallest // min(settings.n_folds, smallest))
@@ -318,7 +320,7 @@ def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
             yield pair, rows[first : first + A_BLOCK]
 
 
-def _collected(
+def collected(
     labels: Labels,
     folds: Indices,
     methods: Mapping[str, Any],

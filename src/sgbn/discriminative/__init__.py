@@ -8,6 +8,7 @@ from sgbn.discriminative.fisher_svm import FisherSVMClassifier
 from sgbn.discriminative.kl_sgbn import KLSGBNClassifier
 from sgbn.discriminative.likelihood import SGBNClassifier
 from sgbn.discriminative.mm_sgbn import MMSGBNClassifier
+from sgbn.discriminative.series_features import SeriesLikelihoods, SeriesWeights
 
 __all__ = [
     "CLSGBNClassifier",
@@ -18,5 +19,7 @@ __all__ = [
     "MixtureMeans",
     "SGBNClassifier",
     "SGBNClassifierCV",
+    "SeriesLikelihoods",
+    "SeriesWeights",
     "learn_kernel",
 ]

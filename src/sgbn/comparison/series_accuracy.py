@@ -1,0 +1,361 @@
+"""Repeated cross-validation of networks of time series, beside nilearn's connectivity.
+
+All methods have the same folds, the same treatment of sites and covariates (`make_analysis`) and
+the same logistic regression, whose strength is chosen by folds inside the training part. They
+differ in the features. The graph of each training part is learned from its subjects, without their
+labels; networks of groups have that graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from sgbn.comparison.accuracy import METRICS, OURS, Accuracy, fold_score
+from sgbn.comparison.cross_validation import SHOWN, collected, fold_numbers, inner_folds
+from sgbn.comparison.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
+from sgbn.comparison.settings import Settings
+from sgbn.discriminative.series_features import SeriesLikelihoods, SeriesWeights, common_graph
+from sgbn.exceptions import InputError, warn
+from sgbn.inference.exchange import Exchange
+from sgbn.moments import one_blas_thread
+from sgbn.preprocessing import cohort_table, make_analysis
+from sgbn.runs import Study
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
+from sgbn.types import Array, Labels, Mask
+
+LIKELIHOOD = "likelihood under networks (SGBN)"
+CONNECTIVITY = {  # method -> kind of nilearn's ConnectivityMeasure
+    "tangent space (nilearn)": "tangent",
+    "partial correlation (nilearn)": "partial correlation",
+    "correlation (nilearn)": "correlation",
+}
+FIRST_PEER = next(iter(CONNECTIVITY))
+Cs = np.logspace(-6, 1, 8)  # of features with variance one: from hundreds of edges to 20 000 pairs
+
+
+def cross_validate_series(
+    cohort: SeriesCohort, settings: Settings, study: Study, learner: SeriesSGBN | None = None
+) -> Accuracy:
+    """Classify every subject by its series and models that have not seen it, `n_repeats` times.
+
+    Our features are the subject's weights on a graph that is learned from all training subjects
+    without their labels. With ``settings.peers``, likelihoods under one network per group and all
+    of nilearn's kinds of connectivity are tried beside it; else tangent space alone.
+
+    Parameters
+    ----------
+    cohort : SeriesCohort
+        As reviewed: no region is empty. Sites and covariates are taken out of the features, with
+        effects that are learned in each training part.
+    settings : Settings
+        Folds, repeats, peers, seed.
+    study : Study
+        Learns one graph per fold, then runs one task per fold and method.
+    learner : SeriesSGBN, optional
+        Of the graphs.
+
+    Returns
+    -------
+    Accuracy
+        Explanations are the largest parts of the log odds of the likeliest group over the next.
+
+    Raises
+    ------
+    InputError
+        If the groups are too small for folds within folds.
+    """
+    _check(cohort, settings)
+    folds = np.array(
+        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.n_repeats)]
+    )
+    methods = _methods(cohort, settings)
+    described = _described(cohort, settings, learner)
+    shared = _shared(cohort, settings)
+    parts = {
+        f"{repeat}-{fold}": {"test": own == fold}
+        for repeat, own in enumerate(folds)
+        for fold in range(int(own.max()) + 1)
+    }
+    of_graphs = {"moments": shared["moments"], "learner": learner}
+    graphs = study.part("graphs").run(_graph_task, parts, described, shared=of_graphs)
+    tasks = {
+        f"{name}-{number}": part
+        | {"graph": graphs[name]["graph"], "method": method}
+        | {"explained": name.startswith("0-") and method == OURS}
+        for name, part in parts.items()
+        for number, method in enumerate(methods)
+    }
+    results = study.run(_task, tasks, described | {"methods": methods}, shared=shared)
+    found = collected(np.asarray(cohort.group), folds, dict.fromkeys(methods), (), results)
+    return replace(found, reference=settings.reference)
+
+
+def permuted_series_accuracies(
+    cohort: SeriesCohort,
+    exchange: Exchange,
+    settings: Settings,
+    study: Study,
+    learner: SeriesSGBN | None = None,
+) -> Array:
+    """Cross-validate our features with exchanged labels, ``accuracy_permutations`` times.
+
+    Parameters
+    ----------
+    cohort, settings, study, learner
+        As in `cross_validate_series`. Covariates and sites stay with their rows.
+    exchange : Exchange
+        What the design allows.
+
+    Returns
+    -------
+    ndarray of shape (accuracy_permutations,)
+        Balanced accuracy, the mean over the folds of one repeat.
+    """
+    _check(cohort, settings)
+    tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
+    shared = _shared(cohort, settings) | {"exchange": exchange, "learner": learner}
+    described = _described(cohort, settings, learner)
+    results = study.run(_permuted_task, tasks, described, shared=shared)
+    return np.array([float(results[name]["accuracy"]) for name in tasks])
+
+
+def _permuted_task(
+    cohort: SeriesCohort,
+    moments: SubjectMoments,
+    settings: Settings,
+    learner: SeriesSGBN | None,
+    exchange: Exchange,
+    number: int,
+) -> dict[str, Any]:
+    rows = exchange.draw(np.random.default_rng([settings.seed, number]))
+    exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
+    labels, folds, scores = np.asarray(exchanged.group), fold_numbers(exchanged, settings, 0), []
+    for fold in range(int(folds.max()) + 1):
+        test = folds == fold
+        graph = common_graph(moments.take(~test), learner)
+        result = _task(exchanged, moments, settings, test, graph, OURS, explained=False)
+        scores.append(
+            fold_score(METRICS[0], labels[test], result["probabilities"], exchanged.groups)
+        )
+    return {"accuracy": np.mean(scores)}
+
+
+def _check(cohort: SeriesCohort, settings: Settings) -> None:
+    if settings.select is not None:
+        raise InputError(
+            "select chooses regions of a table, and edges of series are not chosen. Leave it out."
+        )
+    if inner_folds(cohort, settings) < 2:
+        raise InputError(
+            "a group has too few subjects for folds within the training part. Give 3 or more per "
+            "group, or leave out the cross-validation (n_repeats=0)."
+        )
+
+
+def _described(
+    cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None
+) -> dict[str, Any]:
+    """Say what makes a study of this cohort what it is."""
+    return {
+        "folds": [settings.n_folds, settings.n_repeats, settings.seed],
+        "learner": repr(learner),
+        "data": cohort.fingerprint,
+    }
+
+
+def _shared(cohort: SeriesCohort, settings: Settings) -> dict[str, Any]:
+    """Collect what all tasks have. Moments depend on no label and on no other subject."""
+    return {"cohort": cohort, "moments": subject_moments(cohort), "settings": settings}
+
+
+def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
+    methods = [OURS]
+    connectivity = list(CONNECTIVITY) if settings.peers else [FIRST_PEER]
+    if settings.peers:
+        methods.append(LIKELIHOOD)
+    if _has_nilearn():
+        methods += connectivity
+    else:
+        warn(
+            "nilearn is not installed, so that its connectivity is not tried beside networks. "
+            "Install it with: pip install 'sgbn[brain]'"
+        )
+    if cohort.covariates or cohort.site is not None:
+        methods.append(COVARIATES_ALONE)
+    return methods
+
+
+def _has_nilearn() -> bool:
+    try:
+        import nilearn  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class _Part(NamedTuple):
+    """A training part, and the subjects that are left out of it."""
+
+    cohort: SeriesCohort
+    moments: SubjectMoments
+    settings: Settings
+    test: Mask
+    graph: Mask  # of the training subjects
+
+    @property
+    def labels(self) -> Labels:
+        """Groups of the training subjects."""
+        return np.asarray(self.cohort.group)[~self.test]
+
+    @property
+    def units(self) -> Labels | None:
+        """Persons or families of the training subjects, which folds do not part."""
+        return None if self.cohort.units is None else self.cohort.units[~self.test]
+
+    @property
+    def folds(self) -> int:
+        """Number of folds inside the training part."""
+        return inner_folds(self.cohort, self.settings)
+
+    @property
+    def beside(self) -> pd.DataFrame:
+        """Covariates and site of all subjects."""
+        table = cohort_table(self.cohort)
+        return table[[name for name in table if name not in self.cohort.regions]]
+
+
+class _Features(NamedTuple):
+    """Features of training subjects and of those left out, and the edges that they belong to."""
+
+    train: Array
+    test: Array
+    edges: Sequence[tuple[str, str]] = ()
+
+
+def _graph_task(moments: SubjectMoments, learner: SeriesSGBN | None, test: Mask) -> dict[str, Any]:
+    return {"graph": common_graph(moments.take(~test), learner)}
+
+
+def _task(
+    cohort: SeriesCohort,
+    moments: SubjectMoments,
+    settings: Settings,
+    test: Mask,
+    graph: Mask,
+    method: str,
+    explained: bool,
+) -> dict[str, Any]:
+    """Probabilities of the subjects left out, and what speaks for them."""
+    part = _Part(cohort, moments, settings, test, graph)
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore")  # of one of many training parts
+        try:
+            if method == COVARIATES_ALONE:
+                return {"probabilities": _by_covariates(part)}
+            features = _features(part, method)
+            analysis = _fitted(part, features)
+        except ValueError as error:
+            raise InputError(f"{method} cannot be fitted to a training part: {error}") from error
+        new = _table(features.test, part.beside[test])
+        result = {"probabilities": analysis.predict_proba(new)}
+        if explained:
+            values = analysis[:-1].transform(new).to_numpy()
+            result |= _largest_parts(analysis[-1], values, features.edges, result["probabilities"])
+    return result
+
+
+def _features(part: _Part, method: str) -> _Features:
+    """Learn from the training subjects, and measure all."""
+    train, test = part.moments.take(~part.test), part.moments.take(part.test)
+    if method == OURS:
+        weights = SeriesWeights(graph=part.graph).fit(train)
+        return _Features(weights.transform(train), weights.transform(test), weights.edges_)
+    if method == LIKELIHOOD:
+        networks = SeriesLikelihoods(
+            graph=part.graph, n_folds=part.folds, random_state=part.settings.seed
+        )
+        known = networks.fit_transform(train, part.labels, part.units)
+        return _Features(known, networks.transform(test))
+    return _connectivity(part, CONNECTIVITY[method])
+
+
+def _connectivity(part: _Part, kind: str) -> _Features:
+    """Pairs of regions by nilearn; the middle of the tangent space is that of the training part."""
+    from nilearn.connectome import ConnectivityMeasure
+
+    series = np.empty(len(part.cohort), dtype=object)
+    series[:] = part.cohort.series
+    measure = ConnectivityMeasure(kind=kind, vectorize=True, discard_diagonal=True)
+    known = measure.fit_transform(list(series[~part.test]))
+    return _Features(known, measure.transform(list(series[part.test])))
+
+
+def _fitted(part: _Part, features: _Features) -> Pipeline:
+    """Take sites and covariates out of the features, and fit the logistic regression."""
+    analysis = make_analysis(part.cohort, classifier=_logistic(part))
+    groups = {} if part.units is None else {"classify__tune__groups": part.units}
+    table = _table(features.train, part.beside[~part.test])
+    return analysis.fit(table, part.labels, **groups)
+
+
+def _logistic(part: _Part) -> Pipeline:
+    """L2 logistic regression. In the space of the training rows it is the same, and much faster."""
+    splitter = StratifiedKFold if part.units is None else StratifiedGroupKFold
+    folds = splitter(part.folds, shuffle=True, random_state=part.settings.seed)
+    plain = LogisticRegression(max_iter=2000, class_weight="balanced")
+    tuned = GridSearchCV(plain, {"C": Cs}, cv=folds, scoring=LOG_LOSS)
+    return Pipeline([("rotate", PCA(svd_solver="full")), ("tune", tuned)])
+
+
+def _by_covariates(part: _Part) -> Array:
+    alone = covariates_alone().set_params(logisticregression__class_weight="balanced")
+    found: Array = alone.fit(part.beside[~part.test], part.labels).predict_proba(
+        part.beside[part.test]
+    )
+    return found
+
+
+def _table(features: Array, beside: pd.DataFrame) -> pd.DataFrame:
+    """Features with covariates and site, as `make_analysis` takes them."""
+    names = [f"feature {k}" for k in range(features.shape[1])]
+    own = pd.DataFrame(features, index=beside.index, columns=names)
+    return pd.concat([own, beside], axis=1)
+
+
+def _largest_parts(
+    classifier: Pipeline, values: Array, edges: Sequence[tuple[str, str]], probabilities: Array
+) -> dict[str, Any]:
+    """Largest parts of the log odds of the likeliest group over the next, one per edge at most.
+
+    Returns
+    -------
+    dict of str to ndarray
+        As `sgbn.comparison.cross_validation.largest_parts`: ``sources``, ``targets``, ``values``
+        and ``likeliest``.
+    """
+    likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    rotation, tuned = classifier["rotate"], classifier["tune"]
+    slopes = tuned.best_estimator_.coef_ @ rotation.components_
+    if len(slopes) == 1:  # of two groups: the second over the first
+        slopes = np.vstack([-slopes / 2, slopes / 2])
+    parts = (values - rotation.mean_) * (slopes[likeliest[:, 0]] - slopes[likeliest[:, 1]])
+    largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
+    sources, targets = np.array(edges, dtype=object).T
+    empty = ((0, 0), (0, SHOWN - largest.shape[1]))  # where there are fewer edges
+    return {
+        "sources": np.pad(sources[largest], empty, constant_values="").astype(str),
+        "targets": np.pad(targets[largest], empty, constant_values="").astype(str),
+        "values": np.pad(np.take_along_axis(parts, largest, axis=1), empty),
+        "likeliest": likeliest,
+    }

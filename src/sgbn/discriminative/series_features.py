@@ -1,0 +1,231 @@
+"""What networks say about the series of a subject, as numbers that a classifier can take.
+
+Two sets: the subject's weights on a graph that all training subjects share, and how likely its
+series are under the network of each class. All is learned from the training subjects alone. The
+moments of a subject use no other subject, and may be computed once for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils.validation import check_is_fitted
+
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork
+from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, SEED, Parameters, Whole, check_parameters
+from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments, subject_weights
+from sgbn.structure.series.subject_weights import noise_shares
+from sgbn.types import Array, Mask
+
+Series = SubjectMoments | SeriesCohort | Sequence[ArrayLike]
+
+
+class _OnCommonGraph(TransformerMixin, BaseEstimator):
+    """Features of weights on a graph of all training subjects, learned without their labels."""
+
+    _parameters: ClassVar[Parameters] = {"learner": NONE | ESTIMATOR, "graph": ANYTHING}
+
+    def __init__(
+        self, learner: SeriesSGBN | None = None, *, graph: ArrayLike | None = None
+    ) -> None:
+        self.learner = learner
+        self.graph = graph
+
+    def _fit_graph(self, moments: SubjectMoments) -> None:
+        self.graph_ = (
+            common_graph(moments, self.learner) if self.graph is None else np.asarray(self.graph)
+        )
+        names = moments.names
+        self.edges_ = [(names[i], names[j]) for i, j in np.argwhere(self.graph_)]
+        if not self.edges_:
+            raise InputError(
+                "the network of the training subjects has no edge, so that there is no weight to "
+                "tell them apart by. Give longer series or more subjects, or a smaller penalty."
+            )
+
+
+class SeriesWeights(_OnCommonGraph):
+    """Weights of each subject on a graph of all training subjects, learned without their labels.
+
+    Parameters
+    ----------
+    learner : SeriesSGBN, optional
+        Of the graph. Half samples are left out.
+    graph : array-like of shape (m, m), optional
+        A graph that was learned from the training subjects before, see `common_graph`.
+
+    Attributes
+    ----------
+    graph_ : ndarray of shape (m, m), bool
+        ``graph_[i, j]`` is the edge i -> j.
+    edges_ : list of (source, target)
+        Names, one per column of what `transform` gives.
+    """
+
+    def fit(self, X: Series, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the graph.
+
+        Parameters
+        ----------
+        X : SeriesCohort, sequence of array-like of shape (volumes, m), or SubjectMoments
+            One series per subject.
+        y : ignored
+        """
+        check_parameters(self)
+        self._fit_graph(as_moments(X))
+        return self
+
+    def transform(self, X: Series) -> Array:
+        """Return the weights of each subject, shape (subjects, edges)."""
+        check_is_fitted(self)
+        weights = subject_weights(as_moments(X), self.graph_)
+        return weights[:, self.graph_]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """Name the edges: ``source -> target``."""
+        check_is_fitted(self)
+        return np.array([f"{source} -> {target}" for source, target in self.edges_], dtype=object)
+
+
+class SeriesLikelihoods(_OnCommonGraph):
+    """Log-likelihood ratios of each subject's series under one network per class.
+
+    The networks have the graph of all training subjects, learned without their labels, and mean
+    weights of their class. A network gives its own training subjects too high a likelihood. So
+    `fit_transform` measures a training subject by the means of other folds, and differs from
+    ``fit(X, y).transform(X)``.
+
+    Parameters
+    ----------
+    learner : SeriesSGBN, optional
+        Of the graph. Half samples are left out.
+    graph : array-like of shape (m, m), optional
+        A graph that was learned from the training subjects before, see `common_graph`.
+    n_folds : int, default=5
+        Of `fit_transform`.
+    random_state : int, default=0
+        Seed of these folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Sorted.
+    networks_ : dict of class to GaussianNetwork
+    graph_, edges_
+        As in `SeriesWeights`.
+    """
+
+    _parameters: ClassVar[Parameters] = {"n_folds": Whole(2), "random_state": SEED}
+
+    def __init__(
+        self,
+        learner: SeriesSGBN | None = None,
+        *,
+        graph: ArrayLike | None = None,
+        n_folds: int = 5,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(learner, graph=graph)
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: Series, y: ArrayLike) -> Self:
+        """Learn the graph, and one network per class.
+
+        Parameters
+        ----------
+        X : SeriesCohort, sequence of array-like of shape (volumes, m), or SubjectMoments
+            One series per subject.
+        y : array-like of shape (subjects,)
+            Classes.
+        """
+        check_parameters(self)
+        moments, labels = as_moments(X), np.asarray(y)
+        self._fit_graph(moments)
+        self.classes_ = np.unique(labels)
+        self.networks_ = {
+            label: network_on(moments.take(labels == label), self.graph_)
+            for label in self.classes_.tolist()
+        }
+        return self
+
+    def transform(self, X: Series) -> Array:
+        """Return how much likelier each class is than the first, shape (subjects, classes - 1).
+
+        Logarithms per effective volume, so that long series do not count more than short ones.
+        """
+        check_is_fitted(self)
+        moments = as_moments(X)
+        found = [log_likelihoods(moments, network) for network in self.networks_.values()]
+        return np.column_stack(found[1:]) - found[0][:, None]
+
+    def fit_transform(  # type: ignore[override]
+        self, X: Series, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Array:
+        """Learn the networks, and measure each training subject by networks of other folds.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        groups : array-like of shape (subjects,), optional
+            Labels, such as persons, that are never parted.
+        """
+        moments, labels = as_moments(X), np.asarray(y)
+        self.fit(moments, labels)
+        splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+        split = splitter(self.n_folds, shuffle=True, random_state=self.random_state)
+        found = np.empty((len(labels), len(self.classes_) - 1))
+        for others, own in split.split(labels, labels, groups):
+            fitted = clone(self).set_params(graph=self.graph_)
+            fitted.fit(moments.take(others), labels[others])
+            found[own] = fitted.transform(moments.take(own))
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """Name the ratios: ``patient over control``."""
+        check_is_fitted(self)
+        first, *others = self.classes_.tolist()
+        return np.array([f"{other} over {first}" for other in others], dtype=object)
+
+
+def as_moments(X: Series) -> SubjectMoments:
+    """Return the moments of series, or moments as they are."""
+    return X if isinstance(X, SubjectMoments) else subject_moments(X)
+
+
+def common_graph(moments: SubjectMoments, learner: SeriesSGBN | None = None) -> Mask:
+    """Learn a graph of all subjects, whatever their labels, without half samples."""
+    plain = SeriesSGBN() if learner is None else clone(learner)
+    plain.set_params(n_pairs=0, non_gaussian="ignore")
+    graph: Mask = plain.fit_moments(moments).network_.coef != 0
+    return graph
+
+
+def network_on(moments: SubjectMoments, graph: Mask) -> GaussianNetwork:
+    """Network of some subjects on a graph: means of their weights and of their noise shares."""
+    weights = subject_weights(moments, graph).mean(axis=0)
+    noise = noise_shares(moments, graph).mean(axis=0)
+    return GaussianNetwork(weights, np.zeros(moments.m), noise, moments.names)
+
+
+def log_likelihoods(moments: SubjectMoments, network: GaussianNetwork) -> Array:
+    r"""Log-likelihood per effective volume of each subject, shape (S,).
+
+    .. math:: -\frac12 \left( m \log 2 \pi + \log |C| + \operatorname{tr}(C^{-1} R_s) \right)
+
+    with :math:`R_s` the correlations of the subject, and C those that the network implies.
+    """
+    sd = np.sqrt(np.diag(network.covariance))
+    C = network.covariance / sd / sd[:, None]
+    log_det = np.linalg.slogdet(C)[1]
+    traces = np.einsum("ij,sij->s", np.linalg.inv(C), moments.R)
+    found: Array = -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
+    return found

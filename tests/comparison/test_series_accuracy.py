@@ -1,0 +1,214 @@
+import builtins
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nilearn.connectome import ConnectivityMeasure
+from sklearn.linear_model import LogisticRegression
+
+from sgbn import InputError, simulate_series
+from sgbn.comparison import Settings, series_accuracy
+from sgbn.comparison.accuracy import OURS
+from sgbn.comparison.cross_validation import fold_numbers
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.comparison.series_accuracy import (
+    CONNECTIVITY,
+    FIRST_PEER,
+    LIKELIHOOD,
+    cross_validate_series,
+    permuted_series_accuracies,
+)
+from sgbn.inference.difference_input import read_group_data
+from sgbn.preprocessing import prepare
+from sgbn.runs import Study
+from sgbn.structure.series import subject_moments
+
+FEW = Settings(n_folds=3, n_repeats=2, peers=False)
+ALL = Settings(n_folds=3, n_repeats=1)
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return simulate_series(15, regions=10, n_volumes=120, n_changed=5)
+
+
+@pytest.fixture(scope="module")
+def found(cohort):
+    return cross_validate_series(cohort, ALL, Study())
+
+
+def test_all_methods_classify_every_subject(found, cohort):
+    assert list(found.probabilities) == [OURS, LIKELIHOOD, *CONNECTIVITY, COVARIATES_ALONE]
+    for probabilities in found.probabilities.values():
+        assert probabilities.shape == (1, len(cohort), 2)
+        np.testing.assert_allclose(probabilities.sum(axis=2), 1)
+    assert found.groups == ("control", "patient")
+
+
+def test_networks_that_differ_are_told_apart_and_motion_does_not(found):
+    table = found.table().set_index(["method", "metric"])["mean"].unstack()["balanced accuracy"]
+    assert table[OURS] > 0.7
+    assert table[LIKELIHOOD] > 0.7
+    assert table[COVARIATES_ALONE] < 0.7
+    assert len(found.sparsity()) == 0
+    assert len(found.roc()) > 2
+
+
+def test_without_peers_tangent_space_is_beside_ours(cohort):
+    found = cross_validate_series(cohort, FEW, Study())
+    assert list(found.probabilities) == [OURS, FIRST_PEER, COVARIATES_ALONE]
+    assert found.probabilities[OURS].shape[0] == 2
+
+
+def test_groups_without_a_difference_are_not_told_apart():
+    cohort = simulate_series(40, regions=6, n_volumes=60, n_changed=0, covariates=())
+    found = cross_validate_series(cohort, replace(FEW, n_repeats=1), Study())
+    table = found.table()
+    means = table[table["metric"] == "balanced accuracy"].set_index("method")["mean"]
+    assert (np.abs(means - 0.5) < 0.17).all()
+
+
+def test_explanations_end_where_there_are_no_more_edges(cohort):
+    few = cohort.subset(regions=["Precentral_L", "Precentral_R"])
+    result = cross_validate_series(few, replace(FEW, n_repeats=1), Study())
+    assert result.explanations.shape == (30, 5)
+    parts = result.explanations
+    assert set(parts["source"][:, 0]) <= set(few.regions)
+    assert (parts["source"][:, 1:] == "").all()  # two regions have one edge
+    assert (parts["value"][:, 1:] == 0).all()
+
+
+def test_explanations_name_edges_and_speak_for_the_prediction(found, cohort):
+    parts = found.explanations
+    assert set(parts["source"].ravel()) <= set(cohort.regions)
+    sizes = np.abs(parts["value"])
+    assert (np.diff(sizes, axis=1) <= 0).all()
+    # the intercept aside, what speaks for the likeliest group is positive in sum
+    assert (parts["value"].sum(axis=1) > 0).mean() > 0.8
+
+
+def test_results_do_not_depend_on_processes_and_resume(cohort, tmp_path, monkeypatch):
+    settings = replace(FEW, n_folds=2)
+    one = cross_validate_series(cohort, settings, Study(tmp_path, n_jobs=2))
+    monkeypatch.setattr(series_accuracy, "_task", None)  # all is there: nothing is run again
+    monkeypatch.setattr(series_accuracy, "_graph_task", None)
+    again = cross_validate_series(cohort, settings, Study(tmp_path))
+    monkeypatch.undo()
+    plain = cross_validate_series(cohort, settings, Study())
+    for method, probabilities in one.probabilities.items():
+        np.testing.assert_array_equal(probabilities, again.probabilities[method])
+        np.testing.assert_array_equal(probabilities, plain.probabilities[method])
+
+
+@pytest.mark.parametrize("method", [OURS, LIKELIHOOD, *CONNECTIVITY])
+def test_no_method_sees_the_labels_of_subjects_left_out(cohort, method):
+    settings, moments = FEW, subject_moments(cohort)
+    test = fold_numbers(cohort, settings, 0) == 0
+    graph = np.triu(np.ones((10, 10), bool), 1)
+    lied = np.where(test, np.where(cohort.group == "control", "patient", "control"), cohort.group)
+    common = {"settings": settings, "test": test, "graph": graph, "explained": False}
+    task = {"moments": moments, "method": method, **common}
+    true, false = (
+        series_accuracy._task(replace(cohort, group=group), **task)["probabilities"]
+        for group in (cohort.group, lied)
+    )
+    np.testing.assert_array_equal(true, false)
+
+
+def test_nothing_of_subjects_left_out_reaches_the_graph(cohort):
+    moments = subject_moments(cohort)
+    test = np.arange(30) % 3 == 0
+    changed = moments.R.copy()
+    changed[test] = np.eye(10)
+    other = type(moments)(changed, *list(vars(moments).values())[1:])
+    graphs = [series_accuracy._graph_task(one, None, test)["graph"] for one in (moments, other)]
+    np.testing.assert_array_equal(*graphs)
+
+
+def test_tangent_space_is_nilearns_and_fitted_to_the_training_part(cohort):
+    test = np.arange(30) % 3 == 0
+    part = series_accuracy._Part(cohort, subject_moments(cohort), FEW, test, np.eye(10) > 1)
+    found = series_accuracy._connectivity(part, "tangent")
+    measure = ConnectivityMeasure(kind="tangent", vectorize=True, discard_diagonal=True)
+    measure.fit([one for one, out in zip(cohort.series, test, strict=True) if not out])
+    left_out = [one for one, out in zip(cohort.series, test, strict=True) if out]
+    np.testing.assert_allclose(found.test, measure.transform(left_out))
+
+
+def test_the_rotated_regression_is_the_plain_one(cohort):
+    test = np.arange(30) % 3 == 0
+    part = series_accuracy._Part(cohort, subject_moments(cohort), FEW, test, np.eye(10) > 1)
+    X = np.random.default_rng(0).standard_normal((30, 50))
+    X -= X[~test].mean(axis=0)
+    rotated = series_accuracy._logistic(part).fit(X[~test], part.labels)
+    plain = LogisticRegression(
+        C=rotated["tune"].best_params_["C"], class_weight="balanced", max_iter=2000
+    )
+    plain.fit(X[~test], part.labels)
+    np.testing.assert_allclose(
+        rotated.predict_proba(X[test]), plain.predict_proba(X[test]), atol=1e-3
+    )
+
+
+def test_persons_are_in_one_fold_inside_and_outside(cohort):
+    persons = np.repeat([f"p{k}" for k in range(10)], 3)
+    cohort = replace(cohort, group=np.repeat(["a", "b"], 15), block=persons)
+    settings = replace(FEW, n_repeats=1)
+    found = cross_validate_series(cohort, settings, Study())
+    for person in set(persons):
+        assert len(set(found.folds[0][persons == person])) == 1
+    test = found.folds[0] == 0
+    part = series_accuracy._Part(cohort, subject_moments(cohort), settings, test, np.eye(10) > 1)
+    splits = series_accuracy._logistic(part)["tune"].cv.split(part.labels, part.labels, part.units)
+    for train, inner in splits:
+        assert not set(part.units[train]) & set(part.units[inner])
+
+
+def test_sites_and_covariates_are_taken_out_in_the_training_part():
+    cohort = simulate_series(
+        12, regions=6, n_volumes=60, n_sites=2, covariates=("mean_fd", "age", "sex")
+    )
+    found = cross_validate_series(cohort, replace(FEW, n_repeats=1), Study())
+    assert np.isfinite(found.probabilities[OURS]).all()
+
+
+def test_three_groups():
+    groups = ("control", "mild", "severe")
+    cohort = simulate_series(9, regions=6, n_volumes=60, groups=groups)
+    found = cross_validate_series(cohort, replace(ALL, n_folds=3), Study())
+    assert found.probabilities[OURS].shape == (1, 27, 3)
+    assert found.probabilities[LIKELIHOOD].shape == (1, 27, 3)
+    assert found.explained.shape == (27, 2)
+
+
+def test_permutations_give_one_accuracy_each(cohort):
+    settings = replace(FEW, n_folds=2, accuracy_permutations=19)
+    exchange = read_group_data(prepare(cohort)).exchange()
+    permuted = permuted_series_accuracies(
+        cohort.subset(regions=cohort.regions[:4]), exchange, settings, Study()
+    )
+    assert permuted.shape == (19,)
+    assert 0.3 < permuted.mean() < 0.7
+    assert len(set(permuted.tolist())) > 1
+
+
+def test_without_nilearn_the_others_go_on_with_a_warning(cohort, monkeypatch):
+    original = builtins.__import__
+
+    def refuse(name, *more, **others):
+        if name == "nilearn":
+            raise ImportError(name)
+        return original(name, *more, **others)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.warns(UserWarning, match=r"pip install 'sgbn\[brain\]'"):
+        methods = series_accuracy._methods(cohort, ALL)
+    assert methods == [OURS, LIKELIHOOD, COVARIATES_ALONE]
+
+
+def test_what_cannot_be_done_is_refused(cohort):
+    with pytest.raises(InputError, match="select chooses regions"):
+        cross_validate_series(cohort, replace(FEW, select=3), Study())
+    tiny = cohort.subset([0, 1, 15, 16])
+    with pytest.raises(InputError, match="too few subjects"):
+        cross_validate_series(tiny, FEW, Study())

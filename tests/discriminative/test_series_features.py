@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+
+from sgbn import InputError, SeriesSGBN, simulate_series
+from sgbn.discriminative.series_features import (
+    SeriesLikelihoods,
+    SeriesWeights,
+    common_graph,
+    log_likelihoods,
+    network_on,
+)
+from sgbn.gaussian import GaussianNetwork
+from sgbn.structure.series import subject_moments, subject_weights
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return simulate_series(12, regions=10, n_volumes=150, n_changed=5)
+
+
+@pytest.fixture(scope="module")
+def moments(cohort):
+    return subject_moments(cohort)
+
+
+def test_weights_are_those_of_each_subject_on_the_graph_of_all(cohort, moments):
+    learner = SeriesSGBN(n_pairs=0).fit_moments(moments)
+    found = SeriesWeights().fit(moments)
+    np.testing.assert_array_equal(found.graph_, learner.coef_ != 0)
+    sources, targets = np.nonzero(found.graph_)
+    expected = subject_weights(moments, found.graph_)[:, sources, targets]
+    np.testing.assert_array_equal(found.transform(moments), expected)
+    names = [(cohort.regions[i], cohort.regions[j]) for i, j in zip(sources, targets, strict=True)]
+    assert found.edges_ == names
+    assert found.get_feature_names_out()[0] == " -> ".join(names[0])
+
+
+def test_series_cohorts_and_arrays_give_what_their_moments_give(cohort, moments):
+    expected = SeriesWeights().fit_transform(moments)
+    np.testing.assert_array_equal(SeriesWeights().fit_transform(cohort), expected)
+    np.testing.assert_array_equal(SeriesWeights().fit_transform(list(cohort.series)), expected)
+
+
+def test_weights_do_not_know_the_labels(cohort, moments):
+    one = SeriesWeights().fit_transform(moments, cohort.group)
+    other = SeriesWeights().fit_transform(moments, cohort.group[::-1])
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_graph_that_is_given_is_not_learned_again(moments):
+    graph = np.zeros((10, 10), bool)
+    graph[2, 5] = True
+    found = SeriesWeights(graph=graph).fit_transform(moments)
+    np.testing.assert_allclose(found, moments.R[:, 2, 5][:, None])
+
+
+def test_the_learner_that_is_given_learns_the_graph(moments):
+    sparse = SeriesWeights(SeriesSGBN(penalty=3.0)).fit(moments)
+    assert len(sparse.edges_) < len(SeriesWeights().fit(moments).edges_)
+    assert clone(sparse).learner.penalty == 3.0
+
+
+def test_a_graph_without_edges_is_refused(moments):
+    with pytest.raises(InputError, match="no edge"):
+        SeriesWeights(graph=np.zeros((10, 10), bool)).fit(moments)
+
+
+def test_the_likelihood_is_that_of_the_volumes(moments):
+    coef = np.zeros((3, 3))
+    coef[0, 1], coef[1, 2] = 0.6, 0.5
+    network = GaussianNetwork(coef, np.zeros(3), [1, 0.64, 0.75], ["a", "b", "c"])
+    rows = np.random.default_rng(0).standard_normal((100, 3))
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    own = subject_moments([rows, rows])
+    own = type(own)(np.array([rows.T @ rows / 100] * 2), *list(vars(own).values())[1:])
+    density = multivariate_normal(np.zeros(3), network.covariance)
+    expected = density.logpdf(rows).mean()
+    np.testing.assert_allclose(log_likelihoods(own, network), expected)
+
+
+def test_the_network_of_a_class_has_the_mean_weights_of_its_subjects(cohort, moments):
+    own = moments.take(cohort.group == "patient")
+    learner = SeriesSGBN(n_pairs=0).fit_moments(own)
+    network = network_on(own, learner.coef_ != 0)
+    np.testing.assert_allclose(network.coef, learner.network_.coef)
+    np.testing.assert_allclose(network.noise_variance, learner.network_.noise_variance)
+
+
+def test_ratios_compare_each_class_with_the_first(moments):
+    labels = np.tile(["a", "b", "c"], 8)
+    graph = common_graph(moments)
+    found = SeriesLikelihoods(graph=graph).fit(moments, labels)
+    by_class = [
+        log_likelihoods(moments, network_on(moments.take(labels == k), graph)) for k in "abc"
+    ]
+    expected = np.column_stack([by_class[1] - by_class[0], by_class[2] - by_class[0]])
+    np.testing.assert_allclose(found.transform(moments), expected)
+    assert found.get_feature_names_out().tolist() == ["b over a", "c over a"]
+
+
+def test_a_training_subject_is_measured_by_networks_without_it(cohort, moments):
+    labels = cohort.group
+    graph = common_graph(moments)
+    found = SeriesLikelihoods(graph=graph, n_folds=12).fit_transform(moments, labels)
+    again = SeriesLikelihoods(graph=graph, n_folds=12).fit_transform(moments, labels)
+    np.testing.assert_array_equal(found, again)
+    fitted = SeriesLikelihoods(graph=graph).fit(moments, labels)
+    sign = np.where(labels == "patient", 1, -1)
+    # networks that know a subject speak for its class more than others do
+    gain = sign * (fitted.transform(moments)[:, 0] - found[:, 0])
+    assert gain.mean() > 3 * gain.std() / np.sqrt(24)
+
+
+def test_persons_are_not_parted(cohort, moments):
+    # two rows of each person: with the same series, networks of other folds know neither
+    twice = moments.take(np.repeat(np.arange(24), 2))
+    labels, persons = np.repeat(cohort.group, 2), np.repeat(np.arange(24), 2)
+    graph = common_graph(moments)
+    whole = SeriesLikelihoods(graph=graph).fit_transform(twice, labels, persons)
+    np.testing.assert_array_equal(whole[::2], whole[1::2])
+
+
+def test_ratios_tell_subjects_apart_that_the_networks_have_not_seen(cohort, moments):
+    train = np.arange(24) % 2 == 0
+    fitted = SeriesLikelihoods().fit(moments.take(train), cohort.group[train])
+    found = fitted.transform(moments.take(~train))[:, 0]
+    patient = cohort.group[~train] == "patient"
+    assert found[patient].mean() > found[~patient].mean()
+
+
+@pytest.mark.parametrize("wrong", [{"n_folds": 1}, {"random_state": -1}, {"learner": "SGBN"}])
+def test_wrong_parameters_are_refused_by_name(wrong, cohort, moments):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        SeriesLikelihoods(**wrong).fit(moments, cohort.group)
