@@ -10,8 +10,8 @@ pair, without a direction. This example shows what a network adds, and what it d
 # Region values
 # -------------
 # The rows are subjects here: one number per region and subject. (nilearn's rows are usually the
-# time points of one subject. Neighbouring time points are alike, and count for less than as many
-# independent rows: thin them before you take them for rows here.)
+# time points of one subject. Such series are compared in another way, with the subject as the unit:
+# see "Groups of region time series".)
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -20,6 +20,7 @@ WANTED += (
     "arrows",
     "save_load",
     "notebook",
+    "series",
 )
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from sgbn import InputError, simulate_cohort
 from sgbn.cli import main
-from sgbn.cli.compare import read_settings, split_edge
+from sgbn.cli.arguments import OptionError
+from sgbn.cli.compare import read_settings, settings_for, split_edge
 from sgbn.cli.config import with_config
 from sgbn.cli.main import parser
 from sgbn.comparison import Settings, steps
@@ -432,8 +433,40 @@ def test_an_interrupted_run_leaves_the_first_report_and_goes_on(table, tmp_path,
 def test_no_accuracy_is_no_repeats(table, tmp_path):
     chosen = parser().parse_args(["compare", str(table), "--out", "x", "--no-accuracy"])
     settings = read_settings(chosen)
-    assert settings == Settings(n_repeats=0, outliers="trim", transform="none")
+    assert settings == Settings(n_repeats=0)
     assert not {"accuracy", "model"} & set(settings.steps)
     (tmp_path / "config.toml").write_text("repeats = 3\n")
     words = ["--config", str(tmp_path / "config.toml"), "--out", "x", "--no-accuracy"]
     assert "--repeats=3" not in with_config(chosen.parser, words)
+
+
+def asked_for(*options):
+    arguments = parser().parse_args(["compare", "given", "--out", "out", *options])
+    return read_settings(arguments), arguments
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(["--learner", "SGBN"], ["--gamma", "0"], ["--alpha", "0.1"], ["--models"]),
+        *(["--deviations"], ["--model"], ["--refinements", "KL-SGBN"], ["--replicate", "half"]),
+        *(["--transform", "normal-scores"], ["--outliers", "trim"], ["--select", "3"]),
+    ],
+    ids=lambda options: options[0],
+)
+def test_options_that_are_not_for_time_series_say_so(options, chains_of_series):
+    with pytest.raises(OptionError, match=f"^{options[0]}.* is not for time series: .*Leave it"):
+        settings_for(chains_of_series, *asked_for(*options))
+
+
+def test_settings_of_series_leave_out_steps_and_repeat_themselves(chains_of_series):
+    settings = settings_for(chains_of_series, *asked_for("--no-models", "--refinements"))
+    assert "models" not in settings.steps
+    assert (settings.outliers, settings.transform) == (None, None)
+
+
+def test_settings_of_tables_say_their_defaults():
+    settings = settings_for(simulate_cohort(20, regions=4), *asked_for())
+    assert (settings.outliers, settings.transform) == ("trim", "none")
+    other = settings_for(simulate_cohort(20, regions=4), *asked_for("--learner", "ORSGBN"))
+    assert (other.outliers, other.transform) == (None, None)

@@ -161,7 +161,8 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
 
     if isinstance(cohort, SeriesCohort):
         for name in [one.dest for one in LEARNER] + list(NOT_FOR_SERIES):
-            if getattr(arguments, name, None):
+            given = getattr(arguments, name, None)
+            if given is not None and given is not False and given != []:
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
                 raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
     elif (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default

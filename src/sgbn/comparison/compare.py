@@ -30,6 +30,7 @@ from sgbn.comparison.steps import (
 )
 from sgbn.datasets.cohort import SimulatedCohort
 from sgbn.datasets.group_networks import standardised
+from sgbn.datasets.series import SimulatedSeries
 from sgbn.exceptions import InputError, warn
 from sgbn.inference import (
     replication_rows,
@@ -243,7 +244,7 @@ def _begin(job: Job) -> None:
 
 def _truth(cohort: Cohort) -> dict[str, Array]:
     """Standardised weights that a simulated cohort was drawn with."""
-    if not isinstance(cohort, SimulatedCohort):
+    if not isinstance(cohort, SimulatedCohort | SimulatedSeries):
         return {}
     found = {}
     for group in cohort.groups:
