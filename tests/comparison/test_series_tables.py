@@ -1,6 +1,7 @@
 import numpy as np
 
 from sgbn.comparison import Settings, compare
+from sgbn.quality import series_quality
 
 
 def test_one_row_per_subject(compared_series, chains_of_series):
@@ -9,6 +10,9 @@ def test_one_row_per_subject(compared_series, chains_of_series):
     assert table["group"].tolist() == chains_of_series.group.tolist()
     assert table["volumes"].tolist() == [*chains_of_series.n_volumes]
     assert (table["runs"] == 1).all()
+    quality = series_quality(chains_of_series)
+    for name in ("autocorrelation", "slow_power", "fast_power", "mean_fd"):
+        assert np.array_equal(table[name], quality[name])
     patients = table["group"] == "patient"
     moments = compared_series.learners["patient"].moments_
     assert np.array_equal(table.loc[patients, "effective_volumes"], moments.n)

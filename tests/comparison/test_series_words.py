@@ -7,7 +7,6 @@ from sgbn.comparison.series_words import (
     COMPARED,
     NO_MOTION,
     held_words,
-    motion_covariates,
     series_words,
     spread,
     volumes_words,
@@ -50,22 +49,11 @@ def test_what_is_held_fixed(compared_series):
     assert held_words(nothing) == NO_MOTION
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        *(("mean_fd", True), ("FD", True), ("head motion", True), ("framewise_displacement", True)),
-        *(("age", False), ("fdg", False), ("emotion", False), ("IQ", False)),
-    ],
-)
-def test_motion_is_known_by_its_name(compared_series, name, found):
-    numbers = compared_series.cohort.covariates["age"]
-    assert bool(motion_covariates(without(compared_series, covariates={name: numbers}))) is found
-
-
 def test_counts_in_words():
     assert spread([3, 3]) == "3"
     assert spread([3, 3], "volumes") == "3 volumes"
     assert spread([1.2, 2, 9.6], "volumes") == "1 to 10 volumes (median 2)"
+    assert spread([0.123, 0.456], digits=2) == "0.12 to 0.46 (median 0.29)"
 
 
 def test_halves_of_series_are_not_measured_by_those_of_tables(compared_series):

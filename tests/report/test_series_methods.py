@@ -28,11 +28,11 @@ def test_they_say_nothing_that_is_true_of_tables_only(compared_series):
 
 
 def test_motion_that_is_no_covariate_is_said(compared_series):
-    assert "Head motion" not in describe_methods(compared_series).text
+    assert "Motion was" not in describe_methods(compared_series).text
     age = {"age": compared_series.cohort.covariates["age"]}
     cohort = replace(compared_series.cohort, covariates=age)
     still = replace(compared_series, review=replace(compared_series.review, cohort=cohort))
-    assert "Head motion was not among the covariates." in describe_methods(still).text
+    assert "Motion was not among the covariates." in describe_methods(still).text
 
 
 def test_steps_that_were_not_done_are_not_described(compared_series):

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from sgbn.cohort import Cohort
+from sgbn.io import to_frame
+from sgbn.quality import series_quality
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
@@ -23,20 +25,15 @@ DESCRIBED = {"volumes": "volumes", "effective_volumes": "effective volumes"}  # 
 def series_table(comparison: Comparison) -> pd.DataFrame:
     """One row per subject, in the order of the cohort.
 
-    Columns subject, group, volumes, runs, effective_volumes (of the filtered series) and ar_order
-    (of the autoregressive filter).
+    Columns subject, group, the numbers of `sgbn.quality.series_quality`, with the effective volumes
+    that the networks were learned with, and ar_order (of the autoregressive filter).
     """
     cohort = cast(SeriesCohort, comparison.cohort)
-    return pd.DataFrame(
-        {
-            "subject": cohort.ids,
-            "group": np.asarray(cohort.group),
-            "volumes": cohort.n_volumes,
-            "runs": [len(own) for own in cohort.run_lengths],
-            "effective_volumes": _of_moments(comparison, "n"),
-            "ar_order": _of_moments(comparison, "ar_order").astype(int),
-        }
-    )
+    table = to_frame(series_quality(cohort)).rename(columns={"subject_id": "subject"})
+    table.insert(1, "group", np.asarray(cohort.group))
+    table["effective_volumes"] = _of_moments(comparison, "n")
+    table["ar_order"] = _of_moments(comparison, "ar_order").astype(int)
+    return table.drop(columns="empty_regions").dropna(axis="columns", how="all")
 
 
 def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from sgbn.comparison.support import joined
+from sgbn.quality.motion import motion_column
 from sgbn.series_cohort import SeriesCohort
 
 if TYPE_CHECKING:
@@ -18,10 +18,9 @@ COMPARED = (
     "information here and are not compared."
 )
 NO_MOTION = (
-    "No covariate is called motion or FD: head motion that differs between the groups can look "
-    "like a difference of networks."
+    "Motion is not among the covariates: groups that differ in it can differ in weights by this "
+    "alone."
 )
-MOTION = re.compile(r"(^|[^a-z])(fd|motion|framewise|displacement)([^a-z]|$)", re.IGNORECASE)
 
 
 def series_words(comparison: Comparison) -> str:
@@ -52,19 +51,14 @@ def held_words(comparison: Comparison) -> str:
             f"There are {comparison.n_sites} sites: the tests hold them fixed, and exchange "
             "subjects within a site only."
         )
-    if not motion_covariates(comparison):
+    if motion_column(comparison.cohort.covariates) is None:
         parts.append(NO_MOTION)
     return " ".join(parts)
 
 
-def motion_covariates(comparison: Comparison) -> list[str]:
-    """Names of covariates that measure head motion, by what they are called."""
-    return [name for name in comparison.cohort.covariates if MOTION.search(name)]
-
-
-def spread(numbers: Any, noun: str = "") -> str:
-    """Range of some counts of a noun, and their median; one number if all are the same."""
-    values = np.round(np.asarray(numbers, float))
-    low, middle, high = (f"{one:.0f}" for one in np.quantile(values, (0, 0.5, 1)))
+def spread(numbers: Any, noun: str = "", digits: int = 0) -> str:
+    """Range of some numbers of a noun, and their median; one number if all are the same."""
+    values = np.round(np.asarray(numbers, float), digits)
+    low, middle, high = (f"{one:.{digits}f}" for one in np.nanquantile(values, (0, 0.5, 1)))
     noun = f" {noun}" if noun else ""
     return f"{low}{noun}" if low == high else f"{low} to {high}{noun} (median {middle})"

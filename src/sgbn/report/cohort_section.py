@@ -53,10 +53,10 @@ def groups_table(comparison: Comparison, veil: Veil) -> Table:
         if labels is not None:
             counts = [len(np.unique(labels[group == name])) for name in comparison.groups]
             rows.append((what, [str(count) for count in counts]))
-    gaps = np.isnan(cohort.values)
-    shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
-    what = "empty regions" if comparison.of_series else "missing cells of regions"
-    rows.append((what, shares))
+    if not comparison.of_series:  # whose review leaves no empty region
+        gaps = np.isnan(cohort.values)
+        shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
+        rows.append(("missing cells of regions", shares))
     rows += _left_out_rows(comparison, veil)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]

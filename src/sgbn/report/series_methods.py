@@ -7,12 +7,15 @@ from typing import cast
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.series_words import motion_covariates, spread
+from sgbn.comparison.series_words import spread
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
+from sgbn.quality.motion import motion_column
+from sgbn.quality.series_review import REGION_EMPTY
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN
+from sgbn.structure.series.subject_moments import FEWEST_VOLUMES
 
 Cite = Callable[..., str]
 
@@ -22,15 +25,19 @@ def series_and_filter(comparison: Comparison, cite: Cite) -> str:
     cohort, table = cast(SeriesCohort, comparison.cohort), comparison.tables.series
     every = "" if cohort.tr is None else f" with a repetition time of {cohort.tr:g} s"
     text = (
-        f"Each subject has region time series of {spread(table['volumes'], 'volumes')}{every}; "
+        f"Excluded by rule were regions that are empty in more than {REGION_EMPTY:.0%} of the "
+        "subjects, subjects with another empty region, and subjects whose volumes are worth fewer "
+        f"than {FEWEST_VOLUMES} independent ones. Each subject has region time series of "
+        f"{spread(table['volumes'], 'volumes')}{every}; "
         "volumes were never pooled over subjects. The series of a subject were filtered by one "
         f"autoregressive filter for all its regions, of order {spread(table['ar_order'])}, so that "
         "relations between regions stay as they are. The effective number of volumes, which allows "
         f"for the autocorrelation that is left {cite('afyouni2019')}, was "
         f"{spread(table['effective_volumes'])}."
     )
-    motion = motion_covariates(comparison)
-    return text if motion else f"{text} Head motion was not among the covariates."
+    if motion_column(cohort.covariates) is None:
+        text += " Motion was not among the covariates."
+    return text
 
 
 def series_networks(comparison: Comparison, cite: Cite) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -10,19 +10,43 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.series_steps import NOT_FOR_SERIES
 from sgbn.comparison.series_words import spread
 from sgbn.comparison.steps import STEPS
-from sgbn.report.cells import Field, Table, make_table
+from sgbn.report.cells import Field, Kind, Table, in_words, make_table
 
 EFFECTIVE = (
     "As how many independent volumes the filtered series count: what is left of autocorrelation "
     "makes a volume worth less than one"
 )
+LAG_ONE = "From one volume to the next, before the filter; mean over the regions"
 ORDER = "Volumes before it that the autoregressive filter of the subject looks at"
-MEASURES = {
-    "volumes": ("volumes", ""),
-    "runs": ("runs", ""),
-    "effective_volumes": ("effective volumes", EFFECTIVE),
-    "ar_order": ("order of the filter", ORDER),
-}
+SLOW_AND_FAST = "Share of the variance below 0.01 Hz, and above 0.1 Hz (where TR is known)"
+SEEN = "Whether the spectrum looks as if the series had been filtered before"
+MEAN_FD = "Mean framewise displacement, in millimetres"
+
+
+class Measure(NamedTuple):
+    """A number of each subject, as the page shows it."""
+
+    source: str
+    title: str
+    hint: str
+    kind: Kind = "count"
+    digits: int = 0
+
+
+MEASURES = (
+    Measure("volumes", "volumes", ""),
+    Measure("runs", "runs", ""),
+    Measure("effective_volumes", "effective volumes", EFFECTIVE),
+    Measure("ar_order", "order of the filter", ORDER),
+    Measure("autocorrelation", "autocorrelation", LAG_ONE, "number", 2),
+    Measure("mean_fd", "mean FD", MEAN_FD, "number", 3),
+)
+FURTHER = (
+    Field("slow_power", "slow", "share", SLOW_AND_FAST),
+    Field("fast_power", "fast", "share", SLOW_AND_FAST),
+    Field("high_pass_filter", "high-pass filter seen", hint=SEEN),
+    Field("low_pass_filter", "low-pass filter seen", hint=SEEN),
+)
 
 
 def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | None:
@@ -42,12 +66,14 @@ def series_section(comparison: Comparison, *, named: bool) -> dict[str, Any] | N
 def groups_table(comparison: Comparison) -> Table:
     """Median and range of each number, one column per group."""
     table = comparison.tables.series
+    of = {group: table[table["group"] == group] for group in comparison.groups}
+    shown = [one for one in MEASURES if one.source in table]
     rows = [
-        {"what": title}
-        | {group: spread(table.loc[table["group"] == group, name]) for group in comparison.groups}
-        for name, (title, _) in MEASURES.items()
+        {"what": one.title}
+        | {group: spread(own[one.source], digits=one.digits) for group, own in of.items()}
+        for one in shown
     ]
-    fields = [Field("what", "of a subject", hint=f"{EFFECTIVE}. {ORDER}")]
+    fields = [Field("what", "of a subject", hint="")]
     fields += [Field(group, group, hint="") for group in comparison.groups]
     caption = "Time series of the groups"
     return make_table("series-groups", caption, pd.DataFrame(rows), fields, searched=False)
@@ -57,8 +83,8 @@ def subjects_table(comparison: Comparison) -> Table:
     """Numbers of each subject."""
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
-        *(Field(name, title, "count", hint) for name, (title, hint) in MEASURES.items()),
+        *(Field(one.source, one.title, one.kind, one.hint) for one in MEASURES),
+        *FURTHER,
     ]
-    return make_table(
-        "series-table", "Time series of the subjects", comparison.tables.series, fields
-    )
+    table = in_words(comparison.tables.series, "high_pass_filter", "low_pass_filter")
+    return make_table("series-table", "Time series of the subjects", table, fields)
