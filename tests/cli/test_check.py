@@ -256,6 +256,16 @@ def test_time_series_have_a_sheet(series, tmp_path, capsys):
     assert sheet["volumes"].tolist() == [60] * 44
 
 
+def test_a_design_of_series_that_cannot_be_tested_is_said(series, capsys):
+    people = pd.read_csv(series / "participants.tsv", sep="\t")
+    few = people.assign(dx=["CTR"] * 40 + ["MDD"] * 4)
+    few.to_csv(series / "participants.tsv", sep="\t", index=False)
+    assert main(["check", str(series), "--group", "dx", "--covariates", "mean_fd"]) == 0
+    out = capsys.readouterr().out
+    assert "differences of edges would not be tested" in out
+    assert "would not test which edges differ" in out
+
+
 def test_motion_as_a_covariate_is_shown(series, capsys):
     options = ("--group", "dx", "--covariates", "mean_fd")
     assert main(["check", str(series), *options]) == 0

@@ -71,19 +71,25 @@ def run(arguments: argparse.Namespace) -> None:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
     n_warnings = sum(one.level == "warning" for one in reviewed.findings)
-    more, tested = (0, True) if isinstance(cohort, SeriesCohort) else show_prepared(reviewed)
+    more, tested = show_prepared(reviewed)
     print(verdict(n_warnings + more, tested=tested))
 
 
 def show_prepared(reviewed: Review) -> tuple[int, bool]:
-    """Print what is odd about prepared regions: how many warnings, and whether tests would run."""
-    from sgbn.preprocessing import prepare
-    from sgbn.quality import review_prepared
+    """Print what is odd about prepared regions: how many warnings, and whether tests would run.
 
+    Time series are not prepared.
+    """
+    from sgbn.preprocessing import prepare
+    from sgbn.quality import Finding, review_prepared
+    from sgbn.series_cohort import SeriesCohort
+
+    prepared, later = reviewed.cohort, list[Finding]()
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
-        prepared = prepare(reviewed.cohort)
-        later = review_prepared(prepared)
+        if not isinstance(prepared, SeriesCohort):
+            prepared = prepare(prepared)
+            later = review_prepared(prepared)
         reason = untestable(prepared)
     said = [f"warning: {text}" for text in dict.fromkeys(str(one.message) for one in raised)]
     if reason:
