@@ -77,6 +77,17 @@ def test_a_region_that_is_absent_or_new_is_named(table):
     _, wider = table(regions=4)
     with pytest.raises(InputError, match=r"has no column 'x3', a region of the other series"):
         volumes(first, ("x0", "x3"))
-    with pytest.raises(InputError, match=r"has 4 columns and .* 3: 'x3' is not in both"):
+    with pytest.raises(InputError, match=r"has 4 columns, and .* 3: 'x3' is not in both"):
         check_same_columns(first, wider, [])
     check_same_columns(first, wider, ["x3"])
+
+
+def test_rows_and_columns_that_may_be_exchanged_are_said(table):
+    _, first = table(volumes=30, regions=12)
+    _, turned = table(volumes=12, regions=30)
+    with pytest.raises(InputError, match="may be exchanged: write one row per volume"):
+        check_same_columns(first, turned, [])
+    _, longer = table(volumes=25, regions=11)
+    with pytest.raises(InputError) as error:
+        check_same_columns(first, longer, [])
+    assert "exchanged" not in str(error.value)

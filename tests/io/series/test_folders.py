@@ -48,6 +48,8 @@ def test_a_pattern_chooses_files(bids, write):
     ):
         found(bids)
     assert len(found(bids, "*seg-A*").runs) == 4
+    write("sub-01/func/sub-01_task-rest_seg-A_stat-pearson_relmat.tsv")
+    assert len(found(bids, "*seg-A*").runs) == 4
     with pytest.raises(InputError, match=r"no series called '\*seg-C\*' \(files=, --files\)"):
         found(bids, "*seg-C*")
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sgbn import DataWarning, InputError, read_series
+from sgbn.io.images.time_series import write_time_series
 
 
 def test_a_folder_of_bids_is_a_cohort_of_subjects(bids, signals):
@@ -87,10 +88,7 @@ def test_participants_without_series_and_series_without_participants_are_named(b
 def test_ids_may_lack_the_prefix_and_zeros_are_spoken_of(bids, people):
     bare = people.assign(participant_id=["01", "02", "03", "04"])
     assert len(read_series(bids, bare, group="dx")) == 4
-    with (
-        pytest.warns(DataWarning, match="4 subjects of the DataFrame have no series"),
-        pytest.raises(InputError, match="4 would match but for leading zeros"),
-    ):
+    with pytest.raises(InputError, match="4 would match but for leading zeros"):
         read_series(bids, people.assign(participant_id=[1, 2, 3, 4]), group="dx")
 
 
@@ -171,11 +169,11 @@ def test_a_region_that_is_empty_in_a_file_is_empty_in_the_cohort(bids, write):
         (lambda frame: frame.iloc[:4], r"sub-03_.*\(subject 'sub-03'\) has 4 volumes"),
         (
             lambda frame: frame.drop(columns="right"),
-            r"sub-03_.*\(subject 'sub-03'\) has no column 'right'",
+            r"sub-03_.*\(subject 'sub-03'\) has 2 columns, and .*sub-01_.* 3: 'right' is not in",
         ),
         (
             lambda frame: frame.assign(back=1.0),
-            r"sub-03_.*has 4 columns and .*sub-01_.*3: 'back' is not in both",
+            r"sub-03_.*has 4 columns, and .*sub-01_.* 3: 'back' is not in both",
         ),
     ],
 )
@@ -200,3 +198,38 @@ def test_columns_of_time_are_no_regions(write):
 def test_other_types_are_refused():
     with pytest.raises(InputError, match="not list"):
         read_series([1, 2])
+
+
+def test_a_file_that_may_be_no_series_is_pointed_out(bids):
+    series = bids / "sub-02" / "func" / "sub-02_task-rest_seg-A_timeseries.tsv"
+    series.write_text("these are notes\nand more of them here\n")
+    with pytest.raises(InputError, match=r"sub-02_.*If this file holds no series.*--files"):
+        read_series(bids)
+
+
+def test_what_extract_writes_is_read(tmp_path):
+    nib = pytest.importorskip("nibabel")
+    labels = np.zeros((6, 6, 6))
+    labels[:3], labels[3:] = 1, 2
+    rng = np.random.default_rng(0)
+    images = {}
+    for name in ("p 1", "p 2"):
+        image = nib.Nifti1Image(rng.random((6, 6, 6, 15)) + 1, np.eye(4))
+        image.header.set_xyzt_units("mm", "sec")
+        image.header.set_zooms((1, 1, 1, 2.5))
+        images[name] = tmp_path / f"{name}.nii.gz"
+        nib.save(image, images[name])
+    atlas = nib.Nifti1Image(labels.astype(np.int16), np.eye(4))
+    nib.save(atlas, tmp_path / "atlas.nii.gz")
+    subjects, _ = write_time_series(
+        images,
+        tmp_path / "atlas.nii.gz",
+        tmp_path / "out",
+        labels={1: "left", 2: "right"},
+        n_jobs=1,
+        progress=False,
+    )
+    subjects.to_csv(tmp_path / "out" / "quality_subjects.csv", index=False)
+    cohort = read_series(tmp_path / "out")
+    assert (cohort.ids, cohort.regions) == (("p 1", "p 2"), ("left", "right"))
+    assert (cohort.n_volumes, cohort.tr) == ((15, 15), 2.5)

@@ -119,3 +119,9 @@ def test_ids_that_repeat_many_times_look_like_time_series():
 
 def test_ids_are_compared_with_or_without_the_prefix():
     assert absent_ids(["sub-1", "2", "sub-3"], ["1", "sub-2"]) == ["sub-3"]
+
+
+def test_ids_that_are_longer_than_those_of_participants_are_pointed_out():
+    people = table(["50952", "50954"], dx=["A", "B"])
+    with pytest.raises(InputError, match=r"2 are longer \('NYU_0050952', and '50952' there\)"):
+        join_participants(table(["NYU_0050952", "NYU_0050954"], a=[1, 2]), people, ["dx"], False)

@@ -110,16 +110,23 @@ def _of_subject(table: RawTable) -> str:
 
 
 def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
-    """Refuse a series with columns that the first one lacks."""
-    known = {*first.columns, *never}
-    more = [name for name in table.columns if name not in known]
-    if not more:
+    """Refuse a series with other columns than the first one; `never` are no regions."""
+    here, there = ({*one.columns} - {*never} for one in (table, first))
+    if here == there:
         return
-    turned = len(first.frame) == len(table.frame) and len(first.columns) != len(table.columns)
+    odd = [name for name in (*table.columns, *first.columns) if name in here ^ there]
     raise InputError(
-        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')} and "
-        f"{first.name}{_of_subject(first)} {len(first.columns)}: {listed(more, 3)} "
-        f"{'is' if len(more) == 1 else 'are'} not in both. All series need the same regions: "
-        "extract them again with one atlas, or name those that all have (regions=, --regions)."
-        + (" Rows and columns seem to be exchanged: write one row per volume." if turned else "")
+        f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, and "
+        f"{first.name}{_of_subject(first)} {len(first.columns)}: {listed(odd, 3)} "
+        f"{'is' if len(odd) == 1 else 'are'} not in both. {_exchanged(first, table)}All series "
+        "need the same regions: extract them again with one atlas, or name those that all have "
+        "(regions=, --regions)."
     )
+
+
+def _exchanged(first: RawTable, table: RawTable) -> str:
+    """Sentence about series with one row per region, by the numbers of rows and columns."""
+    shapes = first.frame.shape, table.frame.shape
+    if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
+        return ""
+    return "Rows and columns may be exchanged: write one row per volume. "

@@ -20,6 +20,10 @@ from sgbn.io.series.sidecars import Sidecars
 ENDINGS = (*TEXT, ARRAY)
 EXTRACTED = "quality_subjects.csv"  # beside the series that `sgbn extract` writes
 PARTICIPANTS = ("participants.tsv", "participants.csv")
+NO_SERIES = (
+    "If this file holds no series, choose the others by a pattern, such as files='*.tsv' (--files "
+    "'*.tsv')."
+)
 LEVELS = 3  # folders above the series in which participants are looked for
 OTHERS = re.compile(  # names of files that hold no series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
@@ -65,7 +69,7 @@ def find_in_folder(
         )
         for path, one in zip(paths, names, strict=True)
     ]
-    return Source(name, tuple(runs), folder, facts={"files": len(paths)})
+    return Source(name, tuple(runs), folder, remedy=NO_SERIES, facts={"files": len(paths)})
 
 
 def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:
@@ -80,14 +84,14 @@ def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) ->
         and path.resolve() not in unwanted
     ]
     if files is not None:
-        return [
+        there = [
             path
             for path in there
             if fnmatch(path.name, files) or fnmatch(path.relative_to(folder).as_posix(), files)
         ]
     likely = [path for path in there if not _is_other(label_of(path))]
     called = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
-    return called or likely
+    return called or likely or (there if files is not None else [])
 
 
 def find_participants(place: Path | None) -> Path | None:

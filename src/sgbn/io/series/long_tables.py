@@ -68,7 +68,16 @@ def find_in_table(table: RawTable, options: Options, place: Path | None) -> Sour
     ]
     facts = {**table.facts, "time": time}
     session = _keys(table)[0] or SESSION
-    return Source(table.name, tuple(parts), place, attributes, own, session, tuple(excluded), facts)
+    return Source(
+        table.name,
+        tuple(parts),
+        place,
+        attributes,
+        participant=own,
+        session=session,
+        excluded=tuple(excluded),
+        facts=facts,
+    )
 
 
 def _own(table: RawTable, options: Options) -> str:

@@ -108,9 +108,12 @@ def read_series(
     joined, choice = _load(found, rows, options)
     table, own = _row_table(found, rows, joined, choice.regions)
     people = beside if participants is not None or _needs(table, options, beside) else None
-    table, asked = _with_motion(table, options, people, found.participant)
+    there = None if people is None else load_participants(options, people, found.participant)
+    table, asked = _with_motion(table, options, there)
     asked = replace(asked, regions=choice.regions, exclude=())
     cohort, numbers = assemble_rows(table, asked, people, own, found.participant)
+    if there is not None:
+        _name_lacking(table, there[0], options)
     kept = [joined[number - 1] for number in numbers]
     about = {name: getattr(cohort, name) for name in LABELS}
     made = SeriesCohort.of(
@@ -179,17 +182,28 @@ def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[J
     for row in rows:
         volumes = []
         for k in row.runs:
-            table = source.runs[k].load()
-            table = replace(table, ids=(row.id,) * len(table.frame))
+            table = _loaded(source, k, row, first if all_columns else None, choice)
             if first is None or choice is None:
                 first, choice = table, _choose(source, table, options)
-            elif all_columns:
-                check_same_columns(first, table, choice.facts["excluded"])
             volumes.append(read_volumes(table, choice.regions, options.missing))
         joined.append(join_runs(volumes))
     if choice is None:
         raise InputError(f"{source.name} holds no series. Give one per subject.")
     return joined, choice
+
+
+def _loaded(
+    source: Source, k: int, row: Row, first: RawTable | None, choice: Choice | None
+) -> RawTable:
+    """Cells of one run, with the columns of the first one where all are regions."""
+    try:
+        table = source.runs[k].load()
+        table = replace(table, ids=(row.id,) * len(table.frame))
+        if first is not None and choice is not None:
+            check_same_columns(first, table, choice.facts["excluded"])
+    except InputError as error:
+        raise InputError(f"{error} {source.remedy}".strip()) from error
+    return table
 
 
 def _choose(source: Source, table: RawTable, options: Options) -> Choice:
@@ -263,20 +277,15 @@ def _needs(table: RawTable, options: Options, people: TableSource | None) -> boo
 
 
 def _with_motion(
-    table: RawTable, options: Options, people: TableSource | None, person: str
+    table: RawTable, options: Options, people: tuple[RawTable, str] | None
 ) -> tuple[RawTable, Options]:
-    """Ask for motion as a covariate: that of the participants, else of the files beside the series.
-
-    Participants without a series are named on the way.
-    """
+    """Ask for motion as a covariate: that of the participants, else of files beside the series."""
     column = None
     if people is not None:
-        there, own = load_participants(options, people, person)
-        _name_lacking(table, there, options)
-        column = motion_column([name for name in there.columns if name != own])
+        column = motion_column([name for name in people[0].columns if name != people[1]])
     if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
         table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
-    column = column or motion_column(set(table.columns) & {MEAN_FD})
+    column = column or motion_column({*table.columns} & {MEAN_FD})
     if column is None or column in options.named or column in options.exclude:
         return table, options
     return table, replace(options, covariates=(*options.covariates, column))

@@ -53,6 +53,8 @@ class Source:
         What the columns of persons and sessions are called.
     excluded : tuple of str
         Columns that the user left out and that are no part of the runs.
+    remedy : str
+        Sentence for errors about a run that may be no series at all.
     facts : dict
         How it was read, for the provenance.
     """
@@ -64,6 +66,7 @@ class Source:
     participant: str = PARTICIPANT
     session: str = SESSION
     excluded: tuple[str, ...] = ()
+    remedy: str = ""
     facts: dict[str, object] = field(default_factory=dict)
 
 

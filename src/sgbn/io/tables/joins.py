@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -55,8 +55,7 @@ def _stacked(ids: Sequence[str]) -> str:
     return (
         f"{len(ids)} rows of {counted(n_subjects, 'subject')} look like volumes of time series. To "
         "have them read as such, add a column 'volume' that counts the volumes of each subject, or "
-        "give a folder with one file per subject (read_series, or the same command). If they are "
-        "none: "
+        "give a folder with one file per subject (read_series, or the same command). Otherwise: "
     )
 
 
@@ -143,11 +142,25 @@ def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
     core = {_core(name): name for name in ids}
     near = [name for name in lacking if _core(name) in core]
     if not near:
-        return ""
+        return _longer_names(lacking, core)
     return (
         f"{len(near)} would match but for leading zeros, the session, or upper and lower case "
         f"({near[0]!r} and {core[_core(near[0])]!r}): write the ids alike. "
     )
+
+
+def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
+    """Sentence about ids of which one word is an id of the participants."""
+    found = {
+        name: core[_core(word)]
+        for name in lacking
+        for word in re.split(r"[-_. ]", name)
+        if any(map(str.isdigit, word)) and _core(word) in core
+    }
+    if not found:
+        return ""
+    first = next(iter(found))
+    return f"{len(found)} are longer ({first!r}, and {found[first]!r} there): write the ids alike. "
 
 
 def _core(name: str) -> str:
