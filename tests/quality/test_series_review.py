@@ -140,3 +140,10 @@ def test_small_groups_and_covariates_are_spoken_of_as_in_tables():
     told = made(covariates={"mean_fd": np.arange(40) % 2 + 0.1})
     assert "is the group under another name" in "".join(found(told))
     assert "more than half of the" not in "".join(found(made(n=12, regions=30)))
+
+
+def test_nobody_left_is_said_and_no_crash():
+    short = cohort_of(n=4, volumes=12)
+    assert "of the table 0 subjects" in "".join(found(short))
+    constant = SeriesCohort.of([np.ones((30, 3))] * 2, group=["A", "B"])
+    assert "of the table 0 subjects" in "".join(found(constant))

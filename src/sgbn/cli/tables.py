@@ -73,6 +73,9 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
     for name in LEFT_OUT:
         if cohort.provenance.get(name):
             print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
+    people = cohort.provenance.get("participants")
+    if people and arguments.participants is None:
+        print(f"participants: {people['source']} (found; --participants takes another)")
     if cohort.provenance.get("ids") == "row numbers":
         print("no column of subjects' names was found: rows are numbered (--id names one)")
     print()

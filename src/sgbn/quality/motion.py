@@ -39,7 +39,7 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
     for name, found in known.items():
         means = ", ".join(f"{group} {mean:.3g}" for group, mean in found["means"].items())
         remedy = f"--covariates {name} (covariates={name!r})"
-        if found["p"] < IMBALANCE:
+        if found["p"] is not None and found["p"] < IMBALANCE:
             yield Finding(
                 "warning",
                 f"the groups differ in motion ({name!r}: {means}; p = {found['p']:.2g}), and it is "

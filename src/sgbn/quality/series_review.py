@@ -45,7 +45,7 @@ REMEDY = (
 def leave_out_empty_regions(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out regions that are empty in many subjects."""
     empty = np.isnan(cohort.values)
-    many = empty.mean(axis=0) > REGION_EMPTY
+    many = empty.sum(axis=0) > REGION_EMPTY * len(cohort)
     if not many.any():
         return cohort, []
     names = [name for name, out in zip(cohort.regions, many, strict=True) if out]

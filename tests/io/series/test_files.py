@@ -81,6 +81,15 @@ def test_names_of_regions_are_kept(tmp_path):
     assert load_series(tmp_path / "a.1D", Marks()).columns == ["#1", "#2", "#7"]
 
 
+def test_numbers_of_an_atlas_are_names(tmp_path):
+    pd.DataFrame(X, columns=[2001, 2002, 2101]).to_csv(tmp_path / "a.csv", index=False)
+    assert load_series(tmp_path / "a.csv", Marks()).columns == ["2001", "2002", "2101"]
+    np.savetxt(tmp_path / "b.csv", np.arange(40).reshape(10, 4), fmt="%d", delimiter=",")
+    assert len(load_series(tmp_path / "b.csv", Marks()).frame) == 9  # 0,1,2,3 count columns
+    np.savetxt(tmp_path / "c.csv", 7 * np.arange(40).reshape(10, 4), fmt="%d", delimiter=",")
+    assert len(load_series(tmp_path / "c.csv", Marks()).frame) == 10
+
+
 def test_rows_of_numbers_alone_have_the_numbers_of_their_lines(tmp_path):
     (tmp_path / "a.txt").write_text("1.5 2.5\n1.5 oops\n")
     table = load_series(tmp_path / "a.txt", Marks())

@@ -67,6 +67,13 @@ def test_a_folder_without_series_says_what_it_holds(tmp_path):
         found(tmp_path)
 
 
+def test_names_that_speak_against_series_can_be_overruled(write):
+    folder = write("s1_bold.tsv").parent
+    with pytest.raises(InputError, match=r"If some are series, name them by a pattern"):
+        found(folder)
+    assert len(found(folder, "*_bold.tsv").runs) == 1
+
+
 def test_participants_are_found_above(bids):
     assert find_participants(bids / "sub-01" / "func") == (bids / "participants.tsv").resolve()
     assert find_participants(bids.parent) is None

@@ -134,11 +134,22 @@ def test_motion_of_participants_goes_before_and_must_be_named(bids, people):
     assert unnamed.provenance["unnamed_motion"]["mean_fd"]["means"] == {"A": 0.6, "B": 0.7}
 
 
+def test_a_column_of_motion_that_nobody_named_does_no_harm(bids, people):
+    for cells in ([0.1, 0.2, 0.15, -999.0], ["low", "high", "low", "high"]):
+        cohort = read_series(bids, people.assign(mean_fd=cells), group="dx")
+        assert not cohort.covariates
+    known = people.assign(mean_fd=[0.5, np.nan, 0.7, np.nan])
+    facts = read_series(bids, known, group="dx").provenance["unnamed_motion"]["mean_fd"]
+    assert facts == {"p": None, "means": {"A": 0.6}}
+
+
 def test_the_tr_is_found_in_sidecars(bids):
     (bids / "task-rest_bold.json").write_text(json.dumps({"RepetitionTime": 0.72}))
     assert read_series(bids).tr == 0.72
     with pytest.raises(InputError, match="tr is 0"):
         read_series(bids, tr=0)
+    with pytest.raises(InputError, match=r"tr is 2000, a time in seconds\. Give 2 if"):
+        read_series(bids, tr=2000)
 
 
 def test_censored_volumes_are_counted(bids, write):

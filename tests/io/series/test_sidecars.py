@@ -21,6 +21,7 @@ def series(bids):
         ("task-nback_bold.json", {"RepetitionTime": 1.5}, None),
         ("sub-02/func/sub-02_task-rest_bold.json", {"RepetitionTime": 3}, None),
         ("task-rest_bold.json", {"RepetitionTime": "soon"}, None),
+        ("task-rest_bold.json", {"RepetitionTime": 2000}, None),
         ("task-rest_bold.json", [1], None),
     ],
 )

@@ -57,8 +57,8 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     if ending(path) == ARRAY:
         return from_array(_load_array(path, name), name)
     content = _without_comments(unzipped(read_bytes(path, name), name))
-    first = _first_line(content)
-    delimiter = _delimiter_of_numbers(first, marks)
+    first, second = _first_lines(content)
+    delimiter = _delimiter_of_numbers(first, second, marks)
     if delimiter is None:
         table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
     else:
@@ -124,18 +124,21 @@ def _without_comments(content: bytes) -> bytes:
     return b"\n" * first + b"\n".join(lines[first:])  # rows keep their numbers
 
 
-def _first_line(content: bytes) -> str:
-    line = content.lstrip().split(b"\n", 1)[0]
-    return line.decode("utf-8-sig", errors="replace").strip("\r\n ")
+def _first_lines(content: bytes) -> tuple[str, str]:
+    lines = [*content.lstrip().split(b"\n", 2), b""]
+    first, second = (one.decode("utf-8-sig", errors="replace").strip("\r\n ") for one in lines[:2])
+    return first, second
 
 
-def _delimiter_of_numbers(line: str, marks: Marks) -> str | None:
+def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> str | None:
     """Delimiter of a first line that holds nothing but numbers; None where it is a header."""
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
         known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
-        if len(cells) > 1 and numbers and known and not _counts(cells):
+        below = _cells(second, delimiter)
+        names = _counts(cells) or (_are_labels(cells) and not all(map(str.isdigit, below)))
+        if len(cells) > 1 and numbers and known and not names:
             return delimiter
     return None
 
@@ -147,8 +150,13 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 def _counts(cells: Sequence[str]) -> bool:
     """Whether names of columns are their numbers, as pandas writes them, after that of the rows."""
-    names = list(cells[1:] if not cells[0] else cells)
+    names = list(cells[1:] if cells and not cells[0] else cells)
     return any(names == [str(k + start) for k in range(len(names))] for start in (0, 1))
+
+
+def _are_labels(cells: Sequence[str]) -> bool:
+    """Whether names may be numbers of an atlas: whole and all different."""
+    return all(map(str.isdigit, cells)) and len(set(cells)) == len(cells)
 
 
 def _without_header(

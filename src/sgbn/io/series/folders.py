@@ -139,6 +139,8 @@ def _no_file(folder: Path, name: str, files: str | None) -> InputError:
         return InputError(f"{name} has no series called {files!r} (files=, --files). {there}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
+    if any(ending(Path(one)) in ENDINGS for one in shown):
+        holds += "If some are series, name them by a pattern (files='*_bold.tsv', --files). "
     return InputError(
         f"{name} holds no series. {holds}Give a folder with one file per subject, such as "
         "sub-01_timeseries.tsv (TSV, CSV, TXT or NPY; one row per volume, one column per region)."

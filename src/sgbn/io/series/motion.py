@@ -18,13 +18,15 @@ def without_unnamed(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohor
     for name in unnamed:
         column = cohort.covariates[name]
         if column.dtype.kind == "f" and len(cohort.groups) > 1:
-            one = first_rows(replace(cohort, covariates={}))
-            rows = [cohort.ids.index(own) for own in one.ids]
+            one = first_rows(cohort)
+            p = covariate_test(one, one.covariates[name]).p
+            parts = {group: column[cohort.group == group] for group in cohort.groups}
             facts[name] = {
-                "p": covariate_test(one, column[rows]).p,
+                "p": None if np.isnan(p) else p,
                 "means": {
-                    group: float(np.nanmean(column[cohort.group == group]))
-                    for group in cohort.groups
+                    group: float(np.nanmean(own))
+                    for group, own in parts.items()
+                    if not np.isnan(own).all()
                 },
             }
     kept = {name: column for name, column in cohort.covariates.items() if name not in unnamed}

@@ -23,8 +23,9 @@ from sgbn.io.series.long_tables import find_in_table
 from sgbn.io.series.motion import without_unnamed
 from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
 from sgbn.io.series.runs import Source
+from sgbn.io.series.sidecars import LONGEST_TR
 from sgbn.io.tables.assembly import assemble_rows, load_participants, read_as_text
-from sgbn.io.tables.cells import Markers
+from sgbn.io.tables.cells import Markers, covariate
 from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
 from sgbn.io.tables.files import Source as TableSource
 from sgbn.io.tables.files import load_table
@@ -100,6 +101,8 @@ def read_series(
         Names the file, subject and region, and what to do.
     """
     tr = (NONE | POSITIVE).check("tr", tr)
+    if tr is not None and tr > LONGEST_TR:
+        raise InputError(f"tr is {tr:g}, a time in seconds. Give {tr / 1000:g} if it is in ms.")
     marks = Marks(delimiter, decimal)
     beside = find_participants(_place(source)) if participants is None else participants
     options = Options.of(**{**locals(), "participants": beside})
@@ -280,15 +283,24 @@ def _with_motion(
     table: RawTable, options: Options, people: tuple[RawTable, str] | None
 ) -> tuple[RawTable, Options]:
     """Ask for motion as a covariate: that of the participants, else of files beside the series."""
-    column = None
-    if people is not None:
-        column = motion_column([name for name in people[0].columns if name != people[1]])
+    column = None if people is None else _known_motion(*people, options)
     if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
         table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
     column = column or motion_column({*table.columns} & {MEAN_FD})
     if column is None or column in options.named or column in options.exclude:
         return table, options
     return table, replace(options, covariates=(*options.covariates, column))
+
+
+def _known_motion(people: RawTable, own: str, options: Options) -> str | None:
+    """Column of motion among those of the participants, if it holds numbers."""
+    column = motion_column([name for name in people.columns if name != own])
+    if column is None or column in options.named:
+        return column
+    try:
+        return column if covariate(people, column, options.missing).dtype.kind == "f" else None
+    except InputError:  # nobody asked for it
+        return None
 
 
 def _name_lacking(table: RawTable, people: RawTable, options: Options) -> None:

@@ -15,6 +15,7 @@ from sgbn.io.series.names import entities
 from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
+LONGEST_TR = 60  # seconds: a larger number is in milliseconds
 SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # entities that tell one scan from another
 
 
@@ -80,6 +81,6 @@ def _tr(path: Path) -> float | None:
     if not isinstance(said, dict):
         return None
     tr, frequency = said.get("RepetitionTime"), said.get("SamplingFrequency")
-    if is_number(tr) and 0 < tr < math.inf:
-        return float(tr)
-    return 1 / float(frequency) if is_number(frequency) and 0 < frequency < math.inf else None
+    if not is_number(tr) and is_number(frequency) and frequency > 0:
+        tr = 1 / frequency
+    return float(tr) if is_number(tr) and 0 < tr <= LONGEST_TR else None
