@@ -7,6 +7,7 @@ import pytest
 from sgbn import InputError, SeriesSGBN, StudyError
 from sgbn.comparison import Settings, compare, series_steps
 from sgbn.comparison.sensitivity import HALF, TWICE
+from sgbn.comparison.series_accuracy import cross_validate_series
 from sgbn.comparison.series_steps import (
     NOT_FOR_SERIES,
     REFUSED,
@@ -14,12 +15,13 @@ from sgbn.comparison.series_steps import (
     series_settings,
 )
 from sgbn.inference import series_differences
+from sgbn.runs import Study
 
 
 def test_steps_that_need_one_row_per_subject_are_left_out():
     steps = series_settings(Settings()).steps
     assert not {*steps} & {*NOT_FOR_SERIES}
-    assert steps == ("networks", "confidence", "differences", "sensitivity")
+    assert steps == ("networks", "confidence", "differences", "sensitivity", "accuracy")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,18 @@ def test_a_first_report_comes_before_the_slow_steps(chains_of_series):
     settings, seen = Settings(n_permutations=39, n_pairs=2, n_folds=2, n_repeats=1), []
     compare(chains_of_series, replace(settings, peers=False), on_found=seen.append)
     (first,) = seen
-    assert first.pending == ("sensitivity",)
+    assert first.pending == ("sensitivity", "accuracy")
     assert first.tests is not None
-    assert first.sensitivity is None
+    assert first.accuracy is None
+
+
+def test_accuracy_is_that_of_series_with_exchanges_of_labels(chains_of_series):
+    few = {"n_folds": 2, "n_repeats": 1, "peers": False, "accuracy_permutations": 19}
+    settings = replace(Settings.networks_only(), **few)
+    found = compare(chains_of_series, settings).accuracy
+    study, learner = Study(None), SeriesSGBN(n_pairs=0)
+    settings = settings.with_reference(chains_of_series.groups)
+    alone = cross_validate_series(chains_of_series, settings, study, learner)
+    for method, probabilities in alone.probabilities.items():
+        assert np.array_equal(found.probabilities[method], probabilities)
+    assert len(found.permuted) == 19

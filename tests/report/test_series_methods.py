@@ -12,6 +12,7 @@ def test_the_methods_of_series_say_what_was_done(compared_series):
     assert "39 permutations of the subjects within sites, with age, mean_fd and sites held" in text
     assert "8 half samples of the subjects" in text
     assert "Means over volumes were not compared" in text
+    assert "on its weights on a graph that was learned in the training part" in text
 
 
 def test_they_say_nothing_that_is_true_of_tables_only(compared_series):

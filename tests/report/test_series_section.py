@@ -58,7 +58,7 @@ def test_the_page_says_what_is_compared_and_what_is_not_done(page):
 
 
 def test_the_first_screen_counts_volumes(page):
-    assert re.search(r"<li>\d+ to \d+ volumes \(median \d+\)</li>", page)
+    assert re.search(r"<li><strong>\d+ to \d+</strong> volumes per subject</li>", page)
 
 
 def test_edges_show_support_and_no_other_units(compared_series, compared):

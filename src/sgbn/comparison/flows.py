@@ -87,5 +87,5 @@ SERIES = Flow(
     confidence=series_steps.confidence_of_series,
     tests=series_steps.tests_of_series,
     sensitivity=series_steps.sensitivity_of_series,
-    accuracy=steps.accuracy_of,
+    accuracy=series_steps.accuracy_of_series,
 )

@@ -9,17 +9,21 @@ from typing import cast
 import numpy as np
 from sklearn.base import clone
 
+from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.sensitivity import HALF, TWICE, Sensitivity, fewer_permutations
+from sgbn.comparison.series_accuracy import cross_validate_series, permuted_series_accuracies
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.steps import Job
+from sgbn.comparison.steps import Job, permuted_by
 from sgbn.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
+from sgbn.inference.exchange import Exchange
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.series_sgbn import FEWEST_SUBJECTS
+from sgbn.types import Array
 
 # Steps of tables that time series do not have, and why; those who ask for one get the reason.
 NOT_FOR_SERIES = {
@@ -27,7 +31,6 @@ NOT_FOR_SERIES = {
     "replication": "differences of time series are not yet tested in two parts of the subjects",
     "refinements": "they move networks that were learned from one row per subject",
     "deviations": "they are measured on one row per subject",
-    "accuracy": "there is no classifier of time series yet",
     "model": "sgbn predict reads tables, and no time series yet",
 }
 # Settings that ask for something else than the defaults of a step -> what there is instead
@@ -36,7 +39,6 @@ REFUSED = {
     "select": "classifiers of time series have all regions",
     "transform": "networks are learned from the filtered series as they are",
     "outliers": "no subject is left out of networks by its values; leave it out beforehand",
-    "accuracy_permutations": "accuracy of time series is not tested by exchanges of the labels",
 }
 TOO_FEW = f"halves of a group of fewer than {FEWEST_SUBJECTS} subjects say nothing about edges."
 
@@ -53,9 +55,7 @@ def series_settings(settings: Settings) -> Settings:
         value = getattr(settings, name)
         if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
             raise InputError(f"{name}={value!r} is not for time series: {why}. Leave it out.")
-    return replace(
-        settings, models=False, refinements=(), deviations=False, n_repeats=0, model=False
-    )
+    return replace(settings, models=False, refinements=(), deviations=False, model=False)
 
 
 def series_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
@@ -142,6 +142,22 @@ def sensitivity_of_series(
                 **asdict(job.study.part(f"sensitivity-{name}")),
             )
         return Sensitivity(found)
+    return None
+
+
+def accuracy_of_series(job: Job) -> Accuracy | None:
+    """Measure how well the groups are told apart in subjects that were left out."""
+    if "accuracy" not in job.settings.steps:
+        return None
+    cohort, learner = _series(job), _learner(job)
+
+    def permute(exchange: Exchange, study: Study) -> Array:
+        return permuted_series_accuracies(cohort, exchange, job.settings, study, learner)
+
+    with job.step("accuracy"):
+        part = job.study.part("accuracy")
+        found = cross_validate_series(cohort, job.settings, part, learner)
+        return replace(found, permuted=permuted_by(job, permute))
     return None
 
 

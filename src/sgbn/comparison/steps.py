@@ -39,6 +39,7 @@ from sgbn.inference import (
 )
 from sgbn.inference.confidence import sample_confidence
 from sgbn.inference.difference_input import check_request, read_group_data
+from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table
 from sgbn.runs import Study, parallel
@@ -313,19 +314,27 @@ def accuracy_of(job: Job) -> Accuracy | None:
     with job.step("accuracy"):
         part = job.study.part("accuracy")
         found = cross_validate(job.cohort, job.settings, part, job.searcher)
-        return replace(found, permuted=_permuted(job))
+        permute = partial(_permuted, job)
+        return replace(found, permuted=permuted_by(job, permute))
     return None
 
 
-def _permuted(job: Job) -> Array:
-    """Accuracies with exchanged labels; none where the design allows too few, with a warning."""
+def _permuted(job: Job, exchange: Exchange, study: Study) -> Array:
+    return permuted_accuracies(job.cohort, exchange, job.settings, study)
+
+
+def permuted_by(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
+    """Accuracies with exchanged labels; none where the design allows too few, with a warning.
+
+    `permute` computes them, given what the design allows and where finished work is kept.
+    """
     if not job.settings.accuracy_permutations:
         return np.empty(0)
     part = job.study.part("accuracy-permuted")
     try:
         data = read_group_data(job.prepared)
         check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
-        return permuted_accuracies(job.cohort, data.exchange(), job.settings, part)
+        return permute(data.exchange(), part)
     except InputError as error:
         warn(f"the accuracy was not tested by exchanges of the labels: {error}")
         return np.empty(0)

@@ -6,9 +6,10 @@ from collections.abc import Container, Mapping
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from sgbn.comparison import Comparison
 from sgbn.comparison.changes import changes_per_sd, differences_of
-from sgbn.comparison.series_words import spread
 from sgbn.comparison.support import called
 from sgbn.report.figures import Plan, difference_stems, forest_plan
 
@@ -36,7 +37,7 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
 
 def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, Any]:
     """Collect what the template shows; of pictures, the names that are there."""
-    cohort, of_series = comparison.cohort, comparison.of_series
+    cohort = comparison.cohort
     shape = first_shape(comparison, pictures)
     small = {DIFFERENCES: f"{first_stem(comparison)}_{shape}", FOREST: "forest"}
     there = {
@@ -50,12 +51,18 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
         "sizes": [(called(group), cohort.subjects[group]) for group in comparison.groups],
         "who": "persons" if cohort.units is not None else "subjects",
         "regions": len(cohort.regions),
-        "volumes": spread(comparison.tables.series["volumes"], "volumes") if of_series else "",
+        "volumes": _range(comparison.tables.series["volumes"]) if comparison.of_series else "",
         "permutations": 0 if comparison.tests is None else comparison.tests.n_permutations,
         "shape": shape,
         "differences": there.get(DIFFERENCES, ""),
         "forest": there.get(FOREST, ""),
     }
+
+
+def _range(numbers: pd.Series) -> str:
+    """Say the least and the greatest number; one if they are the same."""
+    low, high = numbers.min(), numbers.max()
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:

@@ -103,7 +103,9 @@ def _of_series() -> tuple[Part, ...]:
 def prepared_in_folds(comparison: Comparison) -> str:
     """Say what was done to the regions in each training part of the cross-validation."""
     if comparison.of_series:
-        return "graphs were learned in each training part by itself"
+        effects = [*comparison.cohort.covariates, *(["sites"] * (comparison.n_sites > 1))]
+        taken = f", and effects of {joined(effects)} taken out of the weights" if effects else ""
+        return f"in each training part by itself, a graph was learned without the groups{taken}"
     cohort, covariates = comparison.cohort, list(comparison.cohort.covariates)
     steps = []
     if np.isnan(cohort.values).any():

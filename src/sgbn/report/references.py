@@ -331,6 +331,17 @@ _WORKS = (
         "2825--2830",
     ),
     Reference(
+        "abraham2014",
+        "article",
+        ("Abraham, Alexandre", "Pedregosa, Fabian", "Eickenberg, Michael", OTHERS),
+        "Machine learning for neuroimaging with scikit-learn",
+        "Frontiers in Neuroinformatics",
+        2014,
+        volume="8",
+        pages="14",
+        doi="10.3389/fninf.2014.00014",
+    ),
+    Reference(
         "ramsey2010",
         "article",
         ("Ramsey, Joseph D.", "Hanson, Stephen José", "Hanson, Catherine", OTHERS),

@@ -111,17 +111,29 @@ def series_accuracy(comparison: Comparison, cite: Cite) -> str:
     if found is None:
         return ""
     n_folds, repeats = int(found.folds.max()) + 1, len(found.folds)
-    others = [name for name in found.probabilities if name not in (found.ours, COVARIATES_ALONE)]
     times = "once" if repeats == 1 else f"{repeats} times"
-    beside = f", and beside it by {joined(others)}" if others else ""
-    alone = ", and by the covariates alone" if COVARIATES_ALONE in found.probabilities else ""
-    return (
+    text = (
         f"How well the groups can be told apart was estimated by {n_folds}-fold stratified "
-        f"cross-validation over subjects, {times}: graphs were learned in the training parts only. "
-        f"The group of a subject was predicted by {found.ours}{beside}{alone} "
-        f"{cite('pedregosa2011')}. Intervals ({1 - comparison.settings.level:.0%}) allow for the "
-        f"overlap of training parts {cite('nadeau2003')}."
+        f"cross-validation over subjects, {times}. The group of a subject was predicted by "
+        f"logistic regression {cite('pedregosa2011')} on its weights on a graph that was learned "
+        "in the training part without the groups; effects of covariates and sites on the weights, "
+        "and the strength of the regression, were learned inside the training part"
     )
+    others = [name for name in found.probabilities if name not in (found.ours, COVARIATES_ALONE)]
+    if others:
+        text += f". Beside it, by the same regression, {joined(others)} {cite('abraham2014')}"
+    if COVARIATES_ALONE in found.probabilities:
+        text += ", and the covariates alone"
+    text += (
+        f". Intervals ({1 - comparison.settings.level:.0%}) allow for the overlap of training "
+        f"parts {cite('nadeau2003')}."
+    )
+    if len(found.permuted):
+        text += (
+            f" Its accuracy was tested by {len(found.permuted)} exchanges of the labels, each "
+            "cross-validated anew."
+        )
+    return text
 
 
 def _learner(comparison: Comparison) -> SeriesSGBN:
