@@ -1,11 +1,14 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from sgbn import simulate_series
 from sgbn.cli import demo, main
 from sgbn.comparison import Settings, compare
+from sgbn.datasets import SimulatedSeries
 
 
 def test_a_demo_too_small_for_tests_says_so(tmp_path, capsys, monkeypatch):
@@ -32,3 +35,49 @@ def test_the_demo_compares_with_the_truth(tmp_path, capsys):
     assert {"true_control", "true_patient", "true_change"} <= set(differences)
     edges = pd.read_csv(out / "tables" / "edges.csv")
     assert "true_weight_std" in edges
+
+
+def test_time_series_are_simulated_and_compared_as_a_cohort_is(tmp_path, capsys, monkeypatch):
+    asked = []
+
+    def note(cohort, settings, learner, *_):
+        asked.append((cohort, settings, learner))
+        return "compared"
+
+    monkeypatch.setattr(demo, "compare_and_write", note)
+    for one in ("_print_networks", "_print_differences"):
+        monkeypatch.setattr(demo, one, lambda cohort, found: asked.append((cohort, found)))
+    assert main(["demo", "--series", "--out", str(tmp_path), "--subjects", "10"]) == 0
+    (cohort, settings, learner), *printed = asked
+    assert isinstance(cohort, SimulatedSeries)
+    assert learner is None
+    assert settings == Settings.quick()
+    assert printed == [(cohort, "compared")] * 2
+    said = "Simulated 10 subjects in each of 2 groups, 40 regions, time series of 200 volumes"
+    assert said in capsys.readouterr().out
+
+
+@pytest.fixture
+def small():
+    return simulate_series(10, regions=10, n_volumes=150, n_changed=5)
+
+
+def test_the_truth_of_series_is_told_without_likelihoods(small, capsys):
+    comparison = compare(small, Settings.networks_only(n_permutations=39))
+    demo._print_networks(small, comparison)
+    demo._print_differences(small, comparison)
+    printed = capsys.readouterr().out
+    assert "log-lik" not in printed
+    row = re.search(r"control +(\d+) +(\d+) +([\d.]+)", printed)
+    assert int(row[1]) == np.count_nonzero(small.networks["control"].coef)
+    assert int(row[2]) == np.count_nonzero(comparison.learners["control"].coef_)
+    n_true = int(re.search(r"(\d+) of \d+ tested edges do", printed)[1])
+    changed = {frozenset(edge) for edge in small.changed["patient"]}
+    ends = zip(comparison.differences["source"], comparison.differences["target"], strict=True)
+    assert n_true == sum(frozenset(pair) in changed for pair in ends) > 0
+
+
+def test_gamma_is_not_for_series(tmp_path, capsys):
+    assert main(["demo", "--series", "--gamma", "1", "--out", str(tmp_path / "new")]) == 2
+    assert "--gamma is not for time series" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
