@@ -103,7 +103,8 @@ def main():
         "",
         *table(heads, [_cells(row) for row in runs]),
     ]
-    write(arguments.out, "series_accuracy", {"seed": SEED, "runs": runs}, lines)
+    words = ["benchmarks/series_accuracy.py", "--data", "FOLDER"]
+    write(arguments.out, "series_accuracy", {"seed": SEED, "runs": runs}, lines, words)
 
 
 def _cells(row):
