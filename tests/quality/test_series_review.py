@@ -95,6 +95,7 @@ def test_filters_are_a_warning_that_says_what_they_mean(change, said):
     (warning,) = [one for one in found(made(change)) if one.startswith("warning")]
     assert said in warning
     if "low-pass" in said or "band-pass" in said:
+        assert "faster than about 0.1" in warning
         assert "200 of them are worth about" in warning
         assert "that number is what counts" in warning
 

@@ -149,7 +149,7 @@ def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
     slow, fast, drifts, *edges = np.average(parts, axis=0, weights=weights)
     seen = np.array(edges) < LOW_PASS
-    border = float(BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
+    border = float(ABOVE * BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
     return Spectrum(slow, fast, drifts, float(np.nanmin(edges)), border)
 
 

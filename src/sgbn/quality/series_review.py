@@ -143,7 +143,7 @@ def _mixed(seen: Mask) -> str:
 
 def _frequency(hertz: float, tr: float | None) -> str:
     if tr is not None:
-        return f"{hertz:.2g} Hz"
+        return f"{hertz:.1g} Hz"
     return f"{2 * USUAL_TR * hertz:.0%} of the highest frequency"
 
 

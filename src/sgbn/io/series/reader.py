@@ -179,34 +179,27 @@ def _find(
 def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[Joined], Choice]:
     """Series of all rows, with the regions that the first of them shows."""
     all_columns = options.regions in (None, (ALL,))
-    first: RawTable | None = None
-    choice: Choice | None = None
+    first = _loaded(source, rows[0], rows[0].runs[0])
+    choice = _choose(source, first, options)
     joined = []
     for row in rows:
         volumes = []
         for k in row.runs:
-            table = _loaded(source, k, row, first if all_columns else None, choice)
-            if first is None or choice is None:
-                first, choice = table, _choose(source, table, options)
-            volumes.append(read_volumes(table, choice.regions, options.missing))
+            try:
+                table = first if k == rows[0].runs[0] else _loaded(source, row, k)
+                if all_columns:
+                    check_same_columns(first, table, choice.facts["excluded"])
+                volumes.append(read_volumes(table, choice.regions, options.missing))
+            except InputError as error:
+                raise InputError(f"{error} {source.remedy}".strip()) from error
         joined.append(join_runs(volumes))
-    if choice is None:
-        raise InputError(f"{source.name} holds no series. Give one per subject.")
     return joined, choice
 
 
-def _loaded(
-    source: Source, k: int, row: Row, first: RawTable | None, choice: Choice | None
-) -> RawTable:
-    """Cells of one run, with the columns of the first one where all are regions."""
-    try:
-        table = source.runs[k].load()
-        table = replace(table, ids=(row.id,) * len(table.frame))
-        if first is not None and choice is not None:
-            check_same_columns(first, table, choice.facts["excluded"])
-    except InputError as error:
-        raise InputError(f"{error} {source.remedy}".strip()) from error
-    return table
+def _loaded(source: Source, row: Row, k: int) -> RawTable:
+    """Cells of one run, which know whose they are."""
+    table = source.runs[k].load()
+    return replace(table, ids=(row.id,) * len(table.frame))
 
 
 def _choose(source: Source, table: RawTable, options: Options) -> Choice:
