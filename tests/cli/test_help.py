@@ -118,7 +118,8 @@ def networks_alone(cohort, settings, learner, arguments, config="", *, figures_o
     (arguments.out / "config.toml").write_text(config)
     (arguments.out / "about.json").write_text("{}")
     (arguments.out / "work").mkdir(exist_ok=True)
-    found = compare(cohort, Settings.networks_only(), learner=sgbn.SGBN(), folder=arguments.out)
+    plain = None if isinstance(cohort, sgbn.SeriesCohort) else sgbn.SGBN()
+    found = compare(cohort, Settings.networks_only(), learner=plain, folder=arguments.out)
     return replace(found, skipped={"differences": "that takes too long."})
 
 
