@@ -470,3 +470,58 @@ def test_settings_of_tables_say_their_defaults():
     assert (settings.outliers, settings.transform) == ("trim", "none")
     other = settings_for(simulate_cohort(20, regions=4), *asked_for("--learner", "ORSGBN"))
     assert (other.outliers, other.transform) == (None, None)
+
+
+@pytest.fixture(scope="module")
+def series_run(tmp_path_factory, chains_of_series):
+    """Folder of a study of time series, its options, and what a run of it printed."""
+    folder, cohort = tmp_path_factory.mktemp("series"), chains_of_series
+    np.savez(folder / "series.npz", **dict(zip(cohort.ids, cohort.series, strict=True)))
+    people = pd.DataFrame({"participant_id": cohort.ids, "dx": cohort.group, **cohort.covariates})
+    people.to_csv(folder / "participants.tsv", sep="\t", index=False)
+    words = ["compare", str(folder / "series.npz")]
+    words += ["--participants", str(folder / "participants.tsv"), "--group", "dx"]
+    words += ["--covariates", "age", "mean_fd", "--tr", "2", *FEW[:5], "--no-accuracy"]
+    words += ["--workers", "1", "--out", str(folder / "results")]
+    with redirect_stdout(StringIO()) as printed:
+        assert main(words) == 0
+    return folder, words, printed.getvalue()
+
+
+def test_the_same_command_compares_time_series(series_run):
+    folder, _, printed = series_run
+    assert "[1/2] One network per group" in printed
+    assert "[2/2] Tests of differences" in printed
+    assert "weights of each subject" in printed
+    names = {path.name for path in (folder / "results" / "tables").iterdir()}
+    assert {"series.csv", "edges.csv", "differences.csv"} <= names
+    assert "sub-000" not in (folder / "results" / "report.html").read_text()
+    about = json.loads((folder / "results" / "about.json").read_text())
+    assert about["learner"].startswith("SeriesSGBN(")
+
+
+def test_a_config_repeats_a_run_of_time_series(series_run, no_figures):
+    folder, *_ = series_run
+    again = folder / "again"
+    words = ["compare", "--config", str(folder / "results" / "config.toml"), "--workers", "1"]
+    assert main([*words, "--out", str(again)]) == 0
+    first, second = (edges_of(out, "control") for out in (folder / "results", again))
+    assert first.equals(second)
+
+
+def test_a_run_of_time_series_goes_on_where_it_was_stopped(series_run, no_figures, monkeypatch):
+    folder, words, _ = series_run
+    (folder / "results" / "about.json").unlink()
+
+    def learned_again(*_, **more):
+        raise AssertionError("a network of a half was learned again")
+
+    monkeypatch.setattr("sgbn.structure.series.subject_halves.learn_pair", learned_again)
+    assert main(words) == 0
+    assert (folder / "results" / "about.json").exists()
+
+
+def test_options_of_tables_are_refused_for_time_series_in_one_line(series_run, capsys):
+    _, words, _ = series_run
+    assert main([*words, "--transform", "normal-scores"]) == 2
+    assert "--transform='normal-scores' is not for time series" in capsys.readouterr().err

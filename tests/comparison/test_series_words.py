@@ -60,6 +60,8 @@ def test_halves_of_series_are_not_measured_by_those_of_tables(compared_series):
     words = str(compared_series.words)
     assert "Complementary halves of these data agree" in words
     assert "brain tables" not in words
+    assert "sure of" not in words
+    assert "half samples of the subjects" in " ".join(words.split())
 
 
 def test_there_is_no_table_of_regions(compared_series):

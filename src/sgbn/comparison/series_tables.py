@@ -39,9 +39,13 @@ def series_table(comparison: Comparison) -> pd.DataFrame:
 def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
     """Cohort that has numbers of volumes, of a `series_table`, beside its covariates: for Table 1.
 
-    A covariate of the same name stays.
+    A covariate of the same name stays. Numbers that are the same in all subjects say nothing there.
     """
-    volumes = {title: table[name].to_numpy(float) for name, title in DESCRIBED.items()}
+    volumes = {
+        title: table[name].to_numpy(float)
+        for name, title in DESCRIBED.items()
+        if table[name].nunique() > 1
+    }
     cohort = comparison.cohort
     return replace(cohort, covariates={**volumes, **cohort.covariates})
 

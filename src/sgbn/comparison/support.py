@@ -34,9 +34,10 @@ def support_words(comparison: Comparison) -> str:
     edges = "edge" if " of 1 in " in parts[0] else "edges"
     parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
+    halves = "half samples of the subjects" if comparison.of_series else "half samples"
     return (
         f"The direction of {joined(parts)} is supported: at least {adjacency} of the networks of "
-        f"half samples join the pair, and at least {direction} of these have this direction."
+        f"{halves} join the pair, and at least {direction} of these have this direction."
         f"{_too_few_words(comparison)}{_shadow_words(comparison)}"
     )
 
@@ -109,10 +110,9 @@ def agreement_words(comparison: Comparison) -> str:
         half = f"half of {called(group)} ({found.n_edges:.0f} on average)"
         text = f"{found.edges:.0%} of the edges of {half}"
         if not math.isnan(found.arrows):
-            text += (
-                f" and {found.arrows:.0%} of the directions that this half is sure of "
-                f"({found.n_arrows:.1f})"
-            )
+            # one network per half of series, many of tables
+            which = "of its network" if comparison.of_series else "that this half is sure of"
+            text += f" and {found.arrows:.0%} of the directions {which} ({found.n_arrows:.1f})"
         parts.append(text)
     if not parts:
         return ""

@@ -73,7 +73,8 @@ def groups_table(comparison: Comparison) -> Table:
         | {group: spread(own[one.source], digits=one.digits) for group, own in of.items()}
         for one in shown
     ]
-    fields = [Field("what", "of a subject", hint="")]
+    hints = [f"{one.title}: {one.hint[0].lower()}{one.hint[1:]}" for one in shown if one.hint]
+    fields = [Field("what", "of a subject", hint="; ".join(hints))]
     fields += [Field(group, group, hint="") for group in comparison.groups]
     caption = "Time series of the groups"
     return make_table("series-groups", caption, pd.DataFrame(rows), fields, searched=False)
