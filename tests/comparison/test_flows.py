@@ -1,6 +1,9 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from sgbn import SGBN, InputError, SeriesSGBN, SGBNEnsemble, simulate_cohort
+from sgbn import SGBN, InputError, SeriesCohort, SeriesSGBN, SGBNEnsemble, simulate_cohort
 from sgbn.comparison import Settings
 from sgbn.comparison.flows import SERIES, TABLES, flow_of
 
@@ -29,3 +32,15 @@ def test_time_series_are_not_prepared(chains_of_series):
     prepared, findings = SERIES.prepare(chains_of_series, Settings())
     assert prepared is chains_of_series
     assert not [*findings]
+
+
+def test_missing_covariates_of_time_series_are_filled_in(chains_of_series):
+    ages = np.linspace(20, 60, len(chains_of_series))
+    ages[3] = np.nan
+    sex = np.where(np.arange(len(ages)) == 5, "", "F")
+    cohort = replace(chains_of_series, covariates={"age": ages, "sex": sex})
+    prepared, _ = SERIES.prepare(cohort, Settings())
+    assert isinstance(prepared, SeriesCohort)
+    assert prepared.covariates["age"][3] == np.nanmean(ages)
+    assert prepared.covariates["sex"][5] == "unknown"
+    assert prepared.n_volumes == cohort.n_volumes

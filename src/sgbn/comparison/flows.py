@@ -15,6 +15,7 @@ from sgbn.comparison.steps import Job
 from sgbn.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence
 from sgbn.preprocessing import prepare
+from sgbn.preprocessing.preparation import fill_covariates
 from sgbn.quality import Finding, review_prepared
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
@@ -82,7 +83,7 @@ TABLES = Flow(
 SERIES = Flow(
     settings=series_steps.series_settings,
     learner=series_steps.series_learner,
-    prepare=lambda cohort, _: (cohort, ()),  # covariates enter the tests, and nothing is imputed
+    prepare=lambda cohort, _: (fill_covariates(cohort), ()),  # the tests hold covariates fixed
     networks=series_steps.networks_of_series,
     confidence=series_steps.confidence_of_series,
     tests=series_steps.tests_of_series,

@@ -149,7 +149,7 @@ def accuracy_of_series(job: Job) -> Accuracy | None:
     """Measure how well the groups are told apart in subjects that were left out."""
     if "accuracy" not in job.settings.steps:
         return None
-    cohort, learner = _series(job), _learner(job)
+    cohort, learner = cast(SeriesCohort, job.cohort), _learner(job)  # folds fill gaps in
 
     def permute(exchange: Exchange, study: Study) -> Array:
         return permuted_series_accuracies(cohort, exchange, job.settings, study, learner)
@@ -162,7 +162,7 @@ def accuracy_of_series(job: Job) -> Accuracy | None:
 
 
 def _series(job: Job) -> SeriesCohort:
-    return cast(SeriesCohort, job.cohort)
+    return cast(SeriesCohort, job.prepared)
 
 
 def _learner(job: Job) -> SeriesSGBN:

@@ -54,11 +54,17 @@ def impute(cohort: Cohort) -> Cohort:
     return _prepared(cohort, make_preparation(cohort).named_steps["impute"])
 
 
+def fill_covariates(cohort: Cohort) -> Cohort:
+    """Fill gaps of covariates in: a missing number becomes the mean, a label one of its own."""
+    filled = {name: _filled(column) for name, column in cohort.covariates.items()}
+    same = all(np.array_equal(own, cohort.covariates[name]) for name, own in filled.items())
+    return cohort if same else replace(cohort, covariates=filled)
+
+
 def _prepared(cohort: Cohort, step: Any) -> Cohort:
     """Cohort after a step of its preparation, or all of them."""
     regions = step.fit_transform(cohort_table(cohort), cohort.group)[list(cohort.regions)]
-    covariates = {name: _filled(column) for name, column in cohort.covariates.items()}
-    return replace(cohort, values=regions.to_numpy(), covariates=covariates)
+    return replace(fill_covariates(cohort), values=regions.to_numpy())
 
 
 def _filled(column: NDArray[Any]) -> NDArray[Any]:
