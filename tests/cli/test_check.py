@@ -272,7 +272,7 @@ def test_motion_as_a_covariate_is_shown(series, capsys):
     assert main(["check", str(series), *options]) == 0
     out = capsys.readouterr().out
     assert re.search(r"mean framewise displacement: 0\.\d+ \(0\.1", out)
-    assert "of the highest frequency" in out
+    assert "variance below 4 % of the highest frequency: " in out
     assert "differ in motion" not in out
 
 

@@ -120,7 +120,9 @@ def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
     """Lines of numbers for a screen; frequencies are in Hz where the TR is known."""
     import numpy as np
 
-    slow, fast = ("0.01 Hz", "0.1 Hz") if known_tr else ("4 %", "40 % of the highest frequency")
+    slow, fast = "0.01 Hz", "0.1 Hz"
+    if not known_tr:
+        slow, fast = (f"{share} of the highest frequency" for share in ("4 %", "40 %"))
     rows = {
         "volumes": ("volumes", "{:.0f}"),
         "what they are worth in independent volumes": ("effective_volumes", "{:.0f}"),
