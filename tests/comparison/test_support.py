@@ -25,6 +25,7 @@ def comparison_of(supported, agreements=(), skipped=None, agreed=None, **learner
         reference=groups[0],
         skipped=skipped or {},
         models={},
+        of_series=False,
     )
 
 
@@ -97,6 +98,13 @@ def test_agreement_leaves_out_what_there_is_none_of():
     assert "half of b" not in said
     assert "25% of the edges of half of c (4 on average). " in said
     assert agreement_words(comparison_of({"b": 0}, [none])) == ""
+
+
+def test_halves_of_series_have_one_network_each():
+    found = comparison_of({"a": 1}, [SOME])
+    found.of_series = True
+    assert "80% of the directions of its network (2.5)." in agreement_words(found)
+    assert "networks of half samples of the subjects join the pair" in support_words(found)
 
 
 def test_a_group_that_is_a_number_is_called_a_group():
