@@ -5,6 +5,7 @@ from sgbn import (
     SGBN,
     Cohort,
     InputError,
+    SeriesSGBN,
     Settings,
     SGBNEnsemble,
     compare,
@@ -34,6 +35,14 @@ def test_the_default_learner_is_that_of_a_comparison(cohort):
     found = group_network(cohort, "patient")
     assert repr(found) == repr(compared.learners["patient"])
     np.testing.assert_array_equal(found.coef_, compared.learners["patient"].coef_)
+
+
+def test_the_network_of_series_is_that_of_a_comparison(chains_of_series, compared_series):
+    found = group_network(chains_of_series, "patient", SeriesSGBN(n_pairs=4))
+    np.testing.assert_array_equal(found.coef_, compared_series.learners["patient"].coef_)
+    alone = chains_of_series.subset(groups=["patient"])
+    again = group_network(alone, "patient", SeriesSGBN(n_pairs=0))
+    np.testing.assert_array_equal(again.coef_, found.coef_)
 
 
 def test_one_group_is_enough(cohort):

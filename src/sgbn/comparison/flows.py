@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sgbn.cohort import Cohort
 from sgbn.comparison import series_steps, steps
 from sgbn.comparison.accuracy import Accuracy
-from sgbn.comparison.networks import default_ensemble
+from sgbn.comparison.networks import default_ensemble, learn_network
 from sgbn.comparison.sensitivity import Sensitivity
 from sgbn.comparison.settings import Settings
 from sgbn.comparison.steps import Job
@@ -17,6 +17,7 @@ from sgbn.inference import Differences, EdgeConfidence
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import fill_covariates
 from sgbn.quality import Finding, review_prepared
+from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.series import SeriesSGBN
@@ -36,6 +37,8 @@ class Flow:
         The learner of the networks: the one that is given, if it fits, or the default.
     prepare : callable
         What networks are learned from, and what was found in it.
+    network : callable
+        The network of one group, by a learner.
     networks, confidence, tests, sensitivity, accuracy : callable
         The steps of these names.
     """
@@ -43,6 +46,7 @@ class Flow:
     settings: Callable[[Settings], Settings]
     learner: Callable[[LearnedNetwork | None, Settings], LearnedNetwork]
     prepare: Callable[[Cohort, Settings], tuple[Cohort, Iterable[Finding]]]
+    network: Callable[[LearnedNetwork, Cohort, str, Study], LearnedNetwork]
     networks: Callable[[Job], Networks]
     confidence: Callable[[Job, Networks], Mapping[str, EdgeConfidence]]
     tests: Callable[[Job, Networks], Differences | None]
@@ -74,6 +78,7 @@ TABLES = Flow(
     settings=lambda settings: settings,
     learner=_table_learner,
     prepare=_prepare_table,
+    network=learn_network,
     networks=steps.networks_of,
     confidence=steps.confidence_of,
     tests=steps.tests_of,
@@ -84,6 +89,7 @@ SERIES = Flow(
     settings=series_steps.series_settings,
     learner=series_steps.series_learner,
     prepare=lambda cohort, _: (fill_covariates(cohort), ()),  # the tests hold covariates fixed
+    network=series_steps.series_network,
     networks=series_steps.networks_of_series,
     confidence=series_steps.confidence_of_series,
     tests=series_steps.tests_of_series,

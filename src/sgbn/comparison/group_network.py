@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from sklearn.base import clone
-
 from sgbn.cohort import Cohort
-from sgbn.comparison.networks import default_ensemble, learn_ensemble
+from sgbn.comparison.flows import flow_of
 from sgbn.comparison.settings import Settings
 from sgbn.exceptions import InputError, did_you_mean
-from sgbn.preprocessing import prepare
-from sgbn.preprocessing.preparation import regions_table
 from sgbn.quality import Review, review
 from sgbn.quality.groups import check_groups
 from sgbn.runs import Study
-from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.ensemble import SGBNEnsemble
+from sgbn.structure.base import LearnedNetwork
 
 
 def group_network(
     cohort: Cohort,
     group: str,
-    learner: NetworkEstimator | None = None,
+    learner: LearnedNetwork | None = None,
     *,
     rows_are_subjects: bool = False,
     n_jobs: int | None = None,
-) -> NetworkEstimator:
+) -> LearnedNetwork:
     """Learn the network of one group of a cohort.
 
     Missing cells are imputed, sites harmonised and covariates regressed out as `compare` does it:
-    over all subjects of the cohort, within the groups. The network is the one that `compare` finds
-    with the same learner; covariates and sites are never regions of it.
+    over all subjects of the cohort, within the groups; time series are taken as they are. The
+    network is the one that `compare` finds with the same learner; covariates and sites are never
+    regions of it.
 
     Parameters
     ----------
@@ -39,7 +35,8 @@ def group_network(
     group : str
         Which group.
     learner : estimator, optional
-        Any learner of sgbn; by default the `SGBNEnsemble` of `compare`. It is not changed.
+        Any learner of sgbn; by default the `SGBNEnsemble` of `compare`, of time series its
+        `SeriesSGBN`. It is not changed.
     rows_are_subjects : bool
         See `Settings`.
     n_jobs : int, optional
@@ -62,11 +59,9 @@ def group_network(
     if str(group) not in usable.groups:
         near = did_you_mean(group, usable.groups)
         raise InputError(f"no group is called {group!r}. {near}")
-    group, prepared = str(group), prepare(usable)
-    learner = default_ensemble(Settings()) if learner is None else learner
-    if isinstance(learner, SGBNEnsemble):
-        return learn_ensemble(learner, prepared, group, Study(None, n_jobs))
-    return clone(learner).fit(regions_table(prepared)[prepared.group == group])
+    flow, settings = flow_of(usable), Settings()
+    prepared, _ = flow.prepare(usable, settings)
+    return flow.network(flow.learner(learner, settings), prepared, str(group), Study(None, n_jobs))
 
 
 def _require(reviewed: Review) -> Cohort:

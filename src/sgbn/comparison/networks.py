@@ -53,6 +53,16 @@ def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
 
 
+def learn_network(
+    learner: LearnedNetwork, cohort: Cohort, group: str, study: Study
+) -> LearnedNetwork:
+    """Learn the network of one group of a prepared cohort, by any learner of tables."""
+    if isinstance(learner, SGBNEnsemble):
+        return learn_ensemble(learner, cohort, group, study)
+    fitted: LearnedNetwork = clone(learner).fit(regions_table(cohort)[cohort.group == group])
+    return fitted
+
+
 def learn_ensemble(
     ensemble: SGBNEnsemble, cohort: Cohort, group: str, study: Study
 ) -> SGBNEnsemble:

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 from sklearn.base import clone
 
+from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.sensitivity import HALF, TWICE, Sensitivity, fewer_permutations
 from sgbn.comparison.series_accuracy import cross_validate_series, permuted_series_accuracies
@@ -76,15 +77,17 @@ def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
         found: dict[str, LearnedNetwork] = {}
         for number, group in enumerate(job.groups):
             with warnings_about(f"group {group!r}"):
-                found[group] = _network(job, group, job.study.part(f"networks-{number}"))
+                part = job.study.part(f"networks-{number}")
+                found[group] = series_network(job.learner, job.cohort, group, part)
         return found
     raise InputError(job.skipped["networks"])
 
 
-def _network(job: Job, group: str, study: Study) -> SeriesSGBN:
-    given = _learner(job).n_jobs
-    part = _series(job).subset(np.asarray(job.cohort.group) == group)
-    fitted = clone(job.learner).set_params(n_jobs=study.n_jobs)
+def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
+    """Learn the network of one group."""
+    given = cast(SeriesSGBN, learner).n_jobs
+    part = cohort.subset(np.asarray(cohort.group) == group)
+    fitted = clone(learner).set_params(n_jobs=study.n_jobs)
     fitted.fit(part, folder=study.folder, progress=study.progress)
     # results do not depend on it, and a client of a cluster cannot be kept in files
     return cast(SeriesSGBN, fitted.set_params(n_jobs=given))

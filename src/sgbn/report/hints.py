@@ -91,6 +91,14 @@ HINTS = {
 }
 
 # Columns whose meaning is another in each table
+LIMITS_OF_SERIES = (
+    "Ends of a 95 % interval of the mean weight by its spread over the subjects, as if the graph "
+    "had been known beforehand"
+)
+BECAUSE_OF_SERIES = (
+    "Largest parts of the log odds of the likeliest group over the next, in the first repeat: a "
+    "positive part speaks for the predicted group, a negative one against it"
+)
 SUPPORTED_IN_A_GROUP = (
     "Whether the network of one of the groups has this edge with a direction that its half samples "
     "support. Only such an edge is drawn as an arrow"

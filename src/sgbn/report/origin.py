@@ -14,6 +14,8 @@ TITLES = {
     "delimiter": "cells are separated by",
     "decimal": "decimal mark",
     "rows": "rows that were read",
+    "arrays": "arrays in the file",
+    "runs": "runs that were read",
     "ids": "names of subjects",
     "left_out": "rows left out",
     "regions": "regions",

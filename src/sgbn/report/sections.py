@@ -229,6 +229,7 @@ def _sums_table(
 
 def edges_table(comparison: Comparison) -> Table:
     """All edges of the networks."""
+    limits = hints.LIMITS_OF_SERIES if comparison.of_series else hints.HINTS["low"]
     fields = [
         Field("group", "group"),
         *(Field("source", "from", "name"), Field("target", "to", "name")),
@@ -241,8 +242,8 @@ def edges_table(comparison: Comparison) -> Table:
         *folded(
             [
                 *([] if comparison.of_series else [Field("weight", "weight", "number")]),
-                Field("low", "weight, low", "number"),
-                Field("high", "weight, high", "number", hints.HINTS["low"]),
+                Field("low", "weight, low", "number", limits),
+                Field("high", "weight, high", "number", limits),
                 *_lobe_fields(comparison),
                 Field("beside_factors", "beside factors"),
                 Field("graph_direction", "in this graph"),
@@ -333,12 +334,13 @@ def subjects_table(comparison: Comparison) -> Table:
         right = table["predicted"] == table["group"]
         table = table.assign(right=np.where(right, "yes", "no"))
     groups = () if comparison.accuracy is None else comparison.accuracy.groups
+    because = hints.BECAUSE_OF_SERIES if comparison.of_series else hints.HINTS["because"]
     fields = [
         *(Field("subject", "subject"), Field("group", "group")),
         Field("predicted", "predicted"),
         Field("right", "as it is"),
         *(Field(f"probability_{group}", f"probability, {group}", "share") for group in groups),
-        Field("because", "what spoke for it", "prose"),
+        Field("because", "what spoke for it", "prose", because),
         Field("deviation_p", "p of deviation", "p"),
         Field("farthest_region", "farthest region"),
         Field("farthest_z", "its z", "number"),
