@@ -1,4 +1,4 @@
-"""`sgbn compare`: from a table to a report."""
+"""`sgbn compare`: from a table, or from time series, to a report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Checks a table, imputes missing cells, harmonises sites, regresses covariates "
         "out; learns a network per group, says how sure its edges are, tests which differ between "
         "the groups, and how well the groups can be told apart; writes a report, tables, pictures "
-        "and files for other programs. Networks and tests come first, with a first report; slow "
+        "and files for other programs. Time series of regions are taken as they are, with the "
+        "subject as the unit. Networks and tests come first, with a first report; slow "
         "steps follow, and complete it. Run again with the same --out it does only what is "
         "missing.",
         epilog=examples(
@@ -56,6 +57,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                     "only the figures, once more"
                 ),
                 "sgbn compare table.csv --group visit --pair person --out results": "paired visits",
+                "sgbn compare xcp_d/ --participants participants.tsv --group diagnosis "
+                "--covariates age mean_fd --out results": "time series, one file per subject",
                 "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (
                     "on a cluster"
                 ),
