@@ -123,10 +123,10 @@ TRIED = {
 }
 PARTS = {  # settings, and cohorts of each
     "penalty": (TRIED, 25),
-    "power": (POWER, 50),
+    "power": (POWER, 20),
     "stacked": (STACKED, 20),
     "level": (NULLS | MOVING, 500),
-    "broken": (BROKEN, 100),
+    "broken": (BROKEN, 20),
 }
 
 
@@ -294,7 +294,7 @@ def power_cells(row):
 def level_cells(row):
     """Cells of a row of cohorts with a find, where there is nothing to be found."""
     n, hits = row["cohorts"], row["with_a_find"]
-    low, high = wilson(hits, n)
+    low, high = wilson(hits / n, n)
     share = f"{hits / n:.3f} ({low:.3f} to {high:.3f})"
     return row["setting"], row["method"], n, hits, share
 

@@ -124,9 +124,9 @@ def series_differences(
     not in the graph is not tested.
 
     Where groups have the same distribution of weights, permutations without covariates and sites
-    are exact; with covariates and sites they are nearly so (Freedman and Lane 1983). Where only the
-    spread of weights differs, such as by numbers of volumes, HC3 makes them nearly so
-    (benchmarks/series_tests.py).
+    are exact; with covariates and sites they are nearly so (Freedman and Lane 1983), and by HC3
+    where only the spread of weights differs, such as by numbers of volumes. Level and recall are
+    measured on simulated series in benchmarks/series_tests.py.
 
     Motion changes correlations. A group that moves more differs in weights by this alone: give
     motion as a covariate. It takes out what is linear in it.
