@@ -108,18 +108,6 @@ def test_a_graph_without_edges_is_tested_as_a_whole_and_finds_nothing(moments):
     assert not found["tests"].size
 
 
-def test_regions_that_determine_each_other_are_refused_by_name():
-    series = make_series(np.random.default_rng(0))
-    series[7][:, 3] = series[7][:, 1] - series[7][:, 2]
-    moments = subject_moments(series, names=list("abcde"))
-    with pytest.raises(InputError, match=r"subject 's7' region '[abcde]' is determined by '\w', "):
-        pair_weights(moments, np.array([[1, 3]]), GRAPH[None, :, 3] & (np.arange(M) == 2))
-    series[7][:, 3] = -series[7][:, 1]
-    moments = subject_moments(series, names=list("abcde"))
-    with pytest.raises(InputError, match="subject 's7' region 'd' is determined by 'b'"):
-        pair_weights(moments, np.array([[1, 3]]), np.zeros((1, M), bool))
-
-
 def test_groups_that_covariates_use_up_are_refused(moments):
     rng = np.random.default_rng(0)
     covariates = {f"c{k}": rng.normal(size=SUBJECTS) for k in range(28)}

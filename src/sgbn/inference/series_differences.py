@@ -18,8 +18,6 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.difference_input import (
     Covariates,
@@ -37,6 +35,7 @@ from sgbn.parameters import POSITIVE
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
+from sgbn.structure.series.subject_moments import as_cohort
 from sgbn.structure.series.subject_weights import noise_shares
 
 TESTED_PENALTY = 0.5  # of edges that are tested, times that of the learner: benchmarks/series_tests
@@ -145,7 +144,7 @@ def series_differences(
     [('x1', 'x0', 0.01)]
     """
     learner = SeriesSGBN() if learner is None else learner
-    cohort = _read_series(series)
+    cohort = as_cohort(series)
     moments = subject_moments(cohort, lagged=learner.lagged)  # refuses empty regions by name
     data = read_group_data(cohort, groups, covariates, sites, pairs, reference, persons, blocks)
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
@@ -162,17 +161,6 @@ def series_differences(
     study = Study(folder, n_jobs, progress)
     null = permuted_statistics(problem, n_permutations, seed, settings, study)
     return summarised(problem, fit, null, networks, left_out=dict.fromkeys(data.groups, ()))
-
-
-def _read_series(series: SeriesCohort | Sequence[ArrayLike]) -> SeriesCohort:
-    if isinstance(series, SeriesCohort):
-        return series
-    if isinstance(series, Cohort):
-        raise InputError(
-            "a Cohort has one number per subject and region, and no series. Call edge_differences, "
-            "or read series with sgbn.read_series."
-        )
-    return SeriesCohort.of(list(series))
 
 
 def _networks(

@@ -13,14 +13,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from sgbn.exceptions import InputError, listed, shown
 from sgbn.inference.adjusted_means import AdjustedMeans
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_fit import most_parents_of
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways, parents_of_both
-from sgbn.inference.influence import SINGULAR
 from sgbn.structure.series import SubjectMoments, subject_weights
 from sgbn.types import Array, Graph, Indices
 
@@ -138,18 +136,12 @@ def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Ar
     """Weight of i in the regression of j, of j in that of i, and their partial correlation.
 
     All three beside the same others, of shape (subjects, k) each; the correlation as Fisher's z.
-
-    Raises
-    ------
-    InputError
-        Names a subject, and a region that others determine.
     """
     found = np.empty((N_WAYS, len(moments), len(edges)))
     for e, (i, j) in enumerate(edges.tolist()):
         regions = np.array([*np.flatnonzero(given[e]), i, j])
         C = _left_of_pair(moments, regions)
         r, s, product = C[:, 0, 0], C[:, 1, 1], C[:, 0, 1]
-        _refuse_copies(moments, s - np.square(product) / r, regions)
         found[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
     return list(found)
 
@@ -157,22 +149,7 @@ def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Ar
 def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
     """Covariances (subjects, 2, 2) of the last two regions, without what the others explain."""
     C = moments.R[:, regions[:, None], regions]
-    for k in range(len(regions) - 1):
-        _refuse_copies(moments, C[:, 0, 0], regions[: k + 1])
-        if k < len(regions) - 2:
-            slopes = C[:, 0, 1:] / C[:, :1, 0]
-            C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
+    for _ in range(len(regions) - 2):
+        slopes = C[:, 0, 1:] / C[:, :1, 0]
+        C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]
     return C
-
-
-def _refuse_copies(moments: SubjectMoments, left: Array, regions: Indices) -> None:
-    """Raise InputError where the other regions leave nothing of the last one in a subject."""
-    subject = int(left.argmin())
-    if left[subject] > SINGULAR:
-        return
-    names = [moments.names[region] for region in regions]
-    raise InputError(
-        f"in subject {shown(moments.ids[subject])} region {shown(names[-1])} is determined by "
-        f"{listed(names[:-1])}. Leave out the subject, or regions that are sums or copies of "
-        "others."
-    )

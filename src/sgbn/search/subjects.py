@@ -5,8 +5,8 @@ r"""One graph for several subjects, each with a sample of its own: the mean of t
 
 (the sum over subjects is the idea of IMaGES, Ramsey and others 2010). Each subject has weights and
 noise variances of its own, and only the graph is shared. An edge enters if it is worth its price in
-the mean over subjects: a few subjects cannot carry it, and thousands of volumes cannot make a weak
-one worth it. The mean, not the sum, keeps scores on the scale that annealing knows.
+the mean over subjects: thousands of volumes cannot make a weak one worth it, but a few subjects
+with a very strong one can. The mean, not the sum, keeps scores on the scale that annealing knows.
 
 Searches on trees see one sample only. They have the mean correlations of all subjects, and their
 networks are where the search on tables, which has the true score, begins.
@@ -28,7 +28,6 @@ from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebi
 from sgbn.search.table_search import TablePlan, search_tables
 from sgbn.types import Array, Indices, Mask
 
-RIDGE = 1e-8  # of a unit diagonal: parents that are copies in a subject
 KNOWN = 4  # networks of the search on trees that the search on tables begins with
 TABLES = TablePlan(
     n_candidates=12,
@@ -77,6 +76,7 @@ class SubjectsProblem(SearchProblem):
         Parameters
         ----------
         R : ndarray of shape (S, m, m)
+            Positive definite among any few regions.
         n : ndarray of shape (S,)
             Effective volumes.
         edges : pair of ndarray of shape (m, m), bool
@@ -115,9 +115,8 @@ class SubjectsProblem(SearchProblem):
 
 def residual_shares(R: Array, v: int, P: Indices) -> Array:
     """Residual variance of v given P in each subject, in units of its variance."""
-    gram = R[:, P[:, None], P] + RIDGE * np.eye(len(P))
     right = R[:, P, v]
-    weights = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+    weights = np.linalg.solve(R[:, P[:, None], P], right[:, :, None])[:, :, 0]
     left: Array = 1.0 - np.einsum("sp,sp->s", weights, right)
     return left
 

@@ -89,6 +89,12 @@ class Residuals:
             self._bent[j, parents] = density_gain(u) + normal, spacing_gain(u) + normal
         return self._bent[j, parents]
 
+    @staticmethod
+    def exceeds(difference: Array, least: float) -> bool:
+        """Whether a sum over rows exceeds 0 by more than `least` standard errors."""
+        error = float(difference.std()) * len(difference) ** 0.5
+        return bool(difference.sum() > least * error)
+
     def is_curved(self, j: int, parents: Parents) -> bool:
         """Whether the residual depends on a parent, at the level `CURVED` for all of them."""
         if not parents:
@@ -149,16 +155,10 @@ def _is_better(residuals: Residuals, best: Member, rival: Member) -> bool:
     nodes = [j for j in best.parents if best.parents[j] != rival.parents[j]]
     terms = [((j, best.parents[j]), (j, rival.parents[j])) for j in nodes]
     gains = [residuals.gain(*own) - residuals.gain(*other) for own, other in terms]
-    if not _exceeds(np.sum(gains, axis=0), DECIDED):
+    if not residuals.exceeds(np.sum(gains, axis=0), DECIDED):
         return False
     if any(residuals.is_curved(*own) for own, _ in terms):
         return False
     bent = [np.subtract(residuals.bent(*own), residuals.bent(*other)) for own, other in terms]
     smooth, rough = np.sum(bent, axis=0)
-    return _exceeds(smooth, BETTER_BENT) or _exceeds(rough, DECIDED)
-
-
-def _exceeds(difference: Array, least: float) -> bool:
-    """Whether a sum over rows exceeds 0 by more than `least` standard errors."""
-    error = float(difference.std()) * len(difference) ** 0.5
-    return bool(difference.sum() > least * error)
+    return residuals.exceeds(smooth, BETTER_BENT) or residuals.exceeds(rough, DECIDED)

@@ -120,8 +120,37 @@ def test_residuals_decide_what_the_class_leaves_open():
     learner = SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series))
     assert learner.coef_[0, 1]
     assert learner.edge_kinds_.tolist() == ["non-Gaussian"]
-    with pytest.warns(DataWarning, match="fewer than 1000"):
+    with pytest.warns(DataWarning, match="2 subjects, fewer than 10"):
         SeriesSGBN(n_pairs=0, non_gaussian="orient").fit(list(series[:2]))
+
+
+def test_sessions_of_a_person_are_no_further_subjects():
+    """Copies of each series as sessions: intervals, shares and the tenth stay those of persons."""
+    series = simulated(S=12)
+    alone = SeriesSGBN(n_pairs=0).fit(series)
+    persons = np.repeat(np.arange(12), 4)
+    copies = [series[person] for person in persons]
+    again = SeriesSGBN(n_pairs=0).fit(copies, units=persons)
+    edges = alone.coef_ != 0
+    assert np.array_equal(again.coef_ != 0, edges)
+    assert again.coef_low_ == pytest.approx(alone.coef_low_)
+    assert again.support_share_ == pytest.approx(alone.support_share_)
+    assert np.array_equal(again.survives_, alone.survives_)
+    naive = SeriesSGBN(n_pairs=0).fit(copies)
+    width = (naive.coef_high_ - naive.coef_low_)[edges] / (alone.coef_high_ - alone.coef_low_)[
+        edges
+    ]
+    assert (width < 0.6).all()
+
+
+def test_one_subject_with_copies_does_not_hide_the_others():
+    """Its regions are nearly copies: the score stays finite, and what it carries is told."""
+    rng = np.random.default_rng(5)
+    series = list(rng.standard_normal((20, 150, 4)))
+    series[3][:, 1] = series[3][:, 0] + 0.02 * rng.standard_normal(150)
+    learner = SeriesSGBN(n_pairs=0).fit(series)
+    for i, j in np.argwhere(learner.coef_).tolist():
+        assert not learner.survives_[i, j]
 
 
 def test_a_cohort_brings_its_sites_and_persons():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError, SeriesCohort, subject_moments
+from sgbn import Cohort, InputError, SeriesCohort, subject_moments
 from sgbn.structure.series.subject_moments import ar_filter, effective_volumes, filtered_series
 
 
@@ -84,6 +84,48 @@ def test_effects_of_the_volume_before_are_taken_out():
     plain, lagged = subject_moments([rows]), subject_moments([rows], lagged=True)
     assert abs(plain.R[0, 0, 1]) > 0.3
     assert abs(lagged.R[0, 0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("short", [3, 12])
+def test_a_short_run_does_not_switch_the_filter_off(short):
+    rows = autoregressive(200 + short, 3, [0.8], 10)
+    cohort = SeriesCohort.of([rows], run_lengths=[(200, short)])
+    whole, alone = subject_moments(cohort), subject_moments([rows[:200]])
+    assert whole.ar_order.tolist() == alone.ar_order.tolist() == [1]
+    assert whole.n == pytest.approx(alone.n, abs=short + 15)
+
+
+def test_a_band_pass_filter_costs_volumes():
+    """Those left after an ideal filter from 0.01 to 0.1 Hz: 1 / var r of independent regions."""
+    rng = np.random.default_rng(11)
+    sizes, r = [], []
+    for _ in range(40):
+        rows = autoregressive(200, 6, [0.4], rng.integers(2**31))
+        spectrum = np.fft.rfft(rows, axis=0)
+        frequency = np.fft.rfftfreq(200, 2.0)
+        spectrum[(frequency < 0.01) | (frequency > 0.1)] = 0
+        moments = subject_moments([np.fft.irfft(spectrum, 200, axis=0)])
+        sizes.append(moments.n[0])
+        r.append(moments.R[0][np.triu_indices(6, 1)])
+    assert np.mean(sizes) == pytest.approx(1 / np.square(r).mean(), rel=0.25)
+    assert np.mean(sizes) < 90
+
+
+def test_regions_that_determine_each_other_are_refused():
+    rows = autoregressive(150, 6, [0.5], 12)
+    with pytest.raises(InputError, match=r"in subject 's1' regions determine each other"):
+        subject_moments([rows, rows - rows.mean(axis=1, keepdims=True)])
+    wide = np.random.default_rng(13).standard_normal((40, 60))
+    assert subject_moments([wide]).m == 60  # more regions than volumes do so in any case
+
+
+def test_run_lengths_beside_a_cohort_are_refused():
+    cohort = SeriesCohort.of([autoregressive(60, 2, [0.3], 14)])
+    with pytest.raises(InputError, match="has its own run lengths"):
+        subject_moments(cohort, run_lengths=[(30, 30)])
+    plain = Cohort(np.ones((2, 2)), ("a", "b"), ("s", "t"))
+    with pytest.raises(InputError, match="and no series"):
+        subject_moments(plain)
 
 
 def test_parts_of_the_subjects():

@@ -49,3 +49,25 @@ def test_residuals_are_those_of_each_subject():
         left /= np.sqrt(np.square(left).mean())
         assert np.allclose(found[50 * s : 50 * (s + 1)], left)
     assert residuals.gain(2, (1,)).shape == (3,)
+
+
+def test_few_subjects_decide_little():
+    """Of two or three subjects the spread is hardly known: a t quantile allows for it."""
+
+    def normal(rng, shape):
+        return rng.standard_normal(shape)
+
+    decided = [
+        decide_directions(SubjectResiduals(series_of(normal, S=3, seed=seed)), cpdag(CHAIN)).any()
+        for seed in range(20)
+    ]
+    assert sum(decided) <= 4
+    alone = SubjectResiduals(series_of(normal, S=1, T=1500))
+    assert not decide_directions(alone, cpdag(CHAIN)).any()
+
+
+def test_gains_are_those_of_persons():
+    series = series_of(lambda rng, shape: rng.exponential(size=shape), S=4, T=80)
+    alone, joined = SubjectResiduals(series), SubjectResiduals(series, np.array([0, 0, 1, 1]))
+    gains = alone.gain(1, (0,))
+    assert np.allclose(joined.gain(1, (0,)), [gains[:2].sum(), gains[2:].sum()])

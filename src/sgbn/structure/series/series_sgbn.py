@@ -56,12 +56,12 @@ from sgbn.structure.series.subject_moments import (
 )
 from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
-from sgbn.types import Array
+from sgbn.types import Array, Indices
 
 FEWEST_SUBJECTS = 4  # of which halves have two: one subject is no sample of a group
 LEVEL = 0.95
 LEFT_OUT = 0.1  # share of the subjects that support an edge most, without which it must survive
-ENOUGH_VOLUMES = 1000  # of all subjects together, for directions by residuals
+ENOUGH_SUBJECTS = 10  # for directions by residuals: with fewer, Gaussian data decide some
 
 
 class SeriesSGBN(ConfidentNetwork):
@@ -74,7 +74,8 @@ class SeriesSGBN(ConfidentNetwork):
     with :math:`n_s` the effective number of volumes of subject s and :math:`k_j` the number of
     parents of region j. Rows of different subjects are never stacked: weights and noise of each
     subject are its own, and only the graph is shared. An edge must be worth its price in the mean
-    subject, however many subjects there are.
+    over subjects, however many there are. A few subjects in which it is very strong can carry it:
+    see `support_share_` and `survives_`.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class SeriesSGBN(ConfidentNetwork):
         place of the filter. It needs twice as many volumes as regions.
     non_gaussian : {"ignore", "orient"}, default="ignore"
         "orient" decides directions that the equivalence class leaves open by residuals that are not
-        Gaussian; see `SGBN`. Subjects are the unit here as well.
+        Gaussian; see `SGBN`. Subjects are the unit here as well: below ten it has no effect.
     random_state : int, default=0
         Seed of the search and of the splits.
     n_jobs : int, optional
@@ -110,7 +111,7 @@ class SeriesSGBN(ConfidentNetwork):
         Ends of 95 % intervals of this mean, by the spread over subjects. They do not know that the
         graph was chosen in the same subjects.
     subject_weights_ : ndarray of shape (S, m, m)
-        Weights of each subject on the graph.
+        Weights of each subject, or session, on the graph.
     support_share_ : ndarray of shape (m, m)
         Share of the subjects whose own score supports the edge.
     survives_ : ndarray of shape (m, m), bool
@@ -231,10 +232,11 @@ class SeriesSGBN(ConfidentNetwork):
         strata = cohort.site if strata is None else strata
         units = cohort.units if units is None else units
         moments = subject_moments(cohort, lagged=self.lagged)
+        persons = _codes(units, len(moments))
         residuals = None
-        if self.non_gaussian == "orient" and _enough_volumes(moments):
+        if self.non_gaussian == "orient" and _enough_subjects(persons):
             rows = [one.rows for one in filtered_series(cohort, self.lagged)]
-            residuals = SubjectResiduals(rows)
+            residuals = SubjectResiduals(rows, persons)
         study = Study(folder, self.n_jobs, progress)
         return self._learn(moments, strata, units, study, residuals)
 
@@ -277,10 +279,11 @@ class SeriesSGBN(ConfidentNetwork):
         if residuals is not None:
             decided = decide_directions(residuals, arrows.equivalence_class())
             arrows = arrows._replace(non_gaussian=decided)
-        self._store(moments, arrows.hubs_first(problem.columns))
+        persons = _codes(units, len(moments))
+        self._store(moments, arrows.hubs_first(problem.columns), persons)
         labels = _labels(strata, len(moments), "strata"), _labels(units, len(moments), "units")
         self.confidence_ = None
-        if self._has_halves(len(moments), labels[1]):
+        if self._has_halves(persons.max() + 1):
             self.confidence_ = learn_halves(
                 moments,
                 knowledge,
@@ -293,28 +296,31 @@ class SeriesSGBN(ConfidentNetwork):
             )
         return self
 
-    def _store(self, moments: SubjectMoments, arrows: Arrows) -> None:
-        """Store the weights of each subject on a graph, and what they say together."""
+    def _store(self, moments: SubjectMoments, arrows: Arrows, persons: Indices) -> None:
+        """Store the weights of each subject on a graph, and what they say together.
+
+        Sessions of a person count as one subject in all that is said about subjects.
+        """
         graph = arrows.graph != 0
         self.moments_, self.arrows_ = moments, arrows
         self.n_features_in_ = moments.m
         self.feature_names_in_ = np.array(moments.names, dtype=object)
         self.subject_weights_ = subject_weights(moments, graph)
-        self.coef_ = self.coef_std_ = self.subject_weights_.mean(axis=0)
-        self.coef_low_, self.coef_high_ = _limits(self.subject_weights_)
+        of_persons = _means_of(self.subject_weights_, persons)
+        self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
+        self.coef_low_, self.coef_high_ = _limits(of_persons)
         self.intercept_ = np.zeros(moments.m)
         self.noise_variance_ = noise_shares(moments, graph).mean(axis=0)
         self.network_ = GaussianNetwork(
             self.coef_, self.intercept_, self.noise_variance_, list(moments.names)
         )
         self.order_ = levels(graph)
-        gains = edge_gains(moments, graph, self.penalty)
+        gains = _means_of(edge_gains(moments, graph, self.penalty), persons)
         self.support_share_ = (gains > 0).mean(axis=0)
-        kept = len(moments) - int(np.ceil(LEFT_OUT * len(moments)))
+        kept = len(gains) - int(np.ceil(LEFT_OUT * len(gains)))
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
 
-    def _has_halves(self, n: int, units: NDArray[Any] | None) -> bool:
-        n_units = n if units is None else len(np.unique(units.astype(str)))
+    def _has_halves(self, n_units: int) -> bool:
         if self.n_pairs and n_units < FEWEST_SUBJECTS:
             warn(
                 f"there are {counted(n_units, 'subject')}: halves of fewer than {FEWEST_SUBJECTS} "
@@ -346,11 +352,27 @@ def _labels(labels: ArrayLike | None, n: int, what: str) -> NDArray[Any] | None:
     return found
 
 
-def _enough_volumes(moments: SubjectMoments) -> bool:
-    total = float(moments.n.sum())
-    if total < ENOUGH_VOLUMES:
+def _codes(units: ArrayLike | None, n: int) -> Indices:
+    """Return the number of each series' person, from 0 on; each is of another one by default."""
+    labels = _labels(units, n, "units")
+    if labels is None:
+        return np.arange(n)
+    return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+
+
+def _means_of(values: Array, persons: Indices) -> Array:
+    """Mean over the series of each person."""
+    sums = np.zeros((int(persons.max()) + 1, *values.shape[1:]))
+    np.add.at(sums, persons, values)
+    counts: Array = np.bincount(persons).astype(float)
+    return sums / counts[:, None, None]
+
+
+def _enough_subjects(persons: Indices) -> bool:
+    n_persons = int(persons.max()) + 1
+    if n_persons < ENOUGH_SUBJECTS:
         warn(
-            f"all series together are worth {total:.0f} volumes, fewer than {ENOUGH_VOLUMES}: "
-            "residuals decide no direction, and non_gaussian='orient' has no effect."
+            f"there are {counted(n_persons, 'subject')}, fewer than {ENOUGH_SUBJECTS}: residuals "
+            "decide no direction, and non_gaussian='orient' has no effect."
         )
-    return total >= ENOUGH_VOLUMES
+    return n_persons >= ENOUGH_SUBJECTS

@@ -12,8 +12,10 @@ Volumes follow each other and are alike, so that T of them are worth fewer. Two 
   .. math:: n = (T - q) \Big/ \operatorname{median}_{i < j} \Big( 1 + 2 \sum_k (1 - k / T) \,
             w_k \, \rho_i(k) \rho_j(k) \Big),
 
-  with w the taper of Tukey up to :math:`2 \sqrt T` lags and q the degrees of freedom of means,
-  filter and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas).
+  with w the taper of Tukey up to half of the volumes and q the degrees of freedom of means, filter
+  and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas). Sharp
+  band-pass filters have long autocorrelations: for them it is up to 15 % too large (with
+  :math:`2 \sqrt T` lags it would be up to 40 %).
 """
 
 from __future__ import annotations
@@ -26,13 +28,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_toeplitz
 
-from sgbn.exceptions import InputError, counted, shown
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError, counted, listed, shown
 from sgbn.moments import one_blas_thread
 from sgbn.series_cohort import FLAT, SeriesCohort
 from sgbn.types import Array, Indices
 
 MOST_LAGS = 10  # of the filter; those of ABIDE, every 2 s, take 1 to 5
 FEWEST_VOLUMES = 20  # left of a subject: with fewer, correlations say nothing
+DETERMINED = 1e-6  # smallest eigenvalue of correlations below which regions determine each other
+# Share of each region's variance that is taken for noise of its own: one subject whose regions are
+# nearly copies of each other would outweigh a hundred others.
+FLOOR = 1e-4
 LAGGED_PER_REGION = 2  # volumes per region, with which effects of the volume before can be known
 
 
@@ -43,7 +50,7 @@ class SubjectMoments:
     Attributes
     ----------
     R : ndarray of shape (S, m, m)
-        Correlations of the filtered series.
+        Correlations of the filtered series, times 0.9999: see `FLOOR`.
     n : ndarray of shape (S,)
         Effective numbers of volumes.
     names : tuple of str
@@ -112,19 +119,15 @@ def subject_moments(
         Names the subject and region whose series is empty, or too short.
     """
     cohort = as_cohort(series, run_lengths, names)
-    correlations, sizes, orders = [], [], []
-    for one in filtered_series(cohort, lagged):
-        correlations.append(one.rows.T @ one.rows / len(one.rows))
-        sizes.append(one.n)
-        orders.append(one.ar_order)
-    return SubjectMoments(
-        np.array(correlations),
-        np.array(sizes),
-        cohort.regions,
-        cohort.ids,
-        np.array(cohort.n_volumes, np.intp),
-        np.array(orders, np.intp),
-    )
+    S, m = len(cohort), len(cohort.regions)
+    R, n, order = np.empty((S, m, m)), np.empty(S), np.empty(S, np.intp)
+    for s, (subject, one) in enumerate(
+        zip(cohort.ids, filtered_series(cohort, lagged), strict=True)
+    ):
+        R[s] = _correlations(one.rows, cohort.regions, subject)
+        n[s], order[s] = one.n, one.ar_order
+    volumes = np.array(cohort.n_volumes, np.intp)
+    return SubjectMoments(R, n, cohort.regions, cohort.ids, volumes, order)
 
 
 def as_cohort(
@@ -132,9 +135,25 @@ def as_cohort(
     run_lengths: Sequence[Sequence[int]] | None = None,
     names: Sequence[str] | None = None,
 ) -> SeriesCohort:
-    """Return a cohort as it is, and one of arrays that are given instead."""
+    """Return a cohort as it is, and one of arrays that are given instead.
+
+    Raises
+    ------
+    InputError
+        If a table is given, or run lengths and names beside a cohort that has its own.
+    """
     if isinstance(series, SeriesCohort):
+        if run_lengths is not None or names is not None:
+            raise InputError(
+                "a SeriesCohort has its own run lengths and names of regions. Leave run_lengths= "
+                "and names= out."
+            )
         return series
+    if isinstance(series, Cohort):
+        raise InputError(
+            "a Cohort has one number per subject and region, and no series. Read series with "
+            "sgbn.read_series."
+        )
     return SeriesCohort.of(series, names, run_lengths=run_lengths)
 
 
@@ -176,7 +195,7 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
     else:
         coefficients = ar_filter(runs)
         order = lost = len(coefficients)
-        runs = [_predicted_out(run, coefficients) for run in runs]
+        runs = [_predicted_out(run, coefficients) for run in runs if len(run) > order]
     runs = [run - run.mean(axis=0) for run in runs]
     n = effective_volumes(runs, lost + len(runs))
     if n < FEWEST_VOLUMES:
@@ -187,6 +206,23 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
+
+
+def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
+    """Correlations of filtered series; refuse regions that others determine."""
+    R: Array = rows.T @ rows / len(rows)
+    if len(rows) > len(R):  # fewer volumes than regions: they determine each other in any case
+        sizes, directions = np.linalg.eigh(R)
+        if sizes[0] < DETERMINED:
+            largest = np.argsort(-np.abs(directions[:, 0]), kind="stable")[:3]
+            regions = listed([names[j] for j in largest])
+            raise InputError(
+                f"in subject {shown(subject)} regions determine each other, {regions} most of all: "
+                "copies of a series, or the mean of these same regions was taken out (global "
+                "signal). Leave one of these regions out, or give series with their mean."
+            )
+    np.fill_diagonal(R, 1.0)
+    return (1 - FLOOR) * R + FLOOR * np.eye(len(R))
 
 
 def _spread_within(runs: Sequence[Array], cohort: SeriesCohort, row: int) -> Array:
@@ -214,7 +250,7 @@ def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
 def ar_filter(runs: Sequence[Array]) -> Array:
     """Return coefficients of the autoregression that all regions of a subject share, by BIC."""
     T = sum(map(len, runs))
-    most = min(MOST_LAGS, min(map(len, runs)) // 4)
+    most = min(MOST_LAGS, max(map(len, runs)) // 4)
     rho = _autocovariance(runs, most).mean(axis=1)
     best, chosen = 0.0, np.empty(0)
     for order in range(1, most + 1):
@@ -238,7 +274,7 @@ def _predicted_out(run: Array, coefficients: Array) -> Array:
 def effective_volumes(runs: Sequence[Array], lost: int) -> float:
     """Effective number of volumes for the correlation of a middle pair of regions, rounded down."""
     T = sum(map(len, runs))
-    lags = min(int(2 * np.sqrt(T)), min(map(len, runs)) - 1)
+    lags = max(1, max(map(len, runs)) // 2)
     covariance = _autocovariance(runs, lags)
     rho = covariance[1:] / np.maximum(covariance[0], np.finfo(float).tiny)
     k = np.arange(1, lags + 1)
@@ -253,11 +289,14 @@ def effective_volumes(runs: Sequence[Array], lost: int) -> float:
 def _autocovariance(runs: Sequence[Array], most: int) -> Array:
     """Autocovariance (lags from 0 to `most`, m) of each region, no lag across runs."""
     T = sum(map(len, runs))
-    found = [
-        sum(np.einsum("tj,tj->j", run[lag:], run[: len(run) - lag]) for run in runs) / T
-        for lag in range(most + 1)
-    ]
+    found = [sum(_products(run, lag) for run in runs) / T for lag in range(most + 1)]
     return np.array(found)
+
+
+def _products(run: Array, lag: int) -> Array:
+    """Sum of products of each region with itself `lag` volumes later; 0 in shorter runs."""
+    found: Array = np.einsum("tj,tj->j", run[lag:], run[: max(len(run) - lag, 0)])
+    return found
 
 
 def _without_lagged(runs: Sequence[Array]) -> list[Array]:

@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from sgbn.graph.members import Parents
 from sgbn.structure.non_gaussian import Residuals
-from sgbn.types import Array
+from sgbn.types import Array, Indices
 
 
 class SubjectResiduals(Residuals):
     """Residuals of the regressions of each subject, one after the other.
 
-    Gains in log density are sums over the volumes of each subject. So the standard error of a
-    difference is that over subjects: volumes are not independent.
+    Gains in log density are sums over the volumes of each subject, and over the sessions of a
+    person. So the standard error of a difference is that over persons: volumes are not independent.
 
     Parameters
     ----------
     series : sequence of ndarray of shape (volumes, m)
         Filtered series, columns with mean 0 and mean square 1.
+    units : ndarray of shape (S,), optional
+        Person of each series, from 0 on; by default each is another one.
     """
 
-    def __init__(self, series: Sequence[Array]) -> None:
+    def __init__(self, series: Sequence[Array], units: Indices | None = None) -> None:
         super().__init__(np.concatenate(series))
         self.starts = np.cumsum([0, *map(len, series[:-1])])
+        self.units = np.arange(len(series)) if units is None else units
 
     def residual(self, j: int, parents: Parents) -> Array:
         """Residual of least squares in each subject, with a mean square of 1 unless it is 0."""
@@ -52,10 +56,24 @@ class SubjectResiduals(Residuals):
         )
 
     def gain(self, j: int, parents: Parents) -> Array:
-        """Gain in log density of each subject."""
-        return np.add.reduceat(super().gain(j, parents), self.starts)
+        """Gain in log density of each person."""
+        return self._sums(super().gain(j, parents))
 
     def bent(self, j: int, parents: Parents) -> tuple[Array, Array]:
-        """Log density of each subject where bends of the parents may explain part of j."""
+        """Log density of each person where bends of the parents may explain part of j."""
         smooth, rough = super().bent(j, parents)
-        return np.add.reduceat(smooth, self.starts), np.add.reduceat(rough, self.starts)
+        return self._sums(smooth), self._sums(rough)
+
+    @staticmethod
+    def exceeds(difference: Array, least: float) -> bool:
+        """Whether a sum over persons exceeds 0, by a quantile of t: they may be few."""
+        n = len(difference)
+        if n < 2:
+            return False
+        error = float(difference.std(ddof=1)) * n**0.5
+        return bool(difference.sum() > stdtrit(n - 1, ndtr(least)) * error)
+
+    def _sums(self, gains: Array) -> Array:
+        """Add up the volumes of each person."""
+        sums = np.bincount(self.units, np.add.reduceat(gains, self.starts))
+        return sums.astype(float)

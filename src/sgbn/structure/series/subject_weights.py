@@ -6,7 +6,7 @@ import numpy as np
 
 from sgbn.moments import one_blas_thread
 from sgbn.search.parent_trees import SMALLEST_RSS
-from sgbn.search.subjects import RIDGE, residual_shares
+from sgbn.search.subjects import residual_shares
 from sgbn.structure.series.subject_moments import SubjectMoments
 from sgbn.types import Array, Graph
 
@@ -30,8 +30,8 @@ def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
     with one_blas_thread():
         for j in np.flatnonzero(edges.any(axis=0)):
             P = np.flatnonzero(edges[:, j])
-            gram = R[:, P[:, None], P] + RIDGE * np.eye(len(P))
-            found[:, P, j] = np.linalg.solve(gram, R[:, P, j][:, :, None])[:, :, 0]
+            right = R[:, P, j][:, :, None]
+            found[:, P, j] = np.linalg.solve(R[:, P[:, None], P], right)[:, :, 0]
     return found
 
 
