@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,8 @@ def test_other_columns_are_no_motion():
     assert motion_column(["age", "fdg", "emotion", "motion_artefacts"]) is None
 
 
-def cohort(p=None, **covariates):
-    facts = {"mean_fd": {"p": p, "means": {"A": 0.1, "B": 0.2}}}
+def cohort(p=None, missing=0, **covariates):
+    facts = {"mean_fd": {"p": p, "means": {"A": 0.1, "B": 0.2}, "missing": missing}}
     provenance = {} if p is None else {"unnamed_motion": facts}
     return Cohort(
         np.zeros((2, 2)), ["x", "y"], ["s", "t"], covariates=covariates, provenance=provenance
@@ -38,3 +40,15 @@ def test_motion_that_does_not_differ_or_is_not_known_is_a_note():
 
 def test_a_covariate_of_motion_is_enough():
     assert not [*check_motion(cohort(0.002, mean_fd=[0.1, 0.2]))]
+
+
+def test_motion_that_is_not_known_of_all_says_of_how_many():
+    (finding,) = check_motion(cohort(0.5, missing=3))
+    assert "B 0.2; not known of 3 subjects" in finding.what
+
+
+def test_motion_that_was_taken_without_being_named_is_said():
+    taken = replace(cohort(mean_fd=[0.1, 0.2]), provenance={"taken_motion": "mean_fd"})
+    (finding,) = check_motion(taken)
+    assert "is held fixed as the covariate 'mean_fd'" in finding.what
+    assert "--exclude mean_fd" in finding.action

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sgbn.cohort import Cohort
+from sgbn.exceptions import counted
 from sgbn.quality.balance import IMBALANCE
 from sgbn.quality.findings import Finding
 
 MEAN_FD = "mean_fd"
 UNNAMED = "unnamed_motion"  # fact of the provenance: motion that is known and no covariate
+TAKEN = "taken_motion"  # the same: motion that is a covariate, though nobody named it
 # Names of columns in lower case, letters and digits only.
 NAMES = re.compile(
     r"(func)?(mean|avg|average)?(fd|framewisedisplacement)(mean|avg|jenkinson|power)?|"
@@ -27,6 +29,8 @@ def motion_column(columns: Iterable[str]) -> str | None:
 def check_motion(cohort: Cohort) -> Iterator[Finding]:
     """Whether motion is a covariate; if not, whether the groups differ in it."""
     if motion_column(cohort.covariates) is not None:
+        if TAKEN in cohort.provenance:
+            yield _taken(cohort.provenance[TAKEN])
         return
     known = cohort.provenance.get(UNNAMED, {})
     if not known:
@@ -38,6 +42,8 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
         )
     for name, found in known.items():
         means = ", ".join(f"{group} {mean:.3g}" for group, mean in found["means"].items())
+        if found["missing"]:
+            means += f"; not known of {counted(found['missing'], 'subject')}"
         remedy = f"--covariates {name} (covariates={name!r})"
         if found["p"] is not None and found["p"] < IMBALANCE:
             yield Finding(
@@ -53,3 +59,11 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
                 f"motion is known ({name!r}: {means}), and is no covariate",
                 f"It changes correlations between regions: name it, {remedy}",
             )
+
+
+def _taken(name: str) -> Finding:
+    return Finding(
+        "note",
+        f"motion was found beside the series, and is held fixed as the covariate {name!r}",
+        f"Nobody named it: --exclude {name} (exclude={name!r}) leaves it out",
+    )

@@ -31,7 +31,8 @@ TITLES = {
     "subjects_without_row": "subjects without a row here",
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "vertical bars"}
-FINDINGS = ("unnamed_sites", "repeated")  # the findings of the review say them
+# What the findings of the review say.
+FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion")
 DECIMALS = {".": "point", ",": "comma"}
 CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
 

@@ -121,7 +121,15 @@ def test_motion_beside_the_series_is_a_covariate(bids):
     write_motion(bids)
     cohort = read_series(bids, group="dx")
     assert cohort.covariates["mean_fd"] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert cohort.provenance["taken_motion"] == "mean_fd"
     assert not read_series(bids, group="dx", exclude="mean_fd").covariates
+
+
+def test_motion_beside_some_series_is_no_covariate_unless_the_others_are_left_out(bids):
+    write_motion(bids, (0.1, 0.2, 0.3))
+    with pytest.warns(DataWarning, match=r"1 of 4 subjects: 'sub-04'\. So motion"):
+        assert not read_series(bids, group="dx").covariates
+    assert [*read_series(bids, group="dx", groups=["A"]).covariates] == ["mean_fd"]
 
 
 def test_motion_of_participants_goes_before_and_must_be_named(bids, people):
@@ -140,7 +148,7 @@ def test_a_column_of_motion_that_nobody_named_does_no_harm(bids, people):
         assert not cohort.covariates
     known = people.assign(mean_fd=[0.5, np.nan, 0.7, np.nan])
     facts = read_series(bids, known, group="dx").provenance["unnamed_motion"]["mean_fd"]
-    assert facts == {"p": None, "means": {"A": 0.6}}
+    assert facts == {"p": None, "means": {"A": 0.6}, "missing": 2}
 
 
 def test_the_tr_is_found_in_sidecars(bids):

@@ -1,34 +1,70 @@
-"""Motion that is known and that nobody named as a covariate."""
+"""Motion that nobody named as a covariate: taken where it is complete beside the series."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from sgbn.exceptions import counted, listed, warn
 from sgbn.quality.group_tests import covariate_test, first_rows
-from sgbn.quality.motion import UNNAMED
+from sgbn.quality.motion import MEAN_FD, TAKEN, UNNAMED
 from sgbn.series_cohort import SeriesCohort
 
 
-def without_unnamed(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
-    """Leave out covariates of motion that nobody named; the provenance says how groups differ."""
-    facts = {}
-    for name in unnamed:
-        column = cohort.covariates[name]
-        if column.dtype.kind == "f" and len(cohort.groups) > 1:
-            one = first_rows(cohort)
-            p = covariate_test(one, one.covariates[name]).p
-            parts = {group: column[cohort.group == group] for group in cohort.groups}
-            facts[name] = {
-                "p": None if np.isnan(p) else p,
-                "means": {
-                    group: float(np.nanmean(own))
-                    for group, own in parts.items()
-                    if not np.isnan(own).all()
-                },
-            }
+def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> SeriesCohort:
+    """Keep motion that nobody named if it lies beside the series of all subjects, else leave it.
+
+    Parameters
+    ----------
+    cohort : SeriesCohort
+        With all motion that is known among its covariates.
+    named : sequence of str
+        Covariates that the user named.
+    beside : bool
+        Whether `mean_fd` comes from tables beside the series, and not from the participants.
+    """
+    unnamed = [name for name in cohort.covariates if name not in named]
+    if beside and MEAN_FD in unnamed:
+        lacking = np.flatnonzero(np.isnan(cohort.covariates[MEAN_FD])).tolist()
+        if not lacking:
+            unnamed.remove(MEAN_FD)
+            cohort = replace(cohort, provenance={**cohort.provenance, TAKEN: MEAN_FD})
+        else:
+            _warn_incomplete([cohort.ids[row] for row in lacking], len(cohort))
+    return _without(cohort, unnamed) if unnamed else cohort
+
+
+def _warn_incomplete(lacking: Sequence[str], n: int) -> None:
+    warn(
+        f"no table of motion lies beside the series of {len(lacking)} of "
+        f"{counted(n, 'subject')}: {listed(lacking)}. So motion ({MEAN_FD}) is no covariate. Add "
+        f"these tables; or give {MEAN_FD} of all subjects in the table of the participants, and "
+        f"name it (covariates={MEAN_FD!r}, --covariates {MEAN_FD}); or leave these subjects out."
+    )
+
+
+def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
+    """Leave out covariates; the provenance says how groups differ in them."""
+    facts = {
+        name: _fact(cohort, name) for name in unnamed if cohort.covariates[name].dtype.kind == "f"
+    }
     kept = {name: column for name, column in cohort.covariates.items() if name not in unnamed}
     provenance = dict(cohort.provenance) | ({UNNAMED: facts} if facts else {})
     return replace(cohort, covariates=kept, provenance=provenance)
+
+
+def _fact(cohort: SeriesCohort, name: str) -> dict[str, Any]:
+    column, p = cohort.covariates[name], np.nan
+    if len(cohort.groups) > 1:
+        one = first_rows(cohort)
+        p = covariate_test(one, one.covariates[name]).p
+    parts = {group: column[cohort.group == group] for group in cohort.groups} or {"mean": column}
+    known = {group: own[~np.isnan(own)] for group, own in parts.items()}
+    return {
+        "p": None if np.isnan(p) else p,
+        "means": {group: float(own.mean()) for group, own in known.items() if len(own)},
+        "missing": int(np.isnan(column).sum()),
+    }

@@ -20,7 +20,7 @@ from sgbn.io.series.cells import check_same_columns, read_volumes
 from sgbn.io.series.files import Marks, time_columns
 from sgbn.io.series.folders import find_in_folder, find_participants
 from sgbn.io.series.long_tables import find_in_table
-from sgbn.io.series.motion import without_unnamed
+from sgbn.io.series.motion import settle_motion
 from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
 from sgbn.io.series.runs import Source
 from sgbn.io.series.sidecars import LONGEST_TR
@@ -93,7 +93,7 @@ def read_series(
         Runs of a subject are joined, each centred and scaled region by region. Volumes that are
         missing (n/a) in all regions are left out, regions that are missing in all volumes are
         empty. Mean framewise displacement from tables of motion beside the series is the covariate
-        ``mean_fd``, unless `participants` has it or it is excluded.
+        ``mean_fd``, if all subjects have it, unless `participants` has it or it is excluded.
 
     Raises
     ------
@@ -130,10 +130,7 @@ def read_series(
         provenance={**cohort.provenance, **choice.facts},
         **about,
     )
-    unnamed = [name for name in made.covariates if name not in (*options.covariates, MEAN_FD)]
-    if MEAN_FD not in (*options.covariates, *table.columns) and MEAN_FD in made.covariates:
-        unnamed.append(MEAN_FD)
-    return without_unnamed(made, unnamed)
+    return settle_motion(made, options.covariates, beside=MEAN_FD in table.columns)
 
 
 def _place(source: TableSource) -> Path | None:
