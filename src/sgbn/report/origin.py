@@ -23,6 +23,8 @@ TITLES = {
     "totals": "columns left out: totals",
     "excluded": "columns left out: as asked",
     "other_measures": "columns left out: of other measures",
+    "confounds": "columns left out: called like confounds",
+    "constant": "columns left out: the same in all volumes of each subject",
     "ignored": "columns left out: neither named nor regions",
     "lobes": "lobes that were asked for",
     "other_lobes": "columns left out: of other lobes",

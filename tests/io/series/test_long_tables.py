@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import InputError, read_series
+from sgbn import DataWarning, InputError, read_series
 
 
 @pytest.fixture
@@ -58,6 +58,19 @@ def test_covariates_are_constant_columns(long):
     cohort = read_series(frame, group="dx", covariates="age", exclude="note")
     assert cohort.covariates["age"].tolist() == [20.0, 30.0, 40.0]
     assert cohort.regions == ("left", "right", "front")
+
+
+def test_numbers_that_are_the_same_in_all_volumes_are_no_regions(long, tmp_path):
+    frame = long(age=np.repeat([20, 30, 40], 15), empty=np.nan)
+    frame.loc[frame["subject"] == "s1", "left"] = 0.0  # an empty region of one subject stays
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    for source in (frame, tmp_path / "long.csv"):
+        with pytest.warns(DataWarning, match="1 column is the same in all volumes .*: 'age'"):
+            cohort = read_series(source, group="dx")
+        assert cohort.regions == ("left", "right", "front", "empty")
+        assert cohort.provenance["constant"] == ["age"]
+    named = read_series(frame, group="dx", covariates="age")
+    assert named.covariates["age"].tolist() == [20.0, 30.0, 40.0]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.files import is_time_name
 from sgbn.io.series.names import SeriesName
 from sgbn.io.series.runs import SESSION, Run, Source
 from sgbn.io.tables.assembly import find_id
 from sgbn.io.tables.cells import parse
-from sgbn.io.tables.columns import find_column
+from sgbn.io.tables.columns import ALL, find_column
 from sgbn.io.tables.joins import MANY_ROWS
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
@@ -57,6 +57,9 @@ def find_in_table(table: RawTable, options: Options, place: Path | None) -> Sour
     about = [name for name in rest if name in named or _is_text(table, name)]
     attributes = _attributes(table, runs, about)
     regions = [name for name in rest if name not in attributes.columns]
+    constant = _constant(table, runs, regions) if options.regions in (None, (ALL,)) else []
+    _warn_constant(table, constant)
+    regions = [name for name in regions if name not in constant]
     when = parse(table, time, options.missing).values
     parts = [
         Run(
@@ -66,7 +69,7 @@ def find_in_table(table: RawTable, options: Options, place: Path | None) -> Sour
         )
         for name, rows in runs.items()
     ]
-    facts = {**table.facts, "time": time}
+    facts = {**table.facts, "time": time, "constant": constant}
     session = _keys(table)[0] or SESSION
     return Source(
         table.name,
@@ -183,6 +186,28 @@ def _attributes(
     frame = table.frame[list(columns)].iloc[first].reset_index(drop=True)
     origin = replace(table.origin, numbers=table.origin.numbers[first])
     return replace(table, frame=frame, origin=origin)
+
+
+def _constant(
+    table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
+) -> list[str]:
+    """Columns of numbers that say something about each subject and nothing about its volumes."""
+    left = list(columns)
+    for rows in runs.values():  # the first run leaves few columns
+        part = table.frame[left].iloc[rows]
+        left = [name for name in left if part[name].nunique(dropna=False) == 1]
+    return [name for name in left if table.frame[name].notna().any()]
+
+
+def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
+    if columns:
+        warn(
+            f"{table.name}: {counted(len(columns), 'column is', 'columns are')} the same in all "
+            f"volumes of each subject, as no region is: {listed(columns)}. "
+            f"{'It is' if len(columns) == 1 else 'They are'} left out, since nobody named "
+            f"{'it' if len(columns) == 1 else 'them'}: covariates= or site= (--covariates, --site) "
+            "does."
+        )
 
 
 def _part(table: RawTable, rows: Indices, regions: list[str]) -> RawTable:
