@@ -8,6 +8,7 @@ from sgbn import InputError
 from sgbn.io.series.files import (
     Marks,
     ending,
+    first_row_kind,
     from_array,
     label_of,
     load_series,
@@ -88,6 +89,32 @@ def test_numbers_of_an_atlas_are_names(tmp_path):
     assert len(load_series(tmp_path / "b.csv", Marks()).frame) == 9  # 0,1,2,3 count columns
     np.savetxt(tmp_path / "c.csv", 7 * np.arange(40).reshape(10, 4), fmt="%d", delimiter=",")
     assert len(load_series(tmp_path / "c.csv", Marks()).frame) == 10
+
+
+@pytest.mark.parametrize(
+    ("first", "below", "kind"),
+    [
+        ("0 1 2", "0.5 1.5 2.5", "names"),
+        ("1 2 3", "0.5 1.5 2.5", "names"),
+        ("0 1 2", "7 9 4", "names?"),
+        ("2001 2002 2101", "0.5 -1.5 2.5", "names"),
+        ("100 102 103", "101.5 99.25 104", "names?"),
+        ("103 100 102", "101.5 99.25 104", "volume?"),
+        ("100 100 102", "101.5 99.25 104", "volume"),
+        ("100 102 103", "101 99 104", "volume"),
+        ("100 102 103 107", "101 99 104 98", "volume?"),
+        ("100 -102 103", "101.5 99.25 104", "volume"),
+    ],
+)
+def test_a_first_row_of_whole_numbers_holds_names_only_if_they_count_or_grow(first, below, kind):
+    assert first_row_kind(first.split(), below.split()) == kind
+
+
+def test_no_volume_is_lost_to_a_first_row_of_whole_numbers(tmp_path):
+    (tmp_path / "a.txt").write_text("103 100 102\n" + "101.5 99.25 104\n" * 11)
+    table = load_series(tmp_path / "a.txt", Marks())
+    assert table.frame.iloc[0].tolist() == [103, 100, 102]
+    assert len(table.frame) == 12
 
 
 def test_rows_of_numbers_alone_have_the_numbers_of_their_lines(tmp_path):

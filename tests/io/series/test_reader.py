@@ -1,4 +1,5 @@
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -212,6 +213,33 @@ def test_regions_can_be_chosen_and_left_out(bids):
 def test_columns_of_time_are_no_regions(write):
     folder = write("s1.tsv", change=lambda frame: frame.assign(time=np.arange(30.0) * 2)).parent
     assert read_series(folder).regions == ("left", "right", "front")
+
+
+def test_confounds_are_no_regions_and_may_differ_between_subjects(write):
+    folder = write("s1.tsv", change=lambda frame: frame.assign(trans_x=0.1, rmsd=0.2)).parent
+    write("s2.tsv", 1, change=lambda frame: frame.assign(rmsd=0.1, motion_outlier00=0.2))
+    with pytest.warns(DataWarning, match="3 columns .*'trans_x', 'rmsd', 'motion_outlier00'"):
+        cohort = read_series(folder)
+    assert cohort.regions == ("left", "right", "front")
+    assert cohort.provenance["confounds"] == ["trans_x", "rmsd", "motion_outlier00"]
+    with pytest.warns(DataWarning, match="1 column is .*: 'motion_outlier00'"):
+        assert read_series(folder, exclude=["trans*", "rmsd"]).regions == cohort.regions
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_series(folder, regions=["rmsd", "left"]).regions == ("rmsd", "left")
+
+
+def test_a_first_row_that_may_be_names_or_a_volume_is_said_once(tmp_path):
+    for name in ("s1", "s2"):
+        text = "99 100 102\n" + "101.5 99.25 104\n99.5 101.25 98\n" * 6
+        (tmp_path / f"{name}.txt").write_text(text)
+    with pytest.warns(DataWarning, match=r"s1\.txt' \(and of 1 other file\).*taken for the names"):
+        assert read_series(tmp_path).n_volumes == (12, 12)
+    for name in ("s1", "s2"):
+        path = tmp_path / f"{name}.txt"
+        path.write_text(path.read_text().replace("99 100 102", "103 100 102"))
+    with pytest.warns(DataWarning, match=r"s1\.txt' \(and of 1 other file\).*read as a volume"):
+        assert read_series(tmp_path).n_volumes == (13, 13)
 
 
 def test_other_types_are_refused():

@@ -28,6 +28,16 @@ TIME_NAMES = (
     *("volume", "volumes", "vol", "volumeindex", "frame", "tr", "index"),
 )
 VOLUME = "volume {}"
+# Whether the first row of a text file holds names or a volume.
+NAMES, NAMES_UNSURE, VOLUME_ROW, VOLUME_UNSURE = "names", "names?", "volume", "volume?"
+DOUBTS = {
+    NAMES_UNSURE: "was taken for the names of the regions. If it is a volume, write the names of "
+    "the regions (r1, r2, ...) above it",
+    VOLUME_UNSURE: "was read as a volume. If it holds the names of the regions, write a letter "
+    "before each number",
+}
+DOUBT = "first_row"  # fact: one of them, or ""
+FEW_LABELS = 3  # whole numbers that may grow by chance
 CENSORED = "censored"  # fact: lines of a text file without any value, which its reader skips
 
 
@@ -58,13 +68,14 @@ def load_series(path: Path, marks: Marks) -> RawTable:
         return from_array(_load_array(path, name), name)
     content = _without_comments(unzipped(read_bytes(path, name), name))
     first, second = _first_lines(content)
-    delimiter = _delimiter_of_numbers(first, second, marks)
+    delimiter, doubt = _delimiter_of_numbers(first, second, marks)
     if delimiter is None:
         table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
     else:
         table = _without_header(content, name, delimiter, len(_cells(first, delimiter)), marks)
     lines = sum(bool(line.strip(b" \r")) for line in content.split(b"\n")) - (delimiter is None)
-    return replace(table, facts={**table.facts, CENSORED: lines - len(table.frame)})
+    facts = {CENSORED: lines - len(table.frame), DOUBT: doubt}
+    return replace(table, facts={**table.facts, **facts})
 
 
 def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
@@ -130,17 +141,51 @@ def _first_lines(content: bytes) -> tuple[str, str]:
     return first, second
 
 
-def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> str | None:
-    """Delimiter of a first line that holds nothing but numbers; None where it is a header."""
+def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | None, str]:
+    """Delimiter of a first line of numbers, None where it is a header; and whether this is sure."""
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
         known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
-        below = _cells(second, delimiter)
-        names = _counts(cells) or (_are_labels(cells) and not all(map(str.isdigit, below)))
-        if len(cells) > 1 and numbers and known and not names:
-            return delimiter
-    return None
+        if len(cells) < 2 or not numbers or not known:
+            continue
+        kind = first_row_kind(cells, _cells(second, delimiter))
+        return (None if kind.startswith(NAMES) else delimiter), kind if kind in DOUBTS else ""
+    return None, ""
+
+
+def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
+    """Whether a first row of numbers holds names of regions, and whether that is sure.
+
+    Names are 0, 1, ... or 1, 2, ..., or numbers of an atlas, which grow. They are sure where the
+    values below are no whole numbers and, for an atlas, lie elsewhere.
+
+    Returns
+    -------
+    {"names", "names?", "volume", "volume?"}
+    """
+    whole = all(map(str.isdigit, below))
+    if _counts(cells):
+        return NAMES_UNSURE if whole else NAMES
+    if not all(map(str.isdigit, cells)) or len(set(cells)) < len(cells):
+        return VOLUME_ROW
+    labels = [int(cell) for cell in cells]
+    grow = labels == sorted(labels)
+    if whole:
+        return VOLUME_UNSURE if grow and len(labels) > FEW_LABELS else VOLUME_ROW
+    if not grow:
+        return VOLUME_UNSURE
+    return NAMES_UNSURE if _lie_among(labels, below) else NAMES
+
+
+def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
+    """Whether numbers are about as large as the values below, so that they may be values too."""
+    cells = [cell.replace(",", ".") for cell in below if ANY_NUMBER.fullmatch(cell)]
+    values = np.array(cells, dtype=np.float64)
+    if not len(values):
+        return False
+    low, high, span = values.min(), values.max(), np.ptp(values)
+    return bool(low - span <= labels[0] and labels[-1] <= high + span)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -152,11 +197,6 @@ def _counts(cells: Sequence[str]) -> bool:
     """Whether names of columns are their numbers, as pandas writes them, after that of the rows."""
     names = list(cells[1:] if cells and not cells[0] else cells)
     return any(names == [str(k + start) for k in range(len(names))] for start in (0, 1))
-
-
-def _are_labels(cells: Sequence[str]) -> bool:
-    """Whether names may be numbers of an atlas: whole and all different."""
-    return all(map(str.isdigit, cells)) and len(set(cells)) == len(cells)
 
 
 def _without_header(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -17,7 +17,8 @@ from sgbn.cohort import LABELS
 from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.archives import ENDING, find_in_archive
 from sgbn.io.series.cells import check_same_columns, read_volumes
-from sgbn.io.series.files import Marks, time_columns
+from sgbn.io.series.confounds import confounds_among, warn_confounds
+from sgbn.io.series.files import DOUBT, DOUBTS, Marks, time_columns
 from sgbn.io.series.folders import find_in_folder, find_participants
 from sgbn.io.series.long_tables import find_in_table
 from sgbn.io.series.motion import settle_motion
@@ -178,19 +179,37 @@ def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[J
     all_columns = options.regions in (None, (ALL,))
     first = _loaded(source, rows[0], rows[0].runs[0])
     choice = _choose(source, first, options)
+    confounds: dict[str, None] = {}
+    doubts: dict[str, list[str]] = {}
     joined = []
     for row in rows:
         volumes = []
         for k in row.runs:
             try:
                 table = first if k == rows[0].runs[0] else _loaded(source, row, k)
+                doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.name)
                 if all_columns:
-                    check_same_columns(first, table, choice.facts["excluded"])
+                    confounds |= dict.fromkeys(confounds_among(table.columns))
+                    check_same_columns(first, table, (*choice.facts["excluded"], *confounds))
                 volumes.append(read_volumes(table, choice.regions, options.missing))
             except InputError as error:
                 raise InputError(f"{error} {source.remedy}".strip()) from error
         joined.append(join_runs(volumes))
-    return joined, choice
+    unsaid = [name for name in confounds if not _is_excluded(name, options)]
+    warn_confounds(source.name, unsaid)
+    _warn_doubts(doubts)
+    return joined, replace(choice, facts={**choice.facts, "confounds": unsaid})
+
+
+def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
+    for doubt, files in doubts.items():
+        if doubt:
+            more = f" (and of {counted(len(files) - 1, 'other file')})" if len(files) > 1 else ""
+            warn(f"the first row of {files[0]}{more} holds whole numbers. It {DOUBTS[doubt]}.")
+
+
+def _is_excluded(name: str, options: Options) -> bool:
+    return any(fnmatchcase(name, one) for one in options.exclude)
 
 
 def _loaded(source: Source, row: Row, k: int) -> RawTable:
@@ -200,7 +219,7 @@ def _loaded(source: Source, row: Row, k: int) -> RawTable:
 
 
 def _choose(source: Source, table: RawTable, options: Options) -> Choice:
-    """Regions among the columns of a series: all but times and totals, unless they are named."""
+    """Regions among the columns: all but times, confounds and totals, unless they are named."""
     times = time_columns(table)
     free = [name for name in table.columns if name not in times]
     elsewhere = (*source.excluded, MEAN_FD)
@@ -213,8 +232,8 @@ def _choose(source: Source, table: RawTable, options: Options) -> Choice:
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
         return choose_regions(table, times, options)
-    totals = match_columns(free, options.atlas).totals
-    named = tuple(name for name in free if name not in totals)
+    never = {*confounds_among(free), *match_columns(free, options.atlas).totals}
+    named = tuple(name for name in free if name not in never)
     choice = choose_regions(table, times, replace(options, regions=named))
     return replace(choice, facts={**choice.facts, "regions": ALL})
 
