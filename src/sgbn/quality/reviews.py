@@ -12,6 +12,7 @@ from sgbn.cohort import Cohort, check_cohort
 from sgbn.exceptions import InputError, counted, listed
 from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
+from sgbn.quality.exchanged import find_exchanged
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
 from sgbn.quality.independence import check_independence
@@ -168,6 +169,7 @@ STEPS = (
     _leave_out_constant_regions,
 )
 SERIES_STEPS = (
+    find_exchanged,
     _leave_out_empty_subjects,
     leave_out_empty_regions,
     leave_out_empty_subjects,
