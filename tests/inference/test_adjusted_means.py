@@ -88,6 +88,82 @@ def test_paired_sessions_have_the_t_of_their_differences(rng):
     np.testing.assert_allclose(found, paired * np.sqrt(1 - 2 / N))
 
 
+def make_sessions(rng, persons=N // 2, groups=2, columns=K):
+    """Motion that changes weights within persons; persons who move more do not differ in them."""
+    pairs, codes = np.tile(np.arange(persons), groups), np.repeat(np.arange(groups), persons)
+    change = 0.5 * (rng.normal(size=len(codes)) + codes)
+    trait, own = rng.normal(size=persons)[pairs], rng.normal(size=(persons, columns))[pairs]
+    values = own + change[:, None] + 0.5 * rng.normal(size=(len(codes), columns))
+    return codes, pairs, trait + change, values
+
+
+def test_sessions_with_a_covariate_have_the_t_of_their_differences(rng):
+    codes, pairs, motion, values = make_sessions(rng)
+    age = rng.normal(60, 9, N // 2)[pairs]  # does not change within a person
+    design = design_of(codes, pairs=pairs, covariates={"motion": motion, "age": age})
+    found = design.estimates(values)
+    d, moved = (own[codes == 1] - own[codes == 0] for own in (values, motion))
+    for k in range(K):
+        within = sm.OLS(d[:, k], sm.add_constant(moved)).fit(cov_type="HC3")
+        assert found.statistic((0, 1))[k] == pytest.approx(within.tvalues[0])
+        assert found.standard_error(0, 1)[k] == pytest.approx(within.bse[0])
+    assert design.rank / 2 == 1 + 1  # of the differences: their mean and the slope
+
+
+def test_means_of_sessions_are_for_mean_covariates_and_as_sure_as_means_of_persons(rng):
+    codes, pairs, motion, values = make_sessions(rng)
+    found = design_of(codes, pairs=pairs, covariates={"motion": motion}).estimates(values)
+    np.testing.assert_allclose(found.weights.mean(axis=0), values.mean(axis=0))
+    plain = design_of(codes, pairs=pairs).estimates(values)
+    for c in (0, 1):
+        own = values[codes == c]
+        np.testing.assert_allclose(plain.weights[c], own.mean(axis=0))
+        expected = own.var(axis=0, ddof=1) / (len(own) - 1)
+        np.testing.assert_allclose(plain.covariances[c, c], expected)
+
+
+def test_three_sessions_are_left_out_by_persons(rng):
+    codes, pairs, motion, values = make_sessions(rng, 10, 3)
+    found = design_of(codes, pairs=pairs, covariates={"motion": motion}).estimates(values)
+    without = []
+    for person in range(10):
+        left = pairs != person
+        kept = np.unique(pairs[left], return_inverse=True)[1]
+        X = np.column_stack([codes == 1, codes == 2, motion])[left].astype(float)
+        X = np.column_stack([X, kept[:, None] == np.arange(9)])
+        without.append(np.linalg.lstsq(X, values[left], rcond=None)[0][:2])
+    X = np.column_stack([codes == 1, codes == 2, motion, pairs[:, None] == np.arange(10)])
+    all_persons = np.linalg.lstsq(X.astype(float), values, rcond=None)[0][:2]
+    np.testing.assert_allclose(found.weights[1:] - found.weights[0], all_persons)
+    changes = np.array(without) - all_persons
+    expected = np.einsum("pgk,phk->ghk", changes, changes)
+    C = found.covariances
+    np.testing.assert_allclose(C[1:, 1:] - C[1:, :1] - C[:1, 1:] + C[:1, :1], expected)
+
+
+@pytest.mark.parametrize(("persons", "moves"), [(20, True), (12, False)])
+def test_pairs_keep_their_level_where_motion_acts_within_persons(rng, persons, moves):
+    p = []
+    for _ in range(40):
+        codes, pairs, motion, values = make_sessions(rng, persons, columns=20)
+        held = {"covariates": {"motion": motion}} if moves else {}
+        design = design_of(codes, pairs=pairs, **held)
+        values = values if moves else values - 0.5 * codes[:, None]
+        permuted, exchange = design.permuted(values, (0, 1)), design.data.exchange()
+        orders = [exchange.draw(rng) for _ in range(39)]
+        drawn = [np.abs(permuted(order).statistic((0, 1))) for order in orders]
+        t = np.abs(design.estimates(values).statistic((0, 1)))
+        p.append((1 + (np.array(drawn) >= t - 1e-9).sum(axis=0)) / 40)
+    assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.08  # 0.3 with slopes between persons
+
+
+def test_a_covariate_that_changes_with_the_session_only_is_refused(rng):
+    codes, pairs, *_ = make_sessions(rng)
+    age = rng.normal(60, 9, N // 2)[pairs] + codes
+    with pytest.raises(InputError, match="within persons, age explains which group"):
+        design_of(codes, pairs=pairs, covariates={"age": age})
+
+
 def test_sessions_of_one_person_are_no_more_subjects(rng):
     persons = np.repeat(np.arange(N // 2), 2)
     codes = persons % 2

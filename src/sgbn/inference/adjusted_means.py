@@ -12,6 +12,13 @@ group g, leverages h and residuals e,
 are added first). :math:`\mu_g` is the mean of the group for subjects with mean covariates. Without
 covariates the t of two groups is that of Welch, with n - 1 in place of n.
 
+Where each person is in every group (`pairs`), covariates and sites are centred within persons. Then
+slopes are those within persons, as if each person had an effect of its own: how persons who move
+more differ from others says nothing about what more motion does to one of them. What does not
+change within persons drops out. The rows of a person are left out together: with its block
+:math:`H_u` of the hat matrix, :math:`\psi^{(g)}_u = a_{gu}^T (I - H_u)^{-1} e_u`. Of two groups the
+t is that of HC3 on the differences within persons.
+
 Permuted values are those of the reduced model, in which some groups have one mean, plus its
 residuals in another order (Freedman and Lane 1983).
 """
@@ -21,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
@@ -47,6 +55,8 @@ class AdjustedMeans:
     Attributes
     ----------
     data : GroupData
+    design : ndarray of shape (n, p)
+        Columns of covariates and sites; of pairs they are centred within persons.
     full : Nuisance
         Spanned by groups, covariates and sites.
     rows : ndarray of shape (groups, n)
@@ -54,6 +64,7 @@ class AdjustedMeans:
     """
 
     data: GroupData
+    design: Array
     full: Nuisance
     rows: Array
 
@@ -66,16 +77,17 @@ class AdjustedMeans:
         InputError
             If covariates or sites explain the groups.
         """
-        full = nuisance_of(data.codes, data.covariates, data.sites)
+        design = _held_fixed(data)
+        full = _spanned(data.codes, design)
         means = indicators(data.codes)
         means /= means.sum(axis=0)
-        design = design_of(len(data.codes), data.covariates, data.sites)
         centred = design - design.mean(axis=0)
         of_groups = means.T @ centred
         lengths, varies = column_lengths(design, centred - of_groups[data.codes])
         within = (centred - of_groups[data.codes])[:, varies] / lengths[varies]
         slopes = np.linalg.pinv(within, rcond=DEPENDENT)
-        adjusted = cls(data, full, means.T - of_groups[:, varies] / lengths[varies] @ slopes)
+        rows = means.T - of_groups[:, varies] / lengths[varies] @ slopes
+        adjusted = cls(data, design, full, rows)
         adjusted._refuse_explained_groups()
         return adjusted
 
@@ -102,23 +114,48 @@ class AdjustedMeans:
         """Nuisance effects, and one mean for all of these groups."""
         codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
         numbered = np.unique(codes, return_inverse=True)[1]
-        return nuisance_of(numbered, self.data.covariates, self.data.sites)
+        return _spanned(numbered, self.design)
 
     def _refuse_explained_groups(self) -> None:
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
+        explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
+        within = "" if self.data.pairs is None else "within persons, "
         raise InputError(
-            f"{' and '.join(map(str, fixed))} explain which group a subject is in, so that no "
-            "difference between groups can be told from theirs. Leave one of them out."
+            f"{within}{' and '.join(map(str, fixed))} {explain} which group a subject is in, so "
+            "that no difference between groups can be told from theirs. Leave one of them out."
         )
 
+    @property
+    def rank(self) -> int:
+        """Degrees of freedom that are taken, of as many as there are rows.
+
+        Of pairs, slopes are known from what differs within persons: one row less of each.
+        """
+        n_groups = len(self.data.groups)
+        if self.data.pairs is None:
+            return self.full.rank
+        return n_groups + ceil((self.full.rank - n_groups) * n_groups / (n_groups - 1))
+
     @cached_property
-    def _room(self) -> Array:
-        """One column: 1 less the leverage of each row."""
-        leverage = np.square(self.full.basis).sum(axis=1)
-        return np.maximum(1 - leverage, FULL)[:, None]
+    def _influences(self) -> Array:
+        """Times the residuals of a row: its influence on each mean, were it left out (groups, n).
+
+        Rows of a pair are left out together.
+        """
+        basis, pairs = self.full.basis, self.data.pairs
+        if pairs is None:
+            influences: Array = self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
+            return influences
+        order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
+        blocks = basis[order]  # (persons, groups, p)
+        leverages, axes = np.linalg.eigh(blocks @ blocks.swapaxes(1, 2))
+        left = axes / np.maximum(1 - leverages, FULL)[:, None] @ axes.swapaxes(1, 2)
+        found = np.empty(self.rows.shape)
+        found[:, order] = np.einsum("gui,uij->guj", self.rows[:, order], left)
+        return found
 
     @cached_property
     def _by_unit(self) -> tuple[Indices, Indices]:
@@ -129,14 +166,30 @@ class AdjustedMeans:
 
     def _covariances(self, residuals: Array) -> Array:
         """Covariances (groups, groups, k) of the means."""
-        scaled = residuals / self._room
         n_groups, n = self.rows.shape
         if self.data.units is None:
-            products = (self.rows[:, None] * self.rows).reshape(-1, n)
-            C: Array = (products @ np.square(scaled)).reshape(n_groups, n_groups, -1)
+            products = (self._influences[:, None] * self._influences).reshape(-1, n)
+            C: Array = (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
             return C
         order, starts = self._by_unit
-        influences = self.rows[:, order, None] * scaled[order]
+        influences = self._influences[:, order, None] * residuals[order]
         sums = np.add.reduceat(influences, starts, axis=1)
         found: Array = np.einsum("guk,huk->ghk", sums, sums)
         return found
+
+
+def _held_fixed(data: GroupData) -> Array:
+    """Columns of covariates and sites, without those that do not change within the pairs."""
+    design = design_of(len(data.codes), data.covariates, data.sites)
+    if data.pairs is None:
+        return design
+    persons = indicators(data.pairs)
+    centred = design - (persons.T @ design / persons.sum(axis=0)[:, None])[data.pairs]
+    varies = column_lengths(design, centred)[1]
+    found: Array = centred[:, varies]
+    return found
+
+
+def _spanned(codes: Indices, design: Array) -> Nuisance:
+    """Means of the groups, and the columns of a design."""
+    return nuisance_of(codes, {str(k): column for k, column in enumerate(design.T)})

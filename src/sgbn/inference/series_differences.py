@@ -76,7 +76,8 @@ def series_differences(
         Means of sites are held fixed, and subjects are exchanged within a site only.
     pairs : array-like of shape (n_subjects,), optional
         Person of each row, where each is there once in every group, such as sessions before and
-        after a treatment: rows are exchanged within persons only.
+        after a treatment: rows are exchanged within persons only. Effects of covariates and sites
+        are then those of their changes within persons.
     persons : array-like of shape (n_subjects,), optional
         Person of each row, where a person has several sessions in one group: they are exchanged
         together, with those of a person who has as many.

@@ -117,7 +117,7 @@ def series_problem_of(
         parts += pair_weights(moments, *beforehand)
     rows = replace(data, values=data.values[:0], ids=())
     means = AdjustedMeans.of(rows)
-    most_parents_of(data, means.full.rank)  # raises where covariates and sites use a group up
+    most_parents_of(data, means.rank)  # raises where covariates and sites use a group up
     return SeriesProblem(
         data=rows,
         sd=np.ones(len(data.regions)),
