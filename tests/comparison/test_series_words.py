@@ -1,5 +1,7 @@
+from copy import copy
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sgbn import InputError
@@ -39,6 +41,15 @@ def test_volumes_filter_and_effective_volumes(compared_series):
 def test_runs_are_counted_where_there_are_several(compared_series):
     runs = [(50, n - 50) for n in compared_series.cohort.n_volumes]
     assert "in up to 2 runs" in volumes_words(without(compared_series, run_lengths=runs))
+
+
+def test_series_that_need_no_filter(compared_series):
+    assert "of order 0 to 1" in volumes_words(compared_series)
+    white = {group: copy(one) for group, one in compared_series.learners.items()}
+    for one in white.values():
+        one.moments_ = replace(one.moments_, ar_order=np.zeros_like(one.moments_.ar_order))
+    words = volumes_words(replace(compared_series, learners=white))
+    assert "No series needed a filter of its autocorrelation; they count as" in words
 
 
 def test_what_is_held_fixed(compared_series):

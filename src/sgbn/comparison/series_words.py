@@ -34,10 +34,15 @@ def volumes_words(comparison: Comparison) -> str:
     how = "" if cohort.tr is None else f", one every {cohort.tr:g} s"
     runs = int(table["runs"].max())
     how += f", in up to {runs} runs" if runs > 1 else ""
+    filtered = "No series needed a filter of its autocorrelation; they"
+    if table["ar_order"].any():
+        filtered = (
+            "One autoregressive filter per subject, the same for all its regions, of order "
+            f"{spread(table['ar_order'])}, takes out what a volume repeats of those before it; the "
+            "filtered series"
+        )
     return (
-        f"A subject has {spread(table['volumes'], 'volumes')}{how}. One autoregressive filter per "
-        f"subject, the same for all its regions, of order {spread(table['ar_order'])}, takes out "
-        "what a volume repeats of those before it; the filtered series count as "
+        f"A subject has {spread(table['volumes'], 'volumes')}{how}. {filtered} count as "
         f"{spread(table['effective_volumes'], 'independent volumes')}."
     )
 
