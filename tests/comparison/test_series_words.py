@@ -52,6 +52,15 @@ def test_series_that_need_no_filter(compared_series):
     assert "No series needed a filter of its autocorrelation; they count as" in words
 
 
+def test_lagged_effects_in_place_of_a_filter(compared_series):
+    lagged = {group: copy(one) for group, one in compared_series.learners.items()}
+    for one in lagged.values():
+        one.lagged = True
+    words = volumes_words(replace(compared_series, learners=lagged))
+    assert "one volume before are taken out of each subject; the series that are left" in words
+    assert "filter" not in words
+
+
 def test_what_is_held_fixed(compared_series):
     words = held_words(compared_series)
     assert words.startswith("The tests hold age and mean_fd fixed. There are 2 sites")

@@ -1,3 +1,4 @@
+from copy import copy
 from dataclasses import replace
 
 from sgbn.report.methods import describe_methods
@@ -41,3 +42,12 @@ def test_steps_that_were_not_done_are_not_described(compared_series):
     text = describe_methods(less).text
     for word in ("permutations", "cross-validation", "half samples"):
         assert word not in text
+
+
+def test_lagged_effects_are_described_in_place_of_a_filter(compared_series):
+    lagged = {group: copy(one) for group, one in compared_series.learners.items()}
+    for one in lagged.values():
+        one.lagged = True
+    text = describe_methods(replace(compared_series, learners=lagged)).text
+    assert "one volume before were taken out of each subject" in text
+    assert "autoregressive" not in text

@@ -57,6 +57,12 @@ def test_the_page_says_what_is_compared_and_what_is_not_done(page):
         assert f"{reason}." in page
 
 
+def test_the_paper_to_cite_is_that_of_the_idea(page):
+    assert "Please cite the paper whose idea this is" in page
+    cited = page.split("How to cite")[1].split("</ul>")[0]
+    assert "Six problems for causal inference from fMRI" in cited
+
+
 def test_the_first_screen_counts_volumes(page):
     assert re.search(r"<li><strong>\d+ to \d+</strong> volumes per subject</li>", page)
 

@@ -9,6 +9,7 @@ import numpy as np
 from sgbn.comparison.support import joined
 from sgbn.quality.motion import motion_column
 from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.series import SeriesSGBN
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -34,16 +35,25 @@ def volumes_words(comparison: Comparison) -> str:
     how = "" if cohort.tr is None else f", one every {cohort.tr:g} s"
     runs = int(table["runs"].max())
     how += f", in up to {runs} runs" if runs > 1 else ""
-    filtered = "No series needed a filter of its autocorrelation; they"
-    if table["ar_order"].any():
-        filtered = (
-            "One autoregressive filter per subject, the same for all its regions, of order "
-            f"{spread(table['ar_order'])}, takes out what a volume repeats of those before it; the "
-            "filtered series"
-        )
     return (
-        f"A subject has {spread(table['volumes'], 'volumes')}{how}. {filtered} count as "
-        f"{spread(table['effective_volumes'], 'independent volumes')}."
+        f"A subject has {spread(table['volumes'], 'volumes')}{how}. {_filtered(comparison)} count "
+        f"as {spread(table['effective_volumes'], 'independent volumes')}."
+    )
+
+
+def _filtered(comparison: Comparison) -> str:
+    """Say how the series were filtered: words that end with their name."""
+    order = comparison.tables.series["ar_order"]
+    if cast(SeriesSGBN, comparison.learners[comparison.reference]).lagged:
+        return (
+            "Linear effects of all regions one volume before are taken out of each subject; the "
+            "series that are left"
+        )
+    if not order.any():
+        return "No series needed a filter of its autocorrelation; they"
+    return (
+        "One autoregressive filter per subject, the same for all its regions, of order "
+        f"{spread(order)}, takes out what a volume repeats of those before it; the filtered series"
     )
 
 

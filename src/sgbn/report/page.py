@@ -36,6 +36,7 @@ from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
 
 PAPER = "zhou2016"
+PAPER_OF_SERIES = "ramsey2010"
 STATIC_BYTES = 1_400_000  # of pictures of networks: a page stays small, and files have them all
 # Letters with which a text would leave its script element, or end a line of JavaScript
 UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -184,7 +185,7 @@ def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dic
     """How it was done, and how it can be done again."""
     return {
         "methods": describe_methods(comparison),
-        "paper": REFERENCES[PAPER],
+        "paper": REFERENCES[PAPER_OF_SERIES if comparison.of_series else PAPER],
         "program": software(versions()["sgbn"]),
         "learned": sections.networks_table(comparison),
         "seconds": sections.time_table(comparison),

@@ -28,16 +28,24 @@ def series_and_filter(comparison: Comparison, cite: Cite) -> str:
         f"Excluded by rule were regions that are empty in more than {REGION_EMPTY:.0%} of the "
         "subjects, subjects with another empty region, and subjects whose volumes are worth fewer "
         f"than {FEWEST_VOLUMES} independent ones. Each subject has region time series of "
-        f"{spread(table['volumes'], 'volumes')}{every}; "
-        "volumes were never pooled over subjects. The series of a subject were filtered by one "
-        f"autoregressive filter for all its regions, of order {spread(table['ar_order'])}, so that "
-        "relations between regions stay as they are. The effective number of volumes, which allows "
-        f"for the autocorrelation that is left {cite('afyouni2019')}, was "
+        f"{spread(table['volumes'], 'volumes')}{every}; volumes were never pooled over subjects. "
+        f"{_filter(comparison)} The effective number of volumes, which allows for the "
+        f"autocorrelation that is left {cite('afyouni2019')}, was "
         f"{spread(table['effective_volumes'])}."
     )
     if motion_column(cohort.covariates) is None:
         text += " Motion was not among the covariates."
     return text
+
+
+def _filter(comparison: Comparison) -> str:
+    if _learner(comparison).lagged:
+        return "Linear effects of all regions one volume before were taken out of each subject."
+    order = spread(comparison.tables.series["ar_order"])
+    return (
+        "The series of a subject were filtered by one autoregressive filter for all its regions, "
+        f"of order {order}, so that relations between regions stay as they are."
+    )
 
 
 def series_networks(comparison: Comparison, cite: Cite) -> str:
