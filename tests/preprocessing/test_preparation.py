@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sgbn import Cohort, InputError, cohort_table, make_preparation, simulate_cohort
+from sgbn import (
+    Cohort,
+    InputError,
+    SeriesCohort,
+    cohort_table,
+    make_preparation,
+    simulate_cohort,
+)
 from sgbn.preprocessing.preparation import impute, prepare, regions_table
 
 
@@ -76,3 +83,10 @@ def test_a_part_is_prepared_without_the_other():
     changed = simulated.values + 100.0 * (simulated.site == simulated.site[0])[:, None]
     again = replace(simulated, values=changed).subset(simulated.site != simulated.site[0])
     assert np.array_equal(part.values, prepare(again).values)
+
+
+def test_time_series_are_no_measures_to_prepare():
+    series = np.random.default_rng(0).standard_normal((4, 30, 2))
+    cohort = SeriesCohort.of(list(series), group=["a", "a", "b", "b"])
+    with pytest.raises(InputError, match="no measures to prepare"):
+        prepare(cohort)

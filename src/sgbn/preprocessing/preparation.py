@@ -14,6 +14,7 @@ from sgbn.cohort import ID, SITE, Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
 from sgbn.preprocessing.analysis import make_preparation
+from sgbn.series_cohort import SeriesCohort
 from sgbn.validation import NO_REGIONS
 
 
@@ -32,9 +33,14 @@ def prepare(cohort: Cohort) -> Cohort:
     Raises
     ------
     InputError
-        If there are no groups, or nothing is left of a region.
+        If there are no groups, nothing is left of a region, or there are time series.
     """
     check_cohort(cohort)
+    if isinstance(cohort, SeriesCohort):
+        raise InputError(
+            "a SeriesCohort has time series, and no measures to prepare. Give it to sgbn.compare or "
+            "SeriesSGBN as it is."
+        )
     if cohort.group is None:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
     ready = _prepared(cohort, make_preparation(cohort))

@@ -166,7 +166,7 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
         yield Finding(
             "warning",
             f"the groups differ in {name!r} ({numbers}; p = {p:.2g})",
-            "Its effect within the groups is regressed out; say so when you report",
+            "Its effect within the groups is held fixed; say so when you report",
         )
 
 
