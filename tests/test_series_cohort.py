@@ -75,7 +75,8 @@ def test_series_cannot_be_changed_and_the_callers_stay_writable():
     ("change", "said"),
     [
         (lambda s: [s[0], s[1][:, :2]], r"'s1' has shape \(20, 2\), but there are 3 regions"),
-        (lambda s: [s[0], s[1][:1]], "'s1' has 1 volume"),
+        (lambda s: [s[0], s[1][:1]], "the series of subject 's1' has 1 volume, and 10 or more"),
+        (lambda s: [s[0], s[1][:0]], "the series of subject 's1' has 0 volumes, and 10 or more"),
         (lambda s: [s[0], np.full((9, 3), "x")], "'s1' holds what is no number"),
         (lambda s: [], "there is no series"),
     ],
@@ -96,5 +97,19 @@ def test_a_missing_volume_names_subject_volume_and_region():
 def test_runs_must_add_up(cohort):
     with pytest.raises(InputError, match=r"runs of subject 's0' have \[10, 10\] volumes"):
         SeriesCohort.of([cohort.series[0]], run_lengths=[(10, 10)])
+    with pytest.raises(InputError, match=r"have \[\] volumes, but the series has 30"):
+        SeriesCohort.of([cohort.series[0]], run_lengths=[()])
     with pytest.raises(InputError, match="2 series and 1 ids"):
         SeriesCohort.of(cohort.series[:2], ids=["a"])
+
+
+@pytest.mark.parametrize("lengths", [(15.9, 14.1), (15.0, 15.0), (True, 29)])
+def test_runs_have_whole_numbers_of_volumes(cohort, lengths):
+    with pytest.raises(InputError, match=r"subject 's0' have .*\. Give whole numbers"):
+        SeriesCohort.of([cohort.series[0]], run_lengths=[lengths])
+
+
+def test_runs_of_fewer_than_ten_volumes_are_refused(cohort):
+    with pytest.raises(InputError, match=r"run 2 of subject 's0' has 9 volumes, and 10 or more"):
+        SeriesCohort.of([cohort.series[0]], run_lengths=[(21, 9)])
+    assert SeriesCohort.of([cohort.series[0]], run_lengths=[(20, 10)]).run_lengths == ((20, 10),)

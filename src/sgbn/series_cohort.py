@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort, read_only
 from sgbn.exceptions import InputError, counted, shown
-from sgbn.parameters import NONE, POSITIVE
+from sgbn.parameters import NONE, POSITIVE, is_whole
 from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
+FEWEST_VOLUMES = 10  # of a run: no spread and no autocorrelation is known of fewer
 FLAT = 1e-9  # standard deviation, over the largest value, of a region that is empty
 
 
@@ -35,7 +36,8 @@ class SeriesCohort(Cohort):
     series : tuple of ndarray of shape (volumes, m)
         One array per subject, its runs one after the other.
     run_lengths : tuple of tuple of int
-        Volumes of each run of each subject: nothing is taken for a neighbour in time across them.
+        Volumes of each run of each subject, 10 or more: nothing is taken for a neighbour in time
+        across them.
     tr : float or None
         Seconds from volume to volume.
     regions, ids, group, covariates, site, pair, person, block, atlas, provenance
@@ -159,8 +161,11 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
             f"{who} has shape {array.shape}, but there are {counted(len(regions), 'region')}. Give "
             "one row per volume and one column per region."
         )
-    if len(array) < 2:
-        raise InputError(f"{who} has {counted(len(array), 'volume')}. Leave this subject out.")
+    if len(array) < FEWEST_VOLUMES:
+        raise InputError(
+            f"{who} has {counted(len(array), 'volume')}, and {FEWEST_VOLUMES} or more are needed. "
+            "Leave this subject out."
+        )
     bad = ~(np.abs(array) <= LARGEST)
     if bad.any():
         volume, column = np.argwhere(bad)[0]
@@ -175,13 +180,22 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
 def _checked_runs(
     lengths: Sequence[Sequence[int]], series: tuple[Array, ...], ids: tuple[str, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    runs = tuple(tuple(int(length) for length in own) for own in lengths)
+    runs = tuple(tuple(own) for own in lengths)
     if len(runs) != len(series):
         raise InputError(f"run_lengths has {len(runs)} entries for {len(series)} subjects.")
     for own, one, subject in zip(runs, series, ids, strict=True):
-        if sum(own) != len(one) or min(own, default=0) < 1:
+        who = f"subject {shown(subject)}"
+        if not all(map(is_whole, own)):
+            raise InputError(f"the runs of {who} have {list(own)} volumes. Give whole numbers.")
+        if sum(own) != len(one) or min(own, default=0) < 0:
             raise InputError(
-                f"the runs of subject {shown(subject)} have {list(own)} volumes, but the series "
-                f"has {len(one)}. Give lengths that add up."
+                f"the runs of {who} have {list(own)} volumes, but the series has {len(one)}. Give "
+                "lengths that add up."
             )
-    return runs
+        short = next((k for k, length in enumerate(own) if length < FEWEST_VOLUMES), None)
+        if short is not None:
+            raise InputError(
+                f"run {short + 1} of {who} has {counted(own[short], 'volume')}, and "
+                f"{FEWEST_VOLUMES} or more are needed. Leave this run out."
+            )
+    return tuple(tuple(int(length) for length in own) for own in runs)

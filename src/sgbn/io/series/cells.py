@@ -11,11 +11,9 @@ from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.io.series.files import CENSORED
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.raw import RawTable, as_text, is_number_type
-from sgbn.series_cohort import spread_of
+from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
 from sgbn.types import Array, Mask
 from sgbn.validation import LARGEST
-
-FEWEST_VOLUMES = 10  # of a run: no spread and no autocorrelation is known of fewer
 
 
 class Volumes(NamedTuple):
