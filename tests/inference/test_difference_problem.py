@@ -14,7 +14,9 @@ ROWS = 30
 @pytest.fixture(scope="module")
 def group_data(two_groups):
     X, y = two_groups(ROWS)
-    return read_group_data(X, y, None, np.arange(2 * ROWS) % 2, None)
+    rng = np.random.default_rng(0)
+    covariates = {"a": rng.normal(size=2 * ROWS), "b": rng.choice(["f", "m"], 2 * ROWS)}
+    return read_group_data(X, y, covariates, np.arange(2 * ROWS) % 2, None)
 
 
 def make_problem(data):
@@ -32,6 +34,9 @@ def test_regions_without_a_lobe_are_in_none():
         lambda d: {"values": d.values + 1e-4 * np.eye(*d.values.shape)},
         lambda d: {"sites": d.sites[::-1]},
         lambda d: {"pairs": np.tile(np.arange(ROWS), 2)},
+        lambda d: {"covariates": {"a": d.covariates["a"], "b": d.covariates["b"][::-1]}},
+        lambda d: {"covariates": {"b": d.covariates["b"], "a": d.covariates["a"]}},
+        lambda d: {"covariates": {"a": d.covariates["a"], "c": d.covariates["b"]}},
         lambda d: {"lobes": (*d.lobes[:-1], "other")},
         lambda d: {"regions": (*d.regions[:-1], "other")},
         lambda d: {"groups": ("AD", "NC")},

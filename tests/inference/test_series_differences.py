@@ -100,6 +100,19 @@ def test_processes_and_folders_change_nothing(cohort, found, tmp_path):
         series_differences(cohort, n_permutations=B, folder=tmp_path, penalty=2.0)
 
 
+def test_a_folder_is_kept_by_covariates_and_not_by_processes_of_the_learner(cohort, tmp_path):
+    rng = np.random.default_rng(0)
+    age, sex = rng.normal(size=len(cohort)), rng.choice(["f", "m"], len(cohort))
+    asked = {"n_permutations": 19, "folder": tmp_path}
+    series_differences(cohort, covariates={"age": age, "sex": sex}, **asked)
+    series_differences(
+        cohort, covariates={"age": age, "sex": sex}, learner=SeriesSGBN(n_jobs=2), **asked
+    )
+    for other in ({"age": age}, {"age": age[::-1], "sex": sex}, {"age": age, "group": sex}):
+        with pytest.raises(StudyError):
+            series_differences(cohort, covariates=other, **asked)
+
+
 def test_another_seed_draws_other_permutations(cohort, found):
     other = series_differences(cohort, n_permutations=B, random_state=1)
     assert (other.null["totals"] != found.null["totals"]).any()

@@ -17,6 +17,7 @@ from sgbn.cohort import UNKNOWN_LOBE
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways
+from sgbn.structure.nuisance import design_of
 from sgbn.types import Array, Graph, Indices, Mask
 
 DIGITS = 8  # of numbers in standard deviations, that other machines compute alike
@@ -114,5 +115,7 @@ def fingerprint(problem: Problem, learner: BaseEstimator) -> str:
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
+    digest.update(json.dumps([str(name) for name in data.covariates]).encode())
+    digest.update((design_of(len(data.codes), data.covariates) + 0.0).tobytes())
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()

@@ -151,7 +151,8 @@ def series_differences(
     n_permutations, seed = check_request(n_permutations, alternative, random_state, data)
     POSITIVE.check("penalty", penalty)
     chosen = read_edges(edges, data), read_among(among, data)
-    lower = clone(learner).set_params(n_pairs=0, penalty=penalty * learner.penalty)
+    # without n_jobs, which changes no result: a folder is kept by what does
+    lower = clone(learner).set_params(n_pairs=0, n_jobs=None, penalty=penalty * learner.penalty)
     by_residuals = lower.non_gaussian == "orient"  # which moments do not have
     graph = (lower.fit(cohort) if by_residuals else lower.fit_moments(moments)).coef_ != 0
     with one_blas_thread():
