@@ -38,8 +38,8 @@ def prepare(cohort: Cohort) -> Cohort:
     check_cohort(cohort)
     if isinstance(cohort, SeriesCohort):
         raise InputError(
-            "a SeriesCohort has time series, and no measures to prepare. Give it to sgbn.compare or "
-            "SeriesSGBN as it is."
+            "a SeriesCohort has time series, and no measures to prepare. Give it to sgbn.compare "
+            "or SeriesSGBN as it is."
         )
     if cohort.group is None:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
