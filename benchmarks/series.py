@@ -4,6 +4,7 @@ python benchmarks/series.py --study netsim     # needs truth/netsim (SGBN_DATA)
 python benchmarks/series.py --study harder     # simulated: what breaks
 python benchmarks/series.py --study halves     # needs timeseries/abide_nyu_cc200.npz
 python benchmarks/series.py --study speed      # needs pip install ".[peers]" as well
+python benchmarks/series.py --study cost       # a whole comparison of ABIDE NYU, two processes
 
 All settings are the defaults, and were fixed before these data were run: none was tuned on them
 but for the length of the search (benchmarks/results/series-speed.md), which sees no truth.
@@ -17,6 +18,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
+import resource
 import sys
 import time
 import warnings
@@ -31,7 +33,9 @@ from sgbn import (
     SGBN,
     SeriesCohort,
     SeriesSGBN,
+    compare,
     consistent_extension,
+    read_series,
     simulate_series,
     subject_moments,
 )
@@ -296,6 +300,48 @@ def speed():
     return runs, lines
 
 
+def cost():
+    """Time whole comparisons of ABIDE NYU at default settings, with two processes."""
+    runs = []
+    for m in (60, 200):
+        cohort = abide_cohort(m)
+        begin, before = time.perf_counter(), os.times()
+        found = compare(cohort, n_jobs=2)
+        after = os.times()
+        run = {"regions": m, "wall s": time.perf_counter() - begin}
+        run["CPU s"] = sum(after[:4]) - sum(before[:4])
+        own, children = (
+            resource.getrusage(who).ru_maxrss / 2**20
+            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        run |= {"GB": own, "GB of the largest process": max(own, children)}
+        run |= {f"{name} s": seconds for name, seconds in found.seconds.items()}
+        runs.append(run)
+        print(run, flush=True)
+    lines = [
+        "# Cost of a whole comparison: ABIDE NYU, 173 subjects, 176 volumes",
+        "",
+        "Default settings: 50 pairs of half samples per group, 999 permutations, 5 x 5 folds beside "
+        "nilearn's connectivity. Two processes on two cores.",
+        "",
+        *rows_of(runs, tuple(runs[0])),
+    ]
+    return runs, lines
+
+
+def abide_cohort(m):
+    """Subjects with groups, age, sex and motion."""
+    folder = data_folder() / "timeseries"
+    cohort = read_series(
+        folder / "abide_nyu_cc200.npz",
+        folder / "abide_nyu_participants.csv",
+        group="group",
+        covariates=["age", "sex", "mean_fd"],
+        tr=2.0,
+    )
+    return cohort.subset(regions=cohort.regions[:: 200 // m][:m])
+
+
 def timed(call):
     begin = time.process_time()
     return call(), time.process_time() - begin
@@ -312,7 +358,7 @@ def score_of(moments, P):
     return problem.score(graph[np.ix_(problem.columns, problem.columns)].T)
 
 
-STUDIES = {"netsim": netsim, "harder": harder, "halves": halves, "speed": speed}
+STUDIES = {"netsim": netsim, "harder": harder, "halves": halves, "speed": speed, "cost": cost}
 
 
 def main():
