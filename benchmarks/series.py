@@ -321,8 +321,8 @@ def cost():
     lines = [
         "# Cost of a whole comparison: ABIDE NYU, 173 subjects, 176 volumes",
         "",
-        "Default settings: 50 pairs of half samples per group, 999 permutations, 5 x 5 folds beside "
-        "nilearn's connectivity. Two processes on two cores.",
+        "Default settings: 50 pairs of half samples per group, 999 permutations, 5 x 5 folds "
+        "beside nilearn's connectivity. Two processes on two cores.",
         "",
         *rows_of(runs, tuple(runs[0])),
     ]
