@@ -36,8 +36,8 @@ class SeriesCohort(Cohort):
     series : tuple of ndarray of shape (volumes, m)
         One array per subject, its runs one after the other.
     run_lengths : tuple of tuple of int
-        Volumes of each run of each subject, 10 or more: nothing is taken for a neighbour in time
-        across them.
+        Volumes of each run of each subject, or of each piece of a run between censored volumes; 10
+        or more. Nothing is taken for a neighbour in time across them.
     tr : float or None
         Seconds from volume to volume.
     regions, ids, group, covariates, site, pair, person, block, atlas, provenance

@@ -50,6 +50,7 @@ def test_several_tables_have_their_facts_each():
 def test_what_the_findings_say_is_not_said_again():
     facts = {"unnamed_sites": {"site": {"sites": 2, "told": 0.167}}, "repeated": ["s1"], "rows": 3}
     facts |= {"unnamed_motion": {"mean_fd": {"p": 0.1}}, "taken_motion": "mean_fd"}
+    facts |= {"censored": {"volumes": 2}}
     assert origin_words(facts) == [("rows that were read", "3")]
 
 

@@ -12,6 +12,7 @@ from sgbn.cohort import Cohort, check_cohort
 from sgbn.exceptions import InputError, counted, listed
 from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
+from sgbn.quality.censoring import check_censored
 from sgbn.quality.exchanged import find_exchanged
 from sgbn.quality.findings import Finding, filled, parts
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
@@ -178,5 +179,5 @@ SERIES_STEPS = (
 )
 SERIES_CHECKS = (
     *(check_series_sizes, check_sites, check_covariates),
-    *(check_motion, check_filters, check_atlas),
+    *(check_motion, check_censored, check_filters, check_atlas),
 )

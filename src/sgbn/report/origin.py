@@ -34,7 +34,7 @@ TITLES = {
 }
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "vertical bars"}
 # What the findings of the review say.
-FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion")
+FINDINGS = ("unnamed_sites", "repeated", "unnamed_motion", "taken_motion", "censored")
 DECIMALS = {".": "point", ",": "comma"}
 CHOSEN = {"all": "all columns without another role", "given": "named by the user"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from sgbn import InputError
 from sgbn.io.series.cells import check_same_columns, read_volumes
-from sgbn.io.series.files import from_array
+from sgbn.io.series.files import Marks, from_array, load_series
 from sgbn.io.tables.cells import Missing
 
 
@@ -24,13 +24,23 @@ def volumes(found, regions=("x0", "x1", "x2")):
     return read_volumes(found, regions, Missing())
 
 
-def test_volumes_without_any_value_are_left_out_and_counted(table):
+def test_volumes_without_any_value_cut_the_run(table, signals):
     def censor(array):
-        array[[3, 4]] = np.nan
+        array[[3, 4, 15, 29]] = np.nan
 
     read = volumes(table(censor)[1])
-    assert (read.values.shape, read.censored) == ((28, 3), 2)
+    assert (read.lengths, read.censored, read.short) == ((10, 13), 4, 3)
+    assert np.array_equal(read.values, np.delete(signals(), [0, 1, 2, 3, 4, 15, 29], axis=0))
     assert not read.empty.any()
+
+
+@pytest.mark.parametrize("separate", ["\n", "\n\n"], ids=["lines", "blank lines between"])
+def test_lines_of_a_text_file_without_any_value_cut_the_run(tmp_path, separate):
+    lines = [f"{k}.5\t{k * k}.25" for k in range(30)]
+    lines[12] = "n/a\tn/a"
+    (tmp_path / "a.tsv").write_text(separate.join(lines))
+    read = volumes(load_series(tmp_path / "a.tsv", Marks()), ("r1", "r2"))
+    assert (read.lengths, read.censored) == ((12, 17), 1)
 
 
 def test_a_region_without_values_is_empty_and_so_is_a_constant_one(table):
@@ -60,11 +70,16 @@ def test_infinity_is_refused(table, value):
 
 
 def test_too_few_volumes_are_refused(table):
-    def change(array):
-        array[9:] = np.nan
+    with pytest.raises(InputError, match="has 9 volumes, and a series needs 10"):
+        volumes(table(volumes=9)[1])
 
-    with pytest.raises(InputError, match="has 9 volumes beside 21 censored ones, and a series"):
-        volumes(table(change)[1])
+
+def test_nothing_is_left_of_a_run_without_ten_volumes_in_a_row(table):
+    def change(array):
+        array[9::10] = np.nan
+
+    read = volumes(table(change)[1])
+    assert (read.values.shape, read.lengths, read.censored, read.short) == ((0, 3), (), 3, 27)
 
 
 def test_regions_are_taken_by_name(table):

@@ -168,9 +168,30 @@ def test_censored_volumes_are_counted(bids, write):
 
     write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
     cohort = read_series(bids)
-    assert cohort.n_volumes == (30, 28, 30, 30)
-    assert cohort.provenance["volumes_left_out"] == 2
-    assert cohort.provenance["subjects_with_volumes_left_out"] == 1
+    assert cohort.n_volumes == (30, 24, 30, 30)
+    assert cohort.provenance["censored"] == {"volumes": 2, "short": 4, "subjects": 1}
+    assert "censored" not in read_series(bids, group="dx", groups=["A"]).provenance
+
+
+def test_censored_volumes_cut_a_run_in_two(bids, write, signals):
+    def censor(frame):
+        frame.iloc[[14, 15]] = np.nan
+        return frame
+
+    write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
+    cohort = read_series(bids)
+    assert cohort.run_lengths == ((30,), (14, 14), (30,), (30,))
+    assert cohort.series[1] == pytest.approx(np.delete(signals(2), [14, 15], axis=0))
+
+
+def test_a_subject_of_whom_censoring_leaves_nothing_is_named(bids, write):
+    def censor(frame):
+        frame.iloc[5::6] = np.nan
+        return frame
+
+    write("sub-02/func/sub-02_task-rest_seg-A_timeseries.tsv", 2, change=censor)
+    with pytest.raises(InputError, match=r"sub-02_.*5 volumes are censored, and 25 others nowhere"):
+        read_series(bids)
 
 
 def test_a_region_that_is_empty_in_a_file_is_empty_in_the_cohort(bids, write):

@@ -12,9 +12,9 @@ def run(tr=None, mean_fd=None, where="'a.tsv'"):
     return Run(SeriesName("s1"), where, lambda: None, tr, mean_fd)
 
 
-def volumes(array, empty=None, censored=0):
+def volumes(array, empty=None, censored=0, lengths=None):
     empty = np.zeros(array.shape[1], bool) if empty is None else np.array(empty)
-    return Volumes(array, empty, censored)
+    return Volumes(array, lengths or (len(array),), empty, censored)
 
 
 def test_one_run_stays_as_it_is(signals):
@@ -34,8 +34,19 @@ def test_runs_are_centred_and_scaled_each(signals):
 def test_a_region_that_is_empty_in_one_run_is_empty(signals):
     runs = [volumes(signals(1)), volumes(signals(2), [False, True, False])]
     joined = join_runs(runs)
-    assert joined.empty.tolist() == [False, True, False]
-    assert not joined.series[:, 1].any()
+    assert joined.series.any(axis=0).tolist() == [True, False, True]
+
+
+def test_pieces_of_a_run_keep_the_scale_of_the_run(signals):
+    cut = volumes(signals(1, 25), lengths=(10, 15), censored=2)
+    assert np.array_equal(join_runs([cut]).series, signals(1, 25))
+    joined = join_runs([cut, volumes(signals(2, 20))])
+    assert (joined.lengths, joined.run_volumes) == ((10, 15, 20), (25, 20))
+    assert joined.series[:25].std(axis=0) == pytest.approx(1)
+    gone = Volumes(np.empty((0, 3)), (), np.ones(3, bool), 30)
+    joined = join_runs([gone, cut])
+    assert np.array_equal(joined.series, signals(1, 25))
+    assert (joined.lengths, joined.run_volumes, joined.censored) == ((10, 15), (0, 25), 32)
 
 
 def test_the_tr_is_that_of_the_files_if_they_agree():

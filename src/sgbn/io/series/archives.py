@@ -44,7 +44,7 @@ def find_in_archive(path: Path, files: str | None) -> Source:
         Run(one, f"{name}, array {key!r}", partial(_load, path, name, key, regions), tr)
         for key, one in zip(subjects, names, strict=True)
     ]
-    return Source(name, tuple(runs), path.parent, facts={"arrays": len(runs)})
+    return Source(name, tuple(runs), facts={"arrays": len(runs)})
 
 
 def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTable:

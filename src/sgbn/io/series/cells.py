@@ -1,4 +1,4 @@
-"""Numbers of a series: censored volumes go, empty regions are marked, all else is an error."""
+"""Numbers of a series: censored volumes cut it, empty regions are marked, all else is an error."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
-from sgbn.io.series.files import CENSORED
+from sgbn.io.series.files import CENSORED, PLACES
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.raw import RawTable, as_text, is_number_type
 from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
-from sgbn.types import Array, Mask
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
 
@@ -22,46 +22,70 @@ class Volumes(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (volumes, m)
-        0 in regions that are empty.
+        0 in regions that are empty; none where censoring left no piece that is long enough.
+    lengths : tuple of int
+        Volumes of the pieces between those that are censored.
     empty : ndarray of bool of shape (m,)
     censored : int
         Volumes without any value, which were left out.
+    short : int
+        Volumes that were left out with pieces that are too short.
     """
 
     values: Array
+    lengths: tuple[int, ...]
     empty: Mask
-    censored: int
+    censored: int = 0
+    short: int = 0
 
 
 def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> Volumes:
-    """Numbers of these columns, by name; the table knows the subject by its ids."""
+    """Numbers of these columns, by name; the table knows the subject by its ids.
+
+    Volumes before and after a censored one are no neighbours in time. So the run is cut there, and
+    pieces of fewer than 10 volumes are left out.
+    """
     check_columns(table, regions)
     values = _all_numbers(table, regions, missing)
     absent = np.isnan(values)
-    censored = absent.all(axis=1)
-    n_censored = int(censored.sum()) + table.facts.get(CENSORED, 0)
-    values, absent = values[~censored], absent[~censored]
-    if len(values) < FEWEST_VOLUMES:
-        out = f" beside {counted(n_censored, 'censored one')}" if n_censored else ""
+    there = np.flatnonzero(~absent.all(axis=1))
+    censored = len(values) - len(there) + table.facts.get(CENSORED, 0)
+    if not censored and len(values) < FEWEST_VOLUMES:
         raise InputError(
-            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}{out}, and a "
-            f"series needs {FEWEST_VOLUMES}. Leave this file out, or see whether rows and columns "
-            "are exchanged."
+            f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, and a series "
+            f"needs {FEWEST_VOLUMES}. Leave this file out, or see whether rows and columns are "
+            "exchanged."
         )
-    empty = absent.all(axis=0)
+    pieces = _pieces(table, there)
+    rows = np.array([row for piece in pieces for row in piece], dtype=np.intp)
+    values, absent = values[rows], absent[rows]
+    empty: Mask = np.asarray(absent.all(axis=0))
     holes = absent & ~empty
     if holes.any():
         row, column = (int(k) for k in np.argwhere(holes)[0])
-        place = int(np.flatnonzero(~censored)[row])
+        where = table.where(int(rows[row]), regions[column])
         raise InputError(
-            f"{table.where(place, regions[column])}: the value is missing, but others of this "
-            f"volume and of this region are there ({counted(int(holes.sum()), 'such cell')} in "
+            f"{where}: the value is missing, but others of this volume and of this region are "
+            f"there ({counted(int(holes.sum()), 'such cell')} in "
             f"{counted(int(holes.any(axis=0).sum()), 'region')}). Make all regions of a censored "
             "volume n/a, or all volumes of an empty region; or leave the region out (exclude=, "
             "--exclude)."
         )
     values[:, empty] = 0.0
-    return Volumes(values, np.isnan(spread_of(values)), n_censored)
+    if len(values):
+        empty = np.isnan(spread_of(values))
+    lengths = tuple(map(len, pieces))
+    return Volumes(values, lengths, empty, censored, len(there) - len(rows))
+
+
+def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
+    """Rows with values, cut where volumes between them are censored; pieces that are long enough.
+
+    The reader of text files skips lines without any value: their places show it.
+    """
+    places = np.asarray(table.facts.get(PLACES, np.arange(len(table.frame))))[rows]
+    cut = np.split(rows, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [piece for piece in cut if len(piece) >= FEWEST_VOLUMES]
 
 
 def check_columns(table: RawTable, regions: Sequence[str]) -> None:

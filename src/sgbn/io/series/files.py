@@ -39,6 +39,7 @@ DOUBTS = {
 DOUBT = "first_row"  # fact: one of them, or ""
 FEW_LABELS = 3  # whole numbers that may grow by chance
 CENSORED = "censored"  # fact: lines of a text file without any value, which its reader skips
+PLACES = "places"  # fact: places of the rows among all lines that are not blank
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,15 @@ def load_series(path: Path, marks: Marks) -> RawTable:
         table = _named(parse_text(content, name, lambda _: set(), marks.delimiter, marks.decimal))
     else:
         table = _without_header(content, name, delimiter, len(_cells(first, delimiter)), marks)
-    lines = sum(bool(line.strip(b" \r")) for line in content.split(b"\n")) - (delimiter is None)
-    facts = {CENSORED: lines - len(table.frame), DOUBT: doubt}
+    facts = {**_skipped(content, table, delimiter is None), DOUBT: doubt}
     return replace(table, facts={**table.facts, **facts})
+
+
+def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
+    """How many lines without any value were skipped, and where the rows stand among all lines."""
+    filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
+    places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
+    return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
 
 
 def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:

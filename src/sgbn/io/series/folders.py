@@ -69,7 +69,7 @@ def find_in_folder(
         )
         for path, one in zip(paths, names, strict=True)
     ]
-    return Source(name, tuple(runs), folder, remedy=NO_SERIES, facts={"files": len(paths)})
+    return Source(name, tuple(runs), remedy=NO_SERIES, facts={"files": len(paths)})
 
 
 def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,7 @@ def is_long(table: RawTable, options: Options) -> bool:
     return len(table.frame) >= MANY_ROWS * len(runs) and _time(table, runs, options) != ""
 
 
-def find_in_table(table: RawTable, options: Options, place: Path | None) -> Source:
+def find_in_table(table: RawTable, options: Options) -> Source:
     """Find the runs of a long table, with the columns that are no regions as their attributes."""
     own = _own(table, options)
     if not own:
@@ -74,7 +73,6 @@ def find_in_table(table: RawTable, options: Options, place: Path | None) -> Sour
     return Source(
         table.name,
         tuple(parts),
-        place,
         attributes,
         participant=own,
         session=session,

@@ -34,8 +34,9 @@ from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable, check_unique, labels
 from sgbn.parameters import NONE, POSITIVE
+from sgbn.quality.censoring import CENSORED
 from sgbn.quality.motion import MEAN_FD, motion_column
-from sgbn.series_cohort import SeriesCohort, spread_of
+from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort, spread_of
 
 ROW_ID = "series_id"  # column of the names of rows, where subjects have several
 
@@ -92,9 +93,11 @@ def read_series(
     -------
     SeriesCohort
         Runs of a subject are joined, each centred and scaled region by region. Volumes that are
-        missing (n/a) in all regions are left out, regions that are missing in all volumes are
-        empty. Mean framewise displacement from tables of motion beside the series is the covariate
-        ``mean_fd``, if all subjects have it, unless `participants` has it or it is excluded.
+        missing (n/a) in all regions are censored: they are left out, and cut a run into pieces. A
+        piece is a run in `run_lengths`, so that its mean is taken out and no lag crosses it; one of
+        fewer than 10 volumes is left out. Regions that are missing in all volumes are empty. Mean
+        framewise displacement from tables of motion beside the series is the covariate ``mean_fd``,
+        if all subjects have it, unless `participants` has it or it is excluded.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def read_series(
         tr=tr_of(found.runs, tr),
         covariates=cohort.covariates,
         atlas=cohort.atlas,
-        provenance={**cohort.provenance, **choice.facts},
+        provenance={**cohort.provenance, **choice.facts, **_censored(kept)},
         **about,
     )
     return settle_motion(made, options.covariates, beside=MEAN_FD in table.columns)
@@ -171,7 +174,7 @@ def _find(
         delimiter=marks.delimiter,
         decimal=marks.decimal,
     )
-    return find_in_table(table, options, None if path is None else path.parent)
+    return find_in_table(table, options)
 
 
 def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[Joined], Choice]:
@@ -195,10 +198,22 @@ def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[J
             except InputError as error:
                 raise InputError(f"{error} {source.remedy}".strip()) from error
         joined.append(join_runs(volumes))
+        _check_left(joined[-1], row, source)
     unsaid = [name for name in confounds if not _is_excluded(name, options)]
     warn_confounds(source.name, unsaid)
     _warn_doubts(doubts)
     return joined, replace(choice, facts={**choice.facts, "confounds": unsaid})
+
+
+def _check_left(joined: Joined, row: Row, source: Source) -> None:
+    """Refuse a row of which censoring left nothing."""
+    if not len(joined.series):
+        files = source.runs[row.runs[0]].where
+        raise InputError(
+            f"{files} (subject {row.id!r}): {counted(joined.censored, 'volume is', 'volumes are')} "
+            f"censored, and {counted(joined.short, 'other', 'others')} nowhere {FEWEST_VOLUMES} in "
+            "a row. Leave this subject out."
+        )
 
 
 def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
@@ -250,7 +265,7 @@ def _row_table(
         own = ROW_ID
         columns[own] = [row.id for row in rows]
     motion = [
-        mean_fd_of([source.runs[k] for k in row.runs], one.lengths)
+        mean_fd_of([source.runs[k] for k in row.runs], one.run_volumes)
         for row, one in zip(rows, joined, strict=True)
     ]
     if not np.isnan(motion).all():
@@ -263,16 +278,23 @@ def _row_table(
     frames.append(pd.DataFrame(spread, columns=list(regions)))
     frame = pd.concat(frames, axis=1)
     check_unique(list(frame.columns), source.name)
-    censored = [one.censored for one in joined if one.censored]
     facts = {
         **source.facts,
         "source": source.name.strip("'"),
         "runs": len(source.runs),
-        "volumes_left_out": sum(censored),
-        "subjects_with_volumes_left_out": len(censored),
     }
     origin = Origin(source.name, 1 + np.arange(len(rows)), "series {}")
     return RawTable(frame, origin, facts=facts), own
+
+
+def _censored(joined: Sequence[Joined]) -> dict[str, dict[str, int]]:
+    """Fact of the provenance: volumes that were left out, and of how many subjects."""
+    facts = {
+        "volumes": sum(one.censored for one in joined),
+        "short": sum(one.short for one in joined),
+        "subjects": sum(one.censored > 0 for one in joined),
+    }
+    return {CENSORED: facts} if facts["volumes"] else {}
 
 
 def _needs(table: RawTable, options: Options, people: TableSource | None) -> bool:

@@ -34,12 +34,25 @@ class Row(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Runs of a row one after the other; 0 where a region is empty in one of them."""
+    """Runs of a row one after the other.
+
+    Attributes
+    ----------
+    series : ndarray of shape (volumes, m)
+        0 where a region is empty in one of the runs.
+    lengths : tuple of int
+        Volumes of each run, or of each piece of a run between censored volumes.
+    run_volumes : tuple of int
+        Volumes of each run.
+    censored, short : int
+        Volumes that were left out: without any value, and in pieces that are too short.
+    """
 
     series: Array
     lengths: tuple[int, ...]
-    empty: Mask
+    run_volumes: tuple[int, ...]
     censored: int
+    short: int
 
 
 def rows_of(source: Source, options: Options) -> list[Row]:
@@ -77,13 +90,20 @@ def join_runs(runs: Sequence[Volumes]) -> Joined:
     """Put runs one after the other: several are centred and scaled, region by region, each.
 
     Means and scales of a run are those of the scanner that day. Without this they would be
-    correlations between regions.
+    correlations between regions. Runs of which nothing is left play no part.
     """
-    empty = np.any([run.empty for run in runs], axis=0)
-    parts = [run.values if len(runs) == 1 else _standardised(run.values, empty) for run in runs]
+    left = [run for run in runs if len(run.values)] or [runs[0]]
+    empty = np.any([run.empty for run in left], axis=0)
+    parts = [run.values if len(left) == 1 else _standardised(run.values, empty) for run in left]
     series = np.concatenate(parts)
     series[:, empty] = 0.0
-    return Joined(series, tuple(map(len, parts)), empty, sum(run.censored for run in runs))
+    return Joined(
+        series,
+        tuple(length for run in runs for length in run.lengths),
+        tuple(len(run.values) for run in runs),
+        sum(run.censored for run in runs),
+        sum(run.short for run in runs),
+    )
 
 
 def _standardised(values: Array, empty: Mask) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.names import SeriesName
@@ -45,8 +44,6 @@ class Source:
     name : str
         What errors call it.
     runs : tuple of Run
-    place : Path or None
-        Folder in which, and above which, participants.tsv is looked for.
     attributes : RawTable or None
         One row per run with columns that are no regions, such as the group; of long tables.
     participant, session : str
@@ -61,7 +58,6 @@ class Source:
 
     name: str
     runs: tuple[Run, ...]
-    place: Path | None = None
     attributes: RawTable | None = None
     participant: str = PARTICIPANT
     session: str = SESSION

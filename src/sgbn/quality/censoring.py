@@ -1,0 +1,33 @@
+"""Review of censored volumes, which cut runs of time series into pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sgbn.exceptions import counted
+from sgbn.quality.findings import Finding
+from sgbn.series_cohort import FEWEST_VOLUMES, SeriesCohort
+
+CENSORED = "censored"  # fact of the provenance: volumes that were left out
+
+
+def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
+    """Whether volumes were censored, and what was left out with them."""
+    found = cohort.provenance.get(CENSORED)
+    if not found:
+        return
+    what = (
+        f"{counted(found['volumes'], 'volume')} of {counted(found['subjects'], 'subject')} "
+        f"{'is' if found['volumes'] == 1 else 'are'} censored (n/a in all regions)"
+    )
+    if found["short"]:
+        what += (
+            f", and {found['short']} more are left out, in pieces between them of fewer than "
+            f"{FEWEST_VOLUMES} volumes"
+        )
+    yield Finding(
+        "note",
+        what,
+        "Runs are cut there, since volumes before and after are no neighbours in time. See that "
+        "the groups keep about as many volumes: sgbn.quality.series_quality counts them",
+    )
