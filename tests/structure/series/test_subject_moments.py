@@ -86,7 +86,7 @@ def test_effects_of_the_volume_before_are_taken_out():
     assert abs(lagged.R[0, 0, 1]) < 0.1
 
 
-@pytest.mark.parametrize("short", [3, 12])
+@pytest.mark.parametrize("short", [10, 12])
 def test_a_short_run_does_not_switch_the_filter_off(short):
     rows = autoregressive(200 + short, 3, [0.8], 10)
     cohort = SeriesCohort.of([rows], run_lengths=[(200, short)])
