@@ -2,6 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from sgbn import SeriesCohort
 from sgbn.quality import series_quality
@@ -33,6 +34,15 @@ def test_volumes_are_worth_as_many_as_the_networks_count():
     series = [autoregressive(rng, phi, volumes=90) for phi in (0.0, 0.6, 0.9)]
     cohort = SeriesCohort.of(series, run_lengths=[(90,), (40, 50), (90,)])
     assert effective_numbers(cohort) == pytest.approx(subject_moments(cohort).n)
+
+
+def test_a_run_that_the_filter_uses_up_counts_for_nothing():
+    rng = np.random.default_rng(1)
+    rows = lfilter([1.0], [1.0, *[0.0] * 9, -0.8], rng.standard_normal((400, 5)), axis=0)[100:]
+    cohort = SeriesCohort.of([rows], run_lengths=[(10, 290)])
+    moments = subject_moments(cohort)
+    assert moments.ar_order == [10]
+    assert effective_numbers(cohort) == pytest.approx(moments.n)
 
 
 def test_empty_regions_are_counted_and_change_nothing_else():

@@ -108,6 +108,7 @@ def _effective(runs: Sequence[Array]) -> float:
         return np.nan
     coefficients = ar_filter(runs)
     order = len(coefficients)
+    runs = [run for run in runs if len(run) > order]
     filtered = [lfilter([1.0, *-coefficients], 1.0, run, axis=0)[order:] for run in runs]
     return effective_volumes([run - run.mean(axis=0) for run in filtered], order + len(runs))
 
