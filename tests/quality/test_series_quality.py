@@ -45,6 +45,16 @@ def test_a_run_that_the_filter_uses_up_counts_for_nothing():
     assert effective_numbers(cohort) == pytest.approx(moments.n)
 
 
+def test_short_pieces_between_censored_volumes_do_not_hide_a_filter():
+    pieces = [(10, 150, 12, 28)] * 4
+    plain = cohort_of(n=4, run_lengths=pieces)
+    filtered = cohort_of(partial(cut_out, low=0.01, high=0.1), n=4, run_lengths=pieces)
+    assert not series_quality(plain)["low_pass_filter"].any()
+    assert series_quality(filtered)["low_pass_filter"].all()
+    slow = cohort_of(partial(cut_out, low=0.01, high=1.0), n=4, run_lengths=[(180, 20)] * 4)
+    assert series_quality(slow)["high_pass_filter"].mean() > 0.5
+
+
 def test_empty_regions_are_counted_and_change_nothing_else():
     series = autoregressive(np.random.default_rng(0))
     whole = SeriesCohort.of([series[:, :-1]])

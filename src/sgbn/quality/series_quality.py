@@ -24,6 +24,7 @@ USUAL_TR = 2.0  # seconds, where none is known
 SLOW, FAST = 0.01, 0.1  # Hz: borders of the usual band-pass filter
 DRIFT = 0.006  # Hz: below the border of any high-pass filter in use (1 / 128 s and more)
 FIRST_SURE = 2  # cycles per run: what a quadratic trend takes out is slower
+LONG_ENOUGH = 0.5  # of the longest run: shorter pieces blur the spectrum
 BESIDE = 0.015, 0.05  # Hz: what no filter of resting-state series takes out
 HIGH_PASS = 0.1  # density of drifts over that beside them; unfiltered ABIDE: 0.12 to 1.3
 SOFT_HIGH_PASS = 0.25  # the same, as a median over many subjects: of a Butterworth filter 0.16
@@ -143,8 +144,9 @@ def spectra_of(cohort: SeriesCohort) -> list[Spectrum]:
 
 def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     tr = cohort.tr or USUAL_TR
-    runs = [run for run in _runs(cohort, row) if len(run) > FIRST_SURE and run.shape[1]]
-    if not runs:
+    longest = max(cohort.run_lengths[row])
+    runs = [run for run in _runs(cohort, row) if len(run) >= LONG_ENOUGH * longest]
+    if not runs[0].shape[1]:
         return Spectrum(*[np.nan] * 5)
     weights = [len(run) for run in runs]
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
