@@ -243,6 +243,7 @@ def test_confounds_are_no_regions_and_may_differ_between_subjects(write):
         cohort = read_series(folder)
     assert cohort.regions == ("left", "right", "front")
     assert cohort.provenance["confounds"] == ["trans_x", "rmsd", "motion_outlier00"]
+    assert not cohort.provenance["ignored"]
     with pytest.warns(DataWarning, match="1 column is .*: 'motion_outlier00'"):
         assert read_series(folder, exclude=["trans*", "rmsd"]).regions == cohort.regions
     with warnings.catch_warnings():

@@ -202,7 +202,9 @@ def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[J
     unsaid = [name for name in confounds if not _is_excluded(name, options)]
     warn_confounds(source.name, unsaid)
     _warn_doubts(doubts)
-    return joined, replace(choice, facts={**choice.facts, "confounds": unsaid})
+    ignored = [name for name in choice.facts["ignored"] if name not in confounds]
+    facts = {**choice.facts, "confounds": unsaid, "ignored": ignored}
+    return joined, replace(choice, facts=facts)
 
 
 def _check_left(joined: Joined, row: Row, source: Source) -> None:
