@@ -6,7 +6,7 @@ import pytest
 from nilearn.connectome import ConnectivityMeasure
 from sklearn.linear_model import LogisticRegression
 
-from sgbn import InputError, simulate_series
+from sgbn import InputError, SeriesSGBN, simulate_series
 from sgbn.comparison import Settings, series_accuracy
 from sgbn.comparison.accuracy import OURS
 from sgbn.comparison.cross_validation import fold_numbers
@@ -60,6 +60,17 @@ def test_without_peers_tangent_space_is_beside_ours(cohort):
     assert found.probabilities[OURS].shape[0] == 2
 
 
+def test_series_are_filtered_as_the_learner_does(cohort):
+    learner, moments = SeriesSGBN(lagged=True), subject_moments(cohort, lagged=True)
+    settings = replace(FEW, n_repeats=1)
+    found = cross_validate_series(cohort, settings, Study(), learner)
+    test = fold_numbers(cohort, settings, 0) == 0
+    graph = series_accuracy._graph_task(moments, learner, test)["graph"]
+    task = {"test": test, "graph": graph, "method": OURS, "explained": False}
+    expected = series_accuracy._task(cohort, moments, settings, **task)["probabilities"]
+    np.testing.assert_array_equal(found.probabilities[OURS][0, test], expected)
+
+
 def test_groups_without_a_difference_are_not_told_apart():
     cohort = simulate_series(40, regions=6, n_volumes=60, n_changed=0, covariates=())
     found = cross_validate_series(cohort, replace(FEW, n_repeats=1), Study())
@@ -89,10 +100,10 @@ def test_explanations_name_edges_and_speak_for_the_prediction(found, cohort):
 
 def test_results_do_not_depend_on_processes_and_resume(cohort, tmp_path, monkeypatch):
     settings = replace(FEW, n_folds=2)
-    one = cross_validate_series(cohort, settings, Study(tmp_path, n_jobs=2))
+    one = cross_validate_series(cohort, settings, Study(tmp_path, n_jobs=2), SeriesSGBN(n_jobs=2))
     monkeypatch.setattr(series_accuracy, "_task", None)  # all is there: nothing is run again
     monkeypatch.setattr(series_accuracy, "_graph_task", None)
-    again = cross_validate_series(cohort, settings, Study(tmp_path))
+    again = cross_validate_series(cohort, settings, Study(tmp_path), SeriesSGBN())
     monkeypatch.undo()
     plain = cross_validate_series(cohort, settings, Study())
     for method, probabilities in one.probabilities.items():

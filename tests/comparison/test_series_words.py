@@ -38,6 +38,15 @@ def test_volumes_filter_and_effective_volumes(compared_series):
     assert f"count as {low:.0f} to {high:.0f} independent volumes" in words
 
 
+def test_effects_of_the_volume_before_are_no_filter(compared_series):
+    learners = {
+        group: copy(one).set_params(lagged=True) for group, one in compared_series.learners.items()
+    }
+    words = volumes_words(replace(compared_series, learners=learners))
+    assert "Linear effects of all regions one volume before are taken out" in words
+    assert "autoregressive" not in words
+
+
 def test_runs_are_counted_where_there_are_several(compared_series):
     runs = [(50, n - 50) for n in compared_series.cohort.n_volumes]
     assert "in up to 2 runs" in volumes_words(without(compared_series, run_lengths=runs))

@@ -43,6 +43,17 @@ def test_series_cohorts_and_arrays_give_what_their_moments_give(cohort, moments)
     np.testing.assert_array_equal(SeriesWeights().fit_transform(list(cohort.series)), expected)
 
 
+@pytest.mark.parametrize("features", [SeriesWeights, SeriesLikelihoods])
+def test_series_are_filtered_as_the_learner_does(cohort, features):
+    learner = SeriesSGBN(lagged=True)
+    found = features(learner).fit_transform(cohort, cohort.group)
+    moments = subject_moments(cohort, lagged=True)
+    expected = features().fit_transform(moments, cohort.group)
+    np.testing.assert_array_equal(found, expected)
+    fitted = features(learner).fit(cohort, cohort.group)
+    np.testing.assert_array_equal(fitted.transform(cohort), fitted.transform(moments))
+
+
 def test_weights_do_not_know_the_labels(cohort, moments):
     one = SeriesWeights().fit_transform(moments, cohort.group)
     other = SeriesWeights().fit_transform(moments, cohort.group[::-1])

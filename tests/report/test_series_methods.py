@@ -1,13 +1,14 @@
 from copy import copy
 from dataclasses import replace
 
+from sgbn.quality import Finding
 from sgbn.report.methods import describe_methods
 
 
 def test_the_methods_of_series_say_what_was_done(compared_series):
     methods = describe_methods(compared_series)
     keys = [one.key for one in methods.references]
-    assert {"ramsey2010", "smith2011", "afyouni2019", "freedman1983", "shah2013"} <= {*keys}
+    assert {"ramsey2010", "smith2011", "freedman1983", "shah2013"} <= {*keys}
     text = methods.text
     assert "volumes were never pooled over subjects" in text
     assert "39 permutations of the subjects within sites, with age, mean_fd and sites held" in text
@@ -44,10 +45,25 @@ def test_steps_that_were_not_done_are_not_described(compared_series):
         assert word not in text
 
 
-def test_lagged_effects_are_described_in_place_of_a_filter(compared_series):
-    lagged = {group: copy(one) for group, one in compared_series.learners.items()}
-    for one in lagged.values():
-        one.lagged = True
-    text = describe_methods(replace(compared_series, learners=lagged)).text
-    assert "one volume before were taken out of each subject" in text
+def test_those_whom_rules_exclude_are_counted(compared_series):
+    assert "independent ones: none of the subjects." in describe_methods(compared_series).text
+    findings = [Finding("warning", "", "", ("a", "b")), Finding("warning", "", "", ("c",))]
+    fewer = replace(compared_series, review=compared_series.review.with_findings(findings))
+    assert "independent ones: 3 of the subjects." in describe_methods(fewer).text
+
+
+def test_the_effective_number_is_that_of_bartlett(compared_series):
+    methods = describe_methods(compared_series)
+    number = [one.key for one in methods.references].index("bartlett1935") + 1
+    assert f"by the formula of Bartlett [{number}], which is known to err" in methods.text
+    assert f"where correlations are not zero [{number + 1}]" in methods.text
+    assert "afyouni2019" in [one.key for one in methods.references]
+
+
+def test_effects_of_the_volume_before_are_no_filter(compared_series):
+    learners = {
+        group: copy(one).set_params(lagged=True) for group, one in compared_series.learners.items()
+    }
+    text = describe_methods(replace(compared_series, learners=learners)).text
+    assert "Linear effects of all regions one volume before were taken out" in text
     assert "autoregressive" not in text

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
@@ -24,14 +25,19 @@ from sgbn.comparison.accuracy import METRICS, OURS, Accuracy, fold_score
 from sgbn.comparison.cross_validation import SHOWN, collected, fold_numbers, inner_folds
 from sgbn.comparison.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.comparison.settings import Settings
-from sgbn.discriminative.series_features import SeriesLikelihoods, SeriesWeights, common_graph
+from sgbn.discriminative.series_features import (
+    SeriesLikelihoods,
+    SeriesWeights,
+    as_moments,
+    common_graph,
+)
 from sgbn.exceptions import InputError, warn
 from sgbn.inference.exchange import Exchange
 from sgbn.moments import one_blas_thread
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series import SeriesSGBN, SubjectMoments, subject_moments
+from sgbn.structure.series import SeriesSGBN, SubjectMoments
 from sgbn.types import Array, Labels, Mask
 
 LIKELIHOOD = "likelihood under networks (SGBN)"
@@ -81,7 +87,7 @@ def cross_validate_series(
     )
     methods = _methods(cohort, settings)
     described = _described(cohort, settings, learner)
-    shared = _shared(cohort, settings)
+    shared = _shared(cohort, settings, learner)
     parts = {
         f"{repeat}-{fold}": {"test": own == fold}
         for repeat, own in enumerate(folds)
@@ -124,7 +130,7 @@ def permuted_series_accuracies(
     """
     _check(cohort, settings)
     tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
-    shared = _shared(cohort, settings) | {"exchange": exchange, "learner": learner}
+    shared = _shared(cohort, settings, learner) | {"exchange": exchange, "learner": learner}
     described = _described(cohort, settings, learner)
     results = study.run(_permuted_task, tasks, described, shared=shared)
     return np.array([float(results[name]["accuracy"]) for name in tasks])
@@ -169,14 +175,14 @@ def _described(
     """Say what makes a study of this cohort what it is."""
     return {
         "folds": [settings.n_folds, settings.n_repeats, settings.seed],
-        "learner": repr(learner),
+        "learner": None if learner is None else repr(clone(learner).set_params(n_jobs=None)),
         "data": cohort.fingerprint,
     }
 
 
-def _shared(cohort: SeriesCohort, settings: Settings) -> dict[str, Any]:
+def _shared(cohort: SeriesCohort, settings: Settings, learner: SeriesSGBN | None) -> dict[str, Any]:
     """Collect what all tasks have. Moments depend on no label and on no other subject."""
-    return {"cohort": cohort, "moments": subject_moments(cohort), "settings": settings}
+    return {"cohort": cohort, "moments": as_moments(cohort, learner), "settings": settings}
 
 
 def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:

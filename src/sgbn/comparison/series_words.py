@@ -44,7 +44,7 @@ def volumes_words(comparison: Comparison) -> str:
 def _filtered(comparison: Comparison) -> str:
     """Say how the series were filtered: words that end with their name."""
     order = comparison.tables.series["ar_order"]
-    if cast(SeriesSGBN, comparison.learners[comparison.reference]).lagged:
+    if is_lagged(comparison):
         return (
             "Linear effects of all regions one volume before are taken out of each subject; the "
             "series that are left"
@@ -55,6 +55,11 @@ def _filtered(comparison: Comparison) -> str:
         "One autoregressive filter per subject, the same for all its regions, of order "
         f"{spread(order)}, takes out what a volume repeats of those before it; the filtered series"
     )
+
+
+def is_lagged(comparison: Comparison) -> bool:
+    """Whether effects of all regions one volume before are taken out, in place of a filter."""
+    return any(cast(SeriesSGBN, one).lagged for one in comparison.learners.values())
 
 
 def held_words(comparison: Comparison) -> str:

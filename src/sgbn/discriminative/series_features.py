@@ -57,7 +57,7 @@ class SeriesWeights(_OnCommonGraph):
     Parameters
     ----------
     learner : SeriesSGBN, optional
-        Of the graph. Half samples are left out.
+        Of the graph. Half samples are left out, and ``non_gaussian="orient"``, see `common_graph`.
     graph : array-like of shape (m, m), optional
         A graph that was learned from the training subjects before, see `common_graph`.
 
@@ -79,13 +79,13 @@ class SeriesWeights(_OnCommonGraph):
         y : ignored
         """
         check_parameters(self)
-        self._fit_graph(as_moments(X))
+        self._fit_graph(as_moments(X, self.learner))
         return self
 
     def transform(self, X: Series) -> Array:
         """Return the weights of each subject, shape (subjects, edges)."""
         check_is_fitted(self)
-        weights = subject_weights(as_moments(X), self.graph_)
+        weights = subject_weights(as_moments(X, self.learner), self.graph_)
         return weights[:, self.graph_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
@@ -105,7 +105,7 @@ class SeriesLikelihoods(_OnCommonGraph):
     Parameters
     ----------
     learner : SeriesSGBN, optional
-        Of the graph. Half samples are left out.
+        Of the graph. Half samples are left out, and ``non_gaussian="orient"``, see `common_graph`.
     graph : array-like of shape (m, m), optional
         A graph that was learned from the training subjects before, see `common_graph`.
     n_folds : int, default=5
@@ -147,7 +147,7 @@ class SeriesLikelihoods(_OnCommonGraph):
             Classes.
         """
         check_parameters(self)
-        moments, labels = as_moments(X), np.asarray(y)
+        moments, labels = as_moments(X, self.learner), np.asarray(y)
         self._fit_graph(moments)
         self.classes_ = np.unique(labels)
         self.networks_ = {
@@ -162,7 +162,7 @@ class SeriesLikelihoods(_OnCommonGraph):
         Logarithms per effective volume, so that long series do not count more than short ones.
         """
         check_is_fitted(self)
-        moments = as_moments(X)
+        moments = as_moments(X, self.learner)
         found = [log_likelihoods(moments, network) for network in self.networks_.values()]
         return np.column_stack(found[1:]) - found[0][:, None]
 
@@ -178,7 +178,7 @@ class SeriesLikelihoods(_OnCommonGraph):
         groups : array-like of shape (subjects,), optional
             Labels, such as persons, that are never parted.
         """
-        moments, labels = as_moments(X), np.asarray(y)
+        moments, labels = as_moments(X, self.learner), np.asarray(y)
         self.fit(moments, labels)
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
         split = splitter(self.n_folds, shuffle=True, random_state=self.random_state)
@@ -196,13 +196,19 @@ class SeriesLikelihoods(_OnCommonGraph):
         return np.array([f"{other} over {first}" for other in others], dtype=object)
 
 
-def as_moments(X: Series) -> SubjectMoments:
-    """Return the moments of series, or moments as they are."""
-    return X if isinstance(X, SubjectMoments) else subject_moments(X)
+def as_moments(X: Series, learner: SeriesSGBN | None = None) -> SubjectMoments:
+    """Return the moments of series, filtered as the learner does, or moments as they are."""
+    if isinstance(X, SubjectMoments):
+        return X
+    return subject_moments(X, lagged=learner is not None and learner.lagged)
 
 
 def common_graph(moments: SubjectMoments, learner: SeriesSGBN | None = None) -> Mask:
-    """Learn a graph of all subjects, whatever their labels, without half samples."""
+    """Learn a graph of all subjects, whatever their labels, without half samples.
+
+    ``non_gaussian="orient"`` of the learner is not used: it needs residuals of the volumes, and
+    moments have none. It turns edges and keeps the regions that they join.
+    """
     plain = SeriesSGBN() if learner is None else clone(learner)
     plain.set_params(n_pairs=0, non_gaussian="ignore")
     graph: Mask = plain.fit_moments(moments).network_.coef != 0

@@ -366,6 +366,17 @@ _WORKS = (
         "10.1016/j.neuroimage.2010.08.063",
     ),
     Reference(
+        "bartlett1935",
+        "article",
+        ("Bartlett, M. S.",),
+        "Some aspects of the time-correlation problem in regard to tests of significance",
+        "Journal of the Royal Statistical Society",
+        1935,
+        "98",
+        "3",
+        "536--543",
+    ),
+    Reference(
         "afyouni2019",
         "article",
         ("Afyouni, Soroosh", "Smith, Stephen M.", "Nichols, Thomas E."),

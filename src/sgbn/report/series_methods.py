@@ -7,7 +7,7 @@ from typing import cast
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.series_words import spread
+from sgbn.comparison.series_words import is_lagged, spread
 from sgbn.comparison.support import joined, min_shares
 from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.inference.series_differences import TESTED_PENALTY
@@ -25,22 +25,39 @@ def series_and_filter(comparison: Comparison, cite: Cite) -> str:
     cohort, table = cast(SeriesCohort, comparison.cohort), comparison.tables.series
     every = "" if cohort.tr is None else f" with a repetition time of {cohort.tr:g} s"
     text = (
-        f"Excluded by rule were regions that are empty in more than {REGION_EMPTY:.0%} of the "
-        "subjects, subjects with another empty region, and subjects whose volumes are worth fewer "
-        f"than {FEWEST_VOLUMES} independent ones. Each subject has region time series of "
-        f"{spread(table['volumes'], 'volumes')}{every}; volumes were never pooled over subjects. "
-        f"{_filter(comparison)} The effective number of volumes, which allows for the "
-        f"autocorrelation that is left {cite('afyouni2019')}, was "
-        f"{spread(table['effective_volumes'])}."
+        f"{_left_out(comparison)} Each subject has region time series of "
+        f"{spread(table['volumes'], 'volumes')}{every}; "
+        f"volumes were never pooled over subjects. {_filtered(comparison)} The effective number of "
+        "volumes allows for the autocorrelation that is left, by the formula of Bartlett "
+        f"{cite('bartlett1935')}, which is known to err where correlations are not zero "
+        f"{cite('afyouni2019')}; it was {spread(table['effective_volumes'])}."
     )
     if motion_column(cohort.covariates) is None:
         text += " Motion was not among the covariates."
     return text
 
 
-def _filter(comparison: Comparison) -> str:
-    if _learner(comparison).lagged:
-        return "Linear effects of all regions one volume before were taken out of each subject."
+def _left_out(comparison: Comparison) -> str:
+    """Say by which rules subjects and regions were excluded, and how many subjects these met."""
+    who, unpaired = "subjects", ""
+    if comparison.cohort.pair is not None:
+        who, unpaired = "sessions", ", then persons without exactly one session in each group"
+    counts = [len(finding.left_out) for finding in comparison.review.findings]
+    return (
+        f"Excluded by rule were regions that are empty in more than {REGION_EMPTY:.0%} of the "
+        f"{who}, {who} with another empty region, and {who} whose volumes are worth fewer than "
+        f"{FEWEST_VOLUMES} independent ones{unpaired}: {sum(counts) or 'none'} of the "
+        f"{'persons and ' if unpaired else ''}{who}."
+    )
+
+
+def _filtered(comparison: Comparison) -> str:
+    """Say what was taken out of the series of a subject."""
+    if is_lagged(comparison):
+        return (
+            "Linear effects of all regions one volume before were taken out of the series of each "
+            "subject by least squares."
+        )
     order = spread(comparison.tables.series["ar_order"])
     return (
         "The series of a subject were filtered by one autoregressive filter for all its regions, "
@@ -56,8 +73,9 @@ def series_networks(comparison: Comparison, cite: Cite) -> str:
         "scores of its subjects, each computed from the correlations of the subject's own filtered "
         f"series, as in IMaGES {cite('ramsey2010')}: n log(residual variance) + c k log n, with n "
         "effective volumes, k parents and c = "
-        f"{learner.penalty:g}, summed over the subjects. Methods of this kind were compared on "
-        f"simulated series in {cite('smith2011')}. Weights are standardised least-squares "
+        f"{learner.penalty:g}, summed over the subjects. Directions were not read from lags: "
+        "methods that do so were among the least accurate on simulated series "
+        f"{cite('smith2011')}. Weights are standardised least-squares "
         "coefficients of each subject on that graph; those of a group are means over its subjects. "
         "For each edge we report the share of subjects whose own score supports it, and whether "
         "it stays without the tenth of the subjects that support it most."
