@@ -42,6 +42,7 @@ from sgbn.series_cohort import SeriesCohort
 SEED, PENALTY_SEED = 21, 1021  # the penalty was set on other cohorts
 NAME = "series_tests"
 VOLUMES, CHANGED = (150, 300), 10
+SHORT, LONG = 100, 300  # volumes, where groups differ in them
 FEW, MANY = 25, 40  # regions, of nulls and of what is to be found
 HETEROGENEITY = 0.1  # standard deviation of a weight between subjects; 0.11 in ABIDE's controls
 NEW_WEIGHTS = 0.05, 0.25  # of edges that only patients have; in ABIDE the middle one is about 0.2
@@ -76,7 +77,8 @@ edges of weight {NEW_WEIGHTS[0]} to {NEW_WEIGHTS[1]}, of either sign, that only 
 changes each weight by {MOTION_EFFECT:.0%} of itself; no weight differs for another reason. FDR:
 Benjamini and Hochberg at 5 %. NBS: components of pairs with t beyond 3, by their size. "Of these
 changed edges" is the share of all finds that are pairs whose edge differs; where an edge differs,
-correlations of other pairs truly differ as well, so that for them the rest is no error."""
+correlations of other pairs truly differ as well, so that for them the rest is no error. "{SHORT}
+volumes against {LONG}": all controls have the one, all patients the other."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Setting:
     that `moves` weights is larger in patients. `held` is the form in which it is a covariate.
     """
 
-    n: int
+    n: int | tuple[int, int]
     changed: int = 0
     new: int = 0
     moves: bool = False
@@ -99,10 +101,23 @@ class Setting:
     seed: int = SEED
 
 
+@dataclass(frozen=True)
+class UnequalVolumes(Setting):
+    """Volumes of each control and of each patient; `n` holds the subjects of both groups."""
+
+    volumes: tuple[int, int] = (SHORT, LONG)
+
+
 NULLS = {f"{n} per group": Setting(n) for n in (30, 60)}
 MOVING = {
     f"{n} per group, motion differs, log FD held fixed": Setting(n, moves=True, held="log")
     for n in (30, 60)
+}
+UNEQUAL = {
+    f"{SHORT} volumes against {LONG}, {controls} against {patients} subjects": UnequalVolumes(
+        (controls, patients)
+    )
+    for controls, patients in ((12, 48), (30, 30))
 }
 BROKEN = {
     "60 per group, motion differs, FD held fixed": Setting(60, moves=True, held="raw"),
@@ -125,7 +140,7 @@ PARTS = {  # settings, and cohorts of each
     "penalty": (TRIED, 25),
     "power": (POWER, 20),
     "stacked": (STACKED, 20),
-    "level": (NULLS | MOVING, 500),
+    "level": (NULLS | MOVING | UNEQUAL, 500),
     "broken": (BROKEN, 20),
 }
 
@@ -137,7 +152,7 @@ def draw(setting, cohort):
         setting.n,
         rng,
         regions=setting.regions,
-        n_volumes=VOLUMES,
+        n_volumes=LONG if isinstance(setting, UnequalVolumes) else VOLUMES,
         n_changed=setting.changed,
         heterogeneity=HETEROGENEITY,
         motion_gap=MOTION_GAP * setting.moves,
@@ -145,7 +160,18 @@ def draw(setting, cohort):
     )
     if setting.new:
         return with_new_edges(drawn, setting.new, rng)
+    if isinstance(setting, UnequalVolumes):
+        return cut(drawn, setting.volumes), pairs_of((), drawn.regions)
     return drawn, pairs_of(drawn.changed["patient"], drawn.regions)
+
+
+def cut(drawn, volumes):
+    """Keep the first volumes of each subject, as many as its group has."""
+    kept = dict(zip(("control", "patient"), volumes, strict=True))
+    series = [own[: kept[group]] for own, group in zip(drawn.series, drawn.group, strict=True)]
+    return SeriesCohort.of(
+        series, drawn.regions, drawn.ids, group=drawn.group, covariates=drawn.covariates
+    )
 
 
 def with_new_edges(drawn, count, rng):

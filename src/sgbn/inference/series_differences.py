@@ -129,7 +129,8 @@ def series_differences(
     measured on simulated series in benchmarks/series_tests.py.
 
     Motion changes correlations. A group that moves more differs in weights by this alone: give
-    motion as a covariate. It takes out what is linear in it.
+    motion as a covariate. It takes out what is linear in it; the logarithm of mean framewise
+    displacement often serves better than the mean itself, see docs/series.md.
 
     Examples
     --------
