@@ -113,3 +113,23 @@ def test_runs_of_fewer_than_ten_volumes_are_refused(cohort):
     with pytest.raises(InputError, match=r"run 2 of subject 's0' has 9 volumes, and 10 or more"):
         SeriesCohort.of([cohort.series[0]], run_lengths=[(21, 9)])
     assert SeriesCohort.of([cohort.series[0]], run_lengths=[(20, 10)]).run_lengths == ((20, 10),)
+
+
+def test_one_table_is_no_list_of_series():
+    rows = np.random.default_rng(5).standard_normal((30, 3))
+    with pytest.raises(InputError, match="one table is given where a list of series"):
+        SeriesCohort.of(rows)
+
+
+def test_it_is_no_table_of_numbers(cohort):
+    with pytest.raises(InputError, match=r"SeriesSGBN\(\).fit\(cohort\)"):
+        np.asarray(cohort)
+
+
+def test_the_tr_changes_no_result(cohort):
+    about = {"group": cohort.group, "covariates": cohort.covariates}
+    runs = cohort.run_lengths
+    other = SeriesCohort.of(
+        cohort.series, cohort.regions, cohort.ids, run_lengths=runs, tr=3.0, **about
+    )
+    assert other.fingerprint == cohort.fingerprint

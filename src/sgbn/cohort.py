@@ -394,8 +394,9 @@ def check_cohort(value: object) -> None:
     """Raise InputError unless `value` is a Cohort."""
     if not isinstance(value, Cohort):
         raise InputError(
-            f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table; "
-            "of a review take review.require()."
+            f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table, "
+            "time series with sgbn.read_series, or make a cohort of arrays of series with "
+            "sgbn.SeriesCohort.of; of a review take review.require()."
         )
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sgbn.cohort import Cohort, read_only
 from sgbn.exceptions import InputError, counted, shown
@@ -86,6 +86,11 @@ class SeriesCohort(Cohort):
         **about
             group, covariates, site, pair, person, block, atlas, provenance: as in `Cohort`.
         """
+        if getattr(series, "ndim", 3) == 2:
+            raise InputError(
+                "one table is given where a list of series is needed. Give one array (volumes x "
+                "regions) per subject: [first, second, ...]."
+            )
         series = list(series)
         if not series:
             raise InputError("there is no series. Give one array (volumes x regions) per subject.")
@@ -113,11 +118,19 @@ class SeriesCohort(Cohort):
             "run_lengths": tuple(self.run_lengths[row] for row in rows),
         }
 
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        # every estimator asks for it, ours and others
+        raise InputError(
+            "a SeriesCohort is given where a table of numbers is needed. For the network of its "
+            "subjects call sgbn.SeriesSGBN().fit(cohort), for that of one group "
+            "sgbn.group_network(cohort, group); for the series as they are take cohort.series."
+        )
+
     @property
     def content(self) -> bytes:
-        """Everything that results depend on."""
+        """Everything that results depend on; the TR only names frequencies."""
         digests = b"".join(sha256(one.tobytes()).digest() for one in self.series)
-        return super().content + digests + repr((self.run_lengths, self.tr)).encode()
+        return super().content + digests + repr(self.run_lengths).encode()
 
     @property
     def n_volumes(self) -> tuple[int, ...]:

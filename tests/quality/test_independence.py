@@ -159,3 +159,20 @@ def test_many_rows_of_one_stem_that_are_alike_are_stopped():
     ids = [f"p{k // 20}_run{k % 20}" for k in range(120)]
     (what,) = stops(cohort_of(values, ids))
     assert "120 rows seem to be sessions of 6 persons" in what
+
+
+def test_many_rows_of_a_named_person_are_volumes():
+    rng = np.random.default_rng(0)
+    persons = np.repeat([f"p{k}" for k in range(6)], 40)
+    cohort = Cohort(
+        rng.standard_normal((240, 12)),
+        [f"r{k}" for k in range(12)],
+        [f"row{k}" for k in range(240)],
+        group=np.repeat(["a", "b"], 120),
+        person=persons,
+    )
+    stops = [one for one in check_independence(cohort) if one.level == "stop"]
+    assert "a person has 40 rows (median)" in stops[0].what
+    assert "read as series" in stops[0].action
+    few = cohort.subset(np.arange(240) % 40 < 4)
+    assert not any("rows (median)" in one.what for one in check_independence(few))

@@ -85,12 +85,14 @@ def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
     """Learn the network of one group."""
-    given = cast(SeriesSGBN, learner).n_jobs
+    given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
     part = cohort.subset(np.asarray(cohort.group) == group)
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
+    if len(part if part.units is None else np.unique(part.units)) < FEWEST_SUBJECTS:
+        fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(part, folder=study.folder, progress=study.progress)
-    # results do not depend on it, and a client of a cluster cannot be kept in files
-    return cast(SeriesSGBN, fitted.set_params(n_jobs=given))
+    # results do not depend on processes, and a client of a cluster cannot be kept in files
+    return cast(SeriesSGBN, fitted.set_params(**given))
 
 
 def confidence_of_series(

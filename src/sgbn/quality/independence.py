@@ -107,6 +107,20 @@ def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
+def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
+    """More rows of one person than anybody has sessions."""
+    if cohort.persons is None:
+        return
+    middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
+    if middle > MOST_SESSIONS:
+        yield Finding(
+            "stop",
+            f"a person has {middle:g} rows (median), far more than sessions: they seem to be "
+            "volumes of time series",
+            VOLUMES,
+        )
+
+
 def _units(cohort: Cohort) -> Indices:
     """Person or family of each row: itself, where nothing is known."""
     if cohort.units is None:
@@ -314,7 +328,12 @@ def _gaps(Z: Array, unit: Indices, asked: Indices) -> tuple[Array, Indices]:
     return gaps, likest
 
 
-CHECKS = (find_sessions, _neighbours, _numbered)  # the first that finds something speaks
+CHECKS = (
+    _volumes_of_persons,
+    find_sessions,
+    _neighbours,
+    _numbered,
+)  # the first that finds something speaks
 
 
 def _surrogate(values: Array) -> Array:

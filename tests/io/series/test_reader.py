@@ -302,3 +302,20 @@ def test_what_extract_writes_is_read(tmp_path):
     cohort = read_series(tmp_path / "out")
     assert (cohort.ids, cohort.regions) == (("p 1", "p 2"), ("left", "right"))
     assert (cohort.n_volumes, cohort.tr) == ((15, 15), 2.5)
+
+
+def test_columns_of_participants_can_be_excluded(tmp_path):
+    """`check` advises it of a site that nobody named."""
+    rng = np.random.default_rng(0)
+    arrays = {f"s{k}": rng.standard_normal((30, 3)) for k in range(4)}
+    np.savez(tmp_path / "series.npz", **arrays)
+    people = pd.DataFrame(
+        {"participant_id": [*arrays], "dx": ["a", "a", "b", "b"], "site": ["x", "x", "y", "y"]}
+    )
+    people.to_csv(tmp_path / "people.csv", index=False)
+    source = tmp_path / "series.npz", tmp_path / "people.csv"
+    cohort = read_series(*source, group="dx", exclude="site")
+    assert cohort.regions == ("r1", "r2", "r3")
+    assert cohort.site is None
+    with pytest.raises(InputError, match="no column 'nosuch'"):
+        read_series(*source, group="dx", exclude="nosuch")

@@ -112,12 +112,13 @@ def read_series(
     options = Options.of(**{**locals(), "participants": beside})
     found = _find(source, options, files, marks, sheet, beside)
     rows = rows_of(found, options)
-    joined, choice = _load(found, rows, options)
+    of_subjects = _excluded_of_subjects(options, beside, found)
+    joined, choice = _load(found, rows, options, of_subjects)
     table, own = _row_table(found, rows, joined, choice.regions)
     people = beside if participants is not None or _needs(table, options, beside) else None
     there = None if people is None else load_participants(options, people, found.participant)
     table, asked = _with_motion(table, options, there)
-    asked = replace(asked, regions=choice.regions, exclude=())
+    asked = replace(asked, regions=choice.regions, exclude=of_subjects)
     cohort, numbers = assemble_rows(table, asked, people, own, found.participant)
     if there is not None:
         _name_lacking(table, there[0], options)
@@ -177,11 +178,23 @@ def _find(
     return find_in_table(table, options)
 
 
-def _load(source: Source, rows: Sequence[Row], options: Options) -> tuple[list[Joined], Choice]:
+def _excluded_of_subjects(
+    options: Options, participants: TableSource | None, source: Source
+) -> tuple[str, ...]:
+    """Patterns of `exclude` that name columns of the participants, such as an unnamed site."""
+    if participants is None or not options.exclude:
+        return ()
+    columns = load_participants(options, participants, source.participant)[0].columns
+    return tuple(one for one in options.exclude if any(fnmatchcase(name, one) for name in columns))
+
+
+def _load(
+    source: Source, rows: Sequence[Row], options: Options, of_subjects: Sequence[str]
+) -> tuple[list[Joined], Choice]:
     """Series of all rows, with the regions that the first of them shows."""
     all_columns = options.regions in (None, (ALL,))
     first = _loaded(source, rows[0], rows[0].runs[0])
-    choice = _choose(source, first, options)
+    choice = _choose(source, first, options, of_subjects)
     confounds: dict[str, None] = {}
     doubts: dict[str, list[str]] = {}
     joined = []
@@ -235,7 +248,9 @@ def _loaded(source: Source, row: Row, k: int) -> RawTable:
     return replace(table, ids=(row.id,) * len(table.frame))
 
 
-def _choose(source: Source, table: RawTable, options: Options) -> Choice:
+def _choose(
+    source: Source, table: RawTable, options: Options, of_subjects: Sequence[str]
+) -> Choice:
     """Regions among the columns: all but times, confounds and totals, unless they are named."""
     times = time_columns(table)
     free = [name for name in table.columns if name not in times]
@@ -244,7 +259,7 @@ def _choose(source: Source, table: RawTable, options: Options) -> Choice:
         one
         for one in options.exclude
         if any(fnmatchcase(name, one) for name in free)
-        or not any(fnmatchcase(name, one) for name in elsewhere)
+        or not (one in of_subjects or any(fnmatchcase(name, one) for name in elsewhere))
     )
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
