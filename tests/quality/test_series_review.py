@@ -111,6 +111,18 @@ def test_some_filtered_subjects_are_pointed_out():
     assert "(TR) is not known" in said
 
 
+def test_a_filter_of_one_group_stops():
+    plain, filtered = made(), made(partial(cut_out, low=0.01, high=0.1))
+    first = plain.groups[0]
+    series = [
+        before if label == first else after
+        for label, before, after in zip(plain.group, plain.series, filtered.series, strict=True)
+    ]
+    about = {"group": plain.group, "covariates": plain.covariates, "tr": 2.0}
+    (stop,) = review(SeriesCohort.of(series, plain.regions, plain.ids, **about)).stops
+    assert "filtered unlike each other: a filter is seen in 0 of" in stop.what
+
+
 def test_copies_stop_even_if_they_are_scaled_and_rounded():
     cohort = made()
     series = list(cohort.series)

@@ -101,6 +101,7 @@ def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
     if low.mean() > SOME:
         border = np.median([one.border for one, seen in zip(spectra, low, strict=True) if seen])
         yield from _low_pass(cohort, low, high, border)
+        yield from _filtered_groups(cohort, low)
     elif high.mean() > SOME:
         yield Finding(
             "warning",
@@ -129,6 +130,21 @@ def _low_pass(cohort: SeriesCohort, low: Mask, high: Mask, border: float) -> Ite
         f"{worth:.0f} independent ones, and that number is what counts. Series without a low-pass "
         f"filter tell more{_mixed(low)}",
     )
+
+
+def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
+    """Stop at groups that were filtered unlike each other."""
+    if cohort.group is None:
+        return
+    shares = {name: seen[cohort.group == name] for name in cohort.groups}
+    rates = [own.mean() for own in shares.values()]
+    if min(rates) <= SOME and max(rates) >= 1 - SOME:
+        counts = ", ".join(f"{own.sum()} of {len(own)} in {name}" for name, own in shares.items())
+        yield Finding(
+            "stop",
+            f"the groups were filtered unlike each other: a filter is seen in {counts}",
+            "Process all subjects alike: no difference could be told from that of the filter",
+        )
 
 
 def _share(seen: Mask) -> str:
