@@ -108,7 +108,7 @@ METHODS = {
 }
 
 
-def netsim():
+def netsim(_):
     runs = []
     for name in SIMS:
         series, truth = read_netsim(name)
@@ -161,7 +161,7 @@ HARDER = {
 SEEDS = 10
 
 
-def harder():
+def harder(_):
     """Break assumptions one at a time: 20 regions, 50 subjects, 200 volumes."""
     runs = []
     for name, options in HARDER.items():
@@ -204,13 +204,13 @@ def read_abide(m):
     return [series[name] for name in used], np.array([group[name] == "CTR" for name in used])
 
 
-def halves():
+def halves(regions):
     """Two halves of the controls, each with a learner of its own."""
     runs = []
-    for m, n_splits in SPLITS.items():
+    for m in regions:
         series, is_control = read_abide(m)
         moments = subject_moments(series).take(is_control)
-        for split in range(n_splits):
+        for split in range(SPLITS[m]):
             rng = np.random.default_rng([SEED, split])
             part = deal_rows(rng, len(moments), 2)
             learners = [
@@ -219,12 +219,12 @@ def halves():
             ]
             runs.append({"regions": m, "split": split} | agreement(*learners))
             print(runs[-1], flush=True)
-    shown = [{"regions": m} | means_of([r for r in runs if r["regions"] == m]) for m in SPLITS]
+    shown = [{"regions": m} | means_of([r for r in runs if r["regions"] == m]) for m in regions]
     lines = [
         "# Halves of the controls of ABIDE NYU: do networks come back in other subjects?",
         "",
-        "Means over five splits (two of 200 regions) into halves of 49 subjects, 25 pairs of half "
-        "samples in each. "
+        "Means over splits into halves of 49 subjects, five of 60 regions and two of 200; 25 pairs "
+        "of half samples in each. "
         "pairs: shared by both halves, over the mean number. sure: pairs of the first half that at "
         "least 98 % of its half samples join, and the share of them in the network of the other "
         "half. supported: arrows supported in the first half whose pair the other half joins, and "
@@ -264,19 +264,19 @@ def agreement(one, other):
     return {name: float(np.mean([run[name] for run in found])) for name in found[0]}
 
 
-def speed():
+def speed(regions):
     """Measure CPU of the common graph, beside IMaGES on the same filtered series of 60 regions."""
     sys.path.insert(0, str(Path(__file__).parent / "peers"))
     from adapters.tetrad import images
 
     images([np.random.default_rng(0).standard_normal((50, 4))] * 2)  # starts the virtual machine
     runs = []
-    for m, counts in ((60, (43, 86, 172)), (200, (43, 86, 172))):
+    for m in regions:
         series, _ = read_abide(m)
         filtered = [one.rows for one in filtered_series(SeriesCohort.of(series))]
         moments = subject_moments(series)
         SeriesSGBN(n_pairs=0).fit_moments(moments.take(np.arange(2)))  # compiles
-        for S in counts:
+        for S in (43, 86, 172):
             part = moments.take(np.arange(S))
             learner, seconds = timed(partial(SeriesSGBN(n_pairs=0).fit_moments, part))
             run = {"regions": m, "subjects": S, "SeriesSGBN CPU s": seconds}
@@ -300,10 +300,10 @@ def speed():
     return runs, lines
 
 
-def cost():
+def cost(regions):
     """Time whole comparisons of ABIDE NYU at default settings, with two processes."""
     runs = []
-    for m in (60, 200):
+    for m in regions:
         cohort = abide_cohort(m)
         begin, before = time.perf_counter(), os.times()
         found = compare(cohort, n_jobs=2)
@@ -365,10 +365,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--study", choices=STUDIES, required=True)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--regions", type=int, nargs="+", choices=(60, 200), default=(60, 200))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", DataWarning)
-    runs, lines = STUDIES[arguments.study]()
+    runs, lines = STUDIES[arguments.study](arguments.regions)
     words = ["benchmarks/series.py", "--study", arguments.study]
+    if arguments.study in ("halves", "speed", "cost"):
+        words += ["--regions", *map(str, arguments.regions)]
     write(arguments.out, f"series-{arguments.study}", {"seed": SEED, "runs": runs}, lines, words)
 
 
