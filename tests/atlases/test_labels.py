@@ -99,3 +99,7 @@ def test_plain_names_have_the_side_first_and_not_what_all_share(names, plain):
 def test_labels_are_readable_and_differ(names, atlas, expected):
     assert region_labels(tuple(names), atlas and load_atlas(atlas)) == expected
     assert len(set(expected)) == len(names)
+
+
+def test_numbered_regions_keep_a_word_before_the_number():
+    assert plain_names(["ROI_005", "ROI_107"]) == ["ROI 005", "ROI 107"]

@@ -89,11 +89,14 @@ def _without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _without_beginning(names: Sequence[str]) -> list[str]:
-    """Names without what all begin with, up to a separator, unless nothing were left of one."""
+    """Names without what all begin with, up to a separator.
+
+    They stay as they are if nothing, or a mere number, were left of one.
+    """
     if len(set(names)) < 2:
         return list(names)
     pairs = zip(min(names), max(names), strict=False)  # all others lie between these two
     shared = "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     found = SHARED.match(shared)
     cut = [name[found.end() :] if found else name for name in names]
-    return cut if all(cut) else list(names)
+    return cut if all(cut) and not any(map(str.isdecimal, cut)) else list(names)
