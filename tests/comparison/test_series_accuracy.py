@@ -19,7 +19,6 @@ from sgbn.comparison.series_accuracy import (
     permuted_series_accuracies,
 )
 from sgbn.inference.difference_input import read_group_data
-from sgbn.preprocessing import prepare
 from sgbn.runs import Study
 from sgbn.structure.series import subject_moments
 
@@ -194,7 +193,7 @@ def test_three_groups():
 
 def test_permutations_give_one_accuracy_each(cohort):
     settings = replace(FEW, n_folds=2, accuracy_permutations=19)
-    exchange = read_group_data(prepare(cohort)).exchange()
+    exchange = read_group_data(cohort).exchange()
     permuted = permuted_series_accuracies(
         cohort.subset(regions=cohort.regions[:4]), exchange, settings, Study()
     )

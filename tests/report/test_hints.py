@@ -5,13 +5,13 @@ from sgbn.report.models_section import models_table
 from sgbn.report.privacy import Veil
 
 
-def test_every_hint_belongs_to_a_column_and_ends_without_a_stop(compared):
+def test_every_hint_belongs_to_a_column_and_ends_without_a_stop(compared, compared_series):
     veil = Veil(compared)
     tables = [
         *(groups_table(compared, veil), findings_table(veil.findings(compared))),
         *(sections.edges_table(compared), sections.subjects_table(compared)),
         *(sections.refinements_table(compared), sections.components_table(compared)),
-        models_table(compared),
+        *(models_table(compared), sections.edges_table(compared_series)),
         *(sections.hubs_table(compared), sections.differences_section(compared)["table"]),
     ]
     columns = {field.source for table in tables for field in table.fields}

@@ -62,8 +62,8 @@ def flow_of(cohort: Cohort) -> Flow:
 def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> LearnedNetwork:
     if isinstance(learner, SeriesSGBN):
         raise InputError(
-            "SeriesSGBN learns from time series, and this cohort has one row per subject. Give "
-            "another learner, or a SeriesCohort."
+            "the learner is a SeriesSGBN, for time series, and this cohort has one row per "
+            "subject. Give another learner, or a SeriesCohort."
         )
     return default_ensemble(settings) if learner is None else learner
 
