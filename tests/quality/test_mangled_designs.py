@@ -303,7 +303,8 @@ def test_persons_that_are_known_are_no_find():
     stacked = cohort_of(
         volumes.values, volumes.group, volumes.ids, person=[name[:6] for name in volumes.ids]
     )
-    assert review(stacked).stops == ()
+    assert "volumes of time series" in review(stacked).stops[0].what
+    assert review(stacked, rows_are_subjects=True).stops == ()
 
 
 def test_copies_within_a_person_are_a_warning_and_between_persons_a_stop():

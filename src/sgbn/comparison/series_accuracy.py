@@ -195,7 +195,7 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     else:
         warn(
             "nilearn is not installed, so that its connectivity is not tried beside networks. "
-            "Install it with: pip install 'sgbn[brain]'"
+            "Install it with: pip install 'sgbn[brain]'."
         )
     if cohort.covariates or cohort.site is not None:
         methods.append(COVARIATES_ALONE)
