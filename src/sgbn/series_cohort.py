@@ -195,7 +195,9 @@ def _checked_runs(
 ) -> tuple[tuple[int, ...], ...]:
     runs = tuple(tuple(own) for own in lengths)
     if len(runs) != len(series):
-        raise InputError(f"run_lengths has {len(runs)} entries for {len(series)} subjects.")
+        raise InputError(
+            f"run_lengths has {len(runs)} entries for {len(series)} subjects. Give one per subject."
+        )
     for own, one, subject in zip(runs, series, ids, strict=True):
         who = f"subject {shown(subject)}"
         if not all(map(is_whole, own)):
