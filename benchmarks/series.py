@@ -4,6 +4,7 @@ python benchmarks/series.py --study netsim     # needs truth/netsim (SGBN_DATA)
 python benchmarks/series.py --study harder     # simulated: what breaks
 python benchmarks/series.py --study halves     # needs timeseries/abide_nyu_cc200.npz
 python benchmarks/series.py --study speed      # needs pip install ".[peers]" as well
+python benchmarks/series.py --study effective  # simulated: what filtered volumes are worth
 python benchmarks/series.py --study cost       # a whole comparison of ABIDE NYU, two processes
 
 All settings are the defaults. The length of the search was chosen by its scores on ABIDE, which see
@@ -28,6 +29,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from output import RESULTS, write
+from series_effective import COEFFICIENT, REGIONS, TR, effective_runs
 
 from sgbn import (
     SGBN,
@@ -50,6 +52,7 @@ SEED = 23
 DRAWS = 20  # of five subjects
 FEW = 5
 SPLITS = {60: 5, 200: 2}  # of the controls; one of 200 regions takes ten minutes
+SIMULATED = 200  # subjects of each filter
 SIMS = ("sim1", "sim2")
 MOST_FOR_IMAGES = 60  # regions: 200 take more than ten minutes
 
@@ -188,6 +191,22 @@ def harder(_):
         "Precision and recall of pairs; arrows are those that half samples support.",
         "",
         *rows_of(runs, (*names, "compelled", "right / compelled")),
+    ]
+    return runs, lines
+
+
+def effective(_):
+    """Compare the effective number of volumes with the spread of correlations."""
+    runs = effective_runs(SEED, SIMULATED)
+    lines = [
+        "# What filtered volumes are worth",
+        "",
+        f"{SIMULATED} subjects of {REGIONS} independent regions, AR({COEFFICIENT:g}), one volume "
+        f"every {TR:g} s. "
+        "n: mean effective number of volumes. 1 / var r: what it should be, from the correlations "
+        "of all pairs of regions. The standard error is that of the percentage.",
+        "",
+        *rows_of(runs, tuple(runs[0])),
     ]
     return runs, lines
 
@@ -352,7 +371,14 @@ def score_of(moments, P):
     return problem.score(graph[np.ix_(problem.columns, problem.columns)].T)
 
 
-STUDIES = {"netsim": netsim, "harder": harder, "halves": halves, "speed": speed, "cost": cost}
+STUDIES = {
+    "netsim": netsim,
+    "harder": harder,
+    "effective": effective,
+    "halves": halves,
+    "speed": speed,
+    "cost": cost,
+}
 
 
 def main():

@@ -14,8 +14,8 @@ Volumes follow each other and are alike, so that T of them are worth fewer. Two 
 
   with w the taper of Tukey up to half of the volumes and q the degrees of freedom of means, filter
   and nuisances (Bartlett 1935; Afyouni, Smith and Nichols 2019 review such formulas). Sharp
-  band-pass filters have long autocorrelations: for them it is up to 15 % too large (with
-  :math:`2 \sqrt T` lags it would be up to 40 %).
+  band-pass filters have long autocorrelations: for them it is up to 17 % too large
+  (benchmarks/results/series-effective.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sgbn.moments import one_blas_thread
 from sgbn.series_cohort import FLAT, SeriesCohort
 from sgbn.types import Array, Indices
 
-MOST_LAGS = 10  # of the filter; those of ABIDE, every 2 s, take 1 to 5
+MOST_LAGS = 10  # of the filter. Series of ABIDE, every 2 s, need 1; band-pass filtered ones 4 to 9
 FEWEST_VOLUMES = 20  # left of a subject: with fewer, correlations say nothing
 DETERMINED = 1e-6  # smallest eigenvalue of correlations below which regions determine each other
 # Share of each region's variance that is taken for noise of its own: one subject whose regions are
