@@ -66,6 +66,18 @@ def test_empty_regions_are_counted_and_change_nothing_else():
         assert sheet[name] == pytest.approx(expected[name])
 
 
+def test_a_region_that_only_changes_between_runs_is_left_out():
+    """Its mean within a run is rounded: what is left is no series."""
+    series = autoregressive(np.random.default_rng(0))
+    levels = np.repeat([0.1, 0.7], len(series) // 2)
+    runs = [(len(series) // 2,) * 2]
+    stepped = SeriesCohort.of([np.column_stack([series, levels])], run_lengths=runs)
+    sheet = series_quality(stepped)
+    expected = series_quality(SeriesCohort.of([series], run_lengths=runs))
+    for name in ("autocorrelation", "effective_volumes", "slow_power", "fast_power"):
+        assert sheet[name] == pytest.approx(expected[name])
+
+
 def test_a_subject_without_any_region_has_no_numbers():
     sheet = series_quality(SeriesCohort.of([np.ones((30, 2))]))
     assert np.isnan([sheet[name][0] for name in ("autocorrelation", "effective_volumes")]).all()

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import detrend, lfilter, periodogram  # type: ignore[attr-defined]
+from scipy.signal import detrend, periodogram  # type: ignore[attr-defined]
 
 from sgbn.moments import one_blas_thread
 from sgbn.quality.motion import motion_column
 from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series.subject_moments import ar_filter, effective_volumes
+from sgbn.structure.series.subject_moments import effective_volumes, scaled_runs, whiten
 from sgbn.types import Array, Mask
 
 USUAL_TR = 2.0  # seconds, where none is known
@@ -88,13 +88,8 @@ def effective_numbers(cohort: SeriesCohort) -> Array:
 
 def _runs(cohort: SeriesCohort, row: int) -> list[Array]:
     """Return the runs of a subject, without empty regions, centred and with mean squares of 1."""
-    series = cohort.series[row][:, ~np.isnan(cohort.values[row])]
-    runs = [
-        run - run.mean(axis=0) for run in np.split(series, np.cumsum(cohort.run_lengths[row])[:-1])
-    ]
-    size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / max(len(series), 1))
-    kept = size > 0  # a region may differ between runs alone
-    return [run[:, kept] / size[kept] for run in runs]
+    runs, is_flat = scaled_runs(cohort.series[row], cohort.run_lengths[row])
+    return [run[:, ~is_flat] for run in runs]
 
 
 def _lag_one(runs: Sequence[Array]) -> float:
@@ -107,11 +102,7 @@ def _lag_one(runs: Sequence[Array]) -> float:
 def _effective(runs: Sequence[Array]) -> float:
     if not runs[0].shape[1]:
         return np.nan
-    coefficients = ar_filter(runs)
-    order = len(coefficients)
-    runs = [run for run in runs if len(run) > order]
-    filtered = [lfilter([1.0, *-coefficients], 1.0, run, axis=0)[order:] for run in runs]
-    return effective_volumes([run - run.mean(axis=0) for run in filtered], order + len(runs))
+    return effective_volumes(*whiten(runs))
 
 
 class Spectrum(NamedTuple):

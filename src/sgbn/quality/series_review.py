@@ -25,7 +25,7 @@ from sgbn.quality.series_quality import (
     spectra_of,
 )
 from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series.subject_moments import FEWEST_VOLUMES
+from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
 from sgbn.types import Array, Mask
 
 REGION_EMPTY = 0.05  # share of the subjects above which an empty region is left out
@@ -71,8 +71,8 @@ def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Fin
     worth = effective_numbers(cohort)
     return _without(
         cohort,
-        worth < FEWEST_VOLUMES,
-        f"volumes that are worth fewer than {FEWEST_VOLUMES} independent ones",
+        worth < FEWEST_EFFECTIVE,
+        f"volumes that are worth fewer than {FEWEST_EFFECTIVE} independent ones",
         ". Series that are short, or band-pass filtered, or stay alike for long are usual causes",
     )
 

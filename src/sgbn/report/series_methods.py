@@ -15,7 +15,7 @@ from sgbn.quality.motion import motion_column
 from sgbn.quality.series_review import REGION_EMPTY
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.subject_moments import FEWEST_VOLUMES
+from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
 
 Cite = Callable[..., str]
 
@@ -46,7 +46,7 @@ def _left_out(comparison: Comparison) -> str:
     return (
         f"Excluded by rule were regions that are empty in more than {REGION_EMPTY:.0%} of the "
         f"{who}, {who} with another empty region, and {who} whose volumes are worth fewer than "
-        f"{FEWEST_VOLUMES} independent ones{unpaired}: {sum(counts) or 'none'} of the "
+        f"{FEWEST_EFFECTIVE} independent ones{unpaired}: {sum(counts) or 'none'} of the "
         f"{'persons and ' if unpaired else ''}{who}."
     )
 

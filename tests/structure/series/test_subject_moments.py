@@ -50,7 +50,7 @@ def test_the_effective_number_is_what_the_spread_of_correlations_says():
         rows = autoregressive(T, 2, [a], rng.integers(2**31))
         rows = rows - rows.mean(axis=0)
         r.append(np.corrcoef(rows, rowvar=False)[0, 1])
-        sizes.append(effective_volumes([rows], 1))
+        sizes.append(effective_volumes([rows], 0))
     assert np.median(sizes) == pytest.approx(1 / np.var(r), rel=0.25)
     assert np.median(sizes) < T / 2
 

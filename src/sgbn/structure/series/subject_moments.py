@@ -32,10 +32,10 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, counted, listed, shown
 from sgbn.moments import one_blas_thread
 from sgbn.series_cohort import FLAT, SeriesCohort
-from sgbn.types import Array, Indices
+from sgbn.types import Array, Indices, Mask
 
 MOST_LAGS = 10  # of the filter. Series of ABIDE, every 2 s, need 1; band-pass filtered ones 4 to 9
-FEWEST_VOLUMES = 20  # left of a subject: with fewer, correlations say nothing
+FEWEST_EFFECTIVE = 20  # volumes of a subject: with fewer, correlations say nothing
 DETERMINED = 1e-6  # smallest eigenvalue of correlations below which regions determine each other
 # Share of each region's variance that is taken for noise of its own: one subject whose regions are
 # nearly copies of each other would outweigh a hundred others.
@@ -185,31 +185,56 @@ def _refuse_empty(cohort: SeriesCohort) -> None:
 
 
 def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
-    series, lengths = cohort.series[row], cohort.run_lengths[row]
-    runs = [run - run.mean(axis=0) for run in np.split(series, np.cumsum(lengths)[:-1])]
-    size = _spread_within(runs, cohort, row)
-    runs = [run / size for run in runs]  # regions count alike in the mean autocovariance
+    series, subject = cohort.series[row], shown(cohort.ids[row])
+    runs, is_flat = scaled_runs(series, cohort.run_lengths[row])
+    if is_flat.any():
+        region = shown(cohort.regions[int(is_flat.argmax())])
+        raise InputError(
+            f"region {region} of subject {subject} is constant within each of its runs. Leave out "
+            "the subject or the region."
+        )
+    order, lost = 0, 0
     if lagged:
         _check_long_enough(cohort, row)
-        runs, order, lost = _without_lagged(runs), 0, series.shape[1]
+        runs, lost = _without_lagged(runs), series.shape[1]
     else:
-        coefficients = ar_filter(runs)
-        order = lost = len(coefficients)
-        runs = [_predicted_out(run, coefficients) for run in runs if len(run) > order]
-    runs = [run - run.mean(axis=0) for run in runs]
-    n = effective_volumes(runs, lost + len(runs))
-    if n < FEWEST_VOLUMES:
+        runs, order = whiten(runs)
+    n = effective_volumes(runs, order + lost)
+    if n < FEWEST_EFFECTIVE:
         raise InputError(
-            f"the {len(series)} volumes of subject {shown(cohort.ids[row])} are worth {n:.0f} "
-            f"independent ones, fewer than {FEWEST_VOLUMES}. Leave this subject out; a band-pass "
-            "filter is a usual cause."
+            f"the {len(series)} volumes of subject {subject} are worth {n:.0f} independent ones, "
+            f"fewer than {FEWEST_EFFECTIVE}. Leave this subject out; a band-pass filter is a usual "
+            "cause."
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
 
 
+def scaled_runs(series: Array, run_lengths: Sequence[int]) -> tuple[list[Array], Mask]:
+    """Return centred runs whose regions have a mean square of 1, and which regions are flat.
+
+    Regions then count alike in a mean autocovariance. A flat region is constant within each run; it
+    has no spread to divide by, and is only centred.
+    """
+    runs = [run - run.mean(axis=0) for run in np.split(series, np.cumsum(run_lengths)[:-1])]
+    size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / len(series))
+    is_flat = size <= FLAT * np.abs(series).max(axis=0)
+    return [run / np.where(is_flat, 1.0, size) for run in runs], is_flat
+
+
+def whiten(runs: Sequence[Array]) -> tuple[list[Array], int]:
+    """Return centred runs without what their shared autoregression predicts, and its order.
+
+    Runs that are no longer than the filter are left out.
+    """
+    coefficients = ar_filter(runs)
+    order = len(coefficients)
+    filtered = [_predicted_out(run, coefficients) for run in runs if len(run) > order]
+    return [run - run.mean(axis=0) for run in filtered], order
+
+
 def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
-    """Correlations of filtered series; refuse regions that others determine."""
+    """Return correlations of filtered series; raise InputError where regions determine others."""
     R: Array = rows.T @ rows / len(rows)
     if len(rows) > len(R):  # fewer volumes than regions: they determine each other in any case
         sizes, directions = np.linalg.eigh(R)
@@ -223,18 +248,6 @@ def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
             )
     np.fill_diagonal(R, 1.0)
     return (1 - FLOOR) * R + FLOOR * np.eye(len(R))
-
-
-def _spread_within(runs: Sequence[Array], cohort: SeriesCohort, row: int) -> Array:
-    """Root mean square of each region around the means of its runs; refuse levels of runs alone."""
-    size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / len(cohort.series[row]))
-    flat = np.flatnonzero(size <= FLAT * np.abs(cohort.series[row]).max(axis=0))
-    if len(flat):
-        raise InputError(
-            f"region {shown(cohort.regions[flat[0]])} of subject {shown(cohort.ids[row])} is "
-            "constant within each of its runs. Leave out the subject or the region."
-        )
-    return size
 
 
 def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
@@ -272,7 +285,10 @@ def _predicted_out(run: Array, coefficients: Array) -> Array:
 
 
 def effective_volumes(runs: Sequence[Array], lost: int) -> float:
-    """Effective number of volumes for the correlation of a middle pair of regions, rounded down."""
+    """Effective number of volumes for the correlation of a middle pair of regions, rounded down.
+
+    `lost` counts the degrees of freedom that filters took. The mean of each run took one more.
+    """
     T = sum(map(len, runs))
     lags = max(1, max(map(len, runs)) // 2)
     covariance = _autocovariance(runs, lags)
@@ -283,7 +299,7 @@ def effective_volumes(runs: Sequence[Array], lost: int) -> float:
     factors = 1 + 2 * (rho * weight[:, None]).T @ rho
     pairs = np.triu_indices(m, 1) if m > 1 else (np.array([0]), np.array([0]))
     # independent volumes scatter around 1, and no series is worth more volumes than it has
-    return float(np.floor((T - lost) / max(1.0, np.median(factors[pairs]))))
+    return float(np.floor((T - lost - len(runs)) / max(1.0, np.median(factors[pairs]))))
 
 
 def _autocovariance(runs: Sequence[Array], most: int) -> Array:
@@ -305,4 +321,5 @@ def _without_lagged(runs: Sequence[Array]) -> list[Array]:
     before = np.concatenate([run[:-1] for run in runs])
     effects = np.linalg.lstsq(before, now, rcond=None)[0]
     ends = np.cumsum([len(run) - 1 for run in runs])[:-1]
-    return list(np.split(now - before @ effects, ends))
+    runs = np.split(now - before @ effects, ends)
+    return [run - run.mean(axis=0) for run in runs]
