@@ -159,5 +159,13 @@ def test_a_cohort_brings_its_sites_and_persons():
     cohort = SeriesCohort.of(series, person=persons)
     with pytest.warns(DataWarning, match="there are 3 subjects"):
         SeriesSGBN().fit(cohort)
-    with pytest.raises(InputError, match=r"units has shape \(2,\)"):
-        SeriesSGBN(n_pairs=2).fit(series, units=["a", "b"])
+
+
+@pytest.mark.parametrize("name", ["units", "strata"])
+def test_labels_of_another_length_are_refused(name):
+    series, wrong = simulated(S=6), {name: ["a", "b"]}
+    expected = rf"{name} has shape \(2,\): give one label for each of the 6 subjects\."
+    with pytest.raises(InputError, match=expected):
+        SeriesSGBN(n_pairs=2).fit(series, **wrong)
+    with pytest.raises(InputError, match=expected):
+        SeriesSGBN(n_pairs=0).fit_moments(subject_moments(series), **wrong)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.types import Indices
@@ -16,8 +13,8 @@ def deal_rows(
     rng: np.random.Generator,
     n: int,
     n_parts: int,
-    strata: Sequence[Any] | NDArray[Any] | None = None,
-    persons: Sequence[Any] | NDArray[Any] | None = None,
+    strata: ArrayLike | None = None,
+    persons: ArrayLike | None = None,
 ) -> Indices:
     """Return the part of each row.
 
@@ -35,8 +32,15 @@ def deal_rows(
     persons : sequence of length n, optional
         Whose each row is. All rows of a person come into one part.
     """
-    person = np.arange(n) if persons is None else _codes(persons, n, "persons")
-    stratum = np.zeros(n, np.intp) if strata is None else _codes(strata, n, "strata")
+    person = np.arange(n) if persons is None else label_codes(persons, n, "persons")
+    stratum = np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata")
+    return deal_persons(rng, n_parts, stratum, person)
+
+
+def deal_persons(
+    rng: np.random.Generator, n_parts: int, stratum: Indices, person: Indices
+) -> Indices:
+    """Return the part of each row as `deal_rows` does, from codes of `label_codes`."""
     _, first = np.unique(person, return_index=True)
     shuffled = rng.permutation(len(first))
     dealt = shuffled[np.argsort(stratum[first][shuffled], kind="stable")]
@@ -45,8 +49,28 @@ def deal_rows(
     return part[person]
 
 
-def _codes(labels: Sequence[Any] | NDArray[Any], n: int, what: str) -> Indices:
-    found = np.asarray(labels)
-    if found.shape != (n,):
-        raise InputError(f"{what} has shape {found.shape}: give one label for each of {n} rows.")
-    return np.unique(found.astype(str), return_inverse=True)[1].astype(np.intp)
+def label_codes(labels: ArrayLike, n: int, what: str, rows: str = "rows") -> Indices:
+    """Return the number of each row's label among the sorted ones, from 0 on.
+
+    Labels are sorted as text. So codes are not to be coded again: 10 would come before 2.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+    n : int
+    what : str
+        Name of the labels in a message.
+    rows : str
+        What a message calls the n rows.
+
+    Raises
+    ------
+    InputError
+        If there is not one label per row.
+    """
+    texts = np.asarray(labels).astype(str)
+    if texts.shape != (n,):
+        raise InputError(
+            f"{what} has shape {texts.shape}: give one label for each of the {n} {rows}."
+        )
+    return np.unique(texts, return_inverse=True)[1].astype(np.intp)

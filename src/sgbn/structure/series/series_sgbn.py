@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from sgbn.exceptions import InputError, counted, warn
@@ -34,11 +34,12 @@ from sgbn.parameters import (
 )
 from sgbn.runs import Study
 from sgbn.search.plan import most_parents
-from sgbn.search.subjects import SubjectsProblem, search_subjects
+from sgbn.search.subjects import search_subjects
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import Arrows
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.structure.ensemble.confident_network import ConfidentNetwork
+from sgbn.structure.ensemble.splits import label_codes
 from sgbn.structure.knowledge import (
     KNOWLEDGE,
     Edges,
@@ -47,7 +48,7 @@ from sgbn.structure.knowledge import (
     read_knowledge,
 )
 from sgbn.structure.non_gaussian import decide_directions
-from sgbn.structure.series.subject_halves import learn_halves
+from sgbn.structure.series.subject_halves import Subjects, learn_halves
 from sgbn.structure.series.subject_moments import (
     SubjectMoments,
     as_cohort,
@@ -232,7 +233,7 @@ class SeriesSGBN(ConfidentNetwork):
         strata = cohort.site if strata is None else strata
         units = cohort.units if units is None else units
         moments = subject_moments(cohort, lagged=self.lagged)
-        persons = _codes(units, len(moments))
+        persons = _person_codes(units, len(moments))
         residuals = None
         if self.non_gaussian == "orient" and _enough_subjects(persons):
             rows = [one.rows for one in filtered_series(cohort, self.lagged)]
@@ -265,35 +266,25 @@ class SeriesSGBN(ConfidentNetwork):
         study: Study,
         residuals: SubjectResiduals | None = None,
     ) -> Self:
-        names = list(moments.names)
+        n, names = len(moments), list(moments.names)
+        persons = _person_codes(units, n)
+        sites = _site_codes(strata, n)
         knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
         check_number_of_parents(knowledge.required, most, names)
-        problem = SubjectsProblem.of_subjects(
-            moments.R, moments.n, knowledge, self.penalty, most, names
-        )
-        rng = np.random.RandomState(int(self.random_state))
-        found = search_subjects(problem, rng)
+        subjects = Subjects(moments, persons, sites, knowledge, self.penalty, most)
+        problem = subjects.problem()
+        found = search_subjects(problem, np.random.RandomState(int(self.random_state)))
         self.score_ = found.score
         arrows = Arrows(problem.to_user(found.parents), knowledge)
         if residuals is not None:
             decided = decide_directions(residuals, arrows.equivalence_class())
             arrows = arrows._replace(non_gaussian=decided)
-        persons = _codes(units, len(moments))
         self._store(moments, arrows.hubs_first(problem.columns), persons)
-        labels = _labels(strata, len(moments), "strata"), _labels(units, len(moments), "units")
         self.confidence_ = None
         if self._has_halves(persons.max() + 1):
-            self.confidence_ = learn_halves(
-                moments,
-                knowledge,
-                self.penalty,
-                most,
-                self.n_pairs,
-                self.random_state,
-                labels,
-                study,
-            )
+            seed = int(self.random_state)
+            self.confidence_ = learn_halves(subjects, self.n_pairs, seed, study)
         return self
 
     def _store(self, moments: SubjectMoments, arrows: Arrows, persons: Indices) -> None:
@@ -306,7 +297,7 @@ class SeriesSGBN(ConfidentNetwork):
         self.n_features_in_ = moments.m
         self.feature_names_in_ = np.array(moments.names, dtype=object)
         self.subject_weights_ = subject_weights(moments, graph)
-        of_persons = _means_of(self.subject_weights_, persons)
+        of_persons = _means_of_persons(self.subject_weights_, persons)
         self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
         self.coef_low_, self.coef_high_ = _limits(of_persons)
         self.intercept_ = np.zeros(moments.m)
@@ -315,7 +306,7 @@ class SeriesSGBN(ConfidentNetwork):
             self.coef_, self.intercept_, self.noise_variance_, list(moments.names)
         )
         self.order_ = levels(graph)
-        gains = _means_of(edge_gains(moments, graph, self.penalty), persons)
+        gains = _means_of_persons(edge_gains(moments, graph, self.penalty), persons)
         self.support_share_ = (gains > 0).mean(axis=0)
         kept = len(gains) - int(np.ceil(LEFT_OUT * len(gains)))
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
@@ -341,31 +332,22 @@ def _limits(weights: Array) -> tuple[Array, Array]:
     return mean - reach, mean + reach
 
 
-def _labels(labels: ArrayLike | None, n: int, what: str) -> NDArray[Any] | None:
-    if labels is None:
-        return None
-    found = np.asarray(labels)
-    if found.shape != (n,):
-        raise InputError(
-            f"{what} has shape {found.shape}: give one label for each of the {n} subjects."
-        )
-    return found
-
-
-def _codes(units: ArrayLike | None, n: int) -> Indices:
+def _person_codes(units: ArrayLike | None, n: int) -> Indices:
     """Return the number of each series' person, from 0 on; each is of another one by default."""
-    labels = _labels(units, n, "units")
-    if labels is None:
-        return np.arange(n)
-    return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+    return np.arange(n) if units is None else label_codes(units, n, "units", "subjects")
 
 
-def _means_of(values: Array, persons: Indices) -> Array:
-    """Mean over the series of each person."""
+def _site_codes(strata: ArrayLike | None, n: int) -> Indices:
+    """Return the number of each series' stratum, from 0 on; by default there is one."""
+    return np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata", "subjects")
+
+
+def _means_of_persons(values: Array, persons: Indices) -> Array:
+    """Return the mean over the series of each person; `values` has one entry per series."""
     sums = np.zeros((int(persons.max()) + 1, *values.shape[1:]))
     np.add.at(sums, persons, values)
-    counts: Array = np.bincount(persons).astype(float)
-    return sums / counts[:, None, None]
+    means: Array = (sums.T / np.bincount(persons)).T
+    return means
 
 
 def _enough_subjects(persons: Indices) -> bool:
