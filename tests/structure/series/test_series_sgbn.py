@@ -4,6 +4,7 @@ from sklearn.base import clone
 from tests.structure.series.test_subject_moments import autoregressive
 
 from sgbn import DataWarning, InputError, SeriesCohort, SeriesSGBN, subject_moments
+from sgbn.structure.series.subject_weights import noise_shares
 
 TRUTH = np.zeros((6, 6), bool)
 for edge in [(0, 2), (1, 2), (2, 3), (4, 5)]:
@@ -169,3 +170,14 @@ def test_labels_of_another_length_are_refused(name):
         SeriesSGBN(n_pairs=2).fit(series, **wrong)
     with pytest.raises(InputError, match=expected):
         SeriesSGBN(n_pairs=0).fit_moments(subject_moments(series), **wrong)
+
+
+def test_noise_is_a_mean_over_persons():
+    """Many sessions of one person do not outweigh the others, as in the weights."""
+    series = simulated(S=8)
+    persons = [0, 0, 0, 0, 1, 2, 3, 4]
+    learner = SeriesSGBN(n_pairs=0).fit(series, units=persons)
+    shares = noise_shares(learner.moments_, learner.coef_ != 0)
+    expected = np.mean([shares[:4].mean(axis=0), *shares[4:]], axis=0)
+    assert learner.noise_variance_ == pytest.approx(expected)
+    assert np.abs(expected - shares.mean(axis=0)).max() > 0.01  # a mean over sessions differs

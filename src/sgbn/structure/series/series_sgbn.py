@@ -119,6 +119,8 @@ class SeriesSGBN(ConfidentNetwork):
         Whether the edge is worth its price without the tenth of subjects that support it most.
     network_ : GaussianNetwork
         With the mean weights, and mean shares of noise.
+    noise_variance_ : ndarray of shape (m,)
+        Mean over subjects of the share of each region's variance that its parents leave.
     confidence_ : EdgeConfidence or None
         What half samples of subjects agree on; None below 4 subjects.
     adjacency_, arrow_ : ndarray of shape (m, m)
@@ -301,7 +303,7 @@ class SeriesSGBN(ConfidentNetwork):
         self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
         self.coef_low_, self.coef_high_ = _limits(of_persons)
         self.intercept_ = np.zeros(moments.m)
-        self.noise_variance_ = noise_shares(moments, graph).mean(axis=0)
+        self.noise_variance_ = _means_of_persons(noise_shares(moments, graph), persons).mean(axis=0)
         self.network_ = GaussianNetwork(
             self.coef_, self.intercept_, self.noise_variance_, list(moments.names)
         )
