@@ -1,9 +1,10 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
-from sgbn import ConvergenceWarning, InputError, simulate_cohort
-from sgbn.discriminative.departures import ClassMoments, Setting, common_order
-from sgbn.solvers.departures import TOL
+from sgbn import InputError, simulate_cohort
+from sgbn.discriminative.departures import ClassMoments, Setting, common_order, mean_weights
 
 M = 12
 
@@ -23,8 +24,14 @@ def moments(cohort):
     return moments_of(cohort.values, cohort.group)
 
 
+def fit(moments, setting):
+    ((_, weights),) = moments.fits([setting])
+    return weights
+
+
 def networks(moments, setting, share=1.0):
-    return moments.networks(moments.fit(setting), share, [f"x{k}" for k in range(M)])
+    names = [f"x{k}" for k in range(M)]
+    return moments.centres.networks(fit(moments, setting), share, names)
 
 
 @pytest.mark.parametrize(("pool", "ridge"), [(0.0, 0.0), (0.3, 0.2), (1.0, 0.5)])
@@ -68,43 +75,56 @@ def test_without_a_share_of_the_means_they_are_the_same(moments):
 
 
 def test_log_likelihoods_are_those_of_the_networks_up_to_a_constant(cohort, moments):
-    fitted = moments.fit(Setting(0.7, 0.3, 0.1))
-    quick = moments.log_likelihoods(fitted, 0.5, cohort.values)
-    found = moments.networks(fitted, 0.5, [f"x{k}" for k in range(M)])
-    Z = moments.scale.standardise(cohort.values)
-    exact = np.column_stack([network.log_likelihood(Z) for network in found])
-    np.testing.assert_allclose(exact - quick, -M * np.log(2 * np.pi) / 2, atol=1e-8)
+    fitted = fit(moments, Setting(0.7, 0.3, 0.1))
+    shares = (0.0, 0.5, 1.0)
+    quick = moments.centres.log_likelihoods(fitted, shares, cohort.values)
+    Z = moments.centres.scale.standardise(cohort.values)
+    for share, of_share in zip(shares, quick, strict=True):
+        found = moments.centres.networks(fitted, share, [f"x{k}" for k in range(M)])
+        exact = np.column_stack([network.log_likelihood(Z) for network in found])
+        np.testing.assert_allclose(exact - of_share, -M * np.log(2 * np.pi) / 2, atol=1e-8)
+
+
+def test_settings_that_start_from_each_other_end_where_each_does_alone(moments):
+    settings = [
+        Setting(*numbers) for numbers in product((0.3, 1.0, 0.6), (0.0, 0.5, 1.0), (0.2, 0.0))
+    ]
+    together = dict(moments.fits(settings))
+    assert sorted(together) == list(range(len(settings)))
+    for number, setting in enumerate(settings):
+        alone = fit(moments, setting)
+        np.testing.assert_allclose(together[number].matrices, alone.matrices, atol=1e-7)
+        np.testing.assert_allclose(together[number].variances, alone.variances, atol=1e-7)
 
 
 def test_an_average_lies_between_and_is_a_network(moments):
-    settings = [Setting(0.3, 0.0, 0.0), Setting(1.0, 1.0, 0.2)]
-    parts = [moments.fit(setting) for setting in settings]
-    found = moments.averaged(settings, np.array([0.25, 0.75]))
-    np.testing.assert_allclose(found.B, 0.25 * parts[0].B + 0.75 * parts[1].B)
+    parts = [fit(moments, one) for one in (Setting(0.3, 0.0, 0.0), Setting(1.0, 1.0, 0.2))]
+    mean = mean_weights(parts, np.array([0.25, 0.75]))
+    expected = 0.25 * parts[0].matrices + 0.75 * parts[1].matrices
+    np.testing.assert_allclose(mean.matrices, expected)
     logs = [np.log(part.variances) for part in parts]
-    np.testing.assert_allclose(np.log(found.variances), 0.25 * logs[0] + 0.75 * logs[1])
-    moments.networks(found, 1.0, [f"x{k}" for k in range(M)])  # raises if there is a cycle
+    np.testing.assert_allclose(np.log(mean.variances), 0.25 * logs[0] + 0.75 * logs[1])
+    names = [f"x{k}" for k in range(M)]
+    moments.centres.networks(mean, 1.0, names)  # raises if there is a cycle
 
 
-def test_an_average_warns_of_weights_that_did_not_converge(moments, recwarn):
-    wide = simulate_cohort(12, regions=40)
-    free, held = Setting(0.0, 0.0, 0.0), Setting(0.0, 0.0, 0.2)
-    few = moments_of(wide.values, wide.group)
-    assert few.fit(free).violation > TOL >= few.fit(held).violation
-    few.averaged([held, free], np.array([1.0, 0.0]))
-    moments.averaged([free], np.array([1.0]))
-    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
-    with pytest.warns(ConvergenceWarning, match="40 regions of 24 rows"):
-        few.averaged([held, free], np.array([0.5, 0.5]))
+def test_a_part_without_a_share_does_not_count(moments):
+    used = fit(moments, Setting(0.3, 0.0, 0.0))
+    unsettled = used._replace(violation=1.0)
+    mean = mean_weights([used, unsettled], np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(mean.matrices, used.matrices)
+    assert mean.violation == used.violation
+    assert mean_weights([used, unsettled], np.array([0.5, 0.5])).violation == 1.0
 
 
 def test_units_and_places_of_columns_do_not_matter(cohort, moments):
     columns = np.random.default_rng(0).permutation(M)
     units = np.geomspace(0.01, 100, M)
     other = moments_of((cohort.values * units + 5)[:, columns], cohort.group)
-    np.testing.assert_array_equal(columns[other.order], moments.order)
+    np.testing.assert_array_equal(columns[other.centres.order], moments.centres.order)
     setting = Setting(0.7, 0.0, 0.1)
-    np.testing.assert_allclose(other.fit(setting).B, moments.fit(setting).B, atol=1e-6)
+    first, second = (fit(one, setting).matrices for one in (other, moments))
+    np.testing.assert_allclose(first, second, atol=1e-7)
 
 
 def test_a_collider_comes_after_its_parents():

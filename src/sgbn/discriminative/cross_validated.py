@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sgbn.discriminative.cl_sgbn import CLSGBNClassifier
 from sgbn.discriminative.class_networks import log_likelihoods, warn_about_classes
-from sgbn.discriminative.departures import ClassMoments, Setting
+from sgbn.discriminative.departures import (
+    ClassCentres,
+    ClassMoments,
+    Setting,
+    Weights,
+    mean_weights,
+)
 from sgbn.discriminative.likelihood import (
     Learned,
     Priors,
@@ -37,9 +43,10 @@ from sgbn.discriminative.likelihood import (
     folds_of_units,
     posterior_scores,
 )
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, ListOf, Number, Parameters
+from sgbn.solvers.departures import TOL
 from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
@@ -51,11 +58,23 @@ FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "we
 
 
 class Fold(NamedTuple):
-    """Moments of the training rows, and which rows are trained on and left out."""
+    """Which rows are trained on and left out, and what every setting gives in training.
 
-    moments: ClassMoments
+    Covariances are not kept: they would take most of the memory.
+    """
+
     train: Indices
     test: Indices
+    centres: ClassCentres
+    weights: list[Weights]
+
+    @classmethod
+    def of(
+        cls, moments: ClassMoments, settings: list[Setting], train: Indices, test: Indices
+    ) -> Self:
+        """Fit all settings to the moments of the training rows."""
+        fitted = dict(moments.fits(settings))
+        return cls(train, test, moments.centres, [fitted[k] for k in range(len(settings))])
 
 
 class Candidates(NamedTuple):
@@ -188,23 +207,28 @@ class SGBNClassifierCV(SGBNClassifier):
     def _learn(self, values: Array, labels: NDArray[Any], names: list[str]) -> Learned:
         codes = np.searchsorted(self.classes_, labels)
         every = np.arange(len(codes))
+        settings = [Setting(*numbers) for numbers in product(self.alphas, self.pools, self.ridges)]
         moments = ClassMoments.of(values, codes, self.classes_.tolist(), names)
-        warn_about_classes(moments.scale.standardise(values), labels, min(self.pools), names)
-        folds = self._folds(values, codes, names)
-        candidates = self._compare(folds, values, codes)
+        Z = moments.centres.scale.standardise(values)
+        warn_about_classes(Z, labels, min(self.pools), names)
+        folds = self._folds(values, codes, names, settings)
+        candidates = self._compare(folds, settings, values, codes)
         sample = values, labels, names
         with warnings.catch_warnings():
             # The fit of all rows says it once, and only that one is used.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
-        networks = self._networks(Fold(moments, every, every), candidates, self.slack_, *sample)
+        whole = Fold.of(moments, settings, every, every)
+        networks = self._networks(whole, candidates, self.slack_, *sample)
         self._record(candidates, candidates.weights(every))
         return Learned(networks)
 
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:  # noqa: ARG002
         return self._temperature
 
-    def _folds(self, values: Array, codes: Indices, names: list[str]) -> list[Fold]:
+    def _folds(
+        self, values: Array, codes: Indices, names: list[str], settings: list[Setting]
+    ) -> list[Fold]:
         """Folds of all repeats, the first one first; none if a class has too few rows."""
         n_folds = count_folds(codes, self._units)
         if not n_folds:
@@ -218,26 +242,31 @@ class SGBNClassifierCV(SGBNClassifier):
         classes = self.classes_.tolist()
         try:
             return [
-                Fold(ClassMoments.of(values[train], codes[train], classes, names), train, test)
+                Fold.of(
+                    ClassMoments.of(values[train], codes[train], classes, names),
+                    settings,
+                    train,
+                    test,
+                )
                 for train, test in folds
             ]
         except InputError as error:  # such as a region that is constant in a fold
             raise InputError(f"in a fold of the training rows: {error}") from error
 
-    def _compare(self, folds: list[Fold], values: Array, codes: Indices) -> Candidates:
+    def _compare(
+        self, folds: list[Fold], settings: list[Setting], values: Array, codes: Indices
+    ) -> Candidates:
         """Loss of every candidate on rows that it has not seen; none at all without folds."""
-        settings = [Setting(*numbers) for numbers in product(self.alphas, self.pools, self.ridges)]
         shares = list(map(float, self.mean_shares))
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
-        for i, setting in enumerate(settings if folds else []):
-            fitted = [fold.moments.fit(setting) for fold in folds]
-            for k, share in enumerate(shares):
-                unseen = [
-                    fold.moments.log_likelihoods(weights, share, values[fold.test])
-                    for fold, weights in zip(folds, fitted, strict=True)
-                ]
-                temperatures[i, k], losses[i, k] = self._loss(folds, unseen, codes)
+        unseen = [  # of each fold, for each setting
+            [fold.centres.log_likelihoods(one, shares, values[fold.test]) for one in fold.weights]
+            for fold in folds
+        ]
+        for i, k in np.ndindex(temperatures.shape) if folds else ():
+            likelihoods = [of_fold[i][k] for of_fold in unseen]
+            temperatures[i, k], losses[i, k] = self._loss(folds, likelihoods, codes)
         return Candidates(settings, shares, losses, temperatures)
 
     def _loss(self, folds: list[Fold], unseen: list[Array], codes: Indices) -> tuple[float, Array]:
@@ -304,15 +333,27 @@ class SGBNClassifierCV(SGBNClassifier):
         The losses are of rows that each network had not seen, but it may have seen those that this
         fold leaves out.
         """
-        moments, rows = fold.moments, fold.train
+        centres, rows = fold.centres, fold.train
         weights = candidates.weights(rows)
-        fitted = moments.averaged(candidates.settings, weights.sum(axis=1))
+        mean = mean_weights(fold.weights, weights.sum(axis=1))
+        self._warn_unless_converged(mean.violation, centres)
         mean_share = float(weights.sum(axis=0) @ candidates.shares)
-        found = moments.networks(fitted, mean_share, names)
+        found = centres.networks(mean, mean_share, names)
         networks = dict(zip(self.classes_.tolist(), found, strict=True))
         if slack == 0:
-            return {label: moments.scale.in_units(own) for label, own in networks.items()}
+            return {label: centres.scale.in_units(own) for label, own in networks.items()}
         sharpness = float((weights * candidates.temperatures).sum())
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks
+
+    @staticmethod
+    def _warn_unless_converged(violation: float, centres: ClassCentres) -> None:
+        if violation > TOL:
+            warn(
+                f"edge weights ended {violation:.1e} from their optimum ({TOL:g} is asked for): "
+                f"without a price and a ridge, {len(centres.order)} regions of "
+                f"{centres.sizes.sum():g} rows leave them all but free. Give alphas or ridges "
+                "above 0.",
+                ConvergenceWarning,
+            )

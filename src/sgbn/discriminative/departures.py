@@ -20,25 +20,27 @@ At :math:`\rho = 1` this is linear, at 0 quadratic discriminant analysis; with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from sgbn.discriminative.class_networks import FEWEST, Scale
-from sgbn.exceptions import InputError, shown, warn
+from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
 from sgbn.search.order_search import search_order
 from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import FEW_TUCKS, TUCK_DEPTH, most_parents
 from sgbn.search.problem import ParentProblem, ebic_prices
-from sgbn.solvers.departures import TOL, lasso_departures, residual_variances
+from sgbn.solvers.departures import lasso_departures
 from sgbn.types import Array, Indices
 
 DEARER = 2.0  # a departure of one class costs that many times an edge of the common network
+ORDER_GAMMA = (
+    0.5  # of the search for the order: 0 takes ten times as long, and its log-loss is no lower
+)
 SMALLEST = 1e-3  # share of a region's variance, or of its common noise, that noise is at least
 
 
@@ -53,23 +55,68 @@ class Setting(NamedTuple):
 class Weights(NamedTuple):
     """Weights and noise variances of classes, variables in the order.
 
+    Most weights are zero: so kept, what many settings found in many folds fits in memory.
+
     Attributes
     ----------
-    B : ndarray of shape (classes, m, m)
-        A row a child.
+    places : ndarray of shape (k,)
+        Places j m + i in the matrices, row by row, where a class has a weight of i -> j.
+    values : ndarray of shape (classes, k)
+        The weights there.
     variances : ndarray of shape (classes, m)
     violation : float
         How far the weights are from their optimum, at most.
     """
 
-    B: Array
+    places: Indices
+    values: Array
     variances: Array
     violation: float
 
+    @classmethod
+    def of(cls, B: Array, variances: Array, violation: float) -> Self:
+        """Of matrices (classes, m, m), one row per child."""
+        rows = B.reshape(len(B), -1)
+        places = np.flatnonzero(rows.any(axis=0))
+        return cls(places, rows[:, places], variances, violation)
+
+    @property
+    def matrices(self) -> Array:
+        """Matrices of shape (classes, m, m), one row per child."""
+        n_classes, m = self.variances.shape
+        rows = np.zeros((n_classes, m * m))
+        rows[:, self.places] = self.values
+        return rows.reshape(n_classes, m, m)
+
+
+class _Common(NamedTuple):
+    """The network that classes depart from, variables in the order.
+
+    Attributes
+    ----------
+    B : ndarray of shape (m, m)
+        One row per child.
+    variances : ndarray of shape (m,)
+        Of the noise.
+    scale : ndarray of shape (m,)
+        Variances of the regions themselves.
+    violation : float
+    """
+
+    B: Array
+    variances: Array
+    scale: Array
+    violation: float
+
+    def weights(self, n_classes: int) -> Weights:
+        """Return this network as that of every class."""
+        copies = np.tile(self.B, (n_classes, 1, 1)), np.tile(self.variances, (n_classes, 1))
+        return Weights.of(*copies, self.violation)
+
 
 @dataclass(frozen=True)
-class ClassMoments:
-    """Order, means and covariances of classes: all that the family sees of the rows.
+class ClassCentres:
+    """Order and means of classes: all that networks need beside their weights.
 
     Attributes
     ----------
@@ -79,13 +126,64 @@ class ClassMoments:
         Columns in the order of the common network; all that follows stands in it.
     sizes : ndarray of shape (classes,)
     means : ndarray of shape (classes, m)
-    covariances : ndarray of shape (classes, m, m)
     """
 
     scale: Scale
     order: Indices
     sizes: Array
     means: Array
+
+    @property
+    def centre(self) -> Array:
+        """Mean of all rows."""
+        centre: Array = self.sizes @ self.means / self.sizes.sum()
+        return centre
+
+    def log_likelihoods(self, weights: Weights, shares: Sequence[float], values: Array) -> Array:
+        """Log-likelihoods of rows in the units of the data, up to a constant.
+
+        Returns
+        -------
+        ndarray of shape (shares, n, classes)
+            For each share of the distance of class means from the common one. The residuals of a
+            row are linear in the share, so that their squares are a parabola.
+        """
+        Z = np.ascontiguousarray(self.scale.standardise(values)[:, self.order])
+        U, t = Z - self.centre, np.array(shares)[:, None]
+        found = np.empty((len(t), len(Z), len(self.sizes)))
+        parts = zip(self.means - self.centre, weights.matrices, weights.variances, strict=True)
+        for c, (shift, B, variances) in enumerate(parts):
+            R, moved = U - U @ B.T, shift - B @ shift
+            constant = np.square(R) @ (1 / variances) + np.log(variances).sum()
+            slope, bend = R @ (moved / variances), np.square(moved) @ (1 / variances)
+            found[:, :, c] = -(constant - 2 * t * slope + t**2 * bend) / 2
+        return found
+
+    def networks(self, weights: Weights, share: float, names: list[str]) -> list[GaussianNetwork]:
+        """Network of every class, in standard deviations of all rows.
+
+        Class means keep this share of their distance from the common one.
+        """
+        place = np.argsort(self.order)
+        found, means = [], self.centre + share * (self.means - self.centre)
+        for mean, B, variances in zip(means, weights.matrices, weights.variances, strict=True):
+            coef = B[np.ix_(place, place)].T
+            found.append(GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names))
+        return found
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Centres and covariances of classes: all that the family sees of the rows.
+
+    Attributes
+    ----------
+    centres : ClassCentres
+    covariances : ndarray of shape (classes, m, m)
+        Variables in the order.
+    """
+
+    centres: ClassCentres
     covariances: Array
 
     @classmethod
@@ -106,97 +204,98 @@ class ClassMoments:
         own = [centred[codes == c] for c in range(len(classes))]
         covariances = np.array([rows.T @ rows / len(rows) for rows in own])
         means = _class_means(Z, codes, len(classes))
-        return cls(scale, order, sizes.astype(float), means, covariances)
+        return cls(ClassCentres(scale, order, sizes.astype(float), means), covariances)
+
+    @property
+    def sizes(self) -> Array:
+        """Rows of each class."""
+        return self.centres.sizes
 
     @property
     def pooled(self) -> Array:
         """Covariance within classes."""
-        pooled: Array = np.tensordot(self.sizes / self.sizes.sum(), self.covariances, 1)
+        shares = self.sizes / self.sizes.sum()
+        pooled: Array = np.tensordot(shares, self.covariances, 1)
         return pooled
 
-    def shrunken_means(self, share: float) -> Array:
-        """Class means, with a share of their distance from the common one."""
-        common = self.sizes @ self.means / self.sizes.sum()
-        means: Array = common + share * (self.means - common)
-        return means
+    def fits(self, settings: Sequence[Setting]) -> Iterator[tuple[int, Weights]]:
+        """Give the number of each setting and its weights; those of the highest price come first.
 
-    def fit(self, setting: Setting) -> Weights:
-        """Weights and variances of every class."""
-        alpha, pool, ridge = setting
-        pooled, m = self.pooled, len(self.order)
-        S = _ridged(pooled, ridge)
-        none = np.zeros((m, m))
-        found = lasso_departures(S, np.full((m, m), alpha / np.sqrt(self.sizes.sum())), none)
-        B, violation = found.x, found.violation
-        common = np.maximum(residual_variances(S, B), SMALLEST * np.diag(S))
-        if pool == 1:
-            copies = len(self.sizes)
-            return Weights(np.tile(B, (copies, 1, 1)), np.tile(common, (copies, 1)), violation)
-        weights, variances = [], []
-        price = DEARER * alpha * np.sqrt(np.outer(common, np.diag(S)))
-        for size, own in zip(self.sizes, self.covariances, strict=True):
-            blend = _ridged((1 - pool) * own + pool * pooled, ridge)
-            found = lasso_departures(blend, price / np.sqrt(size), B)
-            weights.append(B + found.x)
-            violation = max(violation, found.violation)
-            ratio = np.log(np.maximum(residual_variances(blend, weights[-1]) / common, SMALLEST))
-            threshold = DEARER * alpha * np.sqrt(2 / size)
-            departure = np.sign(ratio) * np.maximum(np.abs(ratio) - threshold, 0.0)
-            variances.append(common * np.exp(departure))
-        return Weights(np.array(weights), np.array(variances), violation)
-
-    def averaged(self, settings: Iterable[Setting], shares: Array) -> Weights:
-        """Mean of the weights and of the log-variances over settings; one order, so still a DAG.
-
-        Warns if one of them did not converge.
+        Settings that differ in the price alone start from each other. They also share the common
+        network, which does not depend on the pool.
         """
-        B, logs = np.zeros(self.covariances.shape), np.zeros(self.means.shape)
-        violation = 0.0
-        for setting, share in zip(settings, shares, strict=True):
-            if share > 0:
-                found = self.fit(setting)
-                B += share * found.B
-                logs += share * np.log(found.variances)
-                violation = max(violation, found.violation)
-        if violation > TOL:
-            warn(
-                f"edge weights ended {violation:.1e} from their optimum ({TOL:g} is asked for): "
-                f"without a price and a ridge, {len(self.order)} regions of {self.sizes.sum():g} "
-                "rows leave them all but free. Give alphas or ridges above 0.",
-                ConvergenceWarning,
+        common: dict[tuple[float, float], _Common] = {}
+        last: dict[tuple[float, float], Array] = {}  # departures at the last price
+        for number in sorted(range(len(settings)), key=lambda k: -settings[k].alpha):
+            alpha, pool, ridge = settings[number]
+            if (alpha, ridge) not in common:
+                dearer = [one for one in common if one[1] == ridge]
+                start = common[min(dearer)].B if dearer else None
+                common[alpha, ridge] = self._common(alpha, ridge, start)
+            base = common[alpha, ridge]
+            if pool == 1:
+                yield number, base.weights(len(self.sizes))
+                continue
+            fitted, last[pool, ridge] = self._depart(
+                base, settings[number], last.get((pool, ridge))
             )
-        return Weights(B, np.exp(logs), violation)
+            yield number, fitted
 
-    def log_likelihoods(self, weights: Weights, share: float, values: Array) -> Array:
-        """Log-likelihood of rows in the units of the data, up to a constant; (n, classes)."""
-        Z = np.ascontiguousarray(self.scale.standardise(values)[:, self.order])
-        columns, means = [], self.shrunken_means(share)
-        for mean, B, variances in zip(means, weights.B, weights.variances, strict=True):
-            U = Z - mean
-            R = U - U @ B.T
-            columns.append(-(np.square(R) / variances + np.log(variances)).sum(axis=1) / 2)
-        return np.column_stack(columns)
+    def _common(self, alpha: float, ridge: float, start: Array | None) -> _Common:
+        """Network of the covariance within classes."""
+        S = _ridged(self.pooled, ridge)
+        prices = np.full(S.shape, alpha / np.sqrt(self.sizes.sum()))
+        found = lasso_departures(S, prices, np.zeros(S.shape), start)
+        variances = np.maximum(found.variances, SMALLEST * np.diag(S))
+        return _Common(found.x, variances, np.diag(S).copy(), found.violation)
 
-    def networks(self, weights: Weights, share: float, names: list[str]) -> list[GaussianNetwork]:
-        """Network of every class, in standard deviations of all rows."""
-        place = np.argsort(self.order)
-        found, means = [], self.shrunken_means(share)
-        for mean, B, variances in zip(means, weights.B, weights.variances, strict=True):
-            coef = B[np.ix_(place, place)].T
-            found.append(GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names))
-        return found
+    def _depart(
+        self, common: _Common, setting: Setting, start: Array | None
+    ) -> tuple[Weights, Array]:
+        """Weights and variances of every class, and the departures of the weights."""
+        alpha, pool, ridge = setting
+        pooled, variances, departures = self.pooled, [], []
+        violation = common.violation
+        price = DEARER * alpha * np.sqrt(np.outer(common.variances, common.scale))
+        for c, (size, own) in enumerate(zip(self.sizes, self.covariances, strict=True)):
+            blend = _ridged((1 - pool) * own + pool * pooled, ridge)
+            first = None if start is None else start[c]
+            found = lasso_departures(blend, price / np.sqrt(size), common.B, first)
+            departures.append(found.x)
+            violation = max(violation, found.violation)
+            ratio = np.log(np.maximum(found.variances / common.variances, SMALLEST))
+            threshold = DEARER * alpha * np.sqrt(2 / size)
+            change = np.sign(ratio) * np.maximum(np.abs(ratio) - threshold, 0.0)
+            variances.append(common.variances * np.exp(change))
+        D = np.array(departures)
+        return Weights.of(common.B + D, np.array(variances), violation), D
+
+
+def mean_weights(parts: Sequence[Weights], shares: Array) -> Weights:
+    """Mean of weights and of log-variances, with shares that add up to 1.
+
+    All weights go along one order, so that the mean is a DAG.
+    """
+    n_classes, m = parts[0].variances.shape
+    B, logs, violation = np.zeros((n_classes, m * m)), np.zeros((n_classes, m)), 0.0
+    for part, share in zip(parts, shares, strict=True):
+        if share > 0:
+            B[:, part.places] += share * part.values
+            logs += share * np.log(part.variances)
+            violation = max(violation, part.violation)
+    return Weights.of(B.reshape(n_classes, m, m), np.exp(logs), violation)
 
 
 def common_order(centred: Array, names: list[str]) -> Indices:
     """Columns in the order of a network of rows that were centred in their classes.
 
     The order does not depend on units, nor on where the columns stand. Sparsity matters little to
-    it, so that the network is that of the plain BIC.
+    it; a sparse network is soon found.
     """
     moments = moments_of(centred, names)
     n, m = moments.n, moments.m
     every, none = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
-    price = ebic_prices(n, m, 0.0)
+    price = ebic_prices(n, m, ORDER_GAMMA)
     trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
     rng = np.random.RandomState(0)  # of kicks, of which there are none
     found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, FEW_TUCKS)

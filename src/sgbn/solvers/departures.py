@@ -6,73 +6,113 @@ For every variable j, with those before it as regressors,
           \qquad d_k = 0 \text{ for } k \ge j,
 
 where b are the given weights and S a covariance matrix whose rows and columns stand in the order.
-With b = 0 it is the plain lasso along the order. Cyclic coordinate descent.
+With b = 0 it is the plain lasso along the order.
+
+As in `sgbn.solvers.lasso`, a working set grows by the departures that violate the optimality (KKT)
+conditions, and the normal equations of its signs give the departures to round-off.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sgbn.jit import jit
-from sgbn.solvers.result import SolverResult
+from sgbn.solvers.lasso import solve_working_set, violation_at
 from sgbn.types import Array
 
-TOL = 1e-6  # KKT violation, on variables of about unit scale
-MAX_EPOCHS = 500  # reached only where columns are nearly collinear
+TOL = 1e-8  # KKT violation, on variables of about unit scale
+MAX_EPOCHS = 1000  # of a variable; reached only where columns are nearly collinear
 EMPTY = 1e-12  # variance of a regressor that says nothing
 
 
-@jit
-def _epoch(S, w, size, d, g):  # type: ignore[no-untyped-def]
-    """One pass over the first `size` departures `d`, in place with their gradient `g`."""
-    for k in range(size):
-        scale = S[k, k]
-        if scale <= EMPTY:
-            continue
-        z = scale * d[k] - g[k]
-        step = np.sign(z) * max(abs(z) - w[k], 0.0) / scale - d[k]
-        if step != 0.0:
-            d[k] += step
-            for h in range(size):
-                g[h] += step * S[k, h]
+class Departures(NamedTuple):
+    """Departures from given weights, and what they leave.
+
+    Attributes
+    ----------
+    x : ndarray of shape (m, m)
+        ``x[j, k]`` is added to the weight of k -> j.
+    variances : ndarray of shape (m,)
+        Of what the weights, departures included, leave of each variable.
+    n_iter : int
+        Most epochs of a variable.
+    violation : float
+        How far the departures are from the KKT conditions, at most.
+    converged : bool
+    """
+
+    x: Array
+    variances: Array
+    n_iter: int
+    violation: float
+    converged: bool
 
 
 @jit
-def _violation(w, size, d, g):  # type: ignore[no-untyped-def]
-    """How far the first `size` departures are from the KKT conditions."""
-    worst = 0.0
-    for k in range(size):
-        if d[k] != 0.0:
-            worst = max(worst, abs(g[k] + np.sign(d[k]) * w[k]))
-        else:
-            worst = max(worst, abs(g[k]) - w[k])
-    return worst
+def _gradient(S, j, b, d, g):  # type: ignore[no-untyped-def]
+    """Set the first j entries of `g` to S (b + d) - s_j."""
+    for k in range(j):
+        g[k] = -S[j, k]
+    for h in range(j):
+        weight = b[h] + d[h]
+        if weight != 0.0:
+            for k in range(j):
+                g[k] += weight * S[h, k]
 
 
 @jit
-def _solve(S, W, B, D):  # type: ignore[no-untyped-def]
-    """Set `D`, zero at first, to the departures; most epochs and the worst violation."""
-    m = S.shape[0]
-    g = np.empty(m)
-    most, worst = 0, 0.0
-    for j in range(1, m):
+def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
+    """Departures `d` of variable j, from those that it holds; epochs, and the violation.
+
+    `g` ends as the gradient at `d`; `working` is space for places.
+    """
+    n_epochs = 0
+    while True:
+        _gradient(S, j, b, d, g)
+        size, worst = 0, 0.0
         for k in range(j):
-            g[k] = -S[j, k]
-        for h in range(j):
-            if B[j, h] != 0.0:
-                for k in range(j):
-                    g[k] += B[j, h] * S[h, k]
-        n_epochs, violation = 0, _violation(W[j], j, D[j], g)
-        while violation > TOL and n_epochs < MAX_EPOCHS:
-            _epoch(S, W[j], j, D[j], g)
-            n_epochs += 1
-            violation = _violation(W[j], j, D[j], g)
-        most, worst = max(most, n_epochs), max(worst, violation)
-    return most, worst
+            violation = violation_at(g, w, d, k)
+            if S[k, k] > EMPTY and (d[k] != 0.0 or violation > TOL):
+                worst = max(worst, violation)
+                working[size] = k
+                size += 1
+        if worst <= TOL or n_epochs >= MAX_EPOCHS:
+            return n_epochs, worst
+        M, c = np.empty((size, size)), np.empty(size)
+        sub_w, sub_d = np.empty(size), np.empty(size)
+        for i in range(size):
+            k = working[i]
+            sub_w[i], sub_d[i] = w[k], d[k]
+            c[i] = -g[k]
+            for h in range(size):
+                M[i, h] = S[k, working[h]]
+                c[i] += M[i, h] * d[working[h]]
+        n_epochs += solve_working_set(M, c, sub_w, sub_d, 0.1 * TOL, MAX_EPOCHS - n_epochs)
+        for i in range(size):
+            d[working[i]] = sub_d[i]
 
 
-def lasso_departures(S: Array, W: Array, B: Array) -> SolverResult:
-    """Departures from the weights `B`, a row a variable; see the module.
+@jit
+def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
+    """Set `D`, from what it holds, and `variances`; most epochs, and the worst violation."""
+    m = S.shape[0]
+    g, working = np.empty(m), np.empty(m, np.int64)
+    most_epochs, worst = 0, 0.0
+    for j in range(m):
+        n_epochs, violation = _solve_variable(S, j, W[j], B[j], D[j], g, working)
+        most_epochs, worst = max(most_epochs, n_epochs), max(worst, violation)
+        # s_jj - 2 s_j'b + b'S b, and S b = g + s_j
+        total = S[j, j]
+        for k in range(j):
+            total += (B[j, k] + D[j, k]) * (g[k] - S[j, k])
+        variances[j] = total
+    return most_epochs, worst
+
+
+def lasso_departures(S: Array, W: Array, B: Array, start: Array | None = None) -> Departures:
+    """Departures from the weights `B`, one row per variable; see the module.
 
     Parameters
     ----------
@@ -82,19 +122,10 @@ def lasso_departures(S: Array, W: Array, B: Array) -> SolverResult:
         ``W[j, k]`` is the price of a departure of the weight of k -> j.
     B : ndarray of shape (m, m)
         Weights to depart from, strictly lower triangular.
-
-    Returns
-    -------
-    SolverResult
-        `x` is D, so that ``B + D`` are the weights.
+    start : ndarray of shape (m, m), optional
+        Departures to start from, such as those at a higher price; none by default.
     """
-    D = np.zeros(S.shape)
-    n_epochs, violation = _solve(S, W, B, D)
-    return SolverResult(D, n_epochs, violation, violation <= TOL)
-
-
-def residual_variances(S: Array, B: Array) -> Array:
-    r"""Variance of what the weights leave of each variable: the diagonal of (I - B) S (I - B)'."""
-    A = np.eye(len(S)) - B
-    variances: Array = ((A @ S) * A).sum(axis=1)
-    return variances
+    D = np.zeros(S.shape) if start is None else start.copy()
+    variances = np.empty(len(S))
+    n_epochs, violation = _solve(S, W, B, D, variances)
+    return Departures(D, variances, n_epochs, violation, violation <= TOL)

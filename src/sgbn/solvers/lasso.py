@@ -155,7 +155,7 @@ def _gradient(M, s, b, g):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _violation(g, w, b, k):  # type: ignore[no-untyped-def]
+def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
     """How far coordinate k is from the KKT conditions."""
     if b[k] > 0.0:
         return abs(g[k] + w[k])
@@ -169,10 +169,10 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
     """One cyclic pass over `b`, in place with its gradient; whether any sign changed."""
     sign_changed = False
     for k in range(b.size):
-        z = b[k] - g[k]  # the diagonal of M is 1
+        z = M[k, k] * b[k] - g[k]
         size = abs(z) - w[k]
         # A copy of a regressor in use stands at its threshold: round-off must not let it in.
-        new = np.sign(z) * size if size > (0.0 if b[k] != 0.0 else ROUND_OFF) else 0.0
+        new = np.sign(z) * size / M[k, k] if size > (0.0 if b[k] != 0.0 else ROUND_OFF) else 0.0
         step = new - b[k]
         if step != 0.0:
             if np.sign(new) != np.sign(b[k]):
@@ -184,7 +184,7 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+def solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
     """Lasso on a small Gram matrix, `b` in place; returns the number of epochs."""
     g = np.empty(b.size)
     _gradient(M, s, b, g)
@@ -195,7 +195,7 @@ def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-
             _gradient(M, s, b, g)
         worst = 0.0
         for k in range(b.size):
-            worst = max(worst, _violation(g, w, b, k))
+            worst = max(worst, violation_at(g, w, b, k))
         if worst <= tol:
             return n_epochs
     return max_epochs
@@ -221,7 +221,7 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
         worst = 0.0
         for k in range(p):
             if k != j:
-                v = _violation(g, w, b, k)
+                v = violation_at(g, w, b, k)
                 worst = max(worst, v)
                 if b[k] != 0.0 or v > TOL:
                     working[size] = k
@@ -239,7 +239,7 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
             s[i] = R[j, working[i]]
             sub_w[i] = w[working[i]]
             sub_b[i] = b[working[i]]
-        n_epochs += _solve_working_set(M, s, sub_w, sub_b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
+        n_epochs += solve_working_set(M, s, sub_w, sub_b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
         for i in range(size):
             b[working[i]] = sub_b[i]
 
