@@ -83,6 +83,10 @@ def test_help_says_the_default(option):
     said = re.search(r"\([^()]*\)$", option.help)
     if said is None or option.dest == "refinements":
         assert default in (False, (), REFINEMENTS)
+    elif option.dest == "n_repeats":
+        assert default is None
+        assert said[0] == "(by size: 4 of a few hundred subjects, fewer of more)"
+        assert Settings().repeats(300) == 4 > Settings().repeats(5000)
     elif said[0] in DEFAULTS:
         assert DEFAULTS[said[0]] is default
     else:

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from sgbn.comparison.intervals import Estimate, average, estimate
+from sgbn.comparison.intervals import (
+    LEAST_GAIN,
+    NARROW,
+    Estimate,
+    average,
+    estimate,
+    gain_of_repeat,
+    relative_width,
+    repeats_for,
+)
 
 VALUES = np.array([0.61, 0.55, 0.7, 0.64, 0.58])
 
@@ -40,3 +49,19 @@ def test_failures_are_left_out():
 
 def test_estimates_of_different_data_are_averaged():
     assert average([Estimate(1.0, 3.0, 9), Estimate(2.0, 4.0, 7)]) == Estimate(1.5, 2.5, 7)
+
+
+def test_the_relative_width_is_that_of_an_estimate():
+    scores = np.random.default_rng(0).standard_normal(20)
+    scores = (scores - scores.mean()) / scores.std(ddof=1)
+    low, high = estimate(scores, 1 / 4).interval()
+    assert relative_width(5, 4) == pytest.approx((high - low) / 2)
+
+
+def test_repeats_end_where_the_interval_needs_no_more():
+    assert repeats_for(124, 5) == 4
+    assert gain_of_repeat(5, 4) < LEAST_GAIN <= gain_of_repeat(5, 3)
+    assert repeats_for(5000, 5) < 4
+    between_folds = 0.5 / np.sqrt(5000 / 5)
+    assert between_folds * relative_width(5, repeats_for(5000, 5)) <= NARROW
+    assert repeats_for(10, 2) >= repeats_for(10, 5)

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from sgbn import HSGBN, SGBN, Cohort, SGBNEnsemble
+from sgbn import HSGBN, ORSGBN, SGBN, Cohort, SGBNEnsemble
 from sgbn.comparison import Settings
 from sgbn.comparison.networks import (
     default_ensemble,
+    fast_learner,
     learn_ensemble,
     searcher_of,
     steps_of,
@@ -81,3 +82,14 @@ def test_a_small_group_has_a_network_without_confidence(recwarn):
     assert found.confidence_ is None
     assert found.n_pairs == 2
     assert not any("confidence_" in str(one.message) for one in recwarn)
+
+
+def test_a_fast_learner_is_sgbn_without_kicks_and_tables_and_no_other_is_changed():
+    given = SGBN(0.7, max_parents=3)
+    fast = fast_learner(given)
+    assert (fast.gamma, fast.max_parents) == (0.7, 3)
+    assert (fast.effort, fast.n_kicks) == ("fast", 0)
+    assert given.effort == "standard"
+    other = ORSGBN()
+    assert fast_learner(other) is other
+    assert fast_learner(None) is None

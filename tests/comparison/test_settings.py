@@ -11,7 +11,7 @@ from sgbn.comparison import Settings
         ({"n_permutations": -1}, "n_permutations is -1"),
         ({"n_folds": 1}, "n_folds is 1"),
         ({"n_pairs": 2.5}, "n_pairs is 2.5"),
-        ({"n_repeats": True}, "n_repeats is True; give a whole number from 0 upwards"),
+        ({"n_repeats": True}, "n_repeats is True; give None or a whole number from 0 upwards"),
         ({"peers": 1}, "peers is 1; give True or False"),
         ({"select": 0}, "select is 0"),
         ({"level": 1}, "level is 1"),
@@ -50,9 +50,17 @@ def test_what_was_named_beforehand_is_kept_as_names():
 
 def test_quick_does_less_and_what_is_asked_for_goes_before():
     quick, full = Settings.quick(), Settings()
-    for name in ("n_permutations", "n_pairs", "n_repeats"):
+    for name in ("n_permutations", "n_pairs"):
         assert getattr(quick, name) < getattr(full, name)
+    assert quick.repeats(100) < full.repeats(100)
     assert Settings.quick(n_permutations=5000).n_permutations == 5000
+
+
+def test_repeats_are_by_size_unless_they_are_given():
+    assert Settings().with_repeats(100).n_repeats == Settings().repeats(100) > 1
+    assert Settings(n_repeats=7).with_repeats(100).n_repeats == 7
+    assert "accuracy" in Settings().steps
+    assert "accuracy" not in Settings(n_repeats=0).with_repeats(100).steps
 
 
 def test_steps_are_those_that_are_asked_for():

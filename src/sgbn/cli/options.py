@@ -234,7 +234,12 @@ QUICK = (  # what --quick decides
         COUNT,
         "n_pairs",
     ),
-    Option("repeats", "of the cross-validation (5; 0: none)", COUNT, "n_repeats"),
+    Option(
+        "repeats",
+        "of the cross-validation; 0: none (by size: 4 of a few hundred subjects, fewer of more)",
+        COUNT,
+        "n_repeats",
+    ),
     Option(
         "folds", "of the cross-validation (5)", {"type": at_least(2), "metavar": "N"}, "n_folds"
     ),

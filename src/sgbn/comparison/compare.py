@@ -134,7 +134,7 @@ def compare(
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
     flow = flow_of(usable)
-    settings = flow.settings(settings).with_reference(usable.groups)
+    settings = flow.settings(settings).with_reference(usable.groups).with_repeats(len(usable))
     settings.check_names(usable)
     if settings.replicate is not None:
         replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours

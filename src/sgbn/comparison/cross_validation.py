@@ -22,6 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import METRICS, OURS, REFINED, Accuracy, fold_score
+from sgbn.comparison.networks import fast_learner
 from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
@@ -61,7 +62,7 @@ def cross_validate(
     """
     labels = np.asarray(cohort.group)
     folds = np.array(
-        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.n_repeats)]
+        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(len(cohort)))]
     )
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
@@ -78,7 +79,7 @@ def cross_validate(
                 tasks[f"gamma-{fold}-{number}"] = common | {"method": gamma, "explained": False}
     described = {
         "methods": list(methods),
-        "folds": [settings.n_folds, settings.n_repeats, settings.seed],
+        "folds": [settings.n_folds, len(folds), settings.seed],
         "select": settings.select,
         "learner": repr(learner),
         "data": cohort.fingerprint,
@@ -203,7 +204,8 @@ def _methods(
         FIRST_PEER: analysis,
     }
     if settings.peers:
-        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(learner, random_state=seed))
+        searcher = fast_learner(learner)
+        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(searcher, random_state=seed))
         n_folds = inner_folds(cohort, settings)
         for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
             found[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
@@ -259,7 +261,8 @@ def _task(
     if isinstance(method, str):
         analysis = _methods(cohort, settings, learner)[method]()
     else:
-        plain = SGBNClassifier(SGBN(method, outliers="keep"), temperature=1.0)
+        searcher = fast_learner(SGBN(method, outliers="keep"))
+        plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one of many training parts

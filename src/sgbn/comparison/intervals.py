@@ -16,6 +16,9 @@ from scipy.special import stdtrit
 from sgbn.types import Array
 
 LEVEL = 0.95
+NARROW = 0.03  # half width of an interval of an accuracy that needs no more repeats
+LEAST_GAIN = 0.05  # share of its width that one more repeat must take off
+MOST_REPEATS = 10
 
 
 class Estimate(NamedTuple):
@@ -45,6 +48,35 @@ def estimate(values: Array, overlap: float) -> Estimate:
         return Estimate(float(found.mean()) if found.size else np.nan, np.nan, 1)
     variance = float(found.var(ddof=1)) * (1 / found.size + overlap)
     return Estimate(float(found.mean()), float(np.sqrt(variance)), found.size - 1)
+
+
+def relative_width(n_folds: int, n_repeats: int) -> float:
+    """Half width of the interval of a cross-validated mean, in standard deviations of a fold."""
+    n_splits = n_folds * n_repeats
+    error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
+    return float(stdtrit(n_splits - 1, (1 + LEVEL) / 2) * error)
+
+
+def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
+    """Share by which one more repeat is expected to narrow the interval.
+
+    Training parts overlap, so that the width has a floor.
+    """
+    return 1 - relative_width(n_folds, n_repeats + 1) / relative_width(n_folds, n_repeats)
+
+
+def repeats_for(n_rows: int, n_folds: int) -> int:
+    """Fewest repeats of a cross-validation whose interval needs no more.
+
+    That is: the interval of an accuracy near 1/2, which varies the most, is expected to be `NARROW`
+    already, or one more repeat would narrow it by less than `LEAST_GAIN`.
+    """
+    between_folds = 0.5 / np.sqrt(n_rows / n_folds)
+    for n_repeats in range(1, MOST_REPEATS):
+        is_narrow = between_folds * relative_width(n_folds, n_repeats) <= NARROW
+        if is_narrow or gain_of_repeat(n_folds, n_repeats) < LEAST_GAIN:
+            return n_repeats
+    return MOST_REPEATS
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:

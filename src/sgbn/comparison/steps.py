@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
-from sgbn.comparison.networks import learn_ensemble
+from sgbn.comparison.networks import fast_learner, learn_ensemble
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.sensitivity import Sensitivity, repeat_tests
 from sgbn.comparison.settings import Settings
@@ -186,7 +186,7 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
                 found[group] = sample_confidence(
                     # column by column in memory: the folder of a study has a hash of these bytes
                     sample._replace(values=np.asfortranarray(sample.values)),
-                    _fast(job.learner),
+                    fast_learner(job.learner),
                     job.settings.n_pairs,
                     job.settings.seed,
                     job.study.part(f"confidence-{number}"),
@@ -347,13 +347,6 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     with job.step("model"):
         return fit_model(job.cohort, job.settings, job.study.part("model"))
     return None
-
-
-def _fast(learner: Any) -> Any:
-    """Learner for half samples: without kicks SGBN finds nearly as much there, much faster."""
-    if not isinstance(learner, SGBN):
-        return learner
-    return clone(learner).set_params(effort="fast", n_kicks=0)
 
 
 def _in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:

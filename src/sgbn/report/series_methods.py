@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from sgbn.comparison import Comparison
+from sgbn.comparison.intervals import gain_of_repeat
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.series_words import is_lagged, spread
 from sgbn.comparison.support import joined, min_shares
@@ -152,7 +153,8 @@ def series_accuracy(comparison: Comparison, cite: Cite) -> str:
         text += ", and the covariates alone"
     text += (
         f". Intervals ({1 - comparison.settings.level:.0%}) allow for the overlap of training "
-        f"parts {cite('nadeau2003')}."
+        f"parts {cite('nadeau2003')}; one more repeat is expected to narrow them by "
+        f"{gain_of_repeat(n_folds, repeats):.0%}."
     )
     if len(found.permuted):
         text += (
