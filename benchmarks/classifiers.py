@@ -1,6 +1,7 @@
 """`SGBNClassifierCV` against its peers: balanced accuracy, log-loss and CPU time.
 
-    python benchmarks/classifiers.py        # writes benchmarks/results/classifiers.json and .md
+    python benchmarks/classifiers.py          # writes benchmarks/results/classifiers.json and .md
+    python benchmarks/classifiers.py --time   # CPU time alone: classifiers_time.json and .md
 
 Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
 analysis is not that of `sgbn reproduce exp3`, whose groups and covariates are others (`TABLES` and
@@ -14,8 +15,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
+import json
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from graphical_lasso import graphical_lasso
@@ -33,7 +36,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn import SGBNClassifierCV, cohort_table, simulate_cohort
+from sgbn import SGBNClassifierCV, cohort_table, random_dag, simulate_cohort, simulate_sem
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
@@ -142,28 +145,29 @@ def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
         yield (cohort.values - mean) / sd, cohort.group, (np.vstack(fresh) - mean) / sd, y
 
 
-def measure(data_set, splits, n_jobs):
-    """Return a record a method: balanced accuracy and log-loss of every split or cohort."""
+def measure(data_set, splits, n_jobs, names):
+    """Return a record per method: balanced accuracy and log-loss of every split or cohort."""
     splits = list(splits)
     sizes = {"n_train": len(splits[0][0]), "n_test": len(splits[0][2])}
-    found = parallel(score, splits, n_jobs)
+    found = parallel(partial(score, names), splits, n_jobs)
     return [
         {
             **{"data": data_set, **sizes, "method": name},
             "accuracy": [one[name][0] for one in found],
             "log_loss": [one[name][1] for one in found if one[name][1] is not None],
         }
-        for name in methods()
+        for name in names
     ]
 
 
-def score(split):
+def score(names, split):
     """Balanced accuracy of each method, and log-loss of those with probabilities."""
     Z, y, rest, truth = split
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, method in methods().items():
+        for name in names:
+            method = methods()[name]
             method.fit(Z, y)
             accuracy = round(balanced_accuracy_score(truth, method.predict(rest)), 5)
             loss = None
@@ -173,25 +177,47 @@ def score(split):
     return found
 
 
-def cpu_times():
-    """CPU seconds of whole fits at 40 regions and 80 subjects: the fastest of some."""
-    values, group = (cohort := simulate_cohort(40, SEED)).values, cohort.group
-    Z = (values - values.mean(axis=0)) / values.std(axis=0)
-    fits = {
-        OURS: (SGBNClassifierCV(), Z),
-        "LogisticRegressionCV()": (LogisticRegressionCV(), Z),
-        "LogisticRegressionCV(), not standardised": (LogisticRegressionCV(), values),
+def time_tables():
+    """Size -> standardised rows and their groups."""
+    cohort = simulate_cohort(40, SEED)
+    tables = {"40 regions, 80 subjects": (cohort.values, cohort.group)}
+    rng = np.random.default_rng(SEED)
+    values, _ = simulate_sem(random_dag(200, 4, rng), 120, random_state=rng)
+    values[60:, :10] += 0.5
+    tables["200 regions, 120 subjects"] = values, np.repeat(["control", "patient"], 60)
+    return {
+        size: ((values - values.mean(axis=0)) / values.std(axis=0), group)
+        for size, (values, group) in tables.items()
     }
-    seconds = {}
-    for name, (method, rows) in fits.items():
-        method.fit(rows, group)
-        times = []
-        for _ in range(REPEATS):
-            begin = time.process_time()
-            clone(method).fit(rows, group)
-            times.append(time.process_time() - begin)
-        seconds[name] = round(min(times), 4)
-    return seconds
+
+
+def cpu_times():
+    """CPU seconds of whole fits, for each size: the fastest of some, after one."""
+    runs = []
+    for size, (Z, group) in time_tables().items():
+        seconds = {}
+        for method in (SGBNClassifierCV(), LogisticRegressionCV()):
+            method.fit(Z, group)
+            times = []
+            for _ in range(REPEATS):
+                begin = time.process_time()
+                clone(method).fit(Z, group)
+                times.append(time.process_time() - begin)
+            seconds[type(method).__name__] = round(min(times), 4)
+        ratio = round(seconds[OURS] / seconds["LogisticRegressionCV"], 1)
+        runs.append({"size": size, **seconds, "ratio": ratio})
+    return runs
+
+
+def time_lines(runs):
+    """Return the table of CPU times."""
+    names = OURS, "LogisticRegressionCV"
+    rows = [
+        [run["size"], *(f"{run[name]:.2f}" for name in names), f"**{run['ratio']:.1f}**"]
+        for run in runs
+    ]
+    heads = ["whole fits, CPU seconds", *names, "ratio"]
+    return ["# CPU time of `SGBNClassifierCV`", "", *table(heads, rows)]
 
 
 def shown(found):
@@ -228,7 +254,7 @@ def log_losses(cells, names):
     return [f"{mean:.3f}" for mean in means]
 
 
-def report(runs, seconds):
+def report(runs):
     cells = {(run["data"], run["method"]): run for run in runs}
     names = list(dict.fromkeys(run["data"] for run in runs))
     tables = [name for name in names if name in TABLES]
@@ -243,7 +269,6 @@ def report(runs, seconds):
         mean = [f"{100 * np.mean([cells[n, method]['accuracy'] for n in tables]):.1f}"]
         return [method, *(cell(name, method) for name in names), *(mean if tables else [])]
 
-    ours, *others = seconds.values()
     return [
         *INTRODUCTION.splitlines(),
         "",
@@ -264,32 +289,37 @@ def report(runs, seconds):
             ],
         ),
         "",
-        "## CPU time",
-        "",
-        f"Whole fits at 40 regions and 80 subjects: {OURS} {ours:.2f} s, "
-        + ", ".join(
-            f"{name} {other:.2f} s (ratio **{ours / other:.1f}**)"
-            for name, other in zip([*seconds][1:], others, strict=True)
-        )
-        + ".",
+        "CPU times are in [classifiers_time.md](classifiers_time.md).",
     ]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_worker_options(parser, default=1)
+    parser.add_argument(
+        "--ours", action="store_true", help=f"run {OURS} anew, and keep what the file has of peers"
+    )
+    parser.add_argument("--time", action="store_true", help="measure the CPU time of fits alone")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    seconds = cpu_times()
+    if arguments.time:
+        runs = cpu_times()
+        words = ["benchmarks/classifiers.py", "--time"]
+        write(RESULTS, "classifiers_time", {"seed": SEED, "runs": runs}, time_lines(runs), words)
+        return
+    names = [OURS] if arguments.ours else list(methods())
+    path = RESULTS / "classifiers.json"
+    kept = json.loads(path.read_text())["runs"] if arguments.ours else []
+    kept = [run for run in kept if run["method"] != OURS]
     data = {f"edges, n={n}": simulated(n) for n in SIZES}
     if data_folder() is not None:
         data = {name: real(name) for name in TABLES} | data
     runs = []
     with workers(arguments) as n_jobs:
         for name, splits in data.items():
-            runs += measure(name, splits, n_jobs)
-            results = {"seed": SEED, "cpu_seconds": seconds, "runs": runs}
-            write(RESULTS, "classifiers", results, report(runs, seconds))
+            runs += measure(name, splits, n_jobs, names)
+            runs += [run for run in kept if run["data"] == name]
+            write(RESULTS, "classifiers", {"seed": SEED, "runs": runs}, report(runs))
 
 
 if __name__ == "__main__":
