@@ -1,4 +1,3 @@
-import warnings
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
@@ -7,7 +6,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
 from sgbn import viz
@@ -17,13 +15,11 @@ from sgbn.report.figures import (
     _circle,
     _matrix,
     _supported_names,
-    address,
     figures,
     layout_of,
-    picture,
     plans,
-    rounded,
 )
+from sgbn.report.pictures import address
 from sgbn.viz.kind_styles import KIND_STYLES
 
 
@@ -122,17 +118,6 @@ def test_moved_edges_are_named_by_an_arrow_where_it_is_supported(compared):
     names = _supported_names(supporting(compared, True))
     assert len(names) == sum(np.count_nonzero(one.coef_) for one in compared.learners.values())
     assert {group for group, *_ in names} == set(compared.groups)
-
-
-def test_rounding_touches_paths_only_and_by_less_than_a_tenth():
-    svg = b'<g transform="scale(0.015625)"><path d="M 1.2345 2.06\nL 3 4.99 "/></g>'
-    assert rounded(svg) == b'<g transform="scale(0.015625)"><path d="M 1.2 2.0 L 3 4.9 "/></g>'
-
-
-def test_the_picture_of_the_page_is_smaller_and_whole(compared):
-    svg = svg_of(compared, "differences_brain")
-    assert len(rounded(svg)) < len(svg)
-    ElementTree.fromstring(rounded(svg))
 
 
 def test_each_group_of_three_has_its_changes_from_the_reference(three_groups):
@@ -260,15 +245,6 @@ def test_without_an_atlas_no_lobe_is_boxed(three_groups, compared):
     assert not figure.axes[0].patches
     assert not figure.axes[0].texts
     assert plans(compared)["network_control_matrix"].draw().axes[0].texts
-
-
-def test_letters_that_the_font_lacks_give_no_warning():
-    for kind in ("svg", "png"):
-        figure = Figure(layout="constrained")
-        figure.add_subplot().set_title("海马")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert picture(figure, kind)
 
 
 def test_regions_can_be_chosen(compared):

@@ -13,8 +13,9 @@ from sgbn import Cohort, load
 from sgbn.comparison import Settings, Tables, compare
 from sgbn.comparison.summary import Statement
 from sgbn.exceptions import InputError
+from sgbn.report.drawing import KINDS
 from sgbn.report.figures import Plan, plans
-from sgbn.report.write import KINDS, _summary, _write_found, write_comparison, write_figures
+from sgbn.report.write import _summary, _write_found, write_comparison, write_figures
 
 NASTY = ["<script>alert(1)</script>", "=cmd()", 'a,"b"', "a$b$c", "é Ω", "-x"]
 
@@ -242,7 +243,7 @@ def test_a_first_report_is_marked_in_its_summary_and_completed_by_the_next(
 
     monkeypatch.setattr(Plan, "files", files)
     early = replace(compared, accuracy=None, pending=("accuracy",))
-    kept = {}
+    kept = tmp_path / "work"
     write_comparison(early, tmp_path, n_jobs=1, drawn=kept)
     summary = (tmp_path / "summary.txt").read_text()
     assert summary.startswith("This is a first report. Still being computed: ")

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -7,7 +5,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import ArrowStyle, Ellipse, FancyArrowPatch
 
 from sgbn.exceptions import InputError
-from sgbn.viz import plot_glass_brain
+from sgbn.viz import glass_brain, plot_glass_brain
+from sgbn.viz.glass_brain import VIEWS, _draw_schematics
 from sgbn.viz.kind_styles import KIND_STYLES
 
 XYZ = np.array(
@@ -18,8 +17,8 @@ NAMES = ["a_L", "b_L", "a_R", "b_R", "stem", "nowhere"]
 
 @pytest.fixture
 def plain(monkeypatch):
-    """As without nilearn, which takes long to load."""
-    monkeypatch.setitem(sys.modules, "nilearn.plotting.glass_brain", None)
+    """As without nilearn."""
+    monkeypatch.setattr(glass_brain, "find_spec", lambda _: None)
 
 
 def network():
@@ -117,8 +116,26 @@ def test_the_brain_is_nilearns_where_it_is_installed(tmp_path):
     figure = Figure(figsize=(10, 5), layout="constrained")
     axes = plot_glass_brain(figure, network(), XYZ)
     assert not any(isinstance(patch, Ellipse) for ax in axes for patch in ax.patches)
-    assert all(len(ax.patches) > len(arrows(ax)) + 5 for ax in axes)
+    assert all(len(ax.patches) == len(arrows(ax)) + 1 for ax in axes)
     figure.savefig(tmp_path / "brain.svg")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_lines_of_the_brain_are_those_that_nilearn_draws(view):
+    nilearn = pytest.importorskip("nilearn.plotting.glass_brain")
+    ours, theirs = Figure().subplots(2)
+    _draw_schematics(ours, view.direction)
+    nilearn.plot_brain_schematics(theirs, view.direction)
+    (own,) = ours.patches
+    to_data = theirs.transData.inverted()
+    pieces = [one.get_transform() + to_data for one in theirs.patches]
+    drawn = zip(pieces, theirs.patches, strict=True)
+    points = np.vstack([one.transform_path(patch.get_path()).vertices for one, patch in drawn])
+    assert len(points) > 100
+    assert np.allclose(own.get_path().vertices, points)
+    starts = np.count_nonzero(own.get_path().codes == own.get_path().MOVETO)
+    assert starts == len(theirs.patches)  # no line joins two of them
+    assert own.get_facecolor()[3] == 0
 
 
 def test_without_nilearn_an_outline_is_drawn(plain):

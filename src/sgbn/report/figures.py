@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from io import BytesIO
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -22,11 +18,9 @@ from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.report.changes import Changes, changes_of
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names
+from sgbn.report.pictures import lay_out_once, picture
 from sgbn.types import Array, Mask
-from sgbn.viz.style import missing_glyphs_allowed
 
-SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
-TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals ask
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
 CHANGES = 30
@@ -39,11 +33,6 @@ PER_SD = "weight per standard deviation"
 ALL_IN_MATRIX = 60  # regions in a matrix of changes; of more only those with a change
 FOREST_ROWS = 15  # of all groups together, but a few of each
 FEWEST_ROWS = 5
-PAGE_DPI = 110  # of what is an image inside an SVG
-
-
-PATH = re.compile(rb'(?<= )d="[^"]*"')
-DECIMALS = re.compile(rb"(\.\d)\d+")
 
 
 class Plan(NamedTuple):
@@ -70,7 +59,8 @@ class Plan(NamedTuple):
     def files(self, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
         """Draw it once, and give it as files of several kinds."""
         figure = self.draw()
-        return {kind: picture(figure, kind, dpi) for kind in kinds}
+        part = lay_out_once(figure)
+        return {kind: picture(figure, kind, dpi, part) for kind in kinds}
 
 
 Plans = Iterator[tuple[str, Plan]]
@@ -130,33 +120,6 @@ def difference_stems(groups: Sequence[str]) -> dict[str, str]:
     safe = file_names(groups)
     more = len(groups) > 2
     return {group: f"differences_{safe[group]}" if more else "differences" for group in groups[1:]}
-
-
-def picture(figure: Figure, kind: str = "svg", dpi: float = PAGE_DPI) -> bytes:
-    """File of a figure; the same figure gives the same bytes, whenever it is made."""
-    stream = BytesIO()
-    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    fonts = mpl.rc_context({"svg.hashsalt": SALT, "pdf.fonttype": TRUETYPE})
-    with fonts, missing_glyphs_allowed():
-        figure.savefig(
-            stream,
-            format=kind,
-            dpi=dpi,
-            metadata=dated,
-            facecolor="white",
-            bbox_inches="tight",
-        )
-    return stream.getvalue()
-
-
-def rounded(svg: bytes) -> bytes:
-    """SVG whose paths have one decimal, a tenth of a point: what a page needs of it."""
-    return PATH.sub(lambda path: b" ".join(DECIMALS.sub(rb"\1", path[0]).split()), svg)
-
-
-def address(svg: bytes) -> str:
-    """Picture as the address of an image, so that the page needs no other file."""
-    return "data:image/svg+xml;base64," + base64.b64encode(rounded(svg)).decode()
 
 
 def layout_of(comparison: Comparison) -> Layout:

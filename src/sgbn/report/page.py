@@ -20,11 +20,12 @@ from sgbn.report import assets, sections
 from sgbn.report.changes import MOST
 from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
-from sgbn.report.figures import PAGE_DPI, address, difference_stems, layout_of, plans
+from sgbn.report.figures import difference_stems, layout_of, plans
 from sgbn.report.first_screen import first_plans, first_screen, first_words
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
 from sgbn.report.names import file_names
+from sgbn.report.pictures import PAGE_DPI, address
 from sgbn.report.privacy import Veil
 from sgbn.report.recognised_section import recognised_section
 from sgbn.report.references import REFERENCES, software

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from operator import methodcaller
 from pathlib import Path
 
-import joblib
 import pandas as pd
 
 from sgbn.comparison import Comparison
@@ -17,20 +15,19 @@ from sgbn.comparison.summary import Statement
 from sgbn.io.exports import export_network, write_csv
 from sgbn.io.exports.files import check_text
 from sgbn.io.models import save
-from sgbn.report.figures import Plan, plans
+from sgbn.report.drawing import draw_figures, forget_others
+from sgbn.report.figures import plans
 from sgbn.report.first_screen import first_plans
 from sgbn.report.names import file_names
 from sgbn.report.page import render_report
 from sgbn.report.privacy import Veil, left_out_table
-from sgbn.runs import parallel, versions, write_atomically, write_json
+from sgbn.runs import versions, write_atomically, write_json
 
 ABOUT = "about.json"
 REPORT = "report.html"
 CONFIG = "config.toml"
 SUMMARY = "summary.txt"
 MODEL = "model.sgbn"
-PIXELS_PER_INCH = 300  # what journals ask for
-KINDS = ("svg", "pdf", "png")
 FIGURES = "figures"
 
 
@@ -42,7 +39,7 @@ def write_comparison(
     config: str = "",
     subjects_in_report: bool = False,
     n_jobs: int | None = None,
-    drawn: dict[str, dict[str, bytes]] | None = None,
+    drawn: str | Path | None = None,
 ) -> list[Path]:
     """Write everything that was found to a folder.
 
@@ -60,9 +57,9 @@ def write_comparison(
         ``left_out.csv``, ``findings.csv``.
     n_jobs : int, optional
         Processes that draw the figures.
-    drawn : dict, optional
-        Keeps the pictures of this call for the next one, which takes those that are the same. A
-        first report has only those of its first screen.
+    drawn : path, optional
+        Folder that keeps the figures: a later call with the same folder draws only those that are
+        new. A first report has only those of its first screen.
 
     Returns
     -------
@@ -81,7 +78,9 @@ def write_comparison(
     first = first_plans(comparison, planned)  # for the page alone
     if comparison.pending:
         planned = {}  # a first report comes at once: the complete one draws the other figures
-    pictures = _drawn(planned | first, n_jobs, {} if drawn is None else drawn)
+    pictures = draw_figures(planned | first, n_jobs, drawn)
+    if drawn is not None and not comparison.pending:
+        forget_others(planned | first, drawn)
     svg = {name: files["svg"] for name, files in pictures.items()}
     page = render_report(
         comparison, command, config=config, pictures=svg, subjects_in_report=subjects_in_report
@@ -125,7 +124,7 @@ def write_figures(
         ``figures/*``: each figure as SVG, PDF and PNG of 300 dots per inch.
     """
     folder = Path(folder)
-    pictures = _drawn(plans(comparison), n_jobs, {})
+    pictures = draw_figures(plans(comparison), n_jobs)
     (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     kept = [name for name in _clear(folder, FIGURES) if (folder / name).exists()]
     written = list(_write_files(_by_file(pictures), folder))
@@ -143,17 +142,6 @@ def _by_file(pictures: Mapping[str, Mapping[str, bytes]]) -> dict[str, bytes]:
         for name, files in pictures.items()
         for kind, content in files.items()
     }
-
-
-def _drawn(
-    planned: Mapping[str, Plan], n_jobs: int | None, kept: dict[str, dict[str, bytes]]
-) -> dict[str, dict[str, bytes]]:
-    """Draw figures that are not kept yet, in several processes, as files of all kinds."""
-    draw = partial(Plan.files, kinds=KINDS, dpi=PIXELS_PER_INCH)
-    keys = {name: joblib.hash(plan) for name, plan in planned.items()}
-    new = {keys[name]: plan for name, plan in planned.items() if keys[name] not in kept}
-    kept.update(zip(new, parallel(draw, new.values(), n_jobs), strict=True))
-    return {name: kept[key] for name, key in keys.items()}
 
 
 def _clear(folder: Path, part: str = "") -> list[str]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from runpy import run_path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.patches import Ellipse
+from matplotlib.patches import Ellipse, Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
 from sgbn.exceptions import InputError
@@ -165,12 +171,50 @@ def _draw_view(ax: Axes, view: View, everywhere: Array, here: Array) -> None:
 
 def _draw_schematics(ax: Axes, direction: str) -> bool:
     """Draw nilearn's brain; False without nilearn."""
-    try:
-        from nilearn.plotting.glass_brain import plot_brain_schematics
-    except ImportError:
+    source = _nilearn_source()
+    if source is None:
         return False
-    plot_brain_schematics(ax, direction, zorder=0.5, edgecolor="0.75", linewidth=0.9)
+    lines = _schematics(source, direction)
+    ax.add_patch(PathPatch(lines, facecolor="none", edgecolor="0.75", linewidth=0.9, zorder=0.5))
     return True
+
+
+def _nilearn_source() -> str | None:
+    """Find the file of nilearn that draws the brain; None without nilearn."""
+    package = find_spec("nilearn")
+    if package is None or package.origin is None:
+        return None
+    source = os.path.join(os.path.dirname(package.origin), "plotting", "glass_brain.py")
+    return source if os.path.exists(source) else None
+
+
+@cache  # of a view: nilearn reads a file each time
+def _schematics(source: str, direction: str) -> Path:
+    """Lines of nilearn's brain in mm, as one path.
+
+    Nilearn adds hundreds of patches, one for each piece of a line. They look the same, and each of
+    them would cost as much as an arrow. Its file needs matplotlib only, and is loaded by itself:
+    the package around it imports for seconds.
+    """
+    nilearn = run_path(source)
+    pieces = _Pieces()
+    nilearn["plot_brain_schematics"](pieces, direction)
+    return Path.make_compound_path(*pieces.paths)
+
+
+class _Pieces:
+    """Takes patches as axes do, and keeps their paths in the units of the data."""
+
+    transData = IdentityTransform()  # noqa: N815 - as axes call it
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+
+    def get_facecolor(self) -> str:
+        return "white"
+
+    def add_patch(self, patch: Patch) -> None:
+        self.paths.append(patch.get_transform().transform_path(patch.get_path()))
 
 
 def _draw_outline(ax: Axes, points: Array) -> None:
