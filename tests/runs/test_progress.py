@@ -1,9 +1,12 @@
 import io
+from functools import partial
 
 import pytest
+from tqdm.auto import tqdm
 
 from sgbn.runs import Study, progress
-from sgbn.runs.progress import with_progress
+from sgbn.runs.progress import Outcome, with_progress
+from sgbn.runs.time_left import TimeLeft
 
 
 class Clock:
@@ -14,10 +17,10 @@ class Clock:
     def monotonic(self):
         return self.now
 
-    def tasks(self, count, seconds):
-        for k in range(count):
+    def tasks(self, count, seconds, first=0):
+        for k in range(first, first + count):
             self.now += seconds
-            yield k
+            yield k, Outcome({}, "", seconds)
 
 
 @pytest.fixture
@@ -27,37 +30,45 @@ def clock(monkeypatch):
     return clock
 
 
+def alike(count):
+    return TimeLeft([""] * count, 1)
+
+
 def test_a_log_has_a_line_now_and_then_with_the_time_left(clock, capsys):
-    assert list(with_progress(clock.tasks(6, 20), 10, 6, "differences")) == list(range(6))
+    numbers = [k for k, _ in with_progress(clock.tasks(6, 20), 10, alike(6), "differences")]
+    assert numbers == list(range(6))
     assert capsys.readouterr().err.splitlines() == [
         "differences: 6 of 10 done, 00:40 passed, about 01:20 left",
         "differences: 8 of 10 done, 01:20 passed, about 00:40 left",
     ]
 
 
-def test_a_slow_first_task_does_not_frighten(clock, capsys):
+def test_a_slow_first_task_frightens_only_until_there_is_another(clock, capsys):
     def tasks():
         yield from clock.tasks(1, 42)  # it compiles
-        yield from clock.tasks(4, 16)
+        yield from clock.tasks(4, 16, first=1)
 
-    list(with_progress(tasks(), 5, 5, "networks"))
+    list(with_progress(tasks(), 5, alike(5), "networks"))
     assert capsys.readouterr().err.splitlines() == [
-        "networks: 1 of 5 done, 00:42 passed",
+        "networks: 1 of 5 done, 00:42 passed, about 02:48 left",
         "networks: 3 of 5 done, 01:14 passed, about 00:32 left",
     ]
 
 
 def test_what_is_soon_done_says_nothing(clock, capsys):
-    assert list(with_progress(clock.tasks(20, 1), 20, 20, "")) == list(range(20))
+    assert len(list(with_progress(clock.tasks(20, 1), 20, alike(20), ""))) == 20
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_has_a_bar(monkeypatch):
+def test_a_terminal_has_a_bar_with_the_time_left(clock, monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)
-    assert list(with_progress(range(3), 5, 3, "networks-0")) == [0, 1, 2]
+    monkeypatch.setattr(progress, "tqdm", partial(progress.tqdm, mininterval=0))
+    monkeypatch.setattr(progress.tqdm, "format_interval", tqdm.format_interval, raising=False)
+    assert len(list(with_progress(clock.tasks(3, 20), 5, alike(3), "networks-0"))) == 3
     assert "networks-0" in terminal.getvalue()
+    assert "about 00:20 left" in terminal.getvalue()
     assert "5/5" in terminal.getvalue()
 
 

@@ -85,7 +85,9 @@ def cross_validate(
         "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
-    results = study.run(_task, tasks, described, shared=shared)
+    # fold by fold, all methods of each: from the first fold on it is known how long each takes
+    kinds = {name: str(task["method"]) for name, task in tasks.items()}
+    results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
     found = collected(labels, folds, methods, gammas, results)
     return replace(found, reference=settings.reference)
 

@@ -99,6 +99,14 @@ def active_client() -> Any:
     return _client.get()
 
 
+def n_threads(client: Any) -> int:
+    """Count the threads of all workers; 1 if the scheduler does not say."""
+    try:
+        return max(1, sum(client.nthreads(callback_timeout=ANSWER_SECONDS).values()))
+    except OSError:
+        return 1
+
+
 def run_on(
     client: Any, function: Callable[[Any], Any], tasks: Sequence[Any], names: Sequence[str]
 ) -> Generator[tuple[int, Any], None, None]:

@@ -5,51 +5,88 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple
 
 from tqdm.asyncio import tqdm_asyncio
 from tqdm.auto import tqdm
 
-Item = TypeVar("Item")
+from sgbn.runs.files import Arrays
+from sgbn.runs.time_left import TimeLeft
 
 SECONDS_PER_LINE = 30.0  # at least, between two lines of a log
+SECONDS_PER_ESTIMATE = 0.5  # at least, between two estimates that a bar shows
 IN_NOTEBOOK = tqdm is not tqdm_asyncio  # what tqdm.auto takes outside of notebooks
+BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+
+
+class Outcome(NamedTuple):
+    """What became of a task: its result, why it failed, and the seconds that it took."""
+
+    result: Arrays
+    failure: str
+    seconds: float
+
+
+Finished = Iterable[tuple[int, Outcome]]
 
 
 def with_progress(
-    finished: Iterable[Item], planned: int, missing: int, title: str
-) -> Iterable[Item]:
-    """Give the items as they come, and show how many there are and how much time is left.
+    finished: Finished, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    """Give outcomes as they come, and show how many there are and how much time is left.
 
     Parameters
     ----------
-    finished : iterable
-        One item per task that was missing.
-    planned, missing : int
-        Tasks in all, and those that had no result at the start.
+    finished : iterable of (int, Outcome)
+        One for each task that was missing, by its number.
+    planned : int
+        Tasks in all, those with a result at the start among them.
+    left : TimeLeft
+        Of the tasks that were missing.
     title : str
         Of the study; "" if it has none.
     """
-    if not (IN_NOTEBOOK or sys.stderr.isatty()):
-        return _with_lines(finished, planned, missing, title)
-    done = planned - missing
-    return tqdm(finished, total=planned, initial=done, desc=title or None, unit="task")
+    noted = _noted(finished, left)
+    if IN_NOTEBOOK or sys.stderr.isatty():
+        return _with_bar(noted, planned, left, title)
+    return _with_lines(noted, planned, left, title)
 
 
-def _with_lines(finished: Iterable[Item], planned: int, missing: int, title: str) -> Iterator[Item]:
-    begin = said = first = time.monotonic()
-    for count, item in enumerate(finished, start=1):
+def _noted(finished: Finished, left: TimeLeft) -> Iterator[tuple[int, Outcome]]:
+    for number, outcome in finished:
+        left.note(number, outcome.seconds, time.monotonic())
+        yield number, outcome
+
+
+def _with_bar(
+    finished: Finished, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    done = planned - left.n_left
+    said = float("-inf")
+    with tqdm(total=planned, initial=done, desc=title or None, bar_format=BAR) as bar:
+        for item in finished:
+            yield item
+            if time.monotonic() - said >= SECONDS_PER_ESTIMATE:
+                said = time.monotonic()
+                bar.set_postfix_str(_words(left), refresh=False)
+            bar.update()
+
+
+def _with_lines(
+    finished: Finished, planned: int, left: TimeLeft, title: str
+) -> Iterator[tuple[int, Outcome]]:
+    begin = said = time.monotonic()
+    for item in finished:
         yield item
         now = time.monotonic()
-        first = now if count == 1 else first  # compiling may have taken most of the first task
-        if now - said >= SECONDS_PER_LINE and count < missing:
+        if now - said >= SECONDS_PER_LINE and left.n_left:
             said = now
-            left = ""
-            if count > 1:
-                seconds = (now - first) / (count - 1) * (missing - count)
-                left = f", about {tqdm.format_interval(seconds)} left"
             tqdm.write(
-                f"{title or 'tasks'}: {planned - missing + count} of {planned} done, "
-                f"{tqdm.format_interval(now - begin)} passed{left}",
+                f"{title or 'tasks'}: {planned - left.n_left} of {planned} done, "
+                f"{tqdm.format_interval(now - begin)} passed, {_words(left)}",
                 file=sys.stderr,
             )
+
+
+def _words(left: TimeLeft) -> str:
+    return f"about {tqdm.format_interval(left.seconds() or 0.0)} left"

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,11 +33,10 @@ from sgbn.runs.files import (
     write_json,
     write_result,
 )
-from sgbn.runs.progress import with_progress
+from sgbn.runs.progress import Finished, Outcome, with_progress
 from sgbn.runs.provenance import differences, versions
-from sgbn.runs.tasks import run_tasks
-
-Item = TypeVar("Item")
+from sgbn.runs.tasks import n_workers, run_tasks
+from sgbn.runs.time_left import TimeLeft
 
 STUDY, TASKS = "study.json", "tasks"  # of a folder
 
@@ -101,6 +101,7 @@ class Study:
         *,
         shared: Mapping[str, Any] | None = None,
         on_error: str = "raise",
+        kinds: Mapping[str, str] | None = None,
     ) -> Results:
         """Run the tasks that the folder does not hold yet, and return all results.
 
@@ -121,6 +122,9 @@ class Study:
         on_error : {"raise", "skip"}
             What an `InputError` of a task does: end the run, or leave that task out. Skipped tasks
             are tried again at the next start. All other errors end the run.
+        kinds : mapping of name to str, optional
+            Kind of each task, where kinds take different times: those of one kind tell how long
+            the others of it will take.
 
         Returns
         -------
@@ -138,7 +142,8 @@ class Study:
             files = {} if elsewhere else paths
             items = [_Task(_whole_paths(tasks[name]), files.get(name)) for name in missing]
             with closing(run_tasks(run, items, missing, self.n_jobs)) as finished:
-                for number, (result, failure) in self._bar(finished, len(tasks), len(missing)):
+                told = self._told(finished, len(tasks), [(kinds or {}).get(m, "") for m in missing])
+                for number, (result, failure, _) in told:
                     name = missing[number]
                     if elsewhere and name in paths and not failure:
                         write_result(paths[name], result)
@@ -152,11 +157,12 @@ class Study:
         }
         return Results(results, failures)
 
-    def _bar(self, finished: Iterable[Item], planned: int, missing: int) -> Iterable[Item]:
+    def _told(self, finished: Finished, planned: int, kinds: Sequence[str]) -> Finished:
+        """Give outcomes as they come, with progress if that was asked for."""
         if not self.progress:
             return finished
         title = Path(self.folder).name if self.folder else ""
-        return with_progress(finished, planned, missing, title)
+        return with_progress(finished, planned, TimeLeft(kinds, n_workers(self.n_jobs)), title)
 
     @contextmanager
     def _begun(
@@ -191,25 +197,26 @@ def _run_task(
     settings: Mapping[str, Any] | None,
     skip: bool,
     task: _Task,
-) -> tuple[Arrays, str]:
-    """Give result and failure of a task; a result that is written here is not sent back.
+) -> Outcome:
+    """Run a task; a result that is written here is not sent back.
 
     Results that are to be kept say what they were made with, and where they are made that is known.
     """
+    begin = time.perf_counter()
     try:
         found = function(**shared, **task.arguments)
     except InputError as error:
         if not skip:
             raise
-        return {}, str(error)
+        return Outcome({}, str(error), time.perf_counter() - begin)
     result = {key: np.asarray(value) for key, value in found.items()}
     if settings is not None:
         made_with = {"settings": settings, "versions": versions()}
         result[PROVENANCE] = np.asarray(json.dumps(made_with, sort_keys=True))
-    if task.path is None:
-        return result, ""
-    write_result(task.path, result)
-    return {}, ""
+    if task.path is not None:
+        write_result(task.path, result)
+        result = {}
+    return Outcome(result, "", time.perf_counter() - begin)
 
 
 def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,12 @@ def run_tasks(
     return _in_processes(function, tasks, n_jobs)
 
 
+def n_workers(n_jobs: int | None) -> int:
+    """Count the tasks that run at the same time, on a cluster by its workers of this moment."""
+    client = cluster.active_client()
+    return int(joblib.effective_n_jobs(n_jobs)) if client is None else cluster.n_threads(client)
+
+
 def n_processors() -> int:
     """Processors that this process may use."""
     return int(joblib.cpu_count())
