@@ -11,14 +11,17 @@ from sgbn.comparison import Settings, compare
 from sgbn.datasets import SimulatedSeries
 
 
-def test_a_demo_too_small_for_tests_says_so(tmp_path, capsys, monkeypatch):
-    def networks_alone(cohort, *_):
+def test_a_demo_too_small_for_tests_says_so(tmp_path, monkeypatch):
+    said = []
+
+    def networks_alone(cohort, *_, more):
         comparison = compare(cohort, Settings.networks_only())
-        return replace(comparison, skipped={"differences": "there are too few subjects."})
+        skipped = {"differences": "there are too few subjects."}
+        said.append(more(replace(comparison, skipped=skipped)))
 
     monkeypatch.setattr(demo, "compare_and_write", networks_alone)
     assert main(["demo", "--out", str(tmp_path), "--subjects", "20"]) == 0
-    assert "The differences were not tested: there are too few" in capsys.readouterr().out
+    assert "The differences were not tested: there are too few" in said[0]
 
 
 @pytest.mark.usefixtures("as_quick_as_possible")
@@ -40,13 +43,17 @@ def test_the_demo_compares_with_the_truth(tmp_path, capsys):
 def test_time_series_are_simulated_and_compared_as_a_cohort_is(tmp_path, capsys, monkeypatch):
     asked = []
 
-    def note(cohort, settings, learner, *_):
+    def note(cohort, settings, learner, *_, more):
         asked.append((cohort, settings, learner))
-        return "compared"
+        more("compared")
+
+    def truth(cohort, found):
+        asked.append((cohort, found))
+        return ["true"]
 
     monkeypatch.setattr(demo, "compare_and_write", note)
-    for one in ("_print_networks", "_print_differences"):
-        monkeypatch.setattr(demo, one, lambda cohort, found: asked.append((cohort, found)))
+    for one in ("_networks", "_differences"):
+        monkeypatch.setattr(demo, one, truth)
     assert main(["demo", "--series", "--out", str(tmp_path), "--subjects", "10"]) == 0
     (cohort, settings, learner), *printed = asked
     assert isinstance(cohort, SimulatedSeries)
@@ -62,11 +69,9 @@ def small():
     return simulate_series(10, regions=10, n_volumes=150, n_changed=5)
 
 
-def test_the_truth_of_series_is_told_without_likelihoods(small, capsys):
+def test_the_truth_of_series_is_told_without_likelihoods(small):
     comparison = compare(small, Settings.networks_only(n_permutations=39))
-    demo._print_networks(small, comparison)
-    demo._print_differences(small, comparison)
-    printed = capsys.readouterr().out
+    printed = demo._truth_words(small, comparison)
     assert "log-lik" not in printed
     row = re.search(r"control +(\d+) +(\d+) +([\d.]+)", printed)
     assert int(row[1]) == np.count_nonzero(small.networks["control"].coef)

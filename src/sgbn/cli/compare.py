@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
-import sys
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import replace
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, make_folder, workers
 from sgbn.cli.config import config_text
+from sgbn.cli.finished import command_words, finished_key, note_finished, tell_finished
 from sgbn.cli.help import examples
 from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
 from sgbn.cli.status import ABOUT, WORK, lacking
@@ -105,6 +104,9 @@ def run(arguments: argparse.Namespace) -> None:
     check_learner(arguments)
     if arguments.figures:
         check_finished(arguments.out)
+    key = finished_key(arguments)
+    if not arguments.figures and tell_finished(arguments.out, key):
+        return
     settings = read_settings(arguments)
     cohort = show_cohort(arguments)
     settings = settings_for(cohort, settings, arguments)
@@ -116,7 +118,10 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = vars(arguments) | vars(settings)  # later defaults change nothing
     chosen |= {"edges": arguments.edges, "among": settings.among or None}
     config = config_text(arguments.out / CONFIG, chosen)
-    compare_and_write(cohort, settings, learner, arguments, config, figures_only=arguments.figures)
+    if arguments.figures:
+        draw_again(cohort, settings, learner, arguments)
+    else:
+        compare_and_write(cohort, settings, learner, arguments, key, config)
 
 
 def check_finished(out: Path) -> None:
@@ -277,17 +282,15 @@ def compare_and_write(
     settings: Settings,
     learner: LearnedNetwork | None,
     arguments: argparse.Namespace,
+    key: str,
     config: str = "",
-    *,
-    figures_only: bool = False,
-) -> Comparison:
-    """Compare with progress, write everything, and say in plain words what came out."""
-    from sgbn.comparison import compare
-    from sgbn.comparison.flows import flow_of
-    from sgbn.comparison.networks import steps_of
+    more: Callable[[Comparison], str] = lambda _: "",
+) -> None:
+    """Compare with progress, write everything, and say in plain words what came out.
+
+    `more` says more about it; `key` is that of `finished_key`.
+    """
     from sgbn.comparison.pending_words import pending_words
-    from sgbn.comparison.steps import STEPS
-    from sgbn.report import write_figures
 
     write = _writer(arguments, config)
 
@@ -297,31 +300,68 @@ def compare_and_write(
         written = Context().run(write, found)  # drawn here, also where the tasks run on a cluster
         print(f"Wrote {written[0]}. {pending_words(found)}", flush=True)
 
+    comparison = _compared(cohort, settings, learner, arguments, write_first)
+    print("Drawing the figures and writing the report", flush=True)
+    written = write(comparison)
+    said = "\n\n".join(filter(None, (comparison.summary(), more(comparison))))
+    note_finished(arguments.out, key, comparison, written, said)
+    print(f"\n{said}")
+    print(
+        f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
+        "browser."
+    )
+
+
+def draw_again(
+    cohort: Cohort,
+    settings: Settings,
+    learner: LearnedNetwork | None,
+    arguments: argparse.Namespace,
+) -> None:
+    """Draw the figures of finished work, and write nothing else."""
+    from sgbn.report import write_figures
+
+    comparison = _compared(cohort, settings, learner, arguments)
+    files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
+    print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
+
+
+def _compared(
+    cohort: Cohort,
+    settings: Settings,
+    learner: LearnedNetwork | None,
+    arguments: argparse.Namespace,
+    on_found: Callable[[Comparison], None] | None = None,
+) -> Comparison:
+    """Compare, with a line for each step."""
+    from sgbn.comparison import compare
+    from sgbn.comparison.finished_steps import finished_steps
+    from sgbn.comparison.flows import flow_of
+    from sgbn.comparison.networks import steps_of
+    from sgbn.comparison.steps import STEPS
+
+    steps = steps_of(flow_of(cohort).settings(settings), learner)
+    numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
+    before = {STEPS[name] for name in finished_steps(arguments.out / WORK) if name in steps}
+
+    def say_step(text: str) -> None:
+        if before and numbers[text] == 1:
+            count = f"{len(before)} of {counted(len(numbers), 'step was', 'steps were')}"
+            print(f"{count} finished before; they are only read.")
+        finished = " (finished before)" if text in before else ""
+        print(f"[{numbers[text]}/{len(numbers)}] {text}{finished}", flush=True)
+
     with workers(arguments) as n_jobs:
-        steps = steps_of(flow_of(cohort).settings(settings), learner)
-        numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
-        comparison = compare(
+        return compare(
             cohort,
             settings,
             learner=learner,
             n_jobs=n_jobs,
             folder=arguments.out / WORK,
             progress=True,
-            on_found=write_first,
-            on_step=lambda text: print(f"[{numbers[text]}/{len(numbers)}] {text}", flush=True),
+            on_found=on_found,
+            on_step=say_step,
         )
-    if figures_only:
-        files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
-        print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
-        return comparison
-    print("Drawing the figures and writing the report", flush=True)
-    written = write(comparison)
-    print(f"\n{comparison.summary()}")
-    print(
-        f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
-        "browser."
-    )
-    return comparison
 
 
 def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison], list[Path]]:
@@ -331,9 +371,9 @@ def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison]
     return partial(
         write_comparison,
         folder=arguments.out,
-        command=shlex.join(["sgbn", *sys.argv[1:]]),
+        command=command_words(),
         config=config,
         subjects_in_report=arguments.subjects_in_report,
         n_jobs=local_workers(arguments),
-        drawn={},
+        drawn=arguments.out / WORK / "figures",
     )

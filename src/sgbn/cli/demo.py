@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.arguments import OptionError, add_worker_options, at_least, make_folder, number_from
 from sgbn.cli.compare import compare_and_write, ensemble_of
+from sgbn.cli.finished import finished_key, tell_finished
 from sgbn.cli.help import examples
 from sgbn.cli.options import SUBJECTS_IN_REPORT, add_options
 
@@ -56,17 +59,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> None:
     """Simulate, compare, print."""
-    from sgbn.comparison import Settings
-
     if arguments.series and arguments.gamma is not None:
         raise OptionError("--gamma is not for time series: SeriesSGBN has a penalty. Leave it out.")
     make_folder(arguments.out)
+    key = finished_key(arguments)
+    if tell_finished(arguments.out, key):
+        return
+    from sgbn.comparison import Settings
+
     cohort = _simulated(arguments)
     settings = Settings.quick(seed=arguments.seed, deviations=not arguments.series)
     learner = None if arguments.series else ensemble_of(settings, arguments.gamma)
-    comparison = compare_and_write(cohort, settings, learner, arguments)
-    _print_networks(cohort, comparison)
-    _print_differences(cohort, comparison)
+    truth = partial(_truth_words, cohort)
+    compare_and_write(cohort, settings, learner, arguments, key, more=truth)
+
+
+def _truth_words(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> str:
+    return "\n".join([*_networks(cohort, comparison), *_differences(cohort, comparison)])
 
 
 def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeries:
@@ -86,16 +95,17 @@ def _simulated(arguments: argparse.Namespace) -> SimulatedCohort | SimulatedSeri
     return cohort
 
 
-def _print_networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> None:
+def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> Iterator[str]:
+    """Say how much of each network was found, as lines of a table."""
     from sgbn.graph import compare_graphs
 
-    print("\nHow much of the truth was found")
+    yield "How much of the truth was found"
     heads = ("", "true", "learned", "joined pairs", "arrows", "held-out log-lik.")
     units = ("group", "edges", "edges", "prec.  recall", "prec.  recall", "learned    truth")
     n_columns = 5 if comparison.of_series else 6  # a likelihood of series is not that of rows
     for words in (heads, units):
         row = "  {:10}{:>8}{:>9}{:>16}{:>16}{:>20}".format(*words[:n_columns], *[""] * 6)
-        print(row.rstrip())
+        yield row.rstrip()
     for group, network in cohort.networks.items():
         learner = comparison.learners[group]
         found = compare_graphs(learner.coef_, network.coef)
@@ -110,13 +120,16 @@ def _print_networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Compa
                 f"{learner.network_.log_likelihood(fresh).mean():11.1f}"
                 f"{network.log_likelihood(fresh).mean():9.1f}"
             )
-        print(row)
+        yield row
 
 
-def _print_differences(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison) -> None:
+def _differences(
+    cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison
+) -> Iterator[str]:
+    """Say how many of the edges that were found to differ do in truth."""
     table = comparison.tables.differences
     if "differences" in comparison.skipped:
-        print(f"  The differences were not tested: {comparison.skipped['differences']}")
+        yield f"  The differences were not tested: {comparison.skipped['differences']}"
         return
     # whichever way an edge points: the data leave the direction of many open
     changed = {frozenset(edge) for edges in cohort.changed.values() for edge in edges}
@@ -125,5 +138,5 @@ def _print_differences(cohort: SimulatedCohort | SimulatedSeries, comparison: Co
     for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
         own = table.index[table[by] <= comparison.settings.level]
         hits = len(own.intersection(true))
-        print(f"  Of {len(own)} edges found to differ {how} {hits} do in truth.")
-    print(f"  {len(true)} of {len(table)} tested edges do.")
+        yield f"  Of {len(own)} edges found to differ {how} {hits} do in truth."
+    yield f"  {len(true)} of {len(table)} tested edges do."

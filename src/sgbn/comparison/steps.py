@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,11 +18,13 @@ from sklearn.pipeline import Pipeline
 from sgbn.cohort import Cohort
 from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.cross_validation import cross_validate, fit_model, permuted_accuracies
+from sgbn.comparison.deviating import kept_deviations
+from sgbn.comparison.finished_steps import seconds_of_step
 from sgbn.comparison.networks import fast_learner, learn_ensemble
+from sgbn.comparison.refined import refine, with_warnings
 from sgbn.comparison.result import Comparison
 from sgbn.comparison.sensitivity import Sensitivity, repeat_tests
 from sgbn.comparison.settings import Settings
-from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
 from sgbn.exceptions import InputError, warn
 from sgbn.inference import (
     Deviations,
@@ -48,15 +49,9 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
 from sgbn.structure.group_warnings import warnings_about
-from sgbn.structure.robust import OutlierWarning
 from sgbn.structure.samples import group_sample
-from sgbn.types import Array, Labels, Mask
+from sgbn.types import Array, Mask
 
-REFINED_BY = {
-    "KL-SGBN": KLSGBNClassifier,
-    "MM-SGBN": MMSGBNClassifier,
-    "CL-SGBN": CLSGBNClassifier,
-}
 STEPS = {
     "networks": "One network per group",
     "models": "Is a network the right picture?",
@@ -111,7 +106,8 @@ class Job:
         except Exception as error:
             error.add_note(f"in the step: {STEPS[name]}")
             raise
-        self.seconds[name] = time.perf_counter() - begin
+        took = time.perf_counter() - begin
+        self.seconds[name] = seconds_of_step(self.study.folder, name, took)
 
 
 def networks_of(job: Job) -> dict[str, LearnedNetwork]:
@@ -267,44 +263,24 @@ def refinements_of(job: Job) -> dict[str, NDArray[Any]]:
         return found
     with job.step("refinements"):
         labels = np.asarray(job.cohort.group)
-        refine = partial(_refined, learner=job.searcher, regions=job.table, labels=labels)
-        refined = _in_parallel(refine, job.settings.refinements, job.study.n_jobs)
-        found.update(zip(job.settings.refinements, refined, strict=True))
+        part, data = job.study.part("refinements"), job.cohort.fingerprint
+        methods = job.settings.refinements
+        found.update(refine(methods, job.searcher, job.table, labels, part, data))
     return found
-
-
-def _refined(
-    name: str, learner: LearnedNetwork, regions: pd.DataFrame, labels: Labels
-) -> NDArray[Any]:
-    # the temperature scales probabilities only, and would cost most of the time
-    return REFINED_BY[name](clone(learner), temperature=1.0).fit(regions, labels).edge_changes()
 
 
 def deviations_of(job: Job) -> Deviations | None:
     """Say how far each subject is from the network of the reference."""
     if "deviations" not in job.settings.steps:
         return None
-    reference = job.groups[0]
     with job.step("deviations"):
-        own = np.asarray(job.cohort.group) == reference
+        own = np.asarray(job.cohort.group) == job.groups[0]
         norm = NormativeDeviation(
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
-        units = job.cohort.units
-        norm.fit(job.table[own], persons=None if units is None else units[own])
-        return _merged(norm.reference_, norm.deviations(job.table[~own]), own)
+        part, data = job.study.part("deviations"), job.cohort.fingerprint
+        return kept_deviations(norm, job.table, own, job.cohort.units, part, data)
     return None
-
-
-def _merged(reference: Deviations, others: Deviations, own: Mask) -> Deviations:
-    """Deviations of all subjects, in the order of the cohort."""
-    merged: dict[str, Any] = {}
-    for name in ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference"):
-        first, second = getattr(reference, name), getattr(others, name)
-        both = np.empty((len(own), *first.shape[1:]))
-        both[own], both[~own] = first, second
-        merged[name] = both
-    return replace(reference, **merged)
 
 
 def accuracy_of(job: Job) -> Accuracy | None:
@@ -351,15 +327,7 @@ def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
 
 def _in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:
     """Run tasks in parallel, and give their warnings here: those of a process are lost."""
-    done = parallel(partial(_with_warnings, function), tasks, n_jobs)
+    done = parallel(partial(with_warnings, function), tasks, n_jobs)
     for message in dict.fromkeys(text for _, texts in done for text in texts):
         warn(message)
     return [result for result, _ in done]
-
-
-def _with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = function(task)
-    named = [one for one in caught if not issubclass(one.category, OutlierWarning)]
-    return result, [str(one.message) for one in named]

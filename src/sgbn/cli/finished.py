@@ -1,0 +1,158 @@
+"""What a finished comparison was made of: the same command, given again, only looks at it.
+
+``work/finished.json`` has a hash of all that the files depend on (command, options, data, program
+and libraries), a hash of each file, and what was said. Where both are still true there is nothing
+to do. This module imports no numerical library, so that looking takes a moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sgbn
+from sgbn.cli.status import WORK
+from sgbn.exceptions import counted, warn
+
+if TYPE_CHECKING:
+    from sgbn.comparison import Comparison
+
+FINISHED = "finished.json"
+PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them in folders above
+# Of numbers, tables, figures and page.
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
+    *("matplotlib", "nilearn", "plotly", "itables", "jinja2"),
+)
+# What files do not depend on, beside the command, which they show.
+UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
+
+
+def command_words() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["sgbn", *sys.argv[1:]])
+
+
+def finished_key(arguments: argparse.Namespace) -> str:
+    """Hash of all that the files of a comparison depend on."""
+    options = {name: one for name, one in sorted(vars(arguments).items()) if name not in UNUSED}
+    out = arguments.out.absolute()
+    inputs = [path.absolute() for one in options.values() for path in _paths(one)]
+    depends = {
+        "command": command_words(),
+        "out": str(out),
+        "options": {name: str(one) for name, one in options.items()},
+        "inputs": {str(path): _state(path, out) for path in inputs},
+        "python": sys.version,
+        "libraries": {name: _version(name) for name in LIBRARIES},
+        "program": _program(),
+    }
+    return _digest(json.dumps(depends, sort_keys=True).encode())
+
+
+def tell_finished(out: Path, key: str) -> bool:
+    """Say what a finished comparison found, if its files are all there and as they were written."""
+    note = _read_note(out)
+    if note is None or note["key"] != key or not _as_written(out, note["files"]):
+        return False
+    print(
+        f"All {counted(note['steps'], 'step was', 'steps were')} finished before, and "
+        f"{counted(len(note['files']), 'file is', 'files are')} as that run wrote them: nothing is "
+        "computed or drawn again."
+    )
+    for message in note["warnings"]:
+        warn(message)
+    print(f"\n{note['said']}\n\nOpen {out / next(iter(note['files']))} in a browser.")
+    return True
+
+
+def note_finished(
+    out: Path, key: str, comparison: Comparison, files: Sequence[Path], said: str
+) -> None:
+    """Keep what `tell_finished` needs."""
+    from sgbn.runs import write_json
+
+    note = {
+        "key": key,
+        "files": {path.relative_to(out).as_posix(): _digest(path.read_bytes()) for path in files},
+        "said": said,
+        "warnings": list(comparison.warnings),
+        "steps": len(comparison.seconds),
+    }
+    write_json(out / WORK / FINISHED, note)
+
+
+def _read_note(out: Path) -> dict[str, Any] | None:
+    """Read the note of a finished comparison; None if there is none that can be read."""
+    try:
+        note = json.loads((out / WORK / FINISHED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    kinds = {"key": str, "files": dict, "said": str, "warnings": list, "steps": int}
+    if not isinstance(note, dict):
+        return None
+    whole = all(isinstance(note.get(name), kind) for name, kind in kinds.items())
+    return note if whole and note["files"] else None
+
+
+def _as_written(out: Path, files: Mapping[str, str]) -> bool:
+    try:
+        return all(_digest((out / name).read_bytes()) == one for name, one in files.items())
+    except OSError:
+        return False
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """Files and folders that an option names."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _paths(one)
+    elif isinstance(value, Path) or (isinstance(value, str) and os.path.isfile(value)):
+        yield Path(value)
+
+
+def _state(path: Path, out: Path) -> list[Any]:
+    """Collect what can be seen of an input, and of tables of participants above it.
+
+    Of a folder, which may be large, these are name, size and time of each file, without what the
+    comparison itself writes to a folder within.
+    """
+    people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
+    below = [one for one in _files_below(path) if not one.is_relative_to(out)]
+    content = _digest(path.read_bytes()) if path.is_file() else ""
+    return [content, _looks(below), _looks(one for one in people if one.is_file())]
+
+
+def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
+    return [(str(path), (of := path.stat()).st_size, of.st_mtime_ns) for path in paths]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    found = (Path(place, name) for place, _, files in os.walk(folder) for name in files)
+    return sorted(path for path in found if path.is_file())
+
+
+def _program() -> str:
+    """Hash of the source of this package: a change of it may change any file."""
+    package = Path(sgbn.__file__).parent
+    sources = [one for one in _files_below(package) if "__pycache__" not in one.parts]
+    return _digest(b"".join(_digest(one.read_bytes()).encode() for one in sources))
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # of an extra
+        return ""
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

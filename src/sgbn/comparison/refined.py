@@ -1,0 +1,99 @@
+"""Networks that are refined to tell the groups apart: one task per method, kept by the study."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sgbn.discriminative import CLSGBNClassifier, KLSGBNClassifier, MMSGBNClassifier
+from sgbn.discriminative.moved import CHANGE_FIELDS
+from sgbn.exceptions import warn
+from sgbn.runs import Study
+from sgbn.structure.base import LearnedNetwork
+from sgbn.structure.robust import OutlierWarning
+from sgbn.types import Labels
+
+REFINED_BY = {
+    "KL-SGBN": KLSGBNClassifier,
+    "MM-SGBN": MMSGBNClassifier,
+    "CL-SGBN": CLSGBNClassifier,
+}
+WARNINGS = "warnings"  # entry of a result: what a process warns of would be lost
+
+
+def refine(
+    methods: Sequence[str],
+    learner: LearnedNetwork,
+    regions: pd.DataFrame,
+    labels: Labels,
+    study: Study,
+    data: str,
+) -> dict[str, NDArray[Any]]:
+    """Refine the networks by each method.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Of `REFINED_BY`.
+    learner : estimator
+        Not fitted.
+    regions : DataFrame
+        Prepared.
+    labels : ndarray
+        Group of each row.
+    study : Study
+        Keeps what each method changes.
+    data : str
+        Fingerprint of the cohort.
+
+    Returns
+    -------
+    dict of str to structured ndarray
+        See `edge_changes` of the classifiers.
+    """
+    found = study.run(
+        _refined,
+        {method: {"method": method} for method in methods},
+        {"learner": repr(learner), "data": data},
+        shared={"learner": learner, "regions": regions, "labels": labels},
+    )
+    warn_again(found.values())
+    return {method: _changes(found[method]) for method in methods}
+
+
+def _refined(
+    method: str, learner: LearnedNetwork, regions: pd.DataFrame, labels: Labels
+) -> dict[str, Any]:
+    # the temperature scales probabilities only, and would cost most of the time
+    classifier = REFINED_BY[method](clone(learner), temperature=1.0)
+    changes, messages = with_warnings(lambda _: classifier.fit(regions, labels).edge_changes(), ())
+    texts = {name: changes[name].astype(str) for name, kind in CHANGE_FIELDS if kind is object}
+    numbers = {name: changes[name] for name, _ in CHANGE_FIELDS if name not in texts}
+    return texts | numbers | {WARNINGS: np.array(messages, dtype=str)}
+
+
+def _changes(kept: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Structured array of what a task kept."""
+    rows = zip(*(kept[name].tolist() for name, _ in CHANGE_FIELDS), strict=True)
+    return np.array([*rows], dtype=list(CHANGE_FIELDS))
+
+
+def warn_again(results: Iterable[Mapping[str, NDArray[Any]]]) -> None:
+    """Give the warnings of tasks here, each once."""
+    for message in dict.fromkeys(text for one in results for text in one[WARNINGS].tolist()):
+        warn(message)
+
+
+def with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
+    """Return the result of a task, and what it warned of beside subjects that lie far out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(task)
+    named = [one for one in caught if not issubclass(one.category, OutlierWarning)]
+    return result, [str(one.message) for one in named]

@@ -1,0 +1,164 @@
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import simulate_cohort
+from sgbn.cli import finished, main
+from sgbn.cli.finished import FINISHED, finished_key
+from sgbn.cli.main import parser
+from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
+from sgbn.inference import NormativeDeviation
+from sgbn.io.series.folders import PARTICIPANTS
+from sgbn.report import drawing
+from sgbn.runs import tasks
+
+FEW = [
+    *("--quick", "--permutations", "20", "--half-samples", "2", "--folds", "2"),
+    *("--refinements", "CL-SGBN", "--deviations", "--model", "--workers", "1"),
+]
+SAID = "nothing is computed or drawn again"
+
+
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory):
+    """Folder with a table and the results of a whole comparison, and the command."""
+    folder = tmp_path_factory.mktemp("finished")
+    cohort = simulate_cohort(40)
+    frame = pd.DataFrame(cohort.values[:, :6], columns=cohort.regions[:6])
+    frame.insert(0, "age", np.random.default_rng(0).uniform(20, 60, 80))
+    frame.insert(0, "dx", cohort.group)
+    frame.to_csv(folder / "table.csv", index=False)
+    words = ["compare", str(folder / "table.csv"), "--group", "dx", "--covariates", "age", *FEW]
+    words += ["--out", str(folder / "results")]
+    assert main(words) == 0
+    return folder, words
+
+
+@pytest.fixture
+def kept(finished_run):
+    """The same, put back as it was after the test."""
+    folder, words = finished_run
+    copy = shutil.copytree(folder, folder.with_name(f"{folder.name}-copy"))
+    yield folder, words
+    shutil.rmtree(folder)
+    copy.rename(folder)
+
+
+def fail(*_, **__):
+    raise AssertionError("finished work is done again")
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Any task that is run, and any figure that is drawn, is an error."""
+    monkeypatch.setattr(tasks, "call", fail)
+    monkeypatch.setattr(tasks, "_in_processes", fail)
+    monkeypatch.setattr(drawing.Plan, "files", fail)
+
+
+def files_of(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.usefixtures("no_work")
+def test_the_same_command_again_changes_no_file_and_says_the_same(finished_run, capsys):
+    folder, words = finished_run
+    before = files_of(folder)
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert SAID in printed.out
+    assert "Do the networks differ?" in printed.out
+    assert files_of(folder) == before
+
+
+def test_a_finished_comparison_is_told_without_numerical_libraries(finished_run):
+    _, words = finished_run
+    code = (
+        "import sys; sys.argv = ['sgbn', *sys.argv[1:]]\n"
+        "from sgbn.cli import finished, main\n"
+        f"sys.argv = {sys.argv!r}\n"
+        f"assert main({words!r}) == 0\n"
+        "heavy = {'numpy', 'scipy', 'pandas', 'numba', 'sklearn', 'matplotlib', 'joblib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert SAID in done.stdout
+
+
+def test_what_is_deleted_or_changed_is_written_again_from_finished_work(kept, capsys, monkeypatch):
+    folder, words = kept
+    before = files_of(folder / "results")
+    names = ("report.html", "figures/forest.png", "tables/edges.csv")
+    deleted, changed, gone = (folder / "results" / name for name in names)
+    deleted.unlink()
+    changed.write_bytes(b"not what was written")
+    gone.unlink()
+    with monkeypatch.context() as patched:
+        for place in (drawing.Plan, CLSGBNClassifier, NormativeDeviation, SGBNClassifierCV):
+            name = "files" if place is drawing.Plan else "fit"
+            patched.setattr(place, name, fail)
+        assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "7 of 7 steps were finished before; they are only read." in printed
+    assert "[1/7] One network per group (finished before)" in printed
+    assert files_of(folder / "results") == before
+    assert main(words) == 0
+    assert SAID in capsys.readouterr().out
+
+
+def test_a_figure_that_is_gone_everywhere_is_drawn_again(kept):
+    folder, words = kept
+    forest = folder / "results" / "figures" / "forest.png"
+    content = forest.read_bytes()
+    forest.unlink()
+    shutil.rmtree(folder / "results" / "work" / "figures")
+    assert main(words) == 0
+    assert forest.read_bytes() == content
+
+
+def test_other_data_are_not_taken_for_finished(kept, capsys):
+    folder, words = kept
+    table = pd.read_csv(folder / "table.csv")
+    table.iloc[0, -1] += 1.0
+    table.to_csv(folder / "table.csv", index=False)
+    assert main(words) == 1
+    assert "the data are not the same" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"key": 1}', '{"key": "", "files": {}}'])
+def test_a_note_that_cannot_be_read_is_none(text, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / FINISHED).write_text(text)
+    assert not finished.tell_finished(tmp_path, "")
+
+
+def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
+    folder = tmp_path / "series"
+    folder.mkdir()
+    (folder / "sub-1.tsv").write_text("1")
+
+    def key(*more):
+        words = ["compare", str(folder), "--group", "dx", "--out", str(folder / "out"), *more]
+        return finished_key(parser().parse_args(words))
+
+    keys = [key(), key("--quick"), key("--seed", "1")]
+    (folder / "sub-2.tsv").write_text("2")
+    keys.append(key())
+    (tmp_path / PARTICIPANTS[1]).write_text("participant_id,dx\n")
+    keys.append(key())
+    monkeypatch.setattr(sys, "argv", ["sgbn", "compare", "--workers", "2"])
+    keys.append(key())
+    monkeypatch.setattr(finished, "_version", lambda library: "other")
+    keys.append(key())
+    monkeypatch.setattr(finished, "_program", lambda: "other")
+    keys.append(key())
+    assert len({*keys}) == len(keys)
+    (folder / "out").mkdir()
+    (folder / "out" / "report.html").write_text("its own")
+    assert key() == keys[-1]
+    assert finished.PARTICIPANTS == PARTICIPANTS
