@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.figure import Figure
 
+from sgbn.report import pictures
 from sgbn.report.figures import plans
 from sgbn.report.pictures import PAGE_DPI, TYPESETTING, lay_out_once, picture, rounded
 
@@ -54,3 +55,10 @@ def test_the_part_that_is_kept_is_the_one_that_matplotlib_would_keep():
 def size(svg):
     root = ElementTree.fromstring(svg)
     return [float(root.get(name).removesuffix("pt")) for name in ("width", "height")]
+
+
+def test_a_pdf_is_written_where_font_tools_have_no_such_list(monkeypatch):
+    monkeypatch.setattr(pictures, "DROPPED", "_called_otherwise")
+    figure = Figure()
+    figure.text(0.5, 0.5, "letters")
+    assert picture(figure, "pdf").startswith(b"%PDF")

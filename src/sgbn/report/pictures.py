@@ -17,6 +17,7 @@ from matplotlib.transforms import Bbox
 from sgbn.viz.style import missing_glyphs_allowed
 
 TYPESETTING = ("GSUB", "GPOS", "GDEF", "kern", "MATH")  # tables of a font
+DROPPED = "_drop_tables_default"  # where fontTools has the tables that it leaves out
 SALT = "sgbn"  # of the ids in SVG files: the same picture is the same file
 TRUETYPE = 42  # letters of PDF files stay text that can be edited, as journals ask
 PAGE_DPI = 110  # of what is an image inside an SVG
@@ -68,12 +69,15 @@ def _fonts_without_typesetting() -> Iterator[None]:
     A PDF says where each letter stands. To read these tables, only to write them into the file, is
     most of the time that it takes.
     """
-    usual = Options._drop_tables_default
-    Options._drop_tables_default = [*usual, *TYPESETTING]
+    usual = getattr(Options, DROPPED, None)
+    if usual is None:  # in another version of fontTools
+        yield
+        return
+    setattr(Options, DROPPED, [*usual, *TYPESETTING])
     try:
         yield
     finally:
-        Options._drop_tables_default = usual
+        setattr(Options, DROPPED, usual)
 
 
 def rounded(svg: bytes) -> bytes:
