@@ -66,3 +66,12 @@ def test_a_task_that_runs_is_left_in_part():
 def test_nothing_is_known_before_a_task_has_ended():
     assert TimeLeft(["a"], 1).seconds() is None
     assert TimeLeft([], 1).n_left == 0
+
+
+def test_the_first_task_of_each_worker_may_load_and_compile():
+    left = TimeLeft(["a"] * 40, 2)
+    for k in range(2):
+        left.note(k, 30.0, 30.0)
+    for k in range(2, 6):
+        left.note(k, 1.0, 30.0 + k // 2)
+    assert left.seconds() == pytest.approx(17.0)

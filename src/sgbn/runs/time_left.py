@@ -8,9 +8,9 @@ are left are dealt out to the workers as they would take them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from statistics import fmean
+from statistics import fmean, median_low
 
 
 class TimeLeft:
@@ -27,7 +27,7 @@ class TimeLeft:
     def __init__(self, kinds: Sequence[str], workers: int) -> None:
         self._kinds = kinds
         self._workers = workers
-        self._took: dict[str, list[float]] = {}
+        self._took: dict[str, dict[int, float]] = {}  # kind -> number -> seconds
         self._left = dict.fromkeys(range(len(kinds)), 0.0)  # number -> begin, as far as it is known
         self._now = 0.0
 
@@ -37,7 +37,7 @@ class TimeLeft:
             self._left = dict.fromkeys(self._left, now - seconds)
         self._now = now
         self._left.pop(number, None)
-        self._took.setdefault(self._kinds[number], []).append(seconds)
+        self._took.setdefault(self._kinds[number], {})[number] = seconds
         next_one = next(islice(self._left, self._workers - 1, None), None)
         if next_one is not None:
             self._left[next_one] = now  # its worker is free now
@@ -51,7 +51,7 @@ class TimeLeft:
         """Estimate the seconds that are left; None before any task has ended."""
         if not self._took:
             return None
-        usual = {kind: _usual(took) for kind, took in self._took.items()}
+        usual = {kind: _usual(took, self._workers) for kind, took in self._took.items()}
         other = fmean(usual.values())  # of a kind that none has ended of
         costs = [usual.get(self._kinds[number], other) for number in self._left]
         running = islice(self._left.values(), self._workers)
@@ -60,9 +60,10 @@ class TimeLeft:
         return _last_end(costs, self._workers)
 
 
-def _usual(took: Sequence[float]) -> float:
-    """Mean of what tasks of a kind took, without the longest: the first one may have compiled."""
-    return fmean(sorted(took)[: max(1, len(took) - 1)])
+def _usual(took: Mapping[int, float], workers: int) -> float:
+    """Mean of what tasks of a kind took, without the first of each worker, which may compile."""
+    seconds = [took[number] for number in sorted(took)]
+    return fmean(seconds[workers:]) if len(seconds) > workers else median_low(seconds)
 
 
 def _last_end(costs: Sequence[float], workers: int) -> float:
