@@ -370,3 +370,14 @@ def test_workers_with_other_versions_are_named(dask_client, monkeypatch):
     monkeypatch.setattr(type(dask_client), "run", lambda *_: {})
     with pytest.warns(UserWarning, match="no worker yet"), on_dask(dask_client):
         pass
+
+
+@pytest.mark.parametrize(("threads", "count"), [({"a": 2, "b": 3}, 5), ({}, 1), (None, 1)])
+def test_the_time_left_goes_by_the_threads_of_all_workers(threads, count):
+    class Client:
+        def nthreads(self, callback_timeout):
+            if threads is None:
+                raise TimeoutError
+            return threads
+
+    assert cluster.n_threads(Client()) == count
