@@ -319,7 +319,8 @@ def main():
         for name, splits in data.items():
             runs += measure(name, splits, n_jobs, names)
             runs += [run for run in kept if run["data"] == name]
-            write(RESULTS, "classifiers", {"seed": SEED, "runs": runs}, report(runs))
+            words = ["benchmarks/classifiers.py", *(["--ours"] if arguments.ours else [])]
+            write(RESULTS, "classifiers", {"seed": SEED, "runs": runs}, report(runs), words)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ a training part neither.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -66,17 +67,7 @@ def cross_validate(
     )
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
-    tasks: dict[str, dict[str, Any]] = {}
-    for repeat, own in enumerate(folds):
-        for fold in range(int(own.max()) + 1):
-            common = {"test": own == fold}
-            for number, method in enumerate(methods):
-                tasks[f"{repeat}-{fold}-{number}"] = common | {
-                    "method": method,
-                    "explained": repeat == 0 and method == OURS,
-                }
-            for number, gamma in enumerate(gammas if repeat == 0 else ()):
-                tasks[f"gamma-{fold}-{number}"] = common | {"method": gamma, "explained": False}
+    tasks = _tasks(folds, list(methods), gammas)
     described = {
         "methods": list(methods),
         "folds": [settings.n_folds, len(folds), settings.seed],
@@ -85,11 +76,32 @@ def cross_validate(
         "data": cohort.fingerprint,
     }
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
-    # fold by fold, all methods of each: from the first fold on it is known how long each takes
     kinds = {name: str(task["method"]) for name, task in tasks.items()}
     results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
     found = collected(labels, folds, methods, gammas, results)
     return replace(found, reference=settings.reference)
+
+
+def _tasks(
+    folds: Indices, methods: Sequence[str], gammas: Sequence[float]
+) -> dict[str, dict[str, Any]]:
+    """Name -> arguments of each task, in the order in which they begin.
+
+    In each repeat our classifier comes first and slow peers come last. The first repeat has every
+    method, so that the time which is left is known from then on.
+    """
+    tasks: dict[str, dict[str, Any]] = {}
+    for repeat, fold_of in enumerate(folds):
+        tests = [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
+        for (number, method), (fold, test) in product(enumerate(methods), enumerate(tests)):
+            explained = repeat == 0 and method == OURS
+            task = {"test": test, "method": method, "explained": explained}
+            tasks[f"{repeat}-{fold}-{number}"] = task
+        for (number, gamma), (fold, test) in product(enumerate(gammas), enumerate(tests)):
+            if repeat == 0:
+                task = {"test": test, "method": gamma, "explained": False}
+                tasks[f"gamma-{fold}-{number}"] = task
+    return tasks
 
 
 def permuted_accuracies(

@@ -63,7 +63,9 @@ def learn_parts(
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
     shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
-    results = study.run(learn_task, wholes | pairs, settings, shared=shared)
+    tasks = wholes | pairs
+    kinds = {name: str(task["kind"]) for name, task in tasks.items()}
+    results = study.run(learn_task, tasks, settings, shared=shared, kinds=kinds)
     arrows: Array = np.mean([results[name]["arrows"] for name in wholes], axis=0)
     if not n_pairs:
         return arrows, None
