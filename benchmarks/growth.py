@@ -18,7 +18,9 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from flopsearch import flop
 from output import RESULTS, write
+from peers.adapters.flop import PENALTY
 from peers.studies import warm_up_data
 
 from sgbn import SGBN, random_dag, simulate_sem
@@ -32,7 +34,7 @@ CENTRE = {"m": 200, "n": 1000, "degree": 4}
 GRID = {
     "m": (50, 100, 200, 400, 1000),
     "n": (100, 300, 1000, 3000, 10_000),
-    "degree": (2, 3, 4, 6, 8),
+    "degree": (2, 3, 4, 6, 8, 10),
 }
 AXES = {"m": "variables m", "n": "samples n", "degree": "mean degree"}
 ONE_START, KICKS = "1 start, no kicks", "2 starts, 10 kicks"
@@ -42,11 +44,13 @@ SETTINGS = {
     ONE_START: {"n_starts": 1, "n_kicks": 0},
     KICKS: {"n_starts": 2, "n_kicks": 10},
 }
-FIXED = (ONE_START, KICKS)  # the same effort at all sizes: one power of the size makes sense
+FLOP = "FLOP, 1 restart"
+FIXED = (ONE_START, KICKS, FLOP)  # the same effort at all sizes: one power of the size makes sense
 STYLES = {
     "default": ("#0072B2", "o", "-"),
     "fast": ("#D55E00", "s", "--"),
     KICKS: ("#009E73", "^", ":"),
+    FLOP: ("#777777", "x", "-."),
 }
 NOTE = """## Why
 
@@ -87,7 +91,7 @@ def simulate(m, n, degree, sim, seed):
 
 
 def measure(axis, value, sim, seed):
-    """Yield a record a setting."""
+    """Yield one record per setting, and one of FLOP."""
     point = CENTRE | {axis: value}
     X = simulate(**point, sim=sim, seed=seed)
     for name, setting in SETTINGS.items():
@@ -96,6 +100,16 @@ def measure(axis, value, sim, seed):
         cpu = time.process_time() - begin
         edges = learner.network_.n_edges
         yield {"axis": axis, "setting": name, **point, "sim": sim, "cpu": cpu, "edges": edges}
+    cpu, edges = flop_time(X)
+    yield {"axis": axis, "setting": FLOP, **point, "sim": sim, "cpu": cpu, "edges": edges}
+
+
+def flop_time(X):
+    """CPU seconds and edges of FLOP, with the penalty of its authors' choice."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    begin = time.process_time()
+    found = flop(Z, PENALTY, restarts=1) != 0
+    return time.process_time() - begin, int((found | found.T).sum()) // 2
 
 
 def curve(runs, axis, setting):
@@ -125,7 +139,7 @@ def draw(runs, path):
         fixed = ", ".join(f"{key} = {CENTRE[key]}" for key in CENTRE if key != axis)
         panel.set_title(fixed, fontsize=10)
         panel.grid(alpha=0.3)
-    panels[0].set_ylabel("CPU seconds a fit")
+    panels[0].set_ylabel("CPU seconds per fit")
     lines, labels = panels[0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside upper center", ncols=3, frameon=False)
     figure.savefig(path, dpi=120)
@@ -145,7 +159,7 @@ def report(runs):
     ]
     for axis, grid in GRID.items():
         rows = []
-        for name in SETTINGS:
+        for name in (*SETTINGS, FLOP):
             values, seconds = curve(runs, axis, name)
             slope = f"**{exponent(values, seconds):.2f}**" if name in FIXED else "-"
             rows.append([name, *(f"{second:.3g}" for second in seconds), slope])

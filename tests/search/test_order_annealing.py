@@ -104,4 +104,4 @@ def test_the_same_seed_gives_the_same_order(oracle):
 
 def test_kernels_compile_once():
     assert len(order_annealing._anneal.signatures) == 1
-    assert len(order_annealing._fill_minima.signatures) == 1
+    assert len(order_annealing._fill_scores.signatures) == 1

@@ -30,7 +30,7 @@ def score_of(trees, order):
     return parents_for(trees, np.array(order)).score
 
 
-@given(seed=st.integers(0, 10**6), depth=st.integers(0, 3))
+@given(seed=st.integers(0, 10**6), depth=st.integers(0, 2))
 def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
     m = 10
     trees, R = trees_of(m, seed)
@@ -112,3 +112,32 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
     found = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     assert len(growths) > 3
     assert found.score == pytest.approx(roomy.score, abs=1e-6)
+
+
+def test_starts_that_agree_are_not_kicked_unless_asked(monkeypatch):
+    kicks = []
+    kick = order_search._kick
+    monkeypatch.setattr(order_search, "_kick", lambda *given: kicks.append(1) or kick(*given))
+    start = np.arange(10)
+
+    def search(starts, **option):
+        kicks.clear()
+        search_order(trees_of(10, 3)[0], starts, 4, np.random.RandomState(0), 2, 500, **option)
+        return len(kicks)
+
+    assert search([start, start], kick_agreed=False) == 0
+    assert search([start], kick_agreed=False) >= 4  # one start agrees with nobody
+    assert search([start, start]) >= 4
+
+
+def test_tucks_are_not_tried_again_at_a_score_where_all_failed(monkeypatch):
+    passes = []
+    tuck_any = order_search.tuck_any
+    monkeypatch.setattr(
+        order_search, "tuck_any", lambda *given: passes.append(1) or tuck_any(*given)
+    )
+    start = np.arange(10)
+    search_order(trees_of(10, 3)[0], [start], 0, RNG, 2, 500)
+    once = len(passes)
+    search_order(trees_of(10, 3)[0], [start, start], 0, RNG, 2, 500)
+    assert len(passes) == once + once + (once - 1)  # the last one failed, and is spared

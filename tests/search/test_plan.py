@@ -5,10 +5,10 @@ from sgbn.search.plan import (
     EXACT,
     EXACT_THOROUGH,
     FEW,
-    FEW_TUCKS,
     MANY,
     PLENTIFUL,
     ROUGH,
+    ROUGH_SAMPLES,
     ROUGH_TUCKS,
     ROUGH_Z,
     SCREENED,
@@ -107,8 +107,21 @@ def test_plentiful_samples_of_many_variables_get_a_rough_order_first():
     plan = for_size(PLENTIFUL * m, m)
     assert (plan.n_rough, plan.candidate_z, plan.n_tucks) == (ROUGH * m, ROUGH_Z, ROUGH_TUCKS)
     usual = for_size(PLENTIFUL * m - 1, m)
-    assert (usual.n_rough, usual.candidate_z, usual.n_tucks) == (0, None, TUCKS)
+    assert (usual.n_rough, usual.candidate_z, usual.n_tucks) == (ROUGH_SAMPLES, None, TUCKS)
     assert not for_size(PLENTIFUL * m, m, equal_noise=True).n_rough
-    assert not for_size(PLENTIFUL * MANY, MANY).n_rough
-    largest = for_size(PLENTIFUL * (TOO_MANY + 1), TOO_MANY + 1)
-    assert largest.n_tucks == for_size(600, TOO_MANY + 1).n_tucks == FEW_TUCKS
+    assert for_size(PLENTIFUL * MANY, MANY).n_rough == ROUGH_SAMPLES
+
+
+@pytest.mark.parametrize("effort", ["fast", "standard"])
+def test_a_rough_order_comes_first_where_samples_suffice(effort):
+    enough = 2 * ROUGH_SAMPLES
+    assert for_size(enough, 40, effort).n_rough == ROUGH_SAMPLES
+    assert for_size(enough - 1, 40, effort).n_rough == 0
+    assert for_size(enough, 40, effort, equal_noise=True).n_rough == 0
+    assert for_size(enough, 40, "thorough").n_rough == 0
+
+
+def test_kicks_before_tables_need_starts_that_disagree():
+    assert not for_size(200, 40).kick_agreed
+    assert for_size(200, 40, n_kicks=7).kick_agreed
+    assert for_size(200, 40, "thorough").kick_agreed

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sgbn.jit import jit
 from sgbn.search.parent_trees import TOL
 from sgbn.search.problem import ParentProblem
-from sgbn.search.score_tables import fill_scores, places_of
+from sgbn.search.score_tables import add_prices, fill_scores, places_of, sum_over_samples
 from sgbn.types import Array, Mask, Order
 
 NEGLIGIBLE = 30.0  # temperatures above the best gap: drawn once in 1e13 steps
@@ -66,7 +66,13 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     first = np.cumsum(sizes) - sizes
     best = np.empty(int(sizes.sum()))
     limits = problem.price, problem.max_parents
-    _fill_minima(R, n, *limits, candidates, counts, needed, first, best)
+    if len(n) == 1:
+        widest = candidates.shape[1] + 1
+        room, rss = np.empty((widest, widest, widest)), np.empty(1 << (widest - 1))
+        _fill_scores(R[0], n[0], *limits, candidates, counts, needed, first, room, rss, best)
+    else:
+        _fill_sums(R, n, *limits, candidates, counts, needed, first, best)
+    _take_minima(counts, first, best)
     related = (bit >= 0) | (bit >= 0).T
     width = int(related.sum(axis=1).max()) + 1
     relatives = np.full((len(bit), width), -1, np.int64)
@@ -76,22 +82,36 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
 
 
 @jit
-def _fill_minima(  # type: ignore[no-untyped-def]
-    R, n, price, max_parents, candidates, counts, needed, first, best
+def _fill_scores(  # type: ignore[no-untyped-def]
+    R, n, price, max_parents, candidates, counts, needed, first, room, rss, best
 ):
-    """Fill `best`: scores of all sets, then minima over subsets, one pass per candidate."""
-    widest = candidates.shape[1] + 1
-    room, rss = np.empty((widest, widest, widest)), np.empty(1 << (widest - 1))
+    """Fill `best` with the scores of all sets; `room` and `rss` are overwritten."""
     for v in range(counts.size):
-        k = counts[v]
-        size = 1 << k
-        table = best[first[v] : first[v] + size]
-        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, rss, table)
+        table = best[first[v] : first[v] + (1 << counts[v])]
+        fill_scores(R, n, v, candidates[v], counts[v], room, rss, table)
+        add_prices(price, max_parents, needed[v], table)
+
+
+@jit
+def _fill_sums(R, n, price, max_parents, candidates, counts, needed, first, best):  # type: ignore[no-untyped-def]
+    """Fill `best` with the scores of all sets, summed over samples."""
+    for v in range(counts.size):
+        table = best[first[v] : first[v] + (1 << counts[v])]
+        sum_over_samples(R, n, v, candidates[v], counts[v], table)
+        add_prices(price, max_parents, needed[v], table)
+
+
+@jit
+def _take_minima(counts, first, best):  # type: ignore[no-untyped-def]
+    """Replace scores by their minima over subsets, one pass per candidate."""
+    for v in range(counts.size):
+        size = 1 << counts[v]
         step = 1
         while step < size:
-            for block in range(0, size, 2 * step):  # without branches: many at a time
-                for mask in range(block, block + step):
-                    table[mask + step] = min(table[mask + step], table[mask])
+            for block in range(first[v], first[v] + size, 2 * step):  # without branches: many at
+                for mask in range(block, block + step):  # a time
+                    fewer, more = best[mask], best[mask + step]
+                    best[mask + step] = fewer if fewer < more else more
             step *= 2
 
 
@@ -125,6 +145,9 @@ def anneal(
         tables.bit,
         tables.relatives.copy(),
         best_order,
+        best_order.copy(),
+        np.empty((2, len(best_order)), np.int64),
+        np.empty((2, tables.relatives.shape[1] + 1)),
         n_steps,
         hot,
         cold,
@@ -217,7 +240,8 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
     """Draw a gap and a place in it; the gap, and the place among the others."""
     least = total[0]
     for k in range(1, r + 1):
-        least = min(least, total[k])
+        if total[k] < least:
+            least = total[k]
     reach = least + NEGLIGIBLE * temperature
     m = rank.size
     heaviness = 0.0
@@ -246,7 +270,7 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
         after = rank[relatives[k]]
         after -= after > x_rank
     place = first + int((drawn - lower) / (weight[k] - lower) * (after - first + 1))
-    return k, min(place, after)
+    return k, place if place < after else after
 
 
 @jit
@@ -280,23 +304,25 @@ def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-un
 
 @jit
 def _anneal(  # type: ignore[no-untyped-def]
-    best, first, bit, relatives, order, n_steps, hot, cold, state
+    best, first, bit, relatives, order, current, places, room, n_steps, hot, cold, state
 ):
-    """Anneal; `order` becomes the best one seen, and `relatives` and `state` change."""
+    """Anneal; `order` becomes the best one seen, and `relatives` and `state` change.
+
+    `current` is a copy of `order`; `places` and `room` are room to work in. To make arrays here, or
+    to copy them as a whole, would double the time that the kernel takes to compile.
+    """
     m = order.size
-    current = order.copy()
-    rank = np.empty(m, np.int64)
-    available = np.zeros(m, np.int64)
+    rank, available = places[0], places[1]
     for i in range(m):
         rank[order[i]] = i
     for v in range(m):
+        available[v] = 0
         for u in range(m):
             if bit[v, u] >= 0 and rank[u] < rank[v]:
                 available[v] |= 1 << bit[v, u]
-    total = np.empty(relatives.shape[1] + 1)
-    weight = np.empty(relatives.shape[1] + 1)
+    total, weight = room[0], room[1]
     gain, best_gain = 0.0, 0.0
-    cooling = (cold / hot) ** (1.0 / max(n_steps - 1, 1))
+    cooling = (cold / hot) ** (1.0 / (n_steps - 1)) if n_steps > 1 else 1.0
     temperature = hot
     for _ in range(n_steps):
         x = int(_uniform(state) * m)
@@ -312,5 +338,6 @@ def _anneal(  # type: ignore[no-untyped-def]
         _put(current, rank, x, place)
         if gain > best_gain + TOL:
             best_gain = gain
-            order[:] = current
+            for i in range(m):
+                order[i] = current[i]
         temperature *= cooling

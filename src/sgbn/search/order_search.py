@@ -37,7 +37,7 @@ from sgbn.search.parent_trees import (
 )
 from sgbn.search.problem import ScoredNetwork
 from sgbn.search.tucks import tuck_any
-from sgbn.types import Array, Order
+from sgbn.types import Array, Mask, Order
 
 MOST_GROWTHS = 30  # of the trees in one local search
 KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
@@ -59,9 +59,11 @@ class Room(NamedTuple):
     kept_order: Any
     kept_node: Any
     bits: Any
+    near: Any
+    sweep: Any
 
 
-def _room(order: Order, width: int, depth: int) -> Room:
+def _room(order: Order, width: int) -> Room:
     m = len(order)
     return Room(
         order=order.copy(),
@@ -73,10 +75,12 @@ def _room(order: Order, width: int, depth: int) -> Room:
         own_node=np.empty(m + 1, np.int64),
         moved=np.zeros(m, np.bool_),
         places=np.empty(m, np.int64),
-        parents=np.empty((depth + 2, width), np.int64),
-        kept_order=np.empty((depth + 1, m), np.int64),
-        kept_node=np.empty((depth + 1, m), np.int64),
+        parents=np.empty((3, width), np.int64),
+        kept_order=np.empty((2, m), np.int64),
+        kept_node=np.empty((2, m), np.int64),
         bits=np.empty((2, (m + 63) // 64), np.uint64),
+        near=np.empty(m, np.int64),
+        sweep=np.empty(m, np.int64),
     )
 
 
@@ -135,7 +139,8 @@ def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
             used_up_to = 0
             step = node
             while table[step, PARENT] >= 0:
-                used_up_to = max(used_up_to, rank[table[step, VARIABLE]])
+                if rank[table[step, VARIABLE]] > used_up_to:
+                    used_up_to = rank[table[step, VARIABLE]]
                 step = table[step, PARENT]
         own[place] = score[node]
         own_node[place] = node
@@ -146,13 +151,14 @@ def _window(T, S, x):  # type: ignore[no-untyped-def]
     """First and last place before which x may stand, given its required edges."""
     first = 0
     for k in range(T.required[x, 0]):
-        first = max(first, S.rank[T.required[x, k + 1]] + 1)
+        if S.rank[T.required[x, k + 1]] >= first:
+            first = S.rank[T.required[x, k + 1]] + 1
     last = S.order.size
     for i in range(S.rank[x] + 1, S.order.size):
         u = S.order[i]
         for k in range(T.required[u, 0]):
-            if T.required[u, k + 1] == x:
-                last = min(last, i)
+            if T.required[u, k + 1] == x and i < last:
+                last = i
     return first, last
 
 
@@ -200,7 +206,8 @@ def _shift(order, rank, place, target):  # type: ignore[no-untyped-def]
 def _move(S, x, target):  # type: ignore[no-untyped-def]
     """Move x before the place `target`; `_best_place` has just looked at x."""
     place = S.rank[x]
-    for i in range(min(place + 1, target), max(place, target)):
+    begin, end = (target, place) if target < place else (place + 1, target)
+    for i in range(begin, end):
         S.node[S.order[i]] = S.other[S.order[i]]
     S.node[x] = S.own_node[target]
     _shift(S.order, S.rank, place, target)
@@ -210,7 +217,9 @@ def _move(S, x, target):  # type: ignore[no-untyped-def]
 def _move_each(T, S):  # type: ignore[no-untyped-def]
     """Move every variable to its best place, again and again, until none moves; the gain."""
     gain = 0.0
-    sweep = S.order.copy()
+    sweep = S.sweep
+    for i in range(sweep.size):
+        sweep[i] = S.order[i]
     still = 0  # how many were looked at since the last move
     i = 0
     while still < sweep.size:
@@ -236,14 +245,18 @@ def _kick(trees: Trees, S: Room, moves: Array) -> None:
 
 
 @jit
-def _all_parents(T, S):  # type: ignore[no-untyped-def]
-    """Parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
-    m = S.order.size
-    parents = np.zeros((m, m), np.bool_)
-    for v in range(m):
-        k = read_parents(T.node, T.required, v, S.node[v], S.parents[0])
+def _mark_parents(table, required, nodes, path, parents):  # type: ignore[no-untyped-def]
+    """Mark the parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
+    for v in range(nodes.size):
+        k = read_parents(table, required, v, nodes[v], path)
         for a in range(k):
-            parents[v, S.parents[0, a]] = True
+            parents[v, path[a]] = True
+
+
+def _all_parents(trees: Trees, S: Room) -> Mask:
+    """Parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
+    parents = np.zeros((len(S.order), len(S.order)), np.bool_)
+    _mark_parents(trees.node, trees.required, S.node, S.parents[0], parents)
     return parents
 
 
@@ -255,6 +268,8 @@ def search_order(
     depth: int,
     budget: int,
     seen: list[ScoredNetwork] | None = None,
+    *,
+    kick_agreed: bool = True,
 ) -> ScoredNetwork:
     """Search from several orders, then by kicks from the best one.
 
@@ -267,28 +282,38 @@ def search_order(
         Kicks in a row without a better order after which the search ends.
     rng : RandomState
     depth : int
-        Tucks in a row that are tried together; 0 for none.
+        Tucks in a row that are tried together: 2, 1, or 0 for none.
     budget : int
         Most tucks tried in one local search.
     seen : list, optional
         Takes the end of every local search, one for each score.
+    kick_agreed : bool
+        Whether kicks follow even where several starts all ended at the same score.
     """
     best, best_score, in_vain = starts[0], np.inf, 0
-    S = _room(best, trees.path.size, depth)
+    tucked: list[float] = []
+    S = _room(best, trees.path.size)
     left = list(starts)
     while left or in_vain < n_kicks:
         if left:
             S.order[:] = left.pop(0)
+        elif not kick_agreed and len(starts) > 1 and _agree(tucked):
+            break
         else:
             in_vain += 1
             S.order[:] = best
             S.rank[best] = np.arange(len(best))
             _kick(trees, S, rng.random_sample((KICK, 2)))
-        trees, score = _local_search(trees, S, depth, budget)
+        trees, score = _local_search(trees, S, depth, budget, tucked)
+        tucked.append(score)
         _note(trees, S, score, seen)
         if score < best_score - TOL:
             best, best_score, in_vain = S.order.copy(), score, 0
     return parents_for(trees, best)
+
+
+def _agree(scores: list[float]) -> bool:
+    return max(scores) - min(scores) < TOL
 
 
 def _note(trees: Trees, S: Room, score: float, seen: list[ScoredNetwork] | None) -> None:
@@ -299,7 +324,7 @@ def _note(trees: Trees, S: Room, score: float, seen: list[ScoredNetwork] | None)
 
 def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
     """Best parents for an order as it is."""
-    S = _room(order, trees.path.size, 0)
+    S = _room(order, trees.path.size)
     score = _settle(trees, S)
     while trees.used[IS_FULL]:
         trees = grown(trees)
@@ -307,8 +332,12 @@ def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
     return ScoredNetwork(score, order, _all_parents(trees, S))
 
 
-def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees, float]:
+def _local_search(
+    trees: Trees, S: Room, depth: int, budget: int, tucked: list[float]
+) -> tuple[Trees, float]:
     """Move and tuck from ``S.order``, in place, with more room whenever the trees are full.
+
+    At a score of `tucked` all tucks were tried before, and none helped.
 
     Where even the largest trees are full again and again, the order reached is kept.
     """
@@ -318,7 +347,9 @@ def _local_search(trees: Trees, S: Room, depth: int, budget: int) -> tuple[Trees
         gain = np.inf
         while gain > 0.0 and not trees.used[IS_FULL]:
             score -= _move_each(trees, S)
-            gain = tuck_any(trees, S, depth - 1, tucks_left) if depth else 0.0
+            if any(abs(score - known) < TOL for known in tucked):
+                break
+            gain = tuck_any(trees, S, depth, tucks_left) if depth else 0.0
             score -= gain
         if not trees.used[IS_FULL]:
             return trees, score

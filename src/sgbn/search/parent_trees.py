@@ -100,11 +100,11 @@ def make_trees(
     candidates = problem.allowed if candidates is None else candidates
     most_required = int(required.sum(axis=1).max())
     width = min(max(max_parents, most_required), m - 1, MOST_PARENTS) + 1
-    others = _listed(np.ascontiguousarray(candidates & ~required & ~np.eye(m, dtype=bool)))
+    others = _listed(candidates & ~required & ~np.eye(m, dtype=bool))
     trees = Trees(
         R=np.ascontiguousarray(problem.R),
         candidates=others,
-        required=_listed(np.ascontiguousarray(required)),
+        required=_listed(required),
         weight=np.full(m, float(problem.n)) if weight is None else weight,
         price=problem.price,
         limits=np.array([weight is not None, min(max_parents, width - 1)], dtype=float),
@@ -120,18 +120,14 @@ def make_trees(
     return _planted(trees)
 
 
-@jit
-def _listed(mask):  # type: ignore[no-untyped-def]
+def _listed(mask: Mask) -> NDArray[np.int64]:
     """For each row the number of places that are set, and then these places."""
-    most = 0
-    for v in range(mask.shape[0]):
-        most = max(most, mask[v].sum())
-    listed = np.zeros((mask.shape[0], most + 1), np.int64)
-    for v in range(mask.shape[0]):
-        for c in range(mask.shape[1]):
-            if mask[v, c]:
-                listed[v, 0] += 1
-                listed[v, listed[v, 0]] = c
+    counts = mask.sum(axis=1)
+    listed = np.zeros((len(mask), int(counts.max()) + 1), np.int64)
+    listed[:, 0] = counts
+    rows, places = np.nonzero(mask)
+    first = np.cumsum(counts) - counts
+    listed[rows, np.arange(len(rows)) - first[rows] + 1] = places
     return listed
 
 
@@ -141,7 +137,7 @@ def _pools(n_nodes: int, n_children: int, n_words: int) -> dict[str, NDArray[Any
         "node": np.empty((n_nodes, 6), np.int64),
         "score": np.empty(n_nodes),
         "sets": np.zeros((n_nodes, 3, n_words), np.uint64),
-        "child": np.empty((n_children, 2), np.int64),
+        "child": np.empty((n_children, 2), np.int32),
     }
 
 
@@ -250,7 +246,7 @@ def _load(T, v, node):  # type: ignore[no-untyped-def]
         _add_to_rows(R, candidates, path, L, b, rows, v, a)
     T.used[LOADED] = node
     T.loaded_rss[0] = rss
-    return max(rss, SMALLEST_RSS)
+    return rss if rss > SMALLEST_RSS else SMALLEST_RSS
 
 
 @jit
@@ -353,7 +349,8 @@ def _cheapest_removal(L, b, k, n_locked, x):  # type: ignore[no-untyped-def]
 @jit
 def _fit(weight, is_equal, rss):  # type: ignore[no-untyped-def]
     """Score of a residual sum of squares, without the price of the parents."""
-    rss = max(rss, SMALLEST_RSS)
+    if rss < SMALLEST_RSS:
+        rss = SMALLEST_RSS
     return weight * (rss if is_equal else np.log(rss))
 
 

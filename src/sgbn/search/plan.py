@@ -16,7 +16,7 @@ from sgbn.search.problem import MOST_PARENTS
 from sgbn.search.table_search import TablePlan
 
 EFFORTS = ("fast", "standard", "thorough")
-MANY = 100  # variables. Beyond, and with more than ENOUGH times as many samples, one start and no
+MANY = 100  # variables. Beyond, and with at least ENOUGH times as many samples, one start and no
 ENOUGH = 2  # kicks find as much
 TOO_MANY = 500  # variables, for which kicks take too long
 PLENTY = 10  # samples per variable with which the best order is soon found
@@ -26,14 +26,16 @@ EXACT, EXACT_THOROUGH = 14, 20  # variables up to which the best of all networks
 # it takes longer than a search
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
-# With 100 samples per variable or more, even weak dependences are significant and slow the search:
-# a rough order comes first, found as if there were 3 samples per variable.
+# A rough order comes first, found as if there were 100 samples: from a poor order, weak dependences
+# make the trees five times larger at degree 10. Below twice as many samples it saves nothing.
+ROUGH_SAMPLES = 100
+# With 100 samples per variable or more, it is found as if there were 3 per variable.
 PLENTIFUL = 100
 ROUGH, ROUGH_Z = 3, 2.0
 ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
-TUCKS, FEW_TUCKS = 20_000, 5_000  # most in one local search, and for too many variables; Exp-II
-# needs 2,000
+TUCKS = 50_000  # most in one local search: with 2,000 variables it needs 20,000, and Exp-II 2,000
+FEW_TUCKS = 5_000  # for an order that need not be the best one
 SAMPLES_PER_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 STANDARD = TablePlan(
     n_candidates=12,
@@ -47,8 +49,8 @@ STANDARD = TablePlan(
     patience=4,
     max_rounds=20,
 )
-STANDARD_KICKS = 5  # before tables: their networks propose candidates. None with plenty of samples
-# or many variables, where they cost more than they find
+STANDARD_KICKS = 5  # before tables, where the starts disagree: their networks propose candidates.
+# None with many variables, where they cost more than they find
 THOROUGH = TablePlan(  # steps times the number of variables
     n_candidates=15,
     n_further=10,
@@ -83,6 +85,7 @@ class SearchPlan(NamedTuple):
     n_tucks : most tucks in one local search.
     candidate_z : standard errors of a partial correlation that make a candidate; None: all are.
     n_rough : samples for which a rough order is found first; 0 for none.
+    kick_agreed : whether kicks follow where all starts ended at the same score.
     """
 
     n_starts: int
@@ -93,6 +96,7 @@ class SearchPlan(NamedTuple):
     n_tucks: int = TUCKS
     candidate_z: float | None = None
     n_rough: int = 0
+    kick_agreed: bool = True
 
     @classmethod
     def for_size(
@@ -112,11 +116,11 @@ class SearchPlan(NamedTuple):
         of a search on trees alone. Tables have little room for parents that are required,
         `n_required` of one variable, and do not know equal noise variances.
         """
-        is_large = m > MANY and (n > ENOUGH * m or m > TOO_MANY)
+        is_large = m > MANY and (n >= ENOUGH * m or m > TOO_MANY)
         starts, kicks = (1, 0) if is_large else (2, 10 if n > PLENTY * m else 30)
         has_room = n_required <= STANDARD.n_candidates and not equal_noise
         fits_tables = has_room and n >= FEW and m <= TOO_MANY
-        plan = cls(starts, kicks, n_tucks=FEW_TUCKS if m > TOO_MANY else TUCKS)
+        plan = cls(starts, kicks, n_tucks=TUCKS)
         if effort == "fast":
             plan = plan._replace(n_kicks=0)
         elif effort == "thorough" and fits_tables:
@@ -125,8 +129,10 @@ class SearchPlan(NamedTuple):
         elif effort == "thorough":
             plan = plan._replace(n_starts=2, n_kicks=THOROUGH_KICKS)
         elif fits_tables and not is_large and n_starts is None and n_kicks is None:
-            kicks = 0 if n > PLENTY * m or m > MANY else STANDARD_KICKS
-            plan = cls(2, kicks, m <= EXACT, 0, STANDARD)
+            kicks = STANDARD_KICKS if m <= MANY else 0
+            plan = cls(2, kicks, m <= EXACT, 0, STANDARD, kick_agreed=False)
+        if n >= 2 * ROUGH_SAMPLES and effort != "thorough" and not equal_noise:
+            plan = plan._replace(n_rough=ROUGH_SAMPLES)
         if SCREENED <= m <= n:
             plan = plan._replace(candidate_z=CANDIDATE_Z)
         if m > MANY and n >= PLENTIFUL * m and not equal_noise:

@@ -105,25 +105,32 @@ def _fill(R, n, price, max_parents, candidates, needed, score):  # type: ignore[
         k = 0
         while k < K and candidates[v, k] >= 0:
             k += 1
-        score[v, :] = IMPOSSIBLE
-        fill_scores(R, n, price, max_parents, v, candidates[v], k, needed[v], room, rss, score[v])
+        for mask in range(score.shape[1]):
+            score[v, mask] = IMPOSSIBLE
+        table = score[v, : 1 << k]
+        if n.size == 1:
+            fill_scores(R[0], n[0], v, candidates[v], k, room, rss, table)
+        else:
+            sum_over_samples(R, n, v, candidates[v], k, table)
+        add_prices(price, max_parents, needed[v], table)
 
 
 @jit
-def fill_scores(  # type: ignore[no-untyped-def]
-    R, n, price, max_parents, v, chosen, k, needed, room, rss, score
-):
-    """Fill the scores of v for all sets of its first k candidates, summed over samples.
+def fill_scores(R, n, v, chosen, k, room, rss, score):  # type: ignore[no-untyped-def]
+    """Fill n log RSS of v for all sets of its first k candidates.
 
     `room` is (k + 1)^3 and `rss` 2^k, both overwritten.
     """
-    if n.size == 1:
-        _residual_sums(R[0], v, chosen, k, room, rss)
-        for mask in range(1 << k):
-            score[mask] = n[0] * np.log(max(rss[mask], SMALLEST_RSS))
-    else:
-        _sum_over_samples(R, n, v, chosen, k, score)
-    for mask in range(1 << k):
+    _residual_sums(R, v, chosen, k, room, rss)
+    for mask in range(score.size):
+        left = rss[mask]
+        score[mask] = n * np.log(left if left > SMALLEST_RSS else SMALLEST_RSS)
+
+
+@jit
+def add_prices(price, max_parents, needed, score):  # type: ignore[no-untyped-def]
+    """Add the price of every set; those that are too large or lack a needed one are impossible."""
+    for mask in range(score.size):
         size = _count_bits(mask)
         if size > max_parents or mask & needed != needed:
             score[mask] = IMPOSSIBLE
@@ -169,7 +176,7 @@ def _residual_sums(R, v, chosen, k, room, rss):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def]
+def sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def]
     """Fill the sum of n log RSS over samples for all sets of k candidates.
 
     Every step of the recursion is done for a block of samples at once, which takes a fifth of the

@@ -64,7 +64,8 @@ def _given(R, v, given, size, rows, covariance, variance):  # type: ignore[no-un
     for a in range(size):
         s = given[a]
         if variance[s] <= COLLINEAR:
-            rows[a, :] = 0.0
+            for u in range(m):
+                rows[a, u] = 0.0
             continue
         root = np.sqrt(variance[s])
         for u in range(m):
@@ -88,18 +89,30 @@ def _scores_with(R, n, price, v, given, size, room, scores):  # type: ignore[no-
     A further parent takes covariance^2 / variance from the residual sum of each sample.
     """
     rows, covariance, variance = room
-    scores[:] = price[size + 1]
+    for u in range(scores.size):
+        scores[u] = price[size + 1]
     alone = price[size]
     for s in range(n.size):
         _given(R[s], v, given, size, rows, covariance, variance)
         rss = covariance[v]
-        alone += n[s] * np.log(max(rss, SMALLEST_RSS))
+        alone += n[s] * np.log(rss if rss > SMALLEST_RSS else SMALLEST_RSS)
         for u in range(scores.size):
             left = rss
             if variance[u] > COLLINEAR:
                 left -= covariance[u] * covariance[u] / variance[u]
-            scores[u] += n[s] * np.log(max(left, SMALLEST_RSS))
+            scores[u] += n[s] * np.log(left if left > SMALLEST_RSS else SMALLEST_RSS)
     return alone
+
+
+@jit
+def _list_others(is_listed, v, most, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the variables that are listed, without v, at most so many; their number."""
+    k = 0
+    for u in range(is_listed.size):
+        if is_listed[u] and u != v and k < most:
+            out[k] = u
+            k += 1
+    return k
 
 
 @jit
@@ -110,11 +123,7 @@ def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # t
     scores = np.empty(m)
     most = price.size - 2
     for v in range(m):
-        k = 0
-        for u in range(m):
-            if parents[v, u]:
-                given[k] = u
-                k += 1
+        k = _list_others(parents[v], v, m, given)
         score = _scores_with(R, n, price, v, given, k, room, scores)
         for u in range(m):
             now[v, u] = scores[u] - score
@@ -125,12 +134,9 @@ def _fill_changes(R, n, price, parents, neighbours, required, now, at_end):  # t
                 fewer[t] = given[t + (t >= a)]
             _scores_with(R, n, price, v, fewer, k - 1, room, scores)
             for u in range(m):
-                now[v, u] = min(now[v, u], scores[u] - score)
-        k = 0
-        for u in range(m):
-            if neighbours[v, u] and u != v and k < most:
-                given[k] = u
-                k += 1
+                if scores[u] - score < now[v, u]:
+                    now[v, u] = scores[u] - score
+        k = _list_others(neighbours[v], v, most, given)
         score = _scores_with(R, n, price, v, given, k, room, scores)
         for u in range(m):
             at_end[v, u] = scores[u] - score

@@ -58,7 +58,9 @@ def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
 @jit
 def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
     """Fill `S.places` with the variables whose parents a tuck may change; their number."""
-    S.bits[:] = 0
+    for word in range(S.bits.shape[1]):
+        S.bits[MOVED, word] = 0
+        S.bits[STAYING, word] = 0
     for i in range(lowest, highest + 1):
         v = S.order[i]
         S.bits[MOVED if S.moved[v] else STAYING, v >> 6] |= bit_of(v)
@@ -74,9 +76,9 @@ def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
 def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
     """Put the marked variables first, each part in its order, and unmark them."""
     place = lowest
-    for is_moved in (True, False):
+    for turn in range(2):
         for i in range(lowest, highest + 1):
-            if S.moved[before[i]] == is_moved:
+            if S.moved[before[i]] == (turn == 0):
                 S.order[place] = before[i]
                 S.rank[before[i]] = place
                 place += 1
@@ -116,28 +118,89 @@ def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
 
 
 @jit
-def tuck_any(T, S, level, budget):  # type: ignore[no-untyped-def]
-    """Try all tucks until the score falls; the fall, 0 if none helps.
+def _list_near(S, lowest, highest, level):  # type: ignore[no-untyped-def]
+    """Fill `S.near` with the variables whose parents a tuck changed; their number."""
+    found = 0
+    for i in range(lowest, highest + 1):
+        v = S.kept_order[level, i]
+        if S.node[v] != S.kept_node[level, i]:
+            S.near[found] = v
+            found += 1
+    return found
 
-    One that changes nothing is followed by others, down to `level` 0. `budget` counts down.
+
+@jit
+def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
+    for t in range(size):
+        if listed[t] == v:
+            return True
+    return False
+
+
+@jit
+def _touches(sets, node, near, n_near):  # type: ignore[no-untyped-def]
+    """Whether the path of a tree node has one of the variables in `near`."""
+    for t in range(n_near):
+        if sets[node, INSIDE, near[t] >> 6] & bit_of(near[t]):
+            return True
+    return False
+
+
+@jit
+def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped-def]
+    """After a tuck that changed nothing, try those of edges at the variables it turned; the fall.
+
+    Any other edge was tried before that tuck, or will be, with the same outcome.
     """
+    n_near = _list_near(S, lowest, highest, level)
+    second = level - 1
+    parents = S.parents[second]
     for j in range(S.order.size - 1, -1, -1):
         y = S.order[j]
-        parents = S.parents[level]
+        is_near = _is_listed(S.near, n_near, y)
+        if not is_near and not _touches(T.sets, S.node[y], S.near, n_near):
+            continue
         k = read_parents(T.node, T.required, y, S.node[y], parents)
         for a in range(k):
+            x = parents[a]
+            if not is_near and not _is_listed(S.near, n_near, x):
+                continue
             if budget[0] <= 0:
                 return 0.0
             budget[0] -= 1
-            x = parents[a]
-            lowest = S.rank[x]
-            fall = _tuck(T, S, x, y, level)
-            if not T.used[IS_FULL]:
-                if fall <= TOL and fall > -TOL and level > 0:
-                    fall = tuck_any(T, S, level - 1, budget)
-                if fall > TOL:
-                    return fall
-            _untuck(S, lowest, j, level)
+            start = S.rank[x]
+            fall = _tuck(T, S, x, y, second)
+            if fall > TOL and not T.used[IS_FULL]:
+                return fall
+            _untuck(S, start, j, second)
             if T.used[IS_FULL]:
                 return 0.0
     return 0.0
+
+
+@jit
+def tuck_any(T, S, depth, budget):  # type: ignore[no-untyped-def]
+    """Try the tucks of all edges once, and keep those that help; the fall of the score.
+
+    With a depth of 2, one that changes nothing is followed by a second. `budget` counts down.
+    Levels are computed: numba compiles a kernel once for every constant that it is called with.
+    """
+    gain = 0.0
+    level = depth - 1
+    parents = S.parents[level]
+    for j in range(S.order.size - 1, -1, -1):
+        y = S.order[j]
+        k = read_parents(T.node, T.required, y, S.node[y], parents)
+        for a in range(k):
+            if budget[0] <= 0 or T.used[IS_FULL]:
+                return gain
+            budget[0] -= 1
+            lowest = S.rank[parents[a]]
+            fall = _tuck(T, S, parents[a], y, level)
+            if fall <= TOL and fall > -TOL and level > 0 and not T.used[IS_FULL]:
+                fall = _tuck_near(T, S, lowest, j, level, budget)
+            if fall > TOL and not T.used[IS_FULL]:
+                gain += fall
+                break  # y stands elsewhere now, with other parents
+            _untuck(S, lowest, j, level)
+    return gain

@@ -79,12 +79,14 @@ class SGBN(NetworkEstimator):
         Most parents of a variable; at most, and by default, a third of the samples (and 60).
     effort : {"standard", "fast", "thorough"}, default="standard"
         How long to search. "fast": local searches from two orders. "standard": then annealing on
-        tables of the scores of all sets of few candidate parents; up to 14 variables the best of
-        all networks is found. "thorough": far longer, for real data, where many networks score
+        tables of the scores of all sets of few candidate parents, after kicks (see `n_kicks`) and
+        for longer if the two searches disagree; up to 14 variables the best of all networks is
+        found. "thorough": far longer, for real data, where many networks score
         nearly the best: one or two minutes for 100 variables; up to 20 the best of all is found.
         Tables are not used below 50 samples, of which the best score fits noise, beyond 500
         variables, and by "standard" beyond 100 variables with twice as many samples: there are
-        local searches alone, after kicks (see `n_kicks`) unless there are so many variables.
+        local searches alone, with kicks unless there are so many variables. From 200 samples on,
+        local searches of the first two efforts begin with strong dependences alone.
     n_starts : int, optional
         Orders that local searches start from: variance inflation rising, then falling, then random
         ones. Given, it wins over `effort`, as `n_kicks` does.
