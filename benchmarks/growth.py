@@ -141,10 +141,10 @@ def report(runs):
     lines = [
         "# How the time of a fit grows",
         "",
-        f"Random DAGs with the weights of Exp-II, medians of simulations ({n_sims}), one thread, warm; "
-        "CPU seconds. Where it is not the one that changes, m = 200, n = 1000, degree 4. Default: "
-        "`SGBN()`; fast: `n_kicks=0`. Both take 1 or 2 starts, and the default 0, 10 or 30 kicks, "
-        "by m and n; so exponents (slopes on log-log axes) are those of fixed efforts.",
+        f"Random DAGs with the weights of Exp-II, medians of simulations ({n_sims}), one thread, "
+        "warm; CPU seconds. Where it is not the one that changes, m = 200, n = 1000, degree 4. "
+        "Default: `SGBN()`; fast: `n_kicks=0`. Starts, kicks and tables of both depend on m, n and "
+        "on whether starts agree; so exponents (slopes on log-log axes) are those of fixed efforts.",
         "",
         "![CPU seconds over m, n and degree](growth.png)",
     ]
