@@ -67,7 +67,8 @@ samples), from which the trees of the real search stay small: at m = 100 and deg
 - **Degree**: paths are longer, and more variables improve each of them.
 
 FLOP (`flopsearch`, 1 restart) needs more samples than variables; at m = 1000 there are no more.
-Times are of a shared machine."""
+Times are of a shared machine on which other work ran at the same time: with one simulation of each
+point, they and the exponents are rough."""
 
 
 def simulate(m, n, degree, sim, seed):
@@ -144,7 +145,7 @@ def report(runs):
         f"Random DAGs with the weights of Exp-II, medians of simulations ({n_sims}), one thread, "
         "warm; CPU seconds. Where it is not the one that changes, m = 200, n = 1000, degree 4. "
         "Default: `SGBN()`; fast: `n_kicks=0`. Starts, kicks and tables of both depend on m, n and "
-        "on whether starts agree; so exponents (slopes on log-log axes) are those of fixed efforts.",
+        "on whether starts agree; so exponents (slopes on log-log axes) are of fixed efforts.",
         "",
         "![CPU seconds over m, n and degree](growth.png)",
     ]
@@ -153,8 +154,8 @@ def report(runs):
         for name in (*SETTINGS, FLOP):
             values, seconds = curve(runs, axis, name)
             slope = f"**{exponent(values, seconds):.2f}**" if name in FIXED else "-"
-            missing = ["-"] * (len(grid) - len(seconds))  # FLOP, where samples are too few
-            rows.append([name, *missing, *(f"{second:.3g}" for second in seconds), slope])
+            at = dict(zip(values, seconds, strict=True))  # FLOP lacks values: samples are too few
+            rows.append([name, *(f"{at[v]:.3g}" if v in at else "-" for v in grid), slope])
         header = [AXES[axis], *(f"{value:,}" for value in grid), "exponent"]
         lines += ["", *table(header, rows)]
     return [*lines, "", *NOTE.splitlines()]
@@ -175,7 +176,8 @@ def main():
         for sim in range(arguments.sims)
         for run in measure(axis, value, sim, arguments.seed)
     ]
-    write(arguments.out, "growth", {"seed": arguments.seed, "runs": runs}, report(runs))
+    words = ["benchmarks/growth.py", "--sims", str(arguments.sims)]
+    write(arguments.out, "growth", {"seed": arguments.seed, "runs": runs}, report(runs), words)
     draw(runs, arguments.out / "growth.png")
 
 

@@ -27,14 +27,14 @@ EXACT, EXACT_THOROUGH = 14, 20  # variables up to which the best of all networks
 SCREENED = 500  # variables from which on candidates are screened, if samples are no fewer:
 CANDIDATE_Z = 1.0  # halves the time there; fewer candidates, or fewer variables, cost accuracy
 # A rough order comes first, found as if there were 100 samples: from a poor order, weak dependences
-# make the trees five times larger at degree 10. Below twice as many samples it saves nothing.
+# make the trees seven times larger at m = 100 and degree 10. From twice as many samples on.
 ROUGH_SAMPLES = 100
 # With 100 samples per variable or more, it is found as if there were 3 per variable.
 PLENTIFUL = 100
 ROUGH, ROUGH_Z = 3, 2.0
 ROUGH_TUCKS = 10_000  # after it; 5,000 cost accuracy
 TUCK_DEPTH = 2  # 3 costs twice the time and finds the same
-TUCKS = 50_000  # most in one local search: with 2,000 variables it needs 20,000, and Exp-II 2,000
+TUCKS = 50_000  # most in one local search: with 2,000 variables 5,000 are too few, 10,000 suffice
 FEW_TUCKS = 5_000  # for an order that need not be the best one
 SAMPLES_PER_PARENT = 3  # with fewer, parents fit noise, which no penalty of this kind outweighs
 STANDARD = TablePlan(
