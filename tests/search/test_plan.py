@@ -2,11 +2,13 @@ import pytest
 
 from sgbn.search.plan import (
     CANDIDATE_Z,
+    ENOUGH,
     EXACT,
     EXACT_THOROUGH,
     FEW,
     MANY,
     PLENTIFUL,
+    PLENTY,
     ROUGH,
     ROUGH_SAMPLES,
     ROUGH_TUCKS,
@@ -115,10 +117,12 @@ def test_plentiful_samples_of_many_variables_get_a_rough_order_first():
 @pytest.mark.parametrize("effort", ["fast", "standard"])
 def test_a_rough_order_comes_first_where_samples_suffice(effort):
     enough = 2 * ROUGH_SAMPLES
-    assert for_size(enough, 40, effort).n_rough == ROUGH_SAMPLES
-    assert for_size(enough - 1, 40, effort).n_rough == 0
-    assert for_size(enough, 40, effort, equal_noise=True).n_rough == 0
-    assert for_size(enough, 40, "thorough").n_rough == 0
+    assert for_size(enough, 20, effort).n_rough == ROUGH_SAMPLES
+    assert for_size(enough - 1, 19, effort).n_rough == 0
+    assert for_size(enough, 20, effort, equal_noise=True).n_rough == 0
+    assert for_size(enough, 20, "thorough").n_rough == 0
+    assert for_size(PLENTY * 93 - 1, 93, effort).n_rough == 0
+    assert for_size(ENOUGH * 200, 200, effort).n_rough == ROUGH_SAMPLES
 
 
 def test_kicks_before_tables_need_starts_that_disagree():
