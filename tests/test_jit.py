@@ -1,11 +1,21 @@
+import ast
+import gc
+import importlib
+import inspect
 import os
+import pkgutil
 import subprocess
 import sys
 
 import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
 
-from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
+import sgbn
+from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN, CLSGBNClassifier
 from sgbn.graph import acyclicity
+from sgbn.inference import edge_differences, influence, regressions
+from sgbn.jit import Kernel, jit_inside, jit_loops
 from sgbn.search import order_search, parent_trees, tucks
 from sgbn.solvers import lasso, order
 from sgbn.structure import neighbourhood, or_sgbn, reachability
@@ -15,6 +25,8 @@ from sgbn.structure.baselines import partial_correlation
 def kernels():
     for module in (
         acyclicity,
+        influence,
+        regressions,
         lasso,
         order,
         neighbourhood,
@@ -38,28 +50,168 @@ def test_every_kernel_is_compiled_for_one_signature_only(simulate):
         learners = (ORSGBN(), ORSGBN(path="literal", init="l1mb"), HSGBN(), SGBN(), IAMB(), L1MB())
         for learner in learners:
             learner.fit(values)
+        edge_differences(values, np.arange(60) % 2, n_permutations=19)
     counts = {name: len(kernel.signatures) for name, kernel in kernels()}
     assert {name: n for name, n in counts.items() if n > 1} == {}
     assert any(counts.values())
 
 
-def test_without_a_writable_cache_the_kernels_still_work_after_one_warning():
-    program = (
-        "import numba.core.caching as c; c.CacheImpl._locator_classes = []\n"
-        "import warnings\n"
-        "with warnings.catch_warnings(record=True) as seen:\n"
-        "    warnings.simplefilter('always')\n"
-        "    from sgbn.graph import levels\n"
-        "    import sgbn.solvers.lasso\n"
-        "assert levels([[0, 1], [0, 0]]).tolist() == [0, 1]\n"
-        "print(sum('NUMBA_CACHE_DIR' in str(w.message) for w in seen))\n"
-    )
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
+def every_kernel():
+    for module in pkgutil.walk_packages(sgbn.__path__, "sgbn."):
+        if not module.name.startswith(("sgbn.cli", "sgbn.__main__")):
+            for function in vars(importlib.import_module(module.name)).values():
+                if isinstance(function, Kernel) and function.__module__ == module.name:
+                    yield function
+
+
+SCALAR = {"arctanh", "exp", "inf", "isfinite", "isnan", "log", "nan", "sign", "sqrt"}
+TYPES = {"bool_", "float64", "int64", "uint64"}
+
+
+def gives_an_array(node):
+    """Whether a node of a kernel may be a function of numpy, or a method, that gives an array."""
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np":
+        return node.attr not in SCALAR | TYPES
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return ast.unparse(node.func.value) != "np"
+    return isinstance(node, ast.MatMult)
+
+
+def test_kernels_without_reference_counts_call_nothing_that_gives_arrays():
+    wrong = {}
+    for kernel in every_kernel():
+        if not kernel.targetoptions["_nrt"]:
+            tree = ast.parse(inspect.getsource(kernel.py_func))
+            found = [ast.unparse(node) for node in ast.walk(tree) if gives_an_array(node)]
+            wrong |= {kernel.py_func.__qualname__: found} if found else {}
+    assert wrong == {}
+
+
+def test_arrays_that_kernels_make_are_freed(simulate):
+    X, _ = simulate(8, 60, 0)
+    classes = np.arange(60) % 2
+    learners = (ORSGBN(), HSGBN(), SGBN(), IAMB(), L1MB())
+
+    def learn():
+        for learner in learners:
+            learner.fit(X)
+        edge_differences(X, classes, n_permutations=19)
+        CLSGBNClassifier().fit(X, classes)
+
+    _nrt_python.memsys_enable_stats()
+    learn()
+    gc.collect()
+    before = rtsys.get_allocation_stats()
+    learn()
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    assert after.alloc > before.alloc
+    assert after.alloc - before.alloc == after.free - before.free
+    _nrt_python.memsys_disable_stats()
+
+
+def test_a_kernel_for_kernels_cannot_be_called_from_python():
+    @jit_inside
+    def double(x):
+        return 2.0 * x
+
+    @jit_loops
+    def quadruple(x):
+        return double(double(x))
+
+    assert quadruple(1.0) == 4.0
+    with pytest.raises(TypeError, match=r"'double' is compiled for other kernels only.*\.py_func"):
+        double(1.0)
+
+
+OUTER = """
+from inner import add
+from sgbn.jit import jit_loops
+
+@jit_loops
+def outer(x):
+    return add(x)
+"""
+INNER = """
+from sgbn.jit import jit_inside
+
+STEP = {step}
+
+@jit_inside
+def add(x):
+    return x + STEP{more}
+"""
+PROGRAM = """
+import warnings
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    from outer import outer
+    answer = outer(1.0)
+folder = outer.stats.cache_path
+n_compiled = sum(outer.stats.cache_misses.values())
+print(answer, folder, n_compiled, sum("NUMBA_CACHE_DIR" in str(w.message) for w in seen))
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Folder with two kernels in two files."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "outer.py").write_text(OUTER)
+    (folder / "inner.py").write_text(INNER.format(step=1.0, more=""))
+    return folder
+
+
+def start(package, **environment):
+    """Start a process that calls a kernel of `package`."""
+    system = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    path = os.pathsep.join([str(package), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-B", "-c", PROGRAM],
+        stdout=subprocess.PIPE,
         text=True,
-        env=environment,
-        check=False,
+        env=system | {"PYTHONPATH": path} | environment,
     )
-    assert done.stdout.strip() == "1", done.stderr
+
+
+def answer_of(process):
+    """What it printed: answer, folder of the cache, number of compilations and of warnings."""
+    answer, folder, n_compiled, n_warnings = process.communicate()[0].split()
+    return float(answer), folder, int(n_compiled), int(n_warnings)
+
+
+def make_read_only(package):
+    (package / "__pycache__").write_text("a file, so that nobody, not even root, can write here")
+
+
+def test_machine_code_is_kept_beside_the_source(package):
+    folder = str(package / "__pycache__")
+    assert answer_of(start(package)) == (2.0, folder, 1, 0)
+    assert answer_of(start(package)) == (2.0, folder, 0, 0)
+
+
+def test_where_the_package_is_read_only_it_is_kept_in_the_home_folder(package, tmp_path):
+    make_read_only(package)
+    for n_compiled in (1, 0):
+        answer, folder, compiled, n_warnings = answer_of(start(package, HOME=str(tmp_path)))
+        assert (answer, compiled, n_warnings) == (2.0, n_compiled, 0)
+        assert folder.startswith(str(tmp_path / ".cache"))
+
+
+def test_where_nothing_is_writable_kernels_are_compiled_after_one_warning(package):
+    make_read_only(package)
+    assert answer_of(start(package, HOME=os.devnull)) == (2.0, "None", 1, 1)
+
+
+@pytest.mark.parametrize("change", [{"step": 1.0, "more": " + 3.0"}, {"step": 4.0, "more": ""}])
+def test_a_change_in_a_kernel_of_another_file_is_compiled(package, change):
+    assert answer_of(start(package))[0] == 2.0
+    (package / "inner.py").write_text(INNER.format(**change))
+    assert answer_of(start(package))[::2] == (5.0, 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked there")
+def test_processes_that_start_together_compile_once(package):
+    together = [start(package) for _ in range(2)]
+    assert sorted(answer_of(process)[2] for process in together) == [0, 1]

@@ -1,13 +1,165 @@
-"""The one decorator under which every numerical kernel is compiled."""
+"""The decorators under which every numerical kernel is compiled, and the cache on disk.
+
+Compilation is most of the first run of a new installation, so that there are three decorators, and
+a kernel takes the cheapest that it can (`benchmarks/compile.py` has what each kernel costs):
+
+- `jit_inside`: only other kernels call it, and it makes no arrays. Most kernels.
+- `jit_loops`: Python calls it, and it makes no arrays.
+- `jit`: all others.
+
+Machine code is kept beside the source, or in the user's cache folder where that is read-only.
+"""
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numba
+from numba.core import config
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = "sgbn-compile.lock"  # in the folder of the cache; locked by the process that compiles
+WAIT_SECONDS = 120.0  # for a process that compiles; a whole demo compiles for less
+LOOK_SECONDS = 0.05  # between two looks whether it has ended
+
+
+def jit(kernel: Callable[..., Any]) -> Any:
+    """Compile `kernel` at its first call, and keep the machine code on disk."""
+    return _dispatcher(Kernel, kernel, _nrt=True)
+
+
+def jit_loops(kernel: Callable[..., Any]) -> Any:
+    """Compile a kernel that makes no arrays: it loops over those that it is given.
+
+    It is compiled without numba's reference counts, which are a third of the code of a kernel that
+    has many arrays. So it may take parts of arrays, ``a[i]``, but may neither call functions or
+    methods that give arrays nor return one; ``tests/test_jit.py`` holds all kernels to this.
+    """
+    return _dispatcher(Kernel, kernel, _nrt=False)
+
+
+def jit_inside(kernel: Callable[..., Any]) -> Any:
+    """Compile a kernel as `jit_loops` does, for other kernels only: Python cannot call it."""
+    return _dispatcher(InsideKernel, kernel, _nrt=False, no_cpython_wrapper=True)
+
+
+def jit_generator(generator: Callable[..., Any]) -> Any:
+    """Compile `generator` for use in other kernels, which keep it in their own cache.
+
+    numba cannot use a generator that comes from the cache in a kernel that does not.
+    """
+    return numba.njit(generator)
+
+
+def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool) -> Any:
+    if getattr(config, "DISABLE_JIT", False):  # for a debugger
+        return kernel
+    shared = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+    return kind(kernel, targetoptions=shared | options)
+
+
+class Kernel(CPUDispatcher):
+    """A compiled function whose cache is looked for at its first call, not when it is defined."""
+
+    _cache: Any
+
+    def compile(self, sig: Any) -> Any:
+        """Give the machine code for a signature: from memory, from disk, or newly compiled.
+
+        Other processes wait while one compiles and then load what it kept: workers that start
+        together need the same kernels.
+        """
+        with global_compiler_lock:
+            if tuple(normalize_signature(sig)[0]) in self.overloads:
+                return super().compile(sig)
+            if isinstance(self._cache, NullCache):
+                self._cache = _cache_of(self.py_func)
+            if self._cache.cache_path is None or self._cache.holds(sig, self.targetctx):
+                return super().compile(sig)
+            with _only_compiler(Path(self._cache.cache_path)):
+                return super().compile(sig)
+
+
+class InsideKernel(Kernel):
+    """A kernel without the code that Python needs to call it."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Refuse; numba would crash."""
+        raise TypeError(
+            f"the kernel {self.py_func.__name__!r} is compiled for other kernels only, so that "
+            "Python cannot call it. Call its .py_func, or decorate it with jit_loops."
+        )
+
+
+class KernelCache(FunctionCache):
+    """numba's cache, renewed also when a kernel of another file that a kernel calls has changed."""
+
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Whether the disk has the machine code for a signature."""
+        target_context.refresh()
+        return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), compiled_in(self._py_func))
+
+
+@cache
+def compiled_in(kernel: FunctionType) -> str:
+    """Hash of what is compiled into a kernel: sources of the kernels it calls, and constants."""
+    files, constants, left, known = {__file__}, set(), [kernel], {kernel}
+    while left:
+        function = left.pop()
+        files.add(function.__code__.co_filename)
+        for name in _names_in(function.__code__):
+            value = function.__globals__.get(name)
+            if isinstance(value, bool | int | float):
+                constants.add(f"{name}={value!r}")
+            callee = getattr(value, "py_func", None)
+            if callee is not None and callee not in known:
+                known.add(callee)
+                left.append(callee)
+    stamps = [_hash_of_file(file) for file in files]
+    return sha256("\n".join([*sorted(stamps), *sorted(constants)]).encode()).hexdigest()
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+@cache
+def _hash_of_file(path: str) -> str:
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _cache_of(kernel: Callable[..., Any]) -> Any:
+    """Cache of a kernel; none, after one warning, where no folder at all is writable.
+
+    The folder is NUMBA_CACHE_DIR, that of the source, or numba's in the user's cache folder.
+    """
+    try:
+        return KernelCache(kernel)
+    except RuntimeError:
+        _warn_no_cache()
+        return NullCache()
 
 
 @cache
@@ -19,22 +171,38 @@ def _warn_no_cache() -> None:
     )
 
 
-def jit(kernel: Callable[..., Any]) -> Any:
-    """Compile `kernel` with numba and keep the machine code on disk.
+_compiling: list[Path] = []  # folders whose lock this process holds; kernels compile kernels
 
-    Where no cache folder is writable (a read-only container), numba refuses to decorate at all;
-    the kernel is then compiled in memory, after one warning.
+
+@contextmanager
+def _only_compiler(folder: Path) -> Iterator[None]:
+    """Context in which no other process compiles into a folder.
+
+    Where files cannot be locked (on Windows, on some network disks) each process compiles for
+    itself, and so it does after `WAIT_SECONDS`.
     """
-    try:
-        return numba.njit(cache=True)(kernel)
-    except RuntimeError:
-        _warn_no_cache()
-        return numba.njit(kernel)
+    if _compiling or fcntl is None:
+        yield
+        return
+    with (folder / LOCK).open("ab") as stream:
+        _lock(stream)
+        _compiling.append(folder)
+        try:
+            yield
+        finally:
+            _compiling.pop()
+            # Closing is not enough: a process that is being started holds the file for a moment
+            fcntl.flock(stream, fcntl.LOCK_UN)
 
 
-def jit_inside(generator: Callable[..., Any]) -> Any:
-    """Compile `generator` for use in other kernels, which keep it in their own cache.
-
-    numba cannot use a generator that comes from the cache in a kernel that does not.
-    """
-    return numba.njit(generator)
+def _lock(stream: Any) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOOK_SECONDS)
+        except OSError:
+            return
+        else:
+            return

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from sgbn.exceptions import InputError
-from sgbn.jit import jit
+from sgbn.jit import jit_loops
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 
@@ -274,7 +274,7 @@ def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
     return total
 
 
-@jit
+@jit_loops
 def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
     """Add rows to `total`, one by one: sums do not depend on where a column stands."""
     for i in range(X.shape[0]):
@@ -283,7 +283,7 @@ def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
             total[j] += z * z if squared else z
 
 
-@jit
+@jit_loops
 def _standardise(X, columns, first, second, scale, Z):  # type: ignore[no-untyped-def]
     """Fill the first columns of `Z` with columns of X, less two shifts and divided by a scale."""
     for i in range(X.shape[0]):

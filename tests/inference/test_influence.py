@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from sgbn.inference.influence import CORRELATION, edge_influences, pair_influences
+from sgbn.inference.influence import (
+    CORRELATION,
+    _fill_edges,
+    _fill_pairs,
+    edge_influences,
+    pair_influences,
+)
 
 
 def columns_of(seed, n=40, m=6):
@@ -105,4 +111,4 @@ def test_kernels_have_one_signature():
     _, columns, S = columns_of(0)
     edge_influences(columns, S, np.array([(0, 2)]), np.array([0, 1]))
     pair_influences(columns, S, np.array([(0, 2)]), np.zeros((1, 6), bool))
-    assert len(edge_influences.signatures) == len(pair_influences.signatures) == 1
+    assert len(_fill_edges.signatures) == len(_fill_pairs.signatures) == 1

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from sgbn.discriminative.fisher import aligned, labelled, parameters_of
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
-from sgbn.jit import jit
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
@@ -136,8 +135,7 @@ def component_scores(
     )
 
 
-@jit
-def _correlation_ratios(Xb, R, codes, n_classes, signed):  # type: ignore[no-untyped-def]
+def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, signed: bool) -> Array:
     """Scores of one network's components; the constant 1 is the last column of `Xb`."""
     n = len(Xb)
     x, r = Xb.sum(axis=0) / n, R.sum(axis=0) / n
@@ -153,15 +151,13 @@ def _correlation_ratios(Xb, R, codes, n_classes, signed):  # type: ignore[no-unt
         above = x.reshape(-1, 1) * v + u.reshape(-1, 1) * r + np.dot(Uc.T, Vc) / size - total
         between += size / n * above**2
     variance = _variances(x.reshape(-1, 1), r, U, V, total)
-    for i in range(x.size):
-        for j in range(r.size):
-            ratio = between[i, j] / variance[i, j] if variance[i, j] > 0.0 and i != j else 0.0
-            between[i, j] = np.sqrt(min(ratio, 1.0))
-    return between * np.sign(above) if signed else between
+    ratio = np.divide(between, variance, out=np.zeros_like(between), where=variance > 0.0)
+    np.fill_diagonal(ratio, 0.0)
+    size_of_ratio: Array = np.sqrt(np.minimum(ratio, 1.0))
+    return size_of_ratio * np.sign(above) if signed else size_of_ratio
 
 
-@jit
-def _variances(x, r, U, V, UV):  # type: ignore[no-untyped-def]
+def _variances(x: Array, r: Array, U: Array, V: Array, UV: Array) -> Array:
     """Variance of x_i r_j; zero where it is round-off."""
     n = len(U)
     UU, VV = U**2, V**2

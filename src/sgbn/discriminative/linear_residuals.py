@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.discriminative.max_margin import smooth_margins
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.solvers.projected_gradient import descent
 from sgbn.types import Array
 
@@ -48,30 +48,33 @@ class LinearResiduals(NamedTuple):
     codes: NDArray[np.int64]
 
 
-@jit
+@jit_loops
 def residuals_at(P, u, R):  # type: ignore[no-untyped-def]
     """Residuals at u, into `R` of shape (blocks, n)."""
     for b in range(R.shape[0]):
-        row = R[b]
-        row[:] = P.A[b]
+        row, start = R[b], P.A[b]
+        for i in range(row.size):
+            row[i] = start[i]
         for q in range(P.starts[b], P.starts[b + 1]):
             weight, slope = u[q], P.D[q]
             for i in range(row.size):
                 row[i] -= weight * slope[i]
 
 
-@jit
+@jit_loops
 def likelihoods_at(P, u, R, L):  # type: ignore[no-untyped-def]
     """Residuals and log-likelihoods at u, into `R` and `L` of shape (classes, n)."""
     residuals_at(P, u, R)
-    L[:] = P.rest
+    for c in range(L.shape[0]):
+        for i in range(L.shape[1]):
+            L[c, i] = P.rest[c, i]
     for b in range(R.shape[0]):
         row, own = R[b], L[P.owner[b]]
         for i in range(row.size):
             own[i] -= 0.5 * row[i] * row[i]
 
 
-@jit
+@jit_loops
 def pull(P, in_residuals, g):  # type: ignore[no-untyped-def]
     """Gradient in u from that in the residuals, into `g`."""
     for b in range(P.owner.size):
@@ -79,7 +82,7 @@ def pull(P, in_residuals, g):  # type: ignore[no-untyped-def]
             g[q] = -_dot(in_residuals[b], P.D[q])
 
 
-@jit
+@jit_inside
 def _dot(a, b):  # type: ignore[no-untyped-def]
     """Inner product in four sums, which a processor adds up side by side."""
     first = second = third = fourth = 0.0
@@ -94,7 +97,7 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
     return (first + second) + (third + fourth)
 
 
-@jit
+@jit_inside
 def _pull_likelihoods(P, R, in_likelihoods, g):  # type: ignore[no-untyped-def]
     """Gradient in u from that in the log-likelihoods, into `g`; overwrites `R`."""
     for b in range(P.owner.size):
@@ -148,7 +151,9 @@ def log_loss(P, u, temperature, gradient):  # type: ignore[no-untyped-def]
     likelihoods_at(P, u, R, L)
     n, value = P.codes.size, 0.0
     for i in range(n):
-        highest = L[:, i].max()
+        highest = L[0, i]
+        for c in range(1, L.shape[0]):
+            highest = max(highest, L[c, i])
         total = 0.0
         own = temperature * (L[P.codes[i], i] - highest)
         for c in range(L.shape[0]):
@@ -169,7 +174,8 @@ def minimise_margin(P, offsets, radii, u0, nu, delta, tol, max_iter, stall):  # 
     unit = abs(soft_margin(P, u, nu, delta, g)) or 1.0
     for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
         value[0] = soft_margin(P, u, nu, delta, g) / unit
-        g /= unit
+        for q in range(g.size):
+            g[q] /= unit
     return u, int(outcome[0]), outcome[1]
 
 
@@ -180,5 +186,6 @@ def minimise_log_loss(P, offsets, radii, u0, temperature, tol, max_iter, stall):
     unit = log_loss(P, u, temperature, g) or 1.0
     for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
         value[0] = log_loss(P, u, temperature, g) / unit
-        g /= unit
+        for q in range(g.size):
+            g[q] /= unit
     return u, int(outcome[0]), outcome[1]

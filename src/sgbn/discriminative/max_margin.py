@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.exceptions import InputError
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.types import Array
 
 MAX_PASSES = 200  # of the bracketed Newton; halving a bracket of floats takes fewer
@@ -125,7 +125,7 @@ def smooth_margins(g, nu, delta, weights):  # type: ignore[no-untyped-def]
     return total / budget - r, r
 
 
-@jit
+@jit_inside
 def _excess(g, r, delta, budget):  # type: ignore[no-untyped-def]
     """Sum of the samples' shares at `r`, less the budget, and its slope in r."""
     total = -budget

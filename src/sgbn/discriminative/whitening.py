@@ -11,40 +11,74 @@ the factors :math:`F = L^{-T}` lie one after the other in one array.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit_inside, jit_loops
+from sgbn.types import Array, Indices
 
 
-@jit
-def whiten(G, theta, parents, children, starts, ridge):  # type: ignore[no-untyped-def]
+def whiten(
+    G: Array, theta: Array, parents: Indices, children: Indices, starts: Indices, ridge: float
+) -> tuple[Array, Array]:
     """Factor of every block, and the optimum seen from `theta`, in whitened coordinates.
 
     `children` has the child of each block; `ridge` is a share of the mean of the diagonal of its
     Gram matrix. No more of the data is seen than G.
     """
     sizes = np.diff(starts)
-    factors = np.zeros((sizes * sizes).sum())
+    factors, slopes = np.zeros(np.sum(sizes * sizes)), np.empty(parents.size)
+    largest = int(sizes.max(initial=0))
+    _fill(G, theta, parents, children, starts, ridge, np.empty((largest, largest)), factors, slopes)
     to_fit = np.empty(parents.size)
-    place = 0
-    for b in range(children.size):
-        own, k = parents[starts[b] : starts[b + 1]], sizes[b]
-        L = np.empty((k, k))
-        for i in range(k):
-            L[i] = G[own[i]][own]
-        least = ridge * np.trace(L) / k
-        _factor(L, least)
-        F = factors[place : place + k * k].reshape(k, k)
-        _invert(L, F)
-        for i in range(k):
-            slope = G[own[i], children[b]] - (G[own[i]] * theta[:, children[b]]).sum()
-            L[i, 0] = slope
-        to_fit[starts[b] : starts[b + 1]] = F.T @ np.ascontiguousarray(L[:, 0])
-        place += k * k
+    for own, F in _blocks(factors, starts):
+        to_fit[own] = F.T @ slopes[own]
     return factors, to_fit
 
 
-@jit
+def to_weights(factors: Array, starts: Indices, u: Array) -> Array:
+    """F u, block by block."""
+    weights = np.empty(u.size)
+    for own, F in _blocks(factors, starts):
+        weights[own] = F @ u[own]
+    return weights
+
+
+def _blocks(factors: Array, starts: Indices) -> Iterator[tuple[slice, Array]]:
+    """Parameters and factor of each block."""
+    place = 0
+    for first, last in pairwise(starts.tolist()):
+        k = last - first
+        yield slice(first, last), factors[place : place + k * k].reshape(k, k)
+        place += k * k
+
+
+@jit_loops
+def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  # type: ignore[no-untyped-def]
+    """Fill `factors` (zero), and `slopes` with half the fall of the error in each weight."""
+    place = 0
+    for b in range(children.size):
+        own = parents[starts[b] : starts[b + 1]]
+        k = own.size
+        L = work[:k, :k]
+        trace = 0.0
+        for i in range(k):
+            for h in range(k):
+                L[i, h] = G[own[i], own[h]]
+            trace += L[i, i]
+        _factor(L, ridge * trace / k)
+        _invert(L, factors[place : place + k * k])
+        for i in range(k):
+            fitted = 0.0
+            for h in range(theta.shape[0]):
+                fitted += G[own[i], h] * theta[h, children[b]]
+            slopes[starts[b] + i] = G[own[i], children[b]] - fitted
+        place += k * k
+
+
+@jit_inside
 def _factor(M, ridge):  # type: ignore[no-untyped-def]
     """Cholesky factor of M + ridge I in the lower triangle of `M`, in place.
 
@@ -59,32 +93,20 @@ def _factor(M, ridge):  # type: ignore[no-untyped-def]
             M[i, j] = rest / M[j, j] if i > j else np.sqrt(max(rest, ridge))
 
 
-@jit
+@jit_inside
 def _invert(L, F):  # type: ignore[no-untyped-def]
-    """Set `F` to the inverse of L transposed; its lower triangle must be zero."""
-    for i in range(L.shape[0]):
-        F[i, i] = 1.0 / L[i, i]
+    """Set `F`, the rows of a zero matrix one after the other, to the inverse of L transposed."""
+    k = L.shape[0]
+    for i in range(k):
+        F[i * k + i] = 1.0 / L[i, i]
         for j in range(i):
             total = 0.0
             for h in range(j, i):
-                total += L[i, h] * F[j, h]
-            F[j, i] = -total / L[i, i]
+                total += L[i, h] * F[j * k + h]
+            F[j * k + i] = -total / L[i, i]
 
 
-@jit
-def to_weights(factors, starts, u):  # type: ignore[no-untyped-def]
-    """F u, block by block."""
-    weights = np.empty(u.size)
-    place = 0
-    for b in range(starts.size - 1):
-        k = starts[b + 1] - starts[b]
-        F = factors[place : place + k * k].reshape(k, k)
-        weights[starts[b] : starts[b + 1]] = F @ u[starts[b] : starts[b + 1]]
-        place += k * k
-    return weights
-
-
-@jit
+@jit_loops
 def regressors(factors, starts, columns, parents, sd, D):  # type: ignore[no-untyped-def]
     """Fill `D` with what one unit of each coordinate adds to its child, in units of its noise.
 

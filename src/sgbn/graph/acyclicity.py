@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from sgbn.jit import jit
+from sgbn.jit import jit_loops
 from sgbn.types import Array, Indices, Mask
 
 
@@ -41,25 +41,37 @@ Matrix = ArrayLike | Sequence[object]  # to mypy [[0, 0.5], [0, 0]] is a list of
 GraphLike = Matrix | HasCoef | HasLearnedCoef | HasGraph  # what `adjacency` reads
 
 
-@jit
-def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
+def levels_of_edges(tails: Indices, heads: Indices, m: int) -> NDArray[np.int64]:
     """As `levels`, for a list of edges tails[e] -> heads[e] on `m` nodes."""
-    first = np.zeros(m + 1, np.int64)
-    n_parents = np.zeros(m, np.int64)
+    level, n_parents, queue = np.zeros((3, m), np.int64)
+    first, children = np.zeros(m + 1, np.int64), np.empty(tails.size, np.int64)
+    _list_children(tails, heads, n_parents, first, queue, children)
+    _fill_levels(first, children, n_parents, queue, level)
+    return level
+
+
+@jit_loops
+def _list_children(tails, heads, n_parents, first, place, children):  # type: ignore[no-untyped-def]
+    """Fill children[first[i]:first[i + 1]] for every node i, and the numbers of parents.
+
+    `n_parents` and `first` must be zero; `place` is work space.
+    """
     for e in range(tails.size):
         first[tails[e] + 1] += 1
         n_parents[heads[e]] += 1
-    for i in range(m):
+    for i in range(place.size):
         first[i + 1] += first[i]
-    place = first[:-1].copy()
-    children = np.empty(tails.size, np.int64)
+        place[i] = first[i]
     for e in range(tails.size):
         children[place[tails[e]]] = heads[e]
         place[tails[e]] += 1
-    level = np.zeros(m, np.int64)
-    queue = np.empty(m, np.int64)
+
+
+@jit_loops
+def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-untyped-def]
+    """Fill `level` (zero) from the roots on; -1 on and after cycles. Uses up the others."""
     tail = 0
-    for i in range(m):
+    for i in range(level.size):
         if n_parents[i] == 0:
             queue[tail] = i
             tail += 1
@@ -74,10 +86,9 @@ def levels_of_edges(tails, heads, m):  # type: ignore[no-untyped-def]
             if n_parents[j] == 0:
                 queue[tail] = j
                 tail += 1
-    for j in range(m):
+    for j in range(level.size):
         if n_parents[j] > 0:
             level[j] = -1
-    return level
 
 
 def adjacency(A: Any) -> Mask:

@@ -23,15 +23,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit_inside, jit_loops
+from sgbn.types import Array, Indices, Mask
 
 SINGULAR = 1e-10  # what others leave of a parent, as a share of its variance: less is a copy
 FULL = 1e-6  # 1 - leverage, below which a row alone decides a weight
 FORWARD, BACKWARD, CORRELATION = 0, 1, 2  # the ways of looking at a pair
 
 
-@jit
-def edge_influences(columns, S, edges, starts):  # type: ignore[no-untyped-def]
+def edge_influences(
+    columns: Array, S: Array, edges: Indices, starts: Indices
+) -> tuple[Array, Array]:
     """Weights of edges given the other parents of their child, and the influences of the rows.
 
     Parameters
@@ -51,20 +53,27 @@ def edge_influences(columns, S, edges, starts):  # type: ignore[no-untyped-def]
     influences : ndarray of shape (k, n)
         NaN for the edges of a child whose parents determine each other.
     """
-    n = columns.shape[1]
+    m, n = columns.shape
     weights, influences = np.empty(len(edges)), np.empty((len(edges), n))
-    for block in range(len(starts) - 1):
+    L, W, rest = np.empty((m, m)), np.empty((m, n)), np.empty((2, n))
+    parents = np.ascontiguousarray(edges[:, 0])
+    _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influences)
+    return weights, influences
+
+
+@jit_loops
+def _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influences):  # type: ignore[no-untyped-def]
+    """Fill `weights` and `influences` of `edge_influences`; L, W and `rest` are work space."""
+    n = columns.shape[1]
+    room, residual = rest[0], rest[1]
+    for block in range(starts.size - 1):
         first, last = starts[block], starts[block + 1]
-        k, child = last - first, edges[first, 1]
-        own = edges[first:last, 0]
-        L, W = np.empty((k, k)), np.empty((k, n))
-        room = _leave(columns, S, own, L, W)
-        if not room.size:
+        k, own = last - first, parents[first:last]
+        if not _leave(columns, S, own, L, W, room):
             weights[first:last] = np.nan
             influences[first:last] = np.nan
             continue
-        residual = np.empty(n)
-        _take_out(columns, S, own, L, W, child, weights[first:last], residual)
+        _take_out(columns, S, own, L, W, edges[first, 1], weights[first:last], residual)
         for t in range(n):
             residual[t] /= max(room[t], FULL)
         for a in range(k - 1, -1, -1):  # W becomes (Z'Z)^-1 Z', the weights those of Z
@@ -78,11 +87,9 @@ def edge_influences(columns, S, edges, starts):  # type: ignore[no-untyped-def]
         for a in range(k):
             for t in range(n):
                 influences[first + a, t] = W[a, t] * residual[t]
-    return weights, influences
 
 
-@jit
-def pair_influences(columns, S, edges, given):  # type: ignore[no-untyped-def]
+def pair_influences(columns: Array, S: Array, edges: Indices, given: Mask) -> tuple[Array, Array]:
     """Weight of i in the regression of j, of j in that of i, and z, all beside the same others.
 
     Parameters
@@ -101,47 +108,91 @@ def pair_influences(columns, S, edges, given):  # type: ignore[no-untyped-def]
     influences : ndarray of shape (3, k, n)
         NaN for a pair whose regressions are not determined.
     """
-    n = columns.shape[1]
+    m, n = columns.shape
     weights, influences = np.empty((3, len(edges))), np.empty((3, len(edges), n))
-    left, squares = np.empty((2, n)), np.empty(2)
-    for e in range(len(edges)):
-        own = np.flatnonzero(given[e])
-        k = own.size
-        L, W, along = np.empty((k, k)), np.empty((k, n)), np.empty((2, k))
-        room = _leave(columns, S, own, L, W)
-        known = room.size > 0
-        product = S[edges[e, 0], edges[e, 1]]
+    L, W, rest, along = np.empty((m, m)), np.empty((m, n)), np.empty((3, n)), np.empty((2, m))
+    own = np.empty(m, np.int64)
+    _fill_pairs(columns, S, edges, given, own, L, W, rest, along, weights, influences)
+    return weights, influences
+
+
+@jit_loops
+def _fill_pairs(columns, S, edges, given, own, L, W, rest, along, weights, influences):  # type: ignore[no-untyped-def]
+    """Fill `weights` and `influences` of `pair_influences`; `own` to `along` are work space."""
+    room, left = rest[2], rest[:2]
+    for e in range(edges.shape[0]):
+        k = _list_given(given[e], own)
+        first, second, product = 0.0, 0.0, 0.0
+        known = _leave(columns, S, own[:k], L, W, room)
         if known:
             for end in range(2):
-                variable = edges[e, end]
-                _take_out(columns, S, own, L, W, variable, along[end], left[end])
-                squares[end] = S[variable, variable] - np.square(along[end]).sum()
-                known &= squares[end] > SINGULAR * S[variable, variable]
-            product -= (along[0] * along[1]).sum()
-            known &= product * product < (1 - SINGULAR) * squares[0] * squares[1]
+                _take_out(columns, S, own[:k], L, W, edges[e, end], along[end], left[end])
+            first = _length_left(S, edges[e, 0], along[0], k)
+            second = _length_left(S, edges[e, 1], along[1], k)
+            shared = 0.0
+            for a in range(k):
+                shared += along[0, a] * along[1, a]
+            product = S[edges[e, 0], edges[e, 1]] - shared
+            known = first > 0.0 and second > 0.0
+            known &= product * product < (1 - SINGULAR) * first * second
         if not known:
             weights[:, e] = np.nan
             influences[:, e] = np.nan
             continue
-        for way in range(2):
-            source, target, weight = left[way], left[1 - way], product / squares[way]
-            weights[way, e] = weight
-            for t in range(n):
-                share = source[t] / squares[way]
-                open_share = max(room[t] - source[t] * share, FULL)
-                influences[way, e, t] = share * (target[t] - weight * source[t]) / open_share
-        length = np.sqrt(squares[0] * squares[1])
-        rho = product / length
-        weights[CORRELATION, e] = np.arctanh(rho)
-        first, second = rho / (2 * squares[0]), rho / (2 * squares[1])
-        for t in range(n):
-            r, s = left[0, t], left[1, t]
-            change = r * s / length - first * r * r - second * s * s
-            influences[CORRELATION, e, t] = change / (1 - rho * rho) / max(room[t], FULL)
-    return weights, influences
+        weights[FORWARD, e] = product / first
+        weights[BACKWARD, e] = product / second
+        _fill_way(left[0], left[1], room, product, first, influences[FORWARD, e])
+        _fill_way(left[1], left[0], room, product, second, influences[BACKWARD, e])
+        weights[CORRELATION, e] = _fill_correlation(
+            left, room, product, first, second, influences[CORRELATION, e]
+        )
 
 
-@jit
+@jit_inside
+def _list_given(is_given, own):  # type: ignore[no-untyped-def]
+    """Fill `own` with the variables that are given; their number."""
+    k = 0
+    for v in range(is_given.size):
+        if is_given[v]:
+            own[k] = v
+            k += 1
+    return k
+
+
+@jit_inside
+def _length_left(S, variable, along, k):  # type: ignore[no-untyped-def]
+    """Squared length of what others leave of a variable; 0 where they determine it."""
+    taken = 0.0
+    for a in range(k):
+        taken += along[a] * along[a]
+    length = S[variable, variable] - taken
+    return length if length > SINGULAR * S[variable, variable] else 0.0
+
+
+@jit_inside
+def _fill_way(source, target, room, product, length, influence):  # type: ignore[no-untyped-def]
+    """Fill the influences on the weight of one variable, of squared length `length`, in another."""
+    weight = product / length
+    for t in range(source.size):
+        share = source[t] / length
+        open_share = max(room[t] - source[t] * share, FULL)
+        influence[t] = share * (target[t] - weight * source[t]) / open_share
+
+
+@jit_inside
+def _fill_correlation(left, room, product, first, second, influence):  # type: ignore[no-untyped-def]
+    """Fill the influences on Fisher's z of the partial correlation, and return z."""
+    length = np.sqrt(first * second)
+    rho = product / length
+    of_first, of_second = rho / (2 * first), rho / (2 * second)
+    for t in range(influence.size):
+        r, s = left[0, t], left[1, t]
+        change = r * s / length - of_first * r * r - of_second * s * s
+        influence[t] = change / (1 - rho * rho) / max(room[t], FULL)
+    return np.arctanh(rho)
+
+
+@jit_inside
 def _take_out(columns, S, own, L, W, variable, along, left):  # type: ignore[no-untyped-def]
     """Fill `left` with what some columns leave of a variable, and `along` with ``W @ variable``."""
     n = columns.shape[1]
@@ -156,14 +207,15 @@ def _take_out(columns, S, own, L, W, variable, along, left):  # type: ignore[no-
             left[t] -= along[a] * W[a, t]
 
 
-@jit
-def _leave(columns, S, own, L, W):  # type: ignore[no-untyped-def]
-    """Orthonormal rows W that span some columns, ``columns[own] = L @ W``, and 1 - leverages.
+@jit_inside
+def _leave(columns, S, own, L, W, room):  # type: ignore[no-untyped-def]
+    """Fill orthonormal rows W that span some columns, ``columns[own] = L @ W``, and 1 - leverages.
 
-    No leverages where one of the columns is determined by those before it.
+    Returns False where one of the columns is determined by those before it.
     """
     n = columns.shape[1]
-    room = np.ones(n)
+    for t in range(n):
+        room[t] = 1.0
     for a in range(own.size):
         for h in range(a + 1):
             rest = S[own[a], own[h]]
@@ -174,12 +226,13 @@ def _leave(columns, S, own, L, W):  # type: ignore[no-untyped-def]
             elif rest > SINGULAR * S[own[a], own[a]]:
                 L[a, a] = np.sqrt(rest)
             else:
-                return np.empty(0)
-        W[a] = columns[own[a]]
+                return False
+        for t in range(n):
+            W[a, t] = columns[own[a], t]
         for h in range(a):
             for t in range(n):
                 W[a, t] -= L[a, h] * W[h, t]
         for t in range(n):
             W[a, t] /= L[a, a]
             room[t] -= W[a, t] * W[a, t]
-    return room
+    return True

@@ -10,27 +10,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit_inside, jit_loops
+from sgbn.types import Array, Mask
 
 SINGULAR = 1e-12  # pivots, as a share of the variance: smaller ones are copies of other parents
 
 
-@jit
-def regressions(S, n, freedom, parents):  # type: ignore[no-untyped-def]
+def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Array, Array, Array]:
     """Weights, their variances and residual variances; ``parents[i, j]`` is i -> j.
 
     Parents that the others determine, and those of a variable with no degree of freedom left, get a
     weight of 0 and an infinite variance.
     """
     m = len(S)
-    B, V = np.zeros((m, m)), np.zeros((m, m))
-    noise = np.empty(m)
-    for j in range(m):
-        own = np.flatnonzero(parents[:, j])
-        k = own.size
-        L = np.empty((k + 1, k + 1))
+    B, V, noise = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
+    own, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
+    _fill(S, float(n), float(freedom), parents, own, L, column, B, V, noise)
+    return B, V, noise
+
+
+@jit_loops
+def _fill(S, n, freedom, parents, own, L, column, B, V, noise):  # type: ignore[no-untyped-def]
+    """Fill `B`, `V` (both zero) and `noise` of `regressions`; `own` to `column` are work space."""
+    for j in range(noise.size):
+        k = _list_parents(parents, j, own)
         for a in range(k):
-            L[a, :k] = S[own[a]][own]
+            for h in range(k):
+                L[a, h] = S[own[a], own[h]]
             L[k, a] = S[own[a], j]
         L[k, k] = S[j, j]
         usable = freedom > k and _factor(L, k)
@@ -40,13 +46,23 @@ def regressions(S, n, freedom, parents):  # type: ignore[no-untyped-def]
                 V[own[a], j] = np.inf
             continue
         noise[j] = n * max(L[k, k], 0.0) / (freedom - k)
-        _solve(L, k, own, j, B, V)
+        _solve(L, k, own, j, column, B, V)
         for a in range(k):
             V[own[a], j] *= noise[j] / n
-    return B, V, noise
 
 
-@jit
+@jit_inside
+def _list_parents(parents, j, own):  # type: ignore[no-untyped-def]
+    """Fill `own` with the parents of j; their number."""
+    k = 0
+    for i in range(parents.shape[0]):
+        if parents[i, j]:
+            own[k] = i
+            k += 1
+    return k
+
+
+@jit_inside
 def _factor(L, k):  # type: ignore[no-untyped-def]
     """Cholesky factor of the parents, in place; the last row becomes that of the child.
 
@@ -69,15 +85,17 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
-def _solve(L, k, own, j, B, V):  # type: ignore[no-untyped-def]
-    """Weights into `B`, and the diagonal of the inverse Gram matrix into `V`."""
+@jit_inside
+def _solve(L, k, own, j, column, B, V):  # type: ignore[no-untyped-def]
+    """Weights into `B`, and the diagonal of the inverse Gram matrix into `V`.
+
+    `column` is work space.
+    """
     for a in range(k - 1, -1, -1):
         weight = L[k, a]
         for h in range(a + 1, k):
             weight -= L[h, a] * B[own[h], j]
         B[own[a], j] = weight / L[a, a]
-    column = np.empty(k)
     for a in range(k):  # columns of the inverse factor
         for h in range(a, k):
             total = 1.0 if h == a else 0.0

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.solvers.result import SolverResult
 from sgbn.types import Array
 
@@ -42,7 +42,7 @@ def support_of(b):  # type: ignore[no-untyped-def]
     return support
 
 
-@jit
+@jit_inside
 def _factor(M):  # type: ignore[no-untyped-def]
     """Cholesky factor in the lower triangle of `M`, in place; how many rows are independent.
 
@@ -62,7 +62,7 @@ def _factor(M):  # type: ignore[no-untyped-def]
     return M.shape[0]
 
 
-@jit
+@jit_inside
 def _solve_factored(L, size, x):  # type: ignore[no-untyped-def]
     """Solve L L' y = x for the leading `size` unknowns, in place."""
     for i in range(size):
@@ -143,7 +143,7 @@ def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
         b[support[first]] = 0.0
 
 
-@jit
+@jit_inside
 def _gradient(M, s, b, g):  # type: ignore[no-untyped-def]
     """Set g = M b - s."""
     for k in range(s.size):
@@ -154,7 +154,7 @@ def _gradient(M, s, b, g):  # type: ignore[no-untyped-def]
                 g[h] += b[k] * M[k, h]
 
 
-@jit
+@jit_inside
 def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
     """How far coordinate k is from the KKT conditions."""
     if b[k] > 0.0:
@@ -164,7 +164,7 @@ def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
     return max(abs(g[k]) - w[k], 0.0)
 
 
-@jit
+@jit_inside
 def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
     """One cyclic pass over `b`, in place with its gradient; whether any sign changed."""
     sign_changed = False
@@ -244,7 +244,7 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
             b[working[i]] = sub_b[i]
 
 
-@jit
+@jit_loops
 def _solve_columns(R, W, B):  # type: ignore[no-untyped-def]
     """Solve every row of `B` in place; returns the most epochs and the worst violation."""
     most_epochs = 0
@@ -300,20 +300,22 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+@jit_loops
 def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
     """Mean squared residual of j, as a share of its own second moment: 1 - 2 R_j'b + b'Rb."""
-    parents = support_of(b)
     total = 1.0
-    for i in parents:
+    for i in range(b.size):
+        if b[i] == 0.0:
+            continue
         fitted = 0.0
-        for k in parents:
-            fitted += R[i, k] * b[k]
+        for k in range(b.size):
+            if b[k] != 0.0:
+                fitted += R[i, k] * b[k]
         total += b[i] * (fitted - 2.0 * R[i, j])
     return max(total, 0.0)
 
 
-@jit
+@jit_inside
 def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
     """Half the residual variance of j plus the prices paid, per unit of its second moment."""
     total = 0.5 * residual_variance(R, j, b)
@@ -322,10 +324,14 @@ def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit
-def residual_variances(R, B):  # type: ignore[no-untyped-def]
+def residual_variances(R: Array, B: Array) -> Array:
     """`residual_variance` of every target."""
-    shares = np.empty(B.shape[0])
+    shares = np.empty(len(B))
+    _fill_variances(R, B, shares)
+    return shares
+
+
+@jit_loops
+def _fill_variances(R, B, shares):  # type: ignore[no-untyped-def]
     for j in range(B.shape[0]):
         shares[j] = residual_variance(R, j, B[j])
-    return shares

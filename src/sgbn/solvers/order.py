@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.graph.acyclicity import levels_of_edges
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.solvers.result import SolverResult
 from sgbn.types import Array, Indices
 
@@ -93,7 +93,7 @@ def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-unt
     return distance
 
 
-@jit
+@jit_inside
 def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-def]
     """Push as much as the path takes; returns the place on it of the first full arc."""
     amount = min(excess[source], -excess[sink])
@@ -110,7 +110,7 @@ def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-de
     return full
 
 
-@jit
+@jit_inside
 def _relabel(u, first, to, room, label, count):  # type: ignore[no-untyped-def]
     """Raise the label of u, in place, to one more than the lowest that it has room to.
 
@@ -190,7 +190,7 @@ def _reached_by_excess(first, to, room, excess):  # type: ignore[no-untyped-def]
     return reached
 
 
-@jit
+@jit_inside
 def _raise_nodes(tails, heads, w, x, o, excess, reached):  # type: ignore[no-untyped-def]
     """Raise the reached nodes by one level, in place.
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
-from sgbn.jit import jit, jit_inside
+from sgbn.jit import jit, jit_generator, jit_loops
 from sgbn.solvers.result import SolverResult
 from sgbn.types import Array
 
@@ -99,7 +99,7 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
     point, height, slope_at = x.copy(), value[0], gradient.copy()
     best, lowest, best_slope = point.copy(), height, slope_at.copy()
     violation = _violation(point, slope_at, offsets, radii)
-    first = step = 1.0 / max(np.abs(slope_at).max() if x.size else 0.0, 1e-300)
+    first = step = 1.0 / max(_largest(slope_at), 1e-300)
     recent = np.full(MEMORY, -np.inf)
     recent[0] = height
     lows = np.full(MEMORY + 1, np.inf)  # the last lowest values, the oldest at n_iter + 1
@@ -108,10 +108,10 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
     while violation > tol and n_iter < max_iter:
         move = _aimed(point, slope_at, step, offsets, radii)
         # The bound holds for any convex set, and keeps the sign where g'move is round-off.
-        slope = min(slope_at @ move, -(move @ move) / step)
-        bar, share, found = recent.max(), 1.0, False
+        slope = min(_inner(slope_at, move), -_inner(move, move) / step)
+        bar, share, found = _highest(recent), 1.0, False
         while slope < 0.0 and share >= SHORTEST and not found:
-            x[:] = point + share * move
+            _go(point, share, move, x)
             yield 0
             if not _finite(value, gradient):
                 share *= 0.1
@@ -120,11 +120,11 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
             else:
                 share = _shortened(share, slope, value[0] - height)
         if found:
-            step = _spectral_step(x - point, gradient - slope_at, step, first)
-            point[:], height, slope_at[:] = x, value[0], gradient
+            step = _spectral_step(x, point, gradient, slope_at, step, first)
+            height = _keep(x, value[0], gradient, point, slope_at)
             violation = _violation(point, slope_at, offsets, radii)
             if height < lowest:
-                best[:], lowest, best_slope[:] = point, height, slope_at
+                lowest = _keep(point, height, slope_at, best, best_slope)
             n_iter, fresh = n_iter + 1, False
             recent[n_iter % MEMORY] = height
             lows[n_iter % (MEMORY + 1)] = lowest
@@ -135,51 +135,105 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
         elif fresh:
             break
         # a fresh start where f is lowest
-        point[:], height, slope_at[:] = best, lowest, best_slope
+        height = _keep(best, lowest, best_slope, point, slope_at)
         violation = _violation(point, slope_at, offsets, radii)
         step, fresh = first, True
         recent[:] = -np.inf
         recent[0] = height
     if violation > tol:
-        point[:], slope_at[:] = best, best_slope
-    x[:] = point
+        _keep(best, lowest, best_slope, point, slope_at)
+    _keep(point, lowest, slope_at, x, gradient)
     outcome[0], outcome[1] = n_iter, _violation(point, slope_at, offsets, radii)
 
 
-descent = jit_inside(search)
+descent = jit_generator(search)
+
+
+# Loops in small kernels: numba needs seconds for each expression of whole arrays in `search`, which
+# is compiled into every kernel that minimises.
+
+
+@jit_loops
+def _keep(x, value, gradient, point, slope):  # type: ignore[no-untyped-def]
+    """Copy x to `point` and its gradient to `slope`; the value."""
+    for i in range(x.size):
+        point[i] = x[i]
+        slope[i] = gradient[i]
+    return value
+
+
+@jit_loops
+def _go(point, share, move, x):  # type: ignore[no-untyped-def]
+    """Set `x` to point + share * move."""
+    for i in range(x.size):
+        x[i] = point[i] + share * move[i]
+
+
+@jit_loops
+def _highest(values):  # type: ignore[no-untyped-def]
+    """Largest of at least one value."""
+    highest = values[0]
+    for i in range(1, values.size):
+        highest = max(highest, values[i])
+    return highest
+
+
+@jit_loops
+def _largest(values):  # type: ignore[no-untyped-def]
+    """Largest of the absolute values; 0 of none, not a number if one is not."""
+    largest = 0.0
+    for i in range(values.size):
+        if np.isnan(values[i]):
+            return np.nan
+        largest = max(largest, abs(values[i]))
+    return largest
 
 
 @jit
+def _inner(a, b):  # type: ignore[no-untyped-def]
+    return a @ b
+
+
+@jit_loops
 def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
     """Nearest point in a product of balls around zero; changes `x`."""
     for c in range(radii.size):
-        block = x[offsets[c] : offsets[c + 1]]
-        norm = np.sqrt((block * block).sum())
+        total = 0.0
+        for i in range(offsets[c], offsets[c + 1]):
+            total += x[i] * x[i]
+        norm = np.sqrt(total)
         if norm > radii[c]:
-            block *= radii[c] / norm
+            for i in range(offsets[c], offsets[c + 1]):
+                x[i] *= radii[c] / norm
 
 
-@jit
+@jit_loops
 def _finite(value, gradient):  # type: ignore[no-untyped-def]
     """Whether both are."""
-    return np.isfinite(value[0]) and np.isfinite(gradient.sum())
+    total = 0.0
+    for i in range(gradient.size):
+        total += gradient[i]
+    return np.isfinite(value[0]) and np.isfinite(total)
 
 
 @jit
 def _aimed(x, g, step, offsets, radii):  # type: ignore[no-untyped-def]
     """P(x - step g) - x."""
-    aim = x - step * g
-    project_balls(aim, offsets, radii)
-    return aim - x
+    move = np.empty(x.size)
+    _go(x, -step, g, move)
+    project_balls(move, offsets, radii)
+    for i in range(x.size):
+        move[i] -= x[i]
+    return move
 
 
 @jit
 def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
     """Largest entry of |P(x - g) - x|."""
-    return np.abs(_aimed(x, g, 1.0, offsets, radii)).max() if x.size else 0.0
+    return _largest(_aimed(x, g, 1.0, offsets, radii))
 
 
-@jit
+@jit_loops
 def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
     """Share of the move at the minimum of the parabola, within reason."""
     bend = rise - share * slope
@@ -188,8 +242,11 @@ def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _spectral_step(s, y, step, first):  # type: ignore[no-untyped-def]
-    """Barzilai-Borwein step, kept within bounds."""
-    bend = s @ y
-    step = (s @ s) / bend if bend > 0.0 else LENGTHEN * step
+def _spectral_step(x, point, g, slope, step, first):  # type: ignore[no-untyped-def]
+    """Barzilai-Borwein step from the changes of x and of the gradient, kept within bounds."""
+    s, y = np.empty(x.size), np.empty(x.size)
+    _go(x, -1.0, point, s)
+    _go(g, -1.0, slope, y)
+    bend = _inner(s, y)
+    step = _inner(s, s) / bend if bend > 0.0 else LENGTHEN * step
     return min(max(step, first / LONGEST), first * LONGEST)

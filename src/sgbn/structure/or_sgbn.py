@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.moments import Moments
 from sgbn.parameters import ANYTHING, OneOf, Parameters
 from sgbn.solvers.lasso import column_objective, solve_column
@@ -36,7 +36,7 @@ from sgbn.structure.selection import Folds
 from sgbn.types import Array, Indices
 
 
-@jit
+@jit_inside
 def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
     """Fill ``w[k]`` with the price of k -> j, (A_jk + mu Upsilon_kj) in solver units.
 
@@ -47,7 +47,7 @@ def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
         w[k] = (A[j, k] + mu * max(gap, 0)) * units[j] * units[k]
 
 
-@jit
+@jit_inside
 def _still_optimal(b, w, w_old):  # type: ignore[no-untyped-def]
     """Whether an optimum for the prices `w_old` must be one for `w`.
 

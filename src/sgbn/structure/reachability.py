@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.solvers.lasso import TOL, column_objective, solve_column
 from sgbn.types import Array, Indices
 
@@ -27,7 +27,7 @@ def _children(B):  # type: ignore[no-untyped-def]
     return children, count
 
 
-@jit
+@jit_inside
 def _replace_parents(children, count, j, b):  # type: ignore[no-untyped-def]
     """Make j a child of the nodes that are not zero in `b`, in place, and of no other."""
     for k in range(count.size):
@@ -43,7 +43,7 @@ def _replace_parents(children, count, j, b):  # type: ignore[no-untyped-def]
             children[k, place] = children[k, count[k]]
 
 
-@jit
+@jit_inside
 def _mark_descendants(children, count, i, reached, stack):  # type: ignore[no-untyped-def]
     """Set `reached` to the nodes that a directed path from i leads to."""
     reached[:] = False
@@ -60,7 +60,7 @@ def _mark_descendants(children, count, i, reached, stack):  # type: ignore[no-un
                 size += 1
 
 
-@jit
+@jit_inside
 def _column_prices(reached, j, alpha, mu, units, w):  # type: ignore[no-untyped-def]
     """Fill ``w[k]`` with the price of k -> j, dearer by mu where j leads to k."""
     for k in range(w.size):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.solvers.lasso import SINGULAR
 from sgbn.types import Array
 
@@ -32,7 +32,7 @@ Places = NDArray[np.int64]
 LARGEST = 1.0 - 2.0**-53  # |r| of copies, so that atanh stays finite
 
 
-@jit
+@jit_inside
 def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
     """Set `x` to the coordinates of v on the first `size` of Z made orthonormal (rows of `L`).
 
@@ -72,7 +72,7 @@ def _partial_correlations(R, i, others, Z):  # type: ignore[no-untyped-def]
     return r
 
 
-@jit
+@jit_inside
 def _next_combination(chosen, top):  # type: ignore[no-untyped-def]
     """Step `chosen`, places below `top` in rising order, to the next one; False after the last."""
     size = chosen.size
