@@ -12,7 +12,7 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
 import sgbn
-from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN, CLSGBNClassifier
+from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
 from sgbn.inference import edge_differences, influence, regressions
 from sgbn.jit import Kernel, jit_inside, jit_loops
@@ -96,7 +96,6 @@ def test_arrays_that_kernels_make_are_freed(simulate):
         for learner in learners:
             learner.fit(X)
         edge_differences(X, classes, n_permutations=19)
-        CLSGBNClassifier().fit(X, classes)
 
     _nrt_python.memsys_enable_stats()
     learn()
