@@ -15,7 +15,7 @@ import sgbn
 from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
 from sgbn.inference import edge_differences, influence, regressions
-from sgbn.jit import Kernel, jit_inside, jit_loops
+from sgbn.jit import Kernel, cache_use, jit_inside, jit_loops
 from sgbn.search import order_search, parent_trees, tucks
 from sgbn.solvers import lasso, order
 from sgbn.structure import neighbourhood, or_sgbn, reachability
@@ -121,6 +121,19 @@ def test_a_kernel_for_kernels_cannot_be_called_from_python():
     assert quadruple(1.0) == 4.0
     with pytest.raises(TypeError, match=r"'double' is compiled for other kernels only.*\.py_func"):
         double(1.0)
+
+
+def test_kernels_in_use_are_counted():
+    @jit_loops
+    def triple(x):
+        return 3.0 * x
+
+    before = cache_use()
+    triple(1.0)
+    triple(2.0)
+    after = cache_use()
+    assert after.n_compiled + after.n_loaded == before.n_compiled + before.n_loaded + 1
+    assert os.path.isdir(after.folder)
 
 
 OUTER = """

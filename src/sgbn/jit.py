@@ -12,6 +12,7 @@ Machine code is kept beside the source, or in the user's cache folder where that
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from numba.core import config
@@ -37,6 +38,8 @@ except ImportError:  # not on Windows
 LOCK = "sgbn-compile.lock"  # in the folder of the cache; locked by the process that compiles
 WAIT_SECONDS = 120.0  # for a process that compiles; a whole demo compiles for less
 LOOK_SECONDS = 0.05  # between two looks whether it has ended
+
+_kernels: list[Any] = []  # all of this process
 
 
 def jit(kernel: Callable[..., Any]) -> Any:
@@ -71,7 +74,28 @@ def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool)
     if getattr(config, "DISABLE_JIT", False):  # for a debugger
         return kernel
     shared = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
-    return kind(kernel, targetoptions=shared | options)
+    dispatcher = kind(kernel, targetoptions=shared | options)
+    _kernels.append(dispatcher)
+    return dispatcher
+
+
+class CacheUse(NamedTuple):
+    """What this process had of its kernels so far, and the folder that holds the machine code."""
+
+    n_compiled: int
+    n_loaded: int
+    folder: str | None
+
+
+def cache_use() -> CacheUse:
+    """How many kernels this process compiled and loaded; the folder is None without a cache."""
+    used = [kernel.stats for kernel in _kernels if kernel.signatures]
+    folders = {stats.cache_path for stats in used} - {None}
+    return CacheUse(
+        sum(sum(stats.cache_misses.values()) for stats in used),
+        sum(sum(stats.cache_hits.values()) for stats in used),
+        os.path.commonpath(folders) if folders else None,
+    )
 
 
 class Kernel(CPUDispatcher):

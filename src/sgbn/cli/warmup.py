@@ -1,0 +1,67 @@
+"""`sgbn warmup`: compile what the main job needs, before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+
+from sgbn.cli.help import examples
+from sgbn.exceptions import InputError
+
+# A comparison that is as small as each step allows: every kernel is called, few more than once.
+SUBJECTS, SEED = 40, 0  # subjects per group; the search for 40 regions is that for many
+FEW = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
+FEW_REGIONS = 8  # their search is another one
+NOWHERE = (
+    "no folder is writable for the machine code, so that each process would compile anew. Set "
+    "NUMBA_CACHE_DIR to a writable folder and start again."
+)
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `warmup` to the subcommands."""
+    parser = commands.add_parser(
+        "warmup",
+        help="compile what `sgbn compare` needs, once for an installation",
+        description="Compiles what `sgbn compare` and `sgbn demo` need and keeps it on disk, so "
+        "that no later run waits for it. The first run of a new installation does the same by "
+        "itself; this is for images of containers, and for the nodes of a cluster.",
+        epilog=examples(
+            {
+                "sgbn warmup": "after an installation",
+                "RUN NUMBA_CACHE_DIR=/opt/sgbn-cache sgbn warmup": "in a Dockerfile, with the same "
+                "variable where sgbn runs",
+            },
+            "Machine code is for one kind of processor: run it where sgbn will run.",
+        ),
+    )
+    parser.set_defaults(run=run, after_interrupt="What was compiled is kept.")
+
+
+def run(_: argparse.Namespace) -> None:
+    """Compile, and say how long it took and where the machine code lies."""
+    from sgbn.jit import cache_use
+
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about data that are too few, as they are meant to be
+        _use_every_kernel()
+    used = cache_use()
+    if used.folder is None:
+        raise InputError(NOWHERE)
+    print(
+        f"Compiled {used.n_compiled} kernels and loaded {used.n_loaded} from disk in "
+        f"{time.perf_counter() - begin:.0f} s. The machine code is in {used.folder}."
+    )
+
+
+def _use_every_kernel() -> None:
+    from sgbn.comparison import Settings, compare
+    from sgbn.datasets import simulate_cohort
+    from sgbn.structure import SGBN
+
+    cohort = simulate_cohort(SUBJECTS, SEED)
+    SGBN().fit(cohort.values[:, :FEW_REGIONS])
+    settings = Settings.quick(seed=SEED, deviations=True, **FEW)
+    compare(cohort, settings, n_jobs=1, on_step=lambda step: print(f"{step} ...", flush=True))

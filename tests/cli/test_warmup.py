@@ -1,0 +1,38 @@
+import pytest
+
+from sgbn import jit
+from sgbn.cli import main, warmup
+from sgbn.comparison import Settings, compare
+from sgbn.datasets import simulate_cohort
+from sgbn.graph import levels
+
+
+def test_a_comparison_after_it_compiles_nothing(capsys):
+    assert main(["warmup"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    used = jit.cache_use()
+    assert f"Compiled {used.n_compiled} kernels and loaded {used.n_loaded} from disk in " in last
+    assert last.endswith(f"The machine code is in {used.folder}.")
+
+    cohort = simulate_cohort(50, 1, regions=30)
+    settings = Settings.quick(n_permutations=20, n_pairs=3, n_folds=3, deviations=True)
+    compare(cohort, settings, n_jobs=1)
+    assert jit.cache_use() == used
+
+
+@pytest.fixture
+def one_kernel(monkeypatch):
+    """A warmup that uses one kernel only."""
+    monkeypatch.setattr(warmup, "_use_every_kernel", lambda: levels([[0, 1], [0, 0]]))
+
+
+def test_where_nothing_can_be_kept_it_says_what_to_do(one_kernel, monkeypatch, capsys):
+    monkeypatch.setattr(jit, "cache_use", lambda: jit.CacheUse(3, 0, None))
+    assert main(["warmup"]) == 1
+    assert "sgbn warmup: no folder is writable" in capsys.readouterr().err
+
+
+def test_it_takes_no_arguments(capsys):
+    with pytest.raises(SystemExit):
+        main(["warmup", "table.csv"])
+    assert "table.csv" in capsys.readouterr().err
