@@ -1,0 +1,230 @@
+"""What the first run of a new installation compiles: seconds by kernel, by job, before and after.
+
+python benchmarks/compile.py --before OLD/src    # writes benchmarks/results/compile.json and .md
+
+Each job runs in a new process with an empty cache, then in another one that loads what the first
+kept. `--before` is the folder with the `sgbn` of another version, measured in the same run, in
+turns. Seconds are CPU seconds of the process and, of the demo, of its two workers.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from numba.core import event
+
+SEED = 0
+SOURCE = Path(__file__).parents[1] / "src"
+WORST = 10  # kernels that are listed
+INTRODUCTION = """# What the first run of a new installation compiles
+
+{} Simulated data of 40 regions and 2 groups of 100 subjects; the demo is `sgbn demo --workers 2`.
+CPU seconds; "imports" are in both. "Compiling" is what the process itself spends on kernels: that
+of the demo's workers is in its "cold" only."""
+
+
+def table_of_groups():
+    import numpy as np
+
+    from sgbn import random_dag, simulate_sem
+
+    rng = np.random.default_rng(SEED)
+    X, _ = simulate_sem(random_dag(40, 3.0, rng), 200, noise="unequal", random_state=rng)
+    return X, np.arange(200) % 2
+
+
+def fit():
+    from sgbn import SGBN
+
+    X, _ = table_of_groups()
+    return lambda: SGBN().fit(X)
+
+
+def classifier():
+    from sgbn import SGBNClassifierCV
+
+    X, groups = table_of_groups()
+    return lambda: SGBNClassifierCV().fit(X, groups)
+
+
+def ensemble():
+    from sgbn import SGBNEnsemble
+
+    X, _ = table_of_groups()
+    return lambda: SGBNEnsemble(n_pairs=2).fit(X)
+
+
+def differences():
+    from sgbn.inference import edge_differences
+
+    X, groups = table_of_groups()
+    return lambda: edge_differences(X, groups, n_permutations=20)
+
+
+def refinement():
+    from sgbn import CLSGBNClassifier
+
+    X, groups = table_of_groups()
+    return lambda: CLSGBNClassifier().fit(X, groups)
+
+
+def demo():
+    from sgbn.cli import main
+
+    out = tempfile.TemporaryDirectory()
+    return lambda: (main(["demo", "--out", out.name, "--workers", "2"]), out.cleanup())
+
+
+JOBS = {
+    "fit": ("`SGBN().fit`", fit),
+    "classifier": ("`SGBNClassifierCV().fit`", classifier),
+    "ensemble": ("`SGBNEnsemble(n_pairs=2).fit`", ensemble),
+    "differences": ("`edge_differences`", differences),
+    "refinement": ("`CLSGBNClassifier().fit`", refinement),
+    "demo": ("`sgbn demo`", demo),
+}
+
+
+class Compilations(event.Listener):
+    """Seconds of each kernel that is compiled, without and with those that it calls."""
+
+    def __init__(self):
+        self.open, self.kernels = [], {}
+
+    def on_start(self, _):
+        """Note when a kernel is begun, and that those which it calls took no time yet."""
+        self.open.append([time.process_time(), 0.0])
+
+    def on_end(self, ended):
+        """Add up what a kernel took."""
+        begin, inside = self.open.pop()
+        seconds = time.process_time() - begin
+        if self.open:
+            self.open[-1][1] += seconds
+        function = ended.data["dispatcher"].py_func
+        name = f"{function.__module__}.{function.__name__}"
+        kernel = self.kernels.setdefault(name, {"own": 0.0, "all": 0.0, "signatures": 0})
+        kernel["own"] += seconds - inside
+        kernel["all"] += seconds
+        kernel["signatures"] += 1
+
+
+def run_job(name):
+    """Do one job in this process and print, as JSON, what it took."""
+    listener = Compilations()
+    event.register("numba:compile", listener)
+    sys.stdout, stdout = sys.stderr, sys.stdout
+    work = JOBS[name][1]()
+    imports = time.process_time()
+    work()
+    seconds = time.process_time() - imports
+    print(
+        json.dumps({"imports": imports, "work": seconds, "kernels": listener.kernels}), file=stdout
+    )
+
+
+def measure(name, source, cache):
+    """Seconds of one job of the `sgbn` in `source`, with the machine code in `cache`."""
+    environment = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(cache)}
+    used, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, __file__, "--job", name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        check=True,
+    )
+    wall, now = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    return {"cpu": cpu, "wall": wall} | json.loads(done.stdout)
+
+
+def measured(names, sources):
+    """Cold and warm measures of all jobs, the versions in turns."""
+    runs = []
+    for name in names:
+        for version, source in sources.items():
+            with tempfile.TemporaryDirectory() as cache:
+                for state in ("cold", "warm"):
+                    found = measure(name, source, cache)
+                    runs.append({"job": name, "version": version, "state": state} | found)
+                    print(name, version, state, f"{found['cpu']:.1f} s", file=sys.stderr)
+    return runs
+
+
+def rows_of_jobs(runs):
+    by_state = {(run["job"], run["version"], run["state"]): run for run in runs}
+    for (name, version, state), cold in by_state.items():
+        if state == "cold":
+            warm = by_state[name, version, "warm"]
+            kernels = cold["kernels"].values()
+            yield (
+                JOBS[name][0],
+                version,
+                f"{cold['cpu']:.1f}",
+                f"{cold['wall']:.1f}",
+                f"{sum(kernel['own'] for kernel in kernels):.1f}",
+                str(sum(kernel["signatures"] for kernel in kernels)),
+                f"{warm['cpu']:.1f}",
+                f"{warm['wall']:.1f}",
+                f"{warm['imports']:.1f}",
+            )
+
+
+def rows_of_kernels(runs, version):
+    """Give the kernels that took longest in any job, with what they took."""
+    worst = {}
+    for run in runs:
+        if run["version"] == version and run["state"] == "cold":
+            for name, kernel in run["kernels"].items():
+                if kernel["own"] > worst.get(name, {"own": 0.0})["own"]:
+                    worst[name] = kernel
+    ranked = sorted(worst.items(), key=lambda item: -item[1]["own"])
+    for name, kernel in ranked[:WORST]:
+        yield f"`{name}`", f"{kernel['own']:.2f}", f"{kernel['all']:.2f}", str(kernel["signatures"])
+
+
+def lines_of(runs, versions):
+    from sgbn.experiments.markdown import table
+
+    heads = ("job", "sgbn", "cold", "wall", "compiling", "signatures", "warm", "wall", "imports")
+    lines = [INTRODUCTION.format(f"Versions: {', '.join(versions)}."), ""]
+    lines += table(heads, list(rows_of_jobs(runs)))
+    for version in versions:
+        lines += ["", f"## The {WORST} dearest kernels, {version}", ""]
+        heads = ("kernel", "by itself", "with what it calls", "signatures")
+        lines += table(heads, list(rows_of_kernels(runs, version)))
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="folder with another version of sgbn")
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        run_job(arguments.job)
+        return
+    from output import RESULTS, write
+
+    sources = {"before": arguments.before} if arguments.before else {}
+    sources["after"] = SOURCE
+    runs = measured(arguments.jobs, sources)
+    words = ["benchmarks/compile.py", *(["--before", "OLD/src"] if arguments.before else [])]
+    words += [] if arguments.jobs == list(JOBS) else ["--jobs", *arguments.jobs]
+    write(RESULTS, "compile", {"seed": SEED, "runs": runs}, lines_of(runs, sources), words)
+
+
+if __name__ == "__main__":
+    main()
