@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.search.parent_trees import COLLINEAR
 from sgbn.types import Array, Mask
 
@@ -70,7 +70,7 @@ def _choose(R, turn, chosen):  # type: ignore[no-untyped-def]
                 k += 1
 
 
-@jit
+@jit_inside
 def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no-untyped-def]
     """Return the variable of this turn that explains most; required ones even if nothing."""
     best = -1
@@ -90,7 +90,7 @@ def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no
     return best
 
 
-@jit
+@jit_inside
 def _regress(R, best, rows, k, variance, covariance):  # type: ignore[no-untyped-def]
     """Take `best`, given those chosen before, out of all variances and covariances with v."""
     sd = np.sqrt(variance[best])

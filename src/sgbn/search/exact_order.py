@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.search.order_annealing import OrderTables, order_tables, parents_along, score_along
 from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.search.table_candidates import best_candidates
@@ -41,7 +41,7 @@ def best_order(tables: OrderTables) -> NDArray[np.int64]:
     return order
 
 
-@jit
+@jit_inside
 def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
     """Fill the candidates of each variable among every set of variables from `first` on."""
     m, size = masks.shape

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.search.parent_trees import TOL
 from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import add_prices, fill_scores, places_of, sum_over_samples
@@ -170,7 +170,7 @@ def parents_along(tables: OrderTables, order: Order) -> Mask:
     return parents
 
 
-@jit
+@jit_loops
 def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
     """Drop candidates from every set, in place, that its least score does not need.
 
@@ -191,7 +191,7 @@ def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
     return available
 
 
-@jit
+@jit_inside
 def _uniform(state):  # type: ignore[no-untyped-def]
     """Return the next pseudo-random number in [0, 1) (xorshift64*), and change `state`."""
     x = state[0]
@@ -202,7 +202,7 @@ def _uniform(state):  # type: ignore[no-untyped-def]
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
-@jit
+@jit_inside
 def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
     """Sort relatives by rank, in place; their number. They are nearly sorted from last time."""
     r = 0
@@ -217,7 +217,7 @@ def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
     return r
 
 
-@jit
+@jit_inside
 def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ignore[no-untyped-def]
     """Fill ``total[k]``: the score with x behind its first k relatives, but for a constant."""
     mask = 0
@@ -235,7 +235,7 @@ def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ign
         total[k + 1] = change + best[first[x] + mask]
 
 
-@jit
+@jit_loops
 def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  # type: ignore[no-untyped-def]
     """Draw a gap and a place in it; the gap, and the place among the others."""
     least = total[0]
@@ -273,7 +273,7 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
     return k, place if place < after else after
 
 
-@jit
+@jit_inside
 def _put(order, rank, x, place):  # type: ignore[no-untyped-def]
     """Move x to a place, in place."""
     i = rank[x]
@@ -289,7 +289,7 @@ def _put(order, rank, x, place):  # type: ignore[no-untyped-def]
     rank[x] = place
 
 
-@jit
+@jit_inside
 def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-untyped-def]
     """Note on which side of its relatives x stands now."""
     available[x] = 0

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.search.parent_trees import (
     BETTER,
     CHILDREN,
@@ -84,7 +84,7 @@ def _room(order: Order, width: int) -> Room:
     )
 
 
-@jit
+@jit_loops
 def _settle(T, S):  # type: ignore[no-untyped-def]
     """Find the tree node of every variable for the order as it is; the score."""
     total = 0.0
@@ -96,7 +96,7 @@ def _settle(T, S):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit
+@jit_inside
 def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
     """For every other variable, its tree node were x on its other side, and what that costs.
 
@@ -124,7 +124,7 @@ def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
     rank[x] = place
 
 
-@jit
+@jit_inside
 def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
     """Fill `S.own` and `S.own_node`: score and tree node of x before each place, and at the end."""
     table, child, score = T.node, T.child, T.score
@@ -146,7 +146,7 @@ def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
         own_node[place] = node
 
 
-@jit
+@jit_loops
 def _window(T, S, x):  # type: ignore[no-untyped-def]
     """First and last place before which x may stand, given its required edges."""
     first = 0
@@ -162,7 +162,7 @@ def _window(T, S, x):  # type: ignore[no-untyped-def]
     return first, last
 
 
-@jit
+@jit_inside
 def _best_place(T, S, x):  # type: ignore[no-untyped-def]
     """Place before which x stands best, and the fall of the score; its own place if none helps."""
     _see_both_sides(T, S, x)
@@ -185,7 +185,7 @@ def _best_place(T, S, x):  # type: ignore[no-untyped-def]
     return best, current - least
 
 
-@jit
+@jit_loops
 def _shift(order, rank, place, target):  # type: ignore[no-untyped-def]
     """Move what stands at `place` before what stands at `target`."""
     x = order[place]
@@ -202,7 +202,7 @@ def _shift(order, rank, place, target):  # type: ignore[no-untyped-def]
     rank[x] = target
 
 
-@jit
+@jit_inside
 def _move(S, x, target):  # type: ignore[no-untyped-def]
     """Move x before the place `target`; `_best_place` has just looked at x."""
     place = S.rank[x]

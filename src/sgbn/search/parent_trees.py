@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.search.problem import MOST_PARENTS, ParentProblem
 from sgbn.types import Array, Mask
 
@@ -163,13 +163,13 @@ def _planted(trees: Trees) -> Trees:
     return trees
 
 
-@jit
+@jit_inside
 def bit_of(v):  # type: ignore[no-untyped-def]
     """Bit that stands for v in word ``v >> 6`` of a set."""
     return np.uint64(1) << np.uint64(v & 63)
 
 
-@jit
+@jit_inside
 def read_path(table, required, v, node, path):  # type: ignore[no-untyped-def]
     """Fill `path` with the growing set of a tree node; its size."""
     size = table[node, DEPTH]
@@ -183,7 +183,7 @@ def read_path(table, required, v, node, path):  # type: ignore[no-untyped-def]
     return size
 
 
-@jit
+@jit_inside
 def _add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
     """Row a of the Cholesky factor of the Gram matrix of `path`, and of b = L^-1 R_v; b_a^2."""
     new = path[a]
@@ -202,7 +202,7 @@ def _add_to_factor(R, path, L, b, v, a):  # type: ignore[no-untyped-def]
     return b[a] * b[a]
 
 
-@jit
+@jit_inside
 def _add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-untyped-def]
     """Row a of Z = L^-1 R_path, taken from the variances and covariances in the last two rows.
 
@@ -224,7 +224,7 @@ def _add_to_rows(R, candidates, path, L, b, rows, v, a):  # type: ignore[no-unty
         rows[-2, c] -= z * b[a]
 
 
-@jit
+@jit_inside
 def _load(T, v, node):  # type: ignore[no-untyped-def]
     """Regress v and its candidates on a tree node's path; the RSS of v.
 
@@ -249,7 +249,7 @@ def _load(T, v, node):  # type: ignore[no-untyped-def]
     return rss if rss > SMALLEST_RSS else SMALLEST_RSS
 
 
-@jit
+@jit_inside
 def _improving(rows, size, least, index):  # type: ignore[no-untyped-def]
     """Fill `index` with the candidates that take at least `least` from the RSS, the best first.
 
@@ -270,7 +270,7 @@ def _improving(rows, size, least, index):  # type: ignore[no-untyped-def]
     return found
 
 
-@jit
+@jit_inside
 def _expand(T, v, node):  # type: ignore[no-untyped-def]
     """Find the children of a tree node: the variables that improve its score, the best first."""
     table, child, index, sets = T.node, T.child, T.index, T.sets
@@ -297,7 +297,7 @@ def _expand(T, v, node):  # type: ignore[no-untyped-def]
     T.used[N_CHILDREN] += found
 
 
-@jit
+@jit_inside
 def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
     """Make the tree node of a child; the node it belongs to if there is no room."""
     table, child, sets = T.node, T.child, T.sets
@@ -322,7 +322,7 @@ def _add_node(T, node, slot):  # type: ignore[no-untyped-def]
     return new
 
 
-@jit
+@jit_inside
 def _cheapest_removal(L, b, k, n_locked, x):  # type: ignore[no-untyped-def]
     """Place in the path that adds least to the RSS when removed, and how much; `x` is room.
 
@@ -346,7 +346,7 @@ def _cheapest_removal(L, b, k, n_locked, x):  # type: ignore[no-untyped-def]
     return best, least
 
 
-@jit
+@jit_inside
 def _fit(weight, is_equal, rss):  # type: ignore[no-untyped-def]
     """Score of a residual sum of squares, without the price of the parents."""
     if rss < SMALLEST_RSS:
@@ -354,7 +354,7 @@ def _fit(weight, is_equal, rss):  # type: ignore[no-untyped-def]
     return weight * (rss if is_equal else np.log(rss))
 
 
-@jit
+@jit_inside
 def _shrink(T, v, node):  # type: ignore[no-untyped-def]
     """Remove variables from a tree node's path as long as the score falls; keep the outcome."""
     R, path, L, b, index = T.R, T.path, T.L, T.b, T.index
@@ -387,7 +387,7 @@ def _shrink(T, v, node):  # type: ignore[no-untyped-def]
     T.score[node] = score
 
 
-@jit
+@jit_inside
 def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
     """Follow a tree from `node` as far as it is known; the last node, and what comes next.
 
@@ -414,7 +414,7 @@ def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
         node = child[slot, 1]
 
 
-@jit
+@jit_loops
 def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
     """Tree node of v's parents among the variables of rank below `limit`; makes what is missing.
 
@@ -434,7 +434,7 @@ def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
             node = _add_node(T, node, slot)
 
 
-@jit
+@jit_loops
 def read_parents(table, required, v, node, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the parents of v that a tree node stands for; their number."""
     size = read_path(table, required, v, node, out)

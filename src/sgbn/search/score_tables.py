@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside, jit_loops
 from sgbn.search.parent_trees import COLLINEAR, SMALLEST_RSS
 from sgbn.types import Array, Mask
 
@@ -138,7 +138,7 @@ def add_prices(price, max_parents, needed, score):  # type: ignore[no-untyped-de
             score[mask] += price[size]
 
 
-@jit
+@jit_inside
 def _count_bits(mask):  # type: ignore[no-untyped-def]
     count = 0
     while mask:
@@ -147,7 +147,7 @@ def _count_bits(mask):  # type: ignore[no-untyped-def]
     return count
 
 
-@jit
+@jit_inside
 def _residual_sums(R, v, chosen, k, room, rss):  # type: ignore[no-untyped-def]
     """Fill ``rss[mask]`` for all sets of k candidates.
 
@@ -205,7 +205,7 @@ def sum_over_samples(R, n, v, chosen, k, score):  # type: ignore[no-untyped-def]
             score[mask] += _weighted_logs(room[k, 0, 0], n[begin : begin + width])
 
 
-@jit
+@jit_inside
 def _weighted_logs(rss, n):  # type: ignore[no-untyped-def]
     """Sum of n log RSS; neighbours of the same n share a logarithm, of which there are many."""
     total, product, factors = 0.0, 1.0, 0
@@ -218,7 +218,7 @@ def _weighted_logs(rss, n):  # type: ignore[no-untyped-def]
     return total
 
 
-@jit
+@jit_inside
 def _decide_for_all(before, after, size, is_taken, inverse):  # type: ignore[no-untyped-def]
     """Do what `_decide` does for a block of samples."""
     if not is_taken:
@@ -237,13 +237,13 @@ def _decide_for_all(before, after, size, is_taken, inverse):  # type: ignore[no-
                 after[a - 1, c - 1, s] = before[a, c, s] - factor * before[c, 0, s]
 
 
-@jit
+@jit_inside
 def _without(left, covariance, variance):  # type: ignore[no-untyped-def]
     """Variance that is left given one more variable, unless it is a copy of others."""
     return left - covariance * covariance / variance if variance > COLLINEAR else left
 
 
-@jit
+@jit_inside
 def _last_two(cov, rss, mask):  # type: ignore[no-untyped-def]
     """Fill four residual variances of the last of three variables: given none, the second, ..."""
     rss[mask] = cov[2, 2]
@@ -260,7 +260,7 @@ def _last_two(cov, rss, mask):  # type: ignore[no-untyped-def]
         rss[mask + 3] = rss[mask + 1]
 
 
-@jit
+@jit_inside
 def _decide(before, after, size, is_taken):  # type: ignore[no-untyped-def]
     """Covariances without the first variable; given it, if it is taken and adds something."""
     pivot = before[0, 0]
@@ -282,7 +282,7 @@ def log_totals(tables: ScoreTables) -> Array:
     return total
 
 
-@jit
+@jit_loops
 def _sums(total):  # type: ignore[no-untyped-def]
     m, size = total.shape
     for v in range(m):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.search.parent_trees import COLLINEAR, SMALLEST_RSS
 from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.types import Array, Mask
@@ -54,7 +54,7 @@ def score_changes(problem: ParentProblem, network: ScoredNetwork) -> tuple[Array
     return now, at_end
 
 
-@jit
+@jit_inside
 def _given(R, v, given, size, rows, covariance, variance):  # type: ignore[no-untyped-def]
     """Fill covariances with v, and variances, of all variables given some; `rows` is room."""
     m = len(R)
@@ -82,7 +82,7 @@ def _given(R, v, given, size, rows, covariance, variance):  # type: ignore[no-un
             covariance[u] -= rows[a, u] * own
 
 
-@jit
+@jit_inside
 def _scores_with(R, n, price, v, given, size, room, scores):  # type: ignore[no-untyped-def]
     """Fill the score of v with each variable as one more parent; return that without any.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit_inside, jit_loops
 from sgbn.search.parent_trees import (
     BETTER,
     CHILDREN,
@@ -24,7 +24,7 @@ from sgbn.search.parent_trees import (
 MOVED, STAYING = 0, 1  # places in `bits`
 
 
-@jit
+@jit_inside
 def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
     """Mark y and its ancestors after x in `S.moved`; whether no required edge forbids the tuck."""
     lowest = S.rank[x]
@@ -42,7 +42,7 @@ def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+@jit_inside
 def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
     """Whether a tuck may change the parents of v: it loses what stays, or gains what moves."""
     node = S.node[v]
@@ -55,7 +55,7 @@ def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
     return False
 
 
-@jit
+@jit_inside
 def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
     """Fill `S.places` with the variables whose parents a tuck may change; their number."""
     for word in range(S.bits.shape[1]):
@@ -72,7 +72,7 @@ def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
     return found
 
 
-@jit
+@jit_inside
 def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
     """Put the marked variables first, each part in its order, and unmark them."""
     place = lowest
@@ -86,7 +86,7 @@ def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
         S.moved[before[i]] = False
 
 
-@jit
+@jit_loops
 def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     """Move y and its ancestors after x before x; the fall of the score (minus inf: forbidden)."""
     lowest, highest = S.rank[x], S.rank[y]
@@ -108,7 +108,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     return fall
 
 
-@jit
+@jit_loops
 def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]
@@ -117,7 +117,7 @@ def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
         S.node[v] = S.kept_node[level, i]
 
 
-@jit
+@jit_inside
 def _list_near(S, lowest, highest, level):  # type: ignore[no-untyped-def]
     """Fill `S.near` with the variables whose parents a tuck changed; their number."""
     found = 0
@@ -129,7 +129,7 @@ def _list_near(S, lowest, highest, level):  # type: ignore[no-untyped-def]
     return found
 
 
-@jit
+@jit_inside
 def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
     for t in range(size):
         if listed[t] == v:
@@ -137,7 +137,7 @@ def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
     return False
 
 
-@jit
+@jit_inside
 def _touches(sets, node, near, n_near):  # type: ignore[no-untyped-def]
     """Whether the path of a tree node has one of the variables in `near`."""
     for t in range(n_near):
@@ -146,7 +146,7 @@ def _touches(sets, node, near, n_near):  # type: ignore[no-untyped-def]
     return False
 
 
-@jit
+@jit_inside
 def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped-def]
     """After a tuck that changed nothing, try those of edges at the variables it turned; the fall.
 
@@ -178,7 +178,7 @@ def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped
     return 0.0
 
 
-@jit
+@jit_loops
 def tuck_any(T, S, depth, budget):  # type: ignore[no-untyped-def]
     """Try the tucks of all edges once, and keep those that help; the fall of the score.
 
