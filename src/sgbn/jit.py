@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -58,7 +58,7 @@ def jit_loops(kernel: Callable[..., Any]) -> Any:
 
 
 def jit_inside(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel as `jit_loops` does, for other kernels only: Python cannot call it."""
+    """Compile a kernel as `jit_loops` does, for other kernels; Python has to compile it again."""
     return _dispatcher(InsideKernel, kernel, _nrt=False, no_cpython_wrapper=True)
 
 
@@ -121,14 +121,16 @@ class Kernel(CPUDispatcher):
 
 
 class InsideKernel(Kernel):
-    """A kernel without the code that Python needs to call it."""
+    """A kernel without the code that Python needs to call it, which may be most of its code."""
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Refuse; numba would crash."""
-        raise TypeError(
-            f"the kernel {self.py_func.__name__!r} is compiled for other kernels only, so that "
-            "Python cannot call it. Call its .py_func, or decorate it with jit_loops."
-        )
+    def __call__(self, *arguments: Any) -> Any:
+        """Compile it again, in memory and with that code, for a test or a debugger."""
+        return self._for_python(*arguments)
+
+    @cached_property
+    def _for_python(self) -> Any:
+        options = self.targetoptions | {"no_cpython_wrapper": False}
+        return CPUDispatcher(self.py_func, targetoptions=options)
 
 
 class KernelCache(FunctionCache):

@@ -235,7 +235,7 @@ def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ign
         total[k + 1] = change + best[first[x] + mask]
 
 
-@jit_loops
+@jit_inside
 def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  # type: ignore[no-untyped-def]
     """Draw a gap and a place in it; the gap, and the place among the others."""
     least = total[0]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside, jit_loops
+from sgbn.jit import jit, jit_inside
 from sgbn.search.problem import MOST_PARENTS, ParentProblem
 from sgbn.types import Array, Mask
 
@@ -414,7 +414,7 @@ def walk(table, child, rank, node, limit):  # type: ignore[no-untyped-def]
         node = child[slot, 1]
 
 
-@jit_loops
+@jit_inside
 def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
     """Tree node of v's parents among the variables of rank below `limit`; makes what is missing.
 
@@ -434,7 +434,7 @@ def trace(T, v, rank, limit):  # type: ignore[no-untyped-def]
             node = _add_node(T, node, slot)
 
 
-@jit_loops
+@jit_inside
 def read_parents(table, required, v, node, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the parents of v that a tree node stands for; their number."""
     size = read_path(table, required, v, node, out)

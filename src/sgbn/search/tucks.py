@@ -86,7 +86,7 @@ def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
         S.moved[before[i]] = False
 
 
-@jit_loops
+@jit_inside
 def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     """Move y and its ancestors after x before x; the fall of the score (minus inf: forbidden)."""
     lowest, highest = S.rank[x], S.rank[y]
@@ -108,7 +108,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
     return fall
 
 
-@jit_loops
+@jit_inside
 def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]

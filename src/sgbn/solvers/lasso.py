@@ -300,7 +300,7 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit_loops
+@jit_inside
 def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
     """Mean squared residual of j, as a share of its own second moment: 1 - 2 R_j'b + b'Rb."""
     total = 1.0
