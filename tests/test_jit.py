@@ -64,7 +64,7 @@ def every_kernel():
                     yield function
 
 
-SCALAR = {"arctanh", "exp", "inf", "isfinite", "isnan", "log", "nan", "sign", "sqrt"}
+SCALAR = {"arctanh", "exp", "inf", "isfinite", "isnan", "log", "log1p", "nan", "sign", "sqrt"}
 TYPES = {"bool_", "float64", "int64", "uint64"}
 
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside
+from sgbn.jit import jit
 from sgbn.search.score_tables import NEGLIGIBLE, ScoreTables
 from sgbn.types import Array, Order
 
@@ -117,7 +117,7 @@ def _run(candidates, bit, score, total, order, n_burn, thin, rng, kept, log_weig
             log_q = _log_q(candidates, rank, parents, room)
 
 
-@jit_inside
+@jit
 def _masks(bit, order, rank, mask):  # type: ignore[no-untyped-def]
     """Fill `rank`, and `mask` with the candidates that stand before each variable."""
     m = order.size
@@ -130,7 +130,7 @@ def _masks(bit, order, rank, mask):  # type: ignore[no-untyped-def]
                 mask[v] |= 1 << bit[v, u]
 
 
-@jit_inside
+@jit
 def _draw_set(score, total, v, mask, first, rng):  # type: ignore[no-untyped-def]
     """Draw parents of v among the subsets of `mask`; those of `first` are looked at first."""
     left = rng.random()
@@ -149,7 +149,7 @@ def _draw_set(score, total, v, mask, first, rng):  # type: ignore[no-untyped-def
     return found
 
 
-@jit_inside
+@jit
 def _log_q(candidates, rank, parents, room):  # type: ignore[no-untyped-def]
     """Logarithm of q of the order: minus the sum of log a_t."""
     m = rank.size
@@ -165,7 +165,7 @@ def _log_q(candidates, rank, parents, room):  # type: ignore[no-untyped-def]
     return log_q
 
 
-@jit_inside
+@jit
 def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
     """First place at which v may stand: after the last of its parents."""
     ready = 0
@@ -179,7 +179,7 @@ def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
     return ready
 
 
-@jit_inside
+@jit
 def _draw_order(bit, parents, order, rank, room, rng):  # type: ignore[no-untyped-def]
     """Draw an order of the network from q, in place; `rank` counts the parents not placed yet."""
     m = order.size
@@ -207,7 +207,7 @@ def _draw_order(bit, parents, order, rank, room, rng):  # type: ignore[no-untype
                     n_available += 1
 
 
-@jit_inside
+@jit
 def _step(candidates, bit, score, total, order, rank, mask, parents, old, room, log_q, rng):  # type: ignore[no-untyped-def]
     """Try one move; the log q of the state that the chain is in then."""
     m = order.size
@@ -270,7 +270,7 @@ def _step(candidates, bit, score, total, order, rank, mask, parents, old, room, 
     return log_q
 
 
-@jit_inside
+@jit
 def _shift(order, rank, i, j, side):  # type: ignore[no-untyped-def]
     """Move what stands at place i to place j."""
     x = order[i]
