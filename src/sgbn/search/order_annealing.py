@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside, jit_loops
+from sgbn.jit import jit_inside, jit_loops
 from sgbn.search.parent_trees import TOL
 from sgbn.search.problem import ParentProblem
 from sgbn.search.score_tables import add_prices, fill_scores, places_of, sum_over_samples
@@ -81,7 +81,7 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     return OrderTables(best, first, bit, relatives)
 
 
-@jit
+@jit_loops
 def _fill_scores(  # type: ignore[no-untyped-def]
     R, n, price, max_parents, candidates, counts, needed, first, room, rss, best
 ):
@@ -92,7 +92,7 @@ def _fill_scores(  # type: ignore[no-untyped-def]
         add_prices(price, max_parents, needed[v], table)
 
 
-@jit
+@jit_loops
 def _fill_sums(R, n, price, max_parents, candidates, counts, needed, first, best):  # type: ignore[no-untyped-def]
     """Fill `best` with the scores of all sets, summed over samples."""
     for v in range(counts.size):
@@ -101,7 +101,7 @@ def _fill_sums(R, n, price, max_parents, candidates, counts, needed, first, best
         add_prices(price, max_parents, needed[v], table)
 
 
-@jit
+@jit_loops
 def _take_minima(counts, first, best):  # type: ignore[no-untyped-def]
     """Replace scores by their minima over subsets, one pass per candidate."""
     for v in range(counts.size):
@@ -302,7 +302,7 @@ def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-un
             available[u] = available[u] & ~x_bit if k < gap else available[u] | x_bit
 
 
-@jit
+@jit_loops
 def _anneal(  # type: ignore[no-untyped-def]
     best, first, bit, relatives, order, current, places, room, n_steps, hot, cold, state
 ):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sgbn.jit import jit, jit_inside, jit_loops
+from sgbn.jit import jit_inside, jit_loops
 from sgbn.search.parent_trees import (
     BETTER,
     CHILDREN,
@@ -213,7 +213,7 @@ def _move(S, x, target):  # type: ignore[no-untyped-def]
     _shift(S.order, S.rank, place, target)
 
 
-@jit
+@jit_loops
 def _move_each(T, S):  # type: ignore[no-untyped-def]
     """Move every variable to its best place, again and again, until none moves; the gain."""
     gain = 0.0
@@ -244,7 +244,7 @@ def _kick(trees: Trees, S: Room, moves: Array) -> None:
         _shift(S.order, S.rank, place, first + int(where * (last + 1 - first)))
 
 
-@jit
+@jit_loops
 def _mark_parents(table, required, nodes, path, parents):  # type: ignore[no-untyped-def]
     """Mark the parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
     for v in range(nodes.size):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.jit import jit, jit_inside
+from sgbn.jit import jit_inside
 from sgbn.search.problem import MOST_PARENTS, ParentProblem
 from sgbn.types import Array, Mask
 

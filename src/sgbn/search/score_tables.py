@@ -115,7 +115,7 @@ def _fill(R, n, price, max_parents, candidates, needed, score):  # type: ignore[
         add_prices(price, max_parents, needed[v], table)
 
 
-@jit
+@jit_inside
 def fill_scores(R, n, v, chosen, k, room, rss, score):  # type: ignore[no-untyped-def]
     """Fill n log RSS of v for all sets of its first k candidates.
 
@@ -127,7 +127,7 @@ def fill_scores(R, n, v, chosen, k, room, rss, score):  # type: ignore[no-untype
         score[mask] = n * np.log(left if left > SMALLEST_RSS else SMALLEST_RSS)
 
 
-@jit
+@jit_inside
 def add_prices(price, max_parents, needed, score):  # type: ignore[no-untyped-def]
     """Add the price of every set; those that are too large or lack a needed one are impossible."""
     for mask in range(score.size):

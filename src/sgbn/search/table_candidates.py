@@ -104,7 +104,7 @@ def _scores_with(R, n, price, v, given, size, room, scores):  # type: ignore[no-
     return alone
 
 
-@jit
+@jit_inside
 def _list_others(is_listed, v, most, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the variables that are listed, without v, at most so many; their number."""
     k = 0

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sgbn.jit import jit
+from sgbn.jit import jit, jit_inside
 from sgbn.solvers.lasso import solve_working_set, violation_at
 from sgbn.types import Array
 
@@ -50,7 +50,7 @@ class Departures(NamedTuple):
     converged: bool
 
 
-@jit
+@jit_inside
 def _gradient(S, j, b, d, g):  # type: ignore[no-untyped-def]
     """Set the first j entries of `g` to S (b + d) - s_j."""
     for k in range(j):
