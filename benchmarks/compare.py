@@ -1,6 +1,7 @@
 """How long the main job takes, from the command line to the report.
 
-    python benchmarks/compare.py     # writes benchmarks/results/compare.json and .md
+    python benchmarks/compare.py                     # writes benchmarks/results/compare.json, .md
+    python benchmarks/compare.py --source OLD/src    # an older version: compare_before.json, .md
 
 `sgbn demo` with nothing compiled and with everything compiled, and `sgbn compare` on the real
 tables (where SGBN_DATA or ../shared/data holds them). Then the same commands again: with everything
@@ -32,10 +33,12 @@ DONE, DELETED = "the same again, everything done", "the same again, report delet
 MEGABYTE = 1024  # of the kilobytes that the system counts in
 
 
-def timed(words, cache):
+def timed(words, cache, source):
     """Clock, CPU seconds and memory of a command; its output must end well."""
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     environment = os.environ | threads | {"NUMBA_CACHE_DIR": str(cache)}
+    if source is not None:
+        environment["PYTHONPATH"] = str(source)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     command = [sys.executable, "-m", "sgbn", *words]
@@ -48,9 +51,9 @@ def timed(words, cache):
     return {"clock": clock, "cpu": cpu, "megabytes": after.ru_maxrss / MEGABYTE}
 
 
-def commands(scratch, full):
+def commands(scratch, full, tables):
     """Name and words of each command, in the order in which they run."""
-    for name, words in first_commands(scratch, full):
+    for name, words in first_commands(scratch, full, tables):
         yield name, words
         if name != COLD:
             yield f"{name}, {DONE}", words
@@ -63,20 +66,21 @@ def report_of(words):
     return Path(words[words.index("--out") + 1], "report.html")
 
 
-def first_commands(scratch, full):
+def first_commands(scratch, full, tables):
     """Name and words of each command that has everything to do."""
     yield COLD, ["demo", "--out", str(scratch / "cold")]
     yield "sgbn demo", ["demo", "--out", str(scratch / "warm")]
     folder = data_folder()
-    for name, (left_out, reference) in TABLES.items() if folder else ():
+    for name in tables if folder else ():
+        left_out, reference = TABLES[name]
         covariates = [one for one in COVARIATES[name] if one not in left_out]
         words = [
             *("compare", str(folder / "neuro" / f"{name}.csv"), "--group", "group"),
             *("--site", "site", "--reference", reference, "--covariates", *covariates),
             *(("--exclude", *left_out) if left_out else ()),
         ]
-        for label, more in (("--quick", ["--quick"]), ("", [])):
-            if label or full:
+        for label, more in (("--quick", ["--quick"]), ("--workers 1", ["--workers", "1"])):
+            if label == "--quick" or full:
                 out = ["--out", str(scratch / f"{name}{label}")]
                 yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
 
@@ -85,12 +89,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--quick", action="store_true", help="leave out the full comparisons")
+    parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--source", type=Path, help="folder of another version of sgbn's source")
     arguments = parser.parse_args()
     runs = []
     with tempfile.TemporaryDirectory() as scratch:
         cache = Path(scratch, "cache")
-        for name, words in commands(Path(scratch), not arguments.quick):
-            runs.append({"command": name, **timed(words, cache)})
+        for name, words in commands(Path(scratch), not arguments.quick, arguments.tables):
+            runs.append({"command": name, **timed(words, cache, arguments.source)})
             runs[-1]["report_megabytes"] = report_of(words).stat().st_size / 1e6
             print(runs[-1], flush=True)
     rows = [
@@ -112,7 +118,11 @@ def main():
         "",
         *table(heads, rows),
     ]
-    write(arguments.out, "compare", {"seed": 0, "runs": runs}, lines)
+    asked = ["--tables", *arguments.tables, *(["--quick"] if arguments.quick else [])]
+    name = "compare"
+    if arguments.source is not None:
+        name, asked = "compare_before", [*asked, "--source", "OLD/src"]
+    write(arguments.out, name, {"seed": 0, "runs": runs}, lines, ["benchmarks/compare.py", *asked])
 
 
 if __name__ == "__main__":

@@ -407,7 +407,7 @@ def _accuracy(comparison: Comparison, cite: Citations) -> str:
     )
     if REFINED in found.probabilities:
         name = type(comparison.searcher).__name__
-        text += f", by networks of {name} that CL-SGBN refined"
+        text += f", by networks of {name} (with its fast effort) that CL-SGBN refined"
     if COVARIATES_ALONE in found.probabilities:
         alone = joined([*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))])
         text += f", and by a logistic regression on {alone} alone"

@@ -85,8 +85,9 @@ class SGBN(NetworkEstimator):
         nearly the best: one or two minutes for 100 variables; up to 20 the best of all is found.
         Tables are not used below 50 samples, of which the best score fits noise, beyond 500
         variables, and by "standard" beyond 100 variables with twice as many samples: there are
-        local searches alone, with kicks unless there are so many variables. From 200 samples on,
-        local searches of the first two efforts begin with strong dependences alone.
+        local searches alone, with kicks unless there are so many variables. From 200 samples
+        upwards, and ten per variable, local searches of the first two efforts begin with strong
+        dependences alone.
     n_starts : int, optional
         Orders that local searches start from: variance inflation rising, then falling, then random
         ones. Given, it wins over `effort`, as `n_kicks` does.
