@@ -98,6 +98,8 @@ def no_figures(monkeypatch):
         "files",
         lambda plan, kinds, dpi: {kind: SMALLEST[kind] for kind in kinds},
     )
+    # processes that draw would not know of it
+    monkeypatch.setattr("sgbn.report.drawing.WORTH_WORKERS", float("inf"))
 
 
 @pytest.fixture

@@ -216,6 +216,13 @@ def test_where_nothing_is_writable_kernels_are_compiled_after_one_warning(packag
     assert answer_of(start(package, HOME=os.devnull)) == (2.0, "None", 1, 1)
 
 
+def test_a_cache_that_was_asked_for_and_cannot_be_used_is_named_once(package, tmp_path):
+    (tmp_path / "taken").write_text("a file, in which no folder can be made")
+    asked = str(tmp_path / "taken" / "cache")
+    answer, folder, _, n_warnings = answer_of(start(package, NUMBA_CACHE_DIR=asked))
+    assert (answer, folder, n_warnings) == (2.0, str(package / "__pycache__"), 1)
+
+
 @pytest.mark.parametrize("change", [{"step": 1.0, "more": " + 3.0"}, {"step": 4.0, "more": ""}])
 def test_a_change_in_a_kernel_of_another_file_is_compiled(package, change):
     assert answer_of(start(package))[0] == 2.0

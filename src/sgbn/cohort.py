@@ -165,6 +165,15 @@ class Cohort:
         return {} if self.group is None else _counts(self.group)
 
     @property
+    def unit_counts(self) -> dict[str, int]:
+        """Group -> number of `units`: persons or families where there are any, else subjects."""
+        if self.units is None or self.group is None:
+            return self.sizes
+        return {
+            name: len(np.unique(self.units[np.asarray(self.group) == name])) for name in self.groups
+        }
+
+    @property
     def places(self) -> tuple[Region | None, ...]:
         """Of each region where the atlas has it, None if it is unknown there."""
         if self.atlas is None:

@@ -182,10 +182,14 @@ def _cache_of(kernel: Callable[..., Any]) -> Any:
     The folder is NUMBA_CACHE_DIR, that of the source, or numba's in the user's cache folder.
     """
     try:
-        return KernelCache(kernel)
+        found = KernelCache(kernel)
     except RuntimeError:
         _warn_no_cache()
         return NullCache()
+    wanted = getattr(config, "CACHE_DIR", "")
+    if wanted and not Path(found.cache_path).is_relative_to(Path(wanted).absolute()):
+        _warn_not_writable(wanted)
+    return found
 
 
 @cache
@@ -197,12 +201,21 @@ def _warn_no_cache() -> None:
     )
 
 
+@cache
+def _warn_not_writable(folder: str) -> None:
+    warnings.warn(
+        f"NUMBA_CACHE_DIR is {folder!r}, where this process cannot write, so that numba does not "
+        "read it either and kernels are compiled again. Make the folder writable.",
+        stacklevel=5,
+    )
+
+
 _compiling: list[Path] = []  # folders whose lock this process holds; kernels compile kernels
 
 
 @contextmanager
 def _only_compiler(folder: Path) -> Iterator[None]:
-    """Context in which no other process compiles into a folder.
+    """Context in which no other process that waits for the same folder compiles.
 
     Where files cannot be locked (on Windows, on some network disks) each process compiles for
     itself, and so it does after `WAIT_SECONDS`.
@@ -210,7 +223,12 @@ def _only_compiler(folder: Path) -> Iterator[None]:
     if _compiling or fcntl is None:
         yield
         return
-    with (folder / LOCK).open("ab") as stream:
+    try:
+        stream = (folder / LOCK).open("ab")
+    except OSError:  # of another user, or on a full disk
+        yield
+        return
+    with stream:
         _lock(stream)
         _compiling.append(folder)
         try:

@@ -162,3 +162,12 @@ def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
     (folder / "out" / "report.html").write_text("its own")
     assert key() == keys[-1]
     assert finished.PARTICIPANTS == PARTICIPANTS
+
+
+@pytest.mark.parametrize("out", [".", "series"])
+def test_the_key_tells_files_of_a_folder_that_lies_within_the_results(tmp_path, out):
+    (tmp_path / "series").mkdir()
+    words = ["compare", str(tmp_path / "series"), "--group", "dx", "--out", str(tmp_path / out)]
+    before = finished_key(parser().parse_args(words))
+    (tmp_path / "series" / "sub-1.tsv").write_text("1")
+    assert finished_key(parser().parse_args(words)) != before

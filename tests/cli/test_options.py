@@ -9,6 +9,7 @@ from sgbn.cli.config import OPTIONS, PATHS
 from sgbn.cli.main import parser
 from sgbn.cli.options import HOW, LEARNERS, QUICK, SERIES, SETTINGS, TABLE, WHAT
 from sgbn.cli.predict import READING
+from sgbn.comparison.intervals import repeats_for
 from sgbn.comparison.settings import REFINEMENTS
 from sgbn.io import read_inputs
 from sgbn.io.tables.options import LISTS, Options
@@ -86,7 +87,7 @@ def test_help_says_the_default(option):
     elif option.dest == "n_repeats":
         assert default is None
         assert said[0] == "(by size: 4 of a few hundred subjects, fewer of more)"
-        assert Settings().repeats(300) == 4 > Settings().repeats(5000)
+        assert repeats_for([150, 150], 5) == 4 > repeats_for([2500, 2500], 5)
     elif said[0] in DEFAULTS:
         assert DEFAULTS[said[0]] is default
     else:

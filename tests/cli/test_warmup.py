@@ -15,7 +15,7 @@ def test_a_comparison_after_it_compiles_nothing(capsys):
     assert last.endswith(f"The machine code is in {used.folder}.")
 
     cohort = simulate_cohort(50, 1, regions=30)
-    settings = Settings.quick(n_permutations=20, n_pairs=3, n_folds=3, deviations=True)
+    settings = Settings(n_permutations=20, n_pairs=3, n_folds=3, n_repeats=1)
     compare(cohort, settings, n_jobs=1)
     assert jit.cache_use() == used
 

@@ -59,9 +59,18 @@ def test_the_relative_width_is_that_of_an_estimate():
 
 
 def test_repeats_end_where_the_interval_needs_no_more():
-    assert repeats_for(124, 5) == 4
+    assert repeats_for([63, 61], 5) == 4
     assert gain_of_repeat(5, 4) < LEAST_GAIN <= gain_of_repeat(5, 3)
-    assert repeats_for(5000, 5) < 4
+    assert repeats_for([2500, 2500], 5) == 1
     between_folds = 0.5 / np.sqrt(5000 / 5)
-    assert between_folds * relative_width(5, repeats_for(5000, 5)) <= NARROW
-    assert repeats_for(10, 2) >= repeats_for(10, 5)
+    assert between_folds * relative_width(5, 1) <= NARROW
+    assert repeats_for([200, 3800], 5) == 4  # the small group decides
+    assert repeats_for([5, 5], 2) >= repeats_for([5, 5], 5)
+
+
+def test_folds_of_a_balanced_accuracy_vary_as_expected():
+    rng, sizes, n_folds = np.random.default_rng(0), np.array([40, 400]), 5
+    in_a_fold = sizes // n_folds
+    shares = rng.binomial(in_a_fold, 0.5, (20_000, 2)) / in_a_fold
+    expected = 0.5 * np.sqrt((n_folds / sizes).sum()) / 2
+    assert shares.mean(axis=1).std() == pytest.approx(expected, rel=0.02)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn import InputError
+from sgbn import InputError, simulate_cohort
 from sgbn.comparison import Settings
 
 
@@ -52,15 +52,17 @@ def test_quick_does_less_and_what_is_asked_for_goes_before():
     quick, full = Settings.quick(), Settings()
     for name in ("n_permutations", "n_pairs"):
         assert getattr(quick, name) < getattr(full, name)
-    assert quick.repeats(100) < full.repeats(100)
+    cohort = simulate_cohort(50, regions=4)
+    assert quick.repeats(cohort) < full.repeats(cohort)
     assert Settings.quick(n_permutations=5000).n_permutations == 5000
 
 
 def test_repeats_are_by_size_unless_they_are_given():
-    assert Settings().with_repeats(100).n_repeats == Settings().repeats(100) > 1
-    assert Settings(n_repeats=7).with_repeats(100).n_repeats == 7
+    cohort = simulate_cohort(50, regions=4)
+    assert Settings().with_repeats(cohort).n_repeats == Settings().repeats(cohort) > 1
+    assert Settings(n_repeats=7).with_repeats(cohort).n_repeats == 7
     assert "accuracy" in Settings().steps
-    assert "accuracy" not in Settings(n_repeats=0).with_repeats(100).steps
+    assert "accuracy" not in Settings(n_repeats=0).with_repeats(cohort).steps
 
 
 def test_steps_are_those_that_are_asked_for():

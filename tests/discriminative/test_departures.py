@@ -42,7 +42,7 @@ def test_without_a_price_it_is_regularised_discriminant_analysis(cohort, moments
     for S, network in zip(own, networks(moments, Setting(0.0, pool, ridge)), strict=True):
         blend = (1 - pool) * S + pool * pooled
         expected = (1 - ridge) * blend + ridge * np.diag(np.diag(blend))
-        np.testing.assert_allclose(network.covariance, expected, atol=1e-3)
+        np.testing.assert_allclose(network.covariance, expected, atol=1e-6)
 
 
 def test_groups_share_most_weights_exactly_and_differ_in_some(moments):

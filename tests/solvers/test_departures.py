@@ -90,3 +90,12 @@ def test_fewer_rows_than_variables_are_solved_to_the_end():
     found = lasso_departures(S, prices(0.05), np.zeros((M, M)))
     assert found.violation <= TOL
     assert np.count_nonzero(found.x) > M
+
+
+def test_without_a_price_weights_of_copies_stay_bounded():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, M))
+    X[:, 4:] = X[:, :4] + 1e-7 * rng.standard_normal((20, 4))
+    found = lasso_departures(np.cov(X.T, bias=True), prices(0.0), np.zeros((M, M)))
+    assert np.abs(found.x).max() < 10
+    assert found.variances.min() > -1e-9

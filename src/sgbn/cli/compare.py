@@ -177,7 +177,7 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
         settings = replace(settings, outliers=outliers, transform=transform)
     try:
-        return flow_of(cohort).settings(settings).with_repeats(len(cohort))
+        return flow_of(cohort).settings(settings).with_repeats(cohort)
     except InputError as error:
         raise OptionError(with_options(str(error))) from error
 

@@ -122,11 +122,12 @@ def _paths(value: Any) -> Iterator[Path]:
 def _state(path: Path, out: Path) -> list[Any]:
     """Collect what can be seen of an input, and of tables of participants above it.
 
-    Of a folder, which may be large, these are name, size and time of each file, without what the
-    comparison itself writes to a folder within.
+    Of a folder, which may be large, these are name, size and time of each file, without those of
+    `out` if that is a folder within.
     """
     people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
-    below = [one for one in _files_below(path) if not one.is_relative_to(out)]
+    is_within = out != path and out.is_relative_to(path)
+    below = [one for one in _files_below(path) if not (is_within and one.is_relative_to(out))]
     content = _digest(path.read_bytes()) if path.is_file() else ""
     return [content, _looks(below), _looks(one for one in people if one.is_file())]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from typing import Any
 
 from sgbn.cli.help import examples
 from sgbn.exceptions import InputError
 
 # A comparison that is as small as each step allows: every kernel is called, few more than once.
 SUBJECTS, SEED = 40, 0  # subjects per group; the search for 40 regions is that for many
-FEW = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
+FEW: dict[str, Any] = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
 FEW_REGIONS = 8  # their search is another one
 NOWHERE = (
     "no folder is writable for the machine code, so that each process would compile anew. Set "
@@ -24,16 +25,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "warmup",
         help="compile what `sgbn compare` needs, once for an installation",
-        description="Compiles what `sgbn compare` and `sgbn demo` need and keeps it on disk, so "
-        "that no later run waits for it. The first run of a new installation does the same by "
-        "itself; this is for images of containers, and for the nodes of a cluster.",
+        description="Compiles what `sgbn compare` and `sgbn demo` need with tables, and keeps it "
+        "on disk, so that no later run waits for it. The first run of a new installation does the "
+        "same by itself; this is for images of containers, and for the nodes of a cluster.",
         epilog=examples(
             {
                 "sgbn warmup": "after an installation",
                 "RUN NUMBA_CACHE_DIR=/opt/sgbn-cache sgbn warmup": "in a Dockerfile, with the same "
                 "variable where sgbn runs",
             },
-            "Machine code is for one kind of processor: run it where sgbn will run.",
+            "Machine code is for one kind of processor: run it where sgbn will run. Whoever runs "
+            "sgbn must be able to write to the folder: numba reads no other.",
         ),
     )
     parser.set_defaults(run=run, after_interrupt="What was compiled is kept.")
@@ -63,5 +65,5 @@ def _use_every_kernel() -> None:
 
     cohort = simulate_cohort(SUBJECTS, SEED)
     SGBN().fit(cohort.values[:, :FEW_REGIONS])
-    settings = Settings.quick(seed=SEED, deviations=True, **FEW)
+    settings = Settings(seed=SEED, **FEW)
     compare(cohort, settings, n_jobs=1, on_step=lambda step: print(f"{step} ...", flush=True))

@@ -92,7 +92,8 @@ def compare(
         The other steps learn hundreds of networks. They have the learner that is given, and in
         place of an ensemble `SGBN` with its prior knowledge and one gamma for all groups, that of
         the largest: an ensemble's own gamma is that of a prior. The tests search for a common order
-        by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own sparsity.
+        by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own sparsity;
+        other networks of the cross-validation are learned with the fast effort of `SGBN`.
     n_jobs : int, optional
         Processes. Results do not depend on it.
     folder : path, optional
@@ -134,7 +135,7 @@ def compare(
     usable = reviewed.require()
     reviewed = reviewed.with_findings(check_reference(usable, settings.reference))
     flow = flow_of(usable)
-    settings = flow.settings(settings).with_reference(usable.groups).with_repeats(len(usable))
+    settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
     settings.check_names(usable)
     if settings.replicate is not None:
         replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours

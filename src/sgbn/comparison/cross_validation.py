@@ -63,7 +63,7 @@ def cross_validate(
     """
     labels = np.asarray(cohort.group)
     folds = np.array(
-        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(len(cohort)))]
+        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(cohort))]
     )
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
@@ -230,10 +230,7 @@ def _methods(
 
 def _smallest(cohort: Cohort) -> int:
     """Subjects of the smallest group; persons or families, where these are not to be parted."""
-    if cohort.units is None:
-        return min(cohort.sizes.values())
-    group = np.asarray(cohort.group)
-    return min(len(np.unique(cohort.units[group == name])) for name in cohort.groups)
+    return min(cohort.unit_counts.values())
 
 
 def inner_folds(cohort: Cohort, settings: Settings) -> int:

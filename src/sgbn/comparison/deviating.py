@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from sgbn.comparison.refined import WARNINGS, warn_again, with_warnings
 from sgbn.inference import Deviations, NormativeDeviation
@@ -45,8 +47,14 @@ def kept_deviations(
         Fingerprint of the cohort.
     """
     task = {"norm": norm, "regions": regions, "reference": reference, "persons": persons}
-    settings = {"learner": repr(norm.learner), "seed": norm.random_state, "data": data}
-    # one task, in this process: its own folds are what runs in parallel
+    settings = {
+        **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
+        "reference": joblib.hash(reference),
+        "persons": None
+        if persons is None
+        else joblib.hash(np.unique(persons, return_inverse=True)[1]),
+    }
+    # one task: here its own folds run in parallel, and on a cluster one worker has them all
     found = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
     warn_again(found.values())
     return _unpacked(found["all"])
@@ -57,12 +65,14 @@ def _deviations(
 ) -> dict[str, Any]:
     own = None if persons is None else persons[reference]
 
+    fitted = clone(norm)
+
     def score(others: pd.DataFrame) -> Deviations:
-        norm.fit(regions[reference], persons=own)
-        return norm.deviations(others)
+        fitted.fit(regions[reference], persons=own)
+        return fitted.deviations(others)
 
     others, messages = with_warnings(score, regions[~reference])
-    merged = _merged(norm.reference_, others, reference)
+    merged = _merged(fitted.reference_, others, reference)
     kept = {one.name: getattr(merged, one.name) for one in fields(merged)}
     return kept | {WARNINGS: np.array(messages, dtype=str)}
 

@@ -1,7 +1,7 @@
 """Steps of a comparison that were finished before, and how long they took when they were done.
 
 A step leaves ``steps/NAME.json`` in the folder of finished work. A later start reads its results
-from the studies beside it, and reports the seconds of the start that computed them.
+from the studies beside it, and reports the seconds of the start that finished them.
 """
 
 from __future__ import annotations

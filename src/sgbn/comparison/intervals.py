@@ -65,13 +65,14 @@ def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
     return 1 - relative_width(n_folds, n_repeats + 1) / relative_width(n_folds, n_repeats)
 
 
-def repeats_for(n_rows: int, n_folds: int) -> int:
-    """Fewest repeats of a cross-validation whose interval needs no more.
+def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
+    """Fewest repeats of a cross-validation after which one more is not worth its time.
 
-    That is: the interval of an accuracy near 1/2, which varies the most, is expected to be `NARROW`
-    already, or one more repeat would narrow it by less than `LEAST_GAIN`.
+    That is: the interval of a balanced accuracy is expected to be `NARROW` already, or one more
+    repeat would narrow it by less than `LEAST_GAIN`. `sizes` are those of the groups; the share of
+    a group that is recognised varies the most where it is 1/2.
     """
-    between_folds = 0.5 / np.sqrt(n_rows / n_folds)
+    between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
     for n_repeats in range(1, MOST_REPEATS):
         is_narrow = between_folds * relative_width(n_folds, n_repeats) <= NARROW
         if is_narrow or gain_of_repeat(n_folds, n_repeats) < LEAST_GAIN:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -60,7 +61,10 @@ def refine(
     found = study.run(
         _refined,
         {method: {"method": method} for method in methods},
-        {"learner": repr(learner), "data": data},
+        {
+            **{"learner": repr(learner), "data": data},
+            "labels": joblib.hash(np.unique(labels.astype(str), return_inverse=True)[1]),
+        },
         shared={"learner": learner, "regions": regions, "labels": labels},
     )
     warn_again(found.values())

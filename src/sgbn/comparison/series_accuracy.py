@@ -83,7 +83,7 @@ def cross_validate_series(
     """
     _check(cohort, settings)
     folds = np.array(
-        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(len(cohort)))]
+        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(cohort))]
     )
     methods = _methods(cohort, settings)
     described = _described(cohort, settings, learner)
@@ -174,7 +174,7 @@ def _described(
 ) -> dict[str, Any]:
     """Say what makes a study of this cohort what it is."""
     return {
-        "folds": [settings.n_folds, settings.repeats(len(cohort)), settings.seed],
+        "folds": [settings.n_folds, settings.repeats(cohort), settings.seed],
         "learner": None if learner is None else repr(clone(learner).set_params(n_jobs=None)),
         "data": cohort.fingerprint,
     }

@@ -214,15 +214,15 @@ class Settings:
         """Name the reference, which must be one of the groups."""
         return replace(self, reference=choose_reference(groups, self.reference))
 
-    def repeats(self, n_subjects: int) -> int:
-        """Repeats of the cross-validation: those asked for, or by the number of subjects."""
+    def repeats(self, cohort: Cohort) -> int:
+        """Repeats of the cross-validation: those asked for, or by the sizes of the groups."""
         if self.n_repeats is None:
-            return repeats_for(n_subjects, self.n_folds)
+            return repeats_for(list(cohort.unit_counts.values()), self.n_folds)
         return self.n_repeats
 
-    def with_repeats(self, n_subjects: int) -> Self:
-        """Name the repeats of the cross-validation, where they were left to this number."""
-        return replace(self, n_repeats=self.repeats(n_subjects))
+    def with_repeats(self, cohort: Cohort) -> Self:
+        """Return settings with `n_repeats` set, by the sizes of the groups if it was None."""
+        return replace(self, n_repeats=self.repeats(cohort))
 
     def check_names(self, cohort: Cohort) -> None:
         """Raise InputError unless the regions and lobes that were named beforehand are there."""

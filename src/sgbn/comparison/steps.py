@@ -95,8 +95,11 @@ class Job:
         return regions_table(self.prepared)
 
     @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Time a step; one that the data do not allow is skipped, and its reason kept."""
+    def step(self, name: str, *, is_kept: bool = True) -> Iterator[None]:
+        """Time a step; one that the data do not allow is skipped, and its reason kept.
+
+        A step whose results no study keeps (`is_kept`) is not noted as finished.
+        """
         self.on_step(STEPS[name])
         begin = time.perf_counter()
         try:
@@ -107,12 +110,13 @@ class Job:
             error.add_note(f"in the step: {STEPS[name]}")
             raise
         took = time.perf_counter() - begin
-        self.seconds[name] = seconds_of_step(self.study.folder, name, took)
+        folder = self.study.folder if is_kept and name not in self.skipped else None
+        self.seconds[name] = seconds_of_step(folder, name, took)
 
 
 def networks_of(job: Job) -> dict[str, LearnedNetwork]:
     """Learn one network per group."""
-    with job.step("networks"):
+    with job.step("networks", is_kept=isinstance(job.learner, SGBNEnsemble)):
         if isinstance(job.learner, SGBNEnsemble):
             found: dict[str, LearnedNetwork] = {}
             for number, group in enumerate(job.groups):

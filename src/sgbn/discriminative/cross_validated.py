@@ -97,6 +97,7 @@ class Candidates(NamedTuple):
     def weights(self, rows: Indices) -> Array:
         """Weights by the losses of these rows, shape (settings, shares)."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
+        total[~np.isfinite(total)] = np.inf  # a candidate without an optimum does not count
         weights = self.temperatures * np.exp(total.min() - total)
         weights[weights < LEAST * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
@@ -154,8 +155,8 @@ class SGBNClassifierCV(SGBNClassifier):
     Notes
     -----
     The networks are averages over many settings, to predict with: they have more edges than any one
-    of them, and more than one would want to look at. Time grows fast with the regions: about 0.4 s
-    for 80 rows of 40, 5 s of 100, 50 s of 200.
+    of them, and more than one would want to look at. Time grows fast with the regions: about
+    0.25 s for 80 rows of 40, 3.5 s for 120 rows of 200 (``benchmarks/classifiers.py --time``).
 
     With fewer than four rows of a class there are no folds: all candidates weigh the same.
 

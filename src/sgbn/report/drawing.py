@@ -22,7 +22,7 @@ from sgbn.runs import Arrays, Study, read_result
 
 PIXELS_PER_INCH = 300  # what journals ask for
 KINDS = ("svg", "pdf", "png")
-WORTH_WORKERS = 6  # figures; of fewer a process that starts, and imports all, is slower
+WORTH_WORKERS = 6  # figures; for fewer, starting processes costs more than it saves
 DRAWN_BY = ("matplotlib", "nilearn")
 
 Pictures = dict[str, dict[str, bytes]]

@@ -291,13 +291,14 @@ def search_order(
         Whether kicks follow even where several starts all ended at the same score.
     """
     best, best_score, in_vain = starts[0], np.inf, 0
+    ends: list[float] = []
     tucked: list[float] = []
     S = _room(best, trees.path.size)
     left = list(starts)
     while left or in_vain < n_kicks:
         if left:
             S.order[:] = left.pop(0)
-        elif not kick_agreed and len(starts) > 1 and _agree(tucked):
+        elif not kick_agreed and len(starts) > 1 and _agree(ends):
             break
         else:
             in_vain += 1
@@ -305,7 +306,7 @@ def search_order(
             S.rank[best] = np.arange(len(best))
             _kick(trees, S, rng.random_sample((KICK, 2)))
         trees, score = _local_search(trees, S, depth, budget, tucked)
-        tucked.append(score)
+        ends.append(score)
         _note(trees, S, score, seen)
         if score < best_score - TOL:
             best, best_score, in_vain = S.order.copy(), score, 0
@@ -337,7 +338,7 @@ def _local_search(
 ) -> tuple[Trees, float]:
     """Move and tuck from ``S.order``, in place, with more room whenever the trees are full.
 
-    At a score of `tucked` all tucks were tried before, and none helped.
+    At a score of `tucked` all tucks were tried before, and none helped; this search adds its own.
 
     Where even the largest trees are full again and again, the order reached is kept.
     """
@@ -352,6 +353,8 @@ def _local_search(
             gain = tuck_any(trees, S, depth, tucks_left) if depth else 0.0
             score -= gain
         if not trees.used[IS_FULL]:
+            if tucks_left[0] > 0:
+                tucked.append(score)
             return trees, score
         trees = grown(trees)
     return trees, parents_for(trees, S.order).score

@@ -23,7 +23,7 @@ from sgbn.solvers.lasso import solve_working_set, violation_at
 from sgbn.types import Array
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
-MAX_EPOCHS = 1000  # of a variable; reached only where columns are nearly collinear
+MAX_EPOCHS = 500  # of a variable; reached only where columns are nearly collinear
 EMPTY = 1e-12  # variance of a regressor that says nothing
 
 

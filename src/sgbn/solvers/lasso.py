@@ -107,9 +107,10 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
     slope = 0.0
     for i in range(support.size):
         slope += w[support[i]] * np.sign(b[support[i]]) * goal[i]
-    if slope > 0.0:
-        for i in range(support.size):
-            goal[i] = -goal[i]
+    # without prices no direction is better than another: stay, rather than run off along one
+    turn = -1.0 if slope > 0.0 else 1.0 if slope < 0.0 else 0.0
+    for i in range(support.size):
+        goal[i] *= turn
     return False
 
 

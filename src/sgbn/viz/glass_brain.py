@@ -170,11 +170,14 @@ def _draw_view(ax: Axes, view: View, everywhere: Array, here: Array) -> None:
 
 
 def _draw_schematics(ax: Axes, direction: str) -> bool:
-    """Draw nilearn's brain; False without nilearn."""
+    """Draw nilearn's brain; False without nilearn, or where its lines cannot be read."""
     source = _nilearn_source()
     if source is None:
         return False
-    lines = _schematics(source, direction)
+    try:
+        lines = _schematics(source, direction)
+    except Exception:  # whatever another version of nilearn does, no report fails by it
+        return False
     ax.add_patch(PathPatch(lines, facecolor="none", edgecolor="0.75", linewidth=0.9, zorder=0.5))
     return True
 
