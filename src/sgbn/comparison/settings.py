@@ -65,8 +65,8 @@ class Settings:
         hundred subjects, fewer for thousands; see `repeats_for`.
     accuracy_permutations : int
         Exchanges of the labels for a p of the accuracy of our classifier, which is fitted anew in
-        every fold of each: 19 took 0.7 times as long as the cross-validation by default settings
-        (120 subjects, 20 regions), so that 99 take some 3.5 times as long. Without any, p is that
+        every fold of each: 19 take half as long as the cross-validation by default settings (120
+        subjects, 20 regions), and 99 take 2.7 times as long. Without any, p is that
         of a corrected t, see `Accuracy.p_value`.
     refinements : tuple of str
         Discriminative refinements of the networks, of "KL-SGBN", "MM-SGBN" and "CL-SGBN".
