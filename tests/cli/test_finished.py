@@ -108,7 +108,9 @@ def test_what_is_deleted_or_changed_is_written_again_from_finished_work(kept, ca
     assert "[1/7] One network per group (finished before)" in printed
     assert files_of(folder / "results") == before
     assert main(words) == 0
-    assert SAID in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert SAID in printed
+    assert printed.endswith(f"Open {folder / 'results' / 'report.html'} in a browser.\n")
 
 
 def test_a_figure_that_is_gone_everywhere_is_drawn_again(kept):

@@ -86,7 +86,7 @@ def test_help_says_the_default(option):
         assert default in (False, (), REFINEMENTS)
     elif option.dest == "n_repeats":
         assert default is None
-        assert said[0] == "(by size: 4 of a few hundred subjects, fewer of more)"
+        assert said[0] == "(4 with a few hundred subjects, fewer with thousands)"
         assert repeats_for([150, 150], 5) == 4 > repeats_for([2500, 2500], 5)
     elif said[0] in DEFAULTS:
         assert DEFAULTS[said[0]] is default

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sgbn.comparison import Comparison
 
 FINISHED = "finished.json"
+REPORT = "report.html"  # as `sgbn.report` calls it, which would import for seconds
 PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them in folders above
 # Of numbers, tables, figures and page.
 LIBRARIES = (
@@ -70,7 +71,7 @@ def tell_finished(out: Path, key: str) -> bool:
     )
     for message in note["warnings"]:
         warn(message)
-    print(f"\n{note['said']}\n\nOpen {out / next(iter(note['files']))} in a browser.")
+    print(f"\n{note['said']}\n\nOpen {out / REPORT} in a browser.")
     return True
 
 

@@ -236,7 +236,7 @@ QUICK = (  # what --quick decides
     ),
     Option(
         "repeats",
-        "of the cross-validation; 0: none (by size: 4 of a few hundred subjects, fewer of more)",
+        "of the cross-validation; 0: none (4 with a few hundred subjects, fewer with thousands)",
         COUNT,
         "n_repeats",
     ),

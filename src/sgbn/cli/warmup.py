@@ -35,7 +35,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 "variable where sgbn runs",
             },
             "Machine code is for one kind of processor: run it where sgbn will run. Whoever runs "
-            "sgbn must be able to write to the folder: numba reads no other.",
+            "sgbn must be able to write to the folder of the machine code: numba reads no other. "
+            "It takes a minute or two. What only time series need is not compiled.",
         ),
     )
     parser.set_defaults(run=run, after_interrupt="What was compiled is kept.")

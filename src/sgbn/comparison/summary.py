@@ -195,7 +195,9 @@ def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
     """Say whether the accuracy is better than a guess, by its p, where there is one."""
     if np.isnan(ours["p"]):
         return "Yes" if ours["low"] > chance else "Not reliably"
-    return f"{'Yes' if ours['p'] <= level else 'Not reliably'} ({p_text(ours['p'])})"
+    # the corrected t is an approximation: its smallest p are not to be quoted
+    p = p_text(ours["p"]) if ours["p"] >= 0.001 else "p < 0.001"
+    return f"{'Yes' if ours['p'] <= level else 'Not reliably'} ({p})"
 
 
 def _best(scores: Mapping[str, Any]) -> str:
