@@ -46,7 +46,7 @@ def draw_figures(
     dict of name to dict
         Kind ("svg", "pdf", "png") -> content of the file.
     """
-    keys = {name: f"{joblib.hash(plan)}-{_code()}" for name, plan in planned.items()}
+    keys = {name: _key(plan) for name, plan in planned.items()}
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}
     missing = set(tasks) - _kept(folder)
     study = Study(folder, n_jobs if len(missing) >= WORTH_WORKERS else 1)
@@ -58,9 +58,13 @@ def draw_figures(
 
 def forget_others(planned: Mapping[str, Plan], folder: str | Path) -> None:
     """Remove kept figures that are not among those of a plan."""
-    keys = {f"{joblib.hash(plan)}-{_code()}" for plan in planned.values()}
-    for name in _kept(folder) - keys:
+    for name in _kept(folder) - {_key(plan) for plan in planned.values()}:
         _path(folder, name).unlink(missing_ok=True)
+
+
+def _key(plan: Plan) -> str:
+    """Name of a figure among those that are kept: it changes with all that changes the picture."""
+    return f"{joblib.hash(plan)}-{_code()}"
 
 
 def _files_of(plan: Plan) -> Arrays:
