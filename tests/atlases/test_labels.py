@@ -29,6 +29,16 @@ def test_each_region_of_an_atlas_has_a_label_of_its_own(name):
         ("lh_bankssts", "desikan_killiany", "L banks of STS"),
         ("Cerebelum_4_5_R", "aal", "R cerebellum IV-V"),
         ("Vermis_9", "aal3", "vermis IX"),
+        ("rh_insula", "dkt", "R insula"),
+        ("Left Planum Polare", "harvard_oxford", "L planum polare"),
+        ("A8m_L", "brainnetome", "L A8m"),
+        ("L_p9-46v", "glasser", "L p9-46v"),
+        ("Right ACgG anterior cingulate gyrus", "neuromorphometrics", "R ant. cingulate gyrus"),
+        ("lSupFroG", "lpba40", "L sup. frontal gyrus"),
+        ("LH_Vis_1", "schaefer_200_7", "L visual 1"),
+        ("RH_Default_Par_2", "schaefer_200_7", "R default Par 2"),
+        ("LH_SomMotB_S2_1", "schaefer_200_17", "L somatomotor B S2 1"),
+        ("RH_TempPar_1", "schaefer_100_17", "R temp. parietal 1"),
     ],
 )
 def test_labels_are_words_with_the_side_first(column, atlas, label):
@@ -44,7 +54,7 @@ def test_no_row_is_lost_to_another():
     names = [stem(row["region"], "") for row in csv.DictReader(text.splitlines())]
     assert len(set(names)) == len(names)
     known = {stem(r.name, r.hemisphere) for name in ATLASES for r in load_atlas(name).regions}
-    assert set(names) == known  # none that no atlas has
+    assert set(names) < known  # none that no atlas has; others have a label by a rule
 
 
 @pytest.mark.parametrize(

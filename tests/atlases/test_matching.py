@@ -7,6 +7,7 @@ import csv
 import pytest
 
 from sgbn.atlases import ATLASES, load_atlas, match_columns
+from sgbn.exceptions import InputError
 from sgbn.experiments.data import data_folder
 
 FOLDER = data_folder()
@@ -55,6 +56,7 @@ def test_the_atlas_of_a_table_is_found(name):
     assert match.atlas.name == name
     assert [found.region for found in match.columns] == list(regions)
     assert match.unmatched == ("id", "age")
+    assert match.certain_atlas() is load_atlas(name)
 
 
 def test_each_column_is_sorted_into_one_place_in_the_order_given():
@@ -121,3 +123,87 @@ def test_csf_is_a_structure_beside_others_and_else_a_total(name):
         assert name not in [found.column for found in match.columns]
     cat12 = match_columns(["TIV", "GM", "WM", name, "Insula_L", "Insula_R"])
     assert (cat12.atlas.name, cat12.totals) == ("aal", ("TIV", "GM", "WM", name))
+
+
+DK = [region.name for region in load_atlas("dk").regions[:68]]
+DKT = [region.name for region in load_atlas("dkt").regions[:62]]
+ONLY_DK = sorted(set(DK) - set(DKT))
+
+
+def test_dkt_is_found_only_where_exactly_its_regions_are():
+    assert [name[3:] for name in ONLY_DK[:3]] == ["bankssts", "frontalpole", "temporalpole"]
+    aseg = ["Left-Hippocampus", "Right-Hippocampus", "eTIV"]
+    assert match_columns(DKT).atlas.name == "dkt"
+    assert match_columns([f"{name}_thickness" for name in DKT] + aseg).atlas.name == "dkt"
+    assert match_columns(DK).atlas.name == "desikan_killiany"
+    for without in (0, 30, 61):
+        some = [*DKT[:without], *DKT[without + 1 :]]
+        assert match_columns(some).atlas.name == "desikan_killiany"
+    for one in ONLY_DK:
+        assert match_columns([*DKT, one]).atlas.name == "desikan_killiany"
+    assert match_columns(DKT[:40], "dkt").atlas.name == "dkt"
+
+
+def parcels(name, **wanted):
+    regions = load_atlas(name).regions
+    return [r.name for r in regions if all(getattr(r, key) == wanted[key] for key in wanted)]
+
+
+@pytest.mark.parametrize("name", [name for name in ATLASES if name.startswith("schaefer")])
+def test_parts_of_schaefer_are_known_by_their_whole_networks(name):
+    everything = parcels(name)
+    nearly = [one for k, one in enumerate(everything) if k % 20]  # 95 of 100
+    for columns in (everything, nearly):
+        shortened = [column.split("_", 1)[1] for column in columns]  # as XCP-D writes them
+        assert match_columns(columns).certain_atlas().name == name
+        assert match_columns(shortened).certain_atlas().name == name
+    left = match_columns(parcels(name, hemisphere="L"))
+    assert left.atlas.name == name
+    assert not left.others
+
+
+def test_of_schaefer_nothing_is_guessed():
+    few = ["7Networks_LH_Vis_1", "7Networks_LH_Vis_2", "7Networks_RH_SomMot_3"]
+    match = match_columns(few)
+    assert match.atlas.name == "schaefer_100_7"
+    assert match.others == ("schaefer_200_7", "schaefer_300_7", "schaefer_400_7")
+    with pytest.raises(InputError, match=r"schaefer_200_7 and .*--atlas schaefer_100_7"):
+        match.certain_atlas()
+    assert match_columns(few, "schaefer200").certain_atlas() is load_atlas("schaefer200")
+    larger = match_columns([*few, "7Networks_LH_Vis_28"])  # only the 400 have so many
+    assert (larger.atlas.name, larger.others) == ("schaefer_400_7", ())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["L_1", "L_2", "R_1", "R_2"],
+        ["r_1", "r_2", "r_4"],
+        ["A2_L", "G_L", "G_R"],
+        ["lh_25", "rh_25"],
+    ],
+)
+def test_names_too_short_to_tell_make_no_atlas(columns):
+    assert match_columns(columns).atlas is None
+    dk = match_columns([*columns, "lh_insula", "rh_insula"])
+    assert dk.atlas.name == "desikan_killiany"
+    assert len(dk.columns) == 2
+
+
+def test_short_names_count_beside_telling_ones():
+    match = match_columns(["L_1", "L_V3A", "R_V3A", "L_2"])
+    assert (match.atlas.name, len(match.columns)) == ("glasser", 4)
+
+
+@pytest.mark.parametrize("name", ["aal3", "neuromorphometrics", "lpba40", "brainnetome", "glasser"])
+def test_tables_with_other_names_of_the_regions_are_known(name):
+    columns = [region.other_names[-1] for region in load_atlas(name).regions if region.other_names]
+    match = match_columns([*columns, "TIV"])
+    assert match.atlas.name in (name, "hcpex" if name == "glasser" else name)
+    assert len(match.columns) == len(columns) > 50
+
+
+def test_csf_of_neuromorphometrics_is_a_structure_beside_its_ventricles():
+    columns = ["3rd Ventricle", "4th Ventricle", "Left Cerebellum Exterior", "CSF"]
+    assert len(match_columns(columns).columns) == 4
+    assert match_columns([*columns, "TIV"]).totals == ("CSF", "TIV")

@@ -79,3 +79,16 @@ def test_a_file_that_is_absent_or_no_text_is_named(tmp_path):
 def test_sides_are_spelled_as_in_columns(tmp_path, side):
     text = f"{HEADER}\nA,{side},f,1,2,3\n"
     assert read_atlas(written(tmp_path, text)).regions[0].hemisphere == "L"
+
+
+def test_other_names_of_a_region_are_known_too(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(
+        "region,hemisphere,lobe,x,y,z,other_names\nFirst_L,L,frontal,-1,2,3,lOne| Area 7 \n"
+        "First_R,R,frontal,1,2,3,\n"
+    )
+    atlas = read_atlas(path)
+    assert atlas.regions[0].other_names == ("lOne", "Area 7")
+    assert atlas.regions[1].other_names == ()
+    assert atlas.find("lone_volume") == atlas.find("area_7_L") == atlas.regions[0]
+    assert atlas.find("rone") is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn import InputError, simulate_cohort
-from sgbn.atlases import load_atlas
+from sgbn.atlases import ATLASES, load_atlas
 from sgbn.cohort import Cohort
 
 EVERYTHING = {
@@ -156,6 +156,16 @@ def test_a_null_cohort_has_equal_networks_and_the_same_controls(cohort):
     assert np.array_equal(control.mean, patient.mean)
     assert null.changed == {"patient": ()}
     assert np.array_equal(null.of_group("control"), cohort.of_group("control"))
+
+
+@pytest.mark.parametrize("name", ATLASES)
+def test_every_atlas_will_do(name):
+    drawn = simulate_cohort(4, atlas=name)
+    assert drawn.values.shape == (8, 40)
+    assert (drawn.values > 0).all()
+    assert None not in drawn.places
+    assert drawn.atlas is load_atlas(name)
+    assert drawn.changed["patient"]
 
 
 def test_all_of_a_large_atlas():

@@ -1,11 +1,11 @@
 from collections import Counter
-from dataclasses import replace
+from statistics import median
 
 import pytest
 
 from sgbn import InputError
 from sgbn.atlases import ATLASES, load_atlas
-from sgbn.datasets.regions import FLUID, FORTY, choose_regions, twin_key
+from sgbn.datasets.regions import FLUID, FORTY, USUAL_VOLUME, choose_regions, twin_key, volume_of
 
 
 @pytest.mark.parametrize("name", ATLASES)
@@ -13,7 +13,7 @@ def test_none_takes_all_tissue_of_an_atlas(name):
     atlas = load_atlas(name)
     chosen = choose_regions(atlas, None)
     assert set(atlas.regions) - set(chosen) == {r for r in atlas.regions if r.lobe == FLUID}
-    assert len(chosen) > 90
+    assert len(chosen) > 50
 
 
 @pytest.mark.parametrize("name", ATLASES)
@@ -22,18 +22,22 @@ def test_every_region_has_at_most_one_twin_and_it_is_on_the_other_side(name):
     for region in load_atlas(name).regions:
         pairs.setdefault(twin_key(region), []).append(region.hemisphere)
     assert all(len(set(sides)) == len(sides) <= 2 for sides in pairs.values())
-    assert sum(sorted(sides) == ["L", "R"] for sides in pairs.values()) > 40
+    assert sum(sorted(sides) == ["L", "R"] for sides in pairs.values()) > 25
 
 
 @pytest.mark.parametrize("name", ATLASES)
 def test_so_many_are_in_pairs_over_all_lobes_and_in_the_atlas_order(name):
     atlas = load_atlas(name)
-    chosen = choose_regions(atlas, 30)
-    assert len(chosen) == 30
+    chosen = choose_regions(atlas, 34)  # a pair of each of 17 networks
+    assert len(chosen) == 34
     assert list(chosen) == sorted(chosen, key=atlas.regions.index)
     assert {region.lobe for region in chosen} == {r.lobe for r in choose_regions(atlas, None)}
     sides = Counter(region.hemisphere for region in chosen)
-    assert abs(sides["L"] - sides["R"]) <= 1
+    twins = Counter(twin_key(region) for region in chosen if region.hemisphere)
+    single = sum(count == 1 for count in twins.values())
+    assert abs(sides["L"] - sides["R"]) <= single
+    by_network = name.startswith(("schaefer", "glasser", "hcpex"))  # twins may be of two networks
+    assert single <= (9 if by_network else 1)
 
 
 def test_fewer_are_among_more():
@@ -80,9 +84,9 @@ def test_bad_regions_are_named(wanted, message):
         choose_regions(load_atlas("aal"), wanted)
 
 
-def test_a_region_without_a_volume_is_named():
-    atlas = load_atlas("aal")
-    first = atlas.regions[0]._replace(volume_mm3=float("nan"))
-    without = replace(atlas, regions=(first, *atlas.regions[1:]))
-    with pytest.raises(InputError, match="no volume for 'Precentral_L'"):
-        choose_regions(without, None)
+def test_a_region_without_a_volume_has_the_usual_one():
+    first, second = load_atlas("aal").regions[:2]
+    assert volume_of(first) == first.volume_mm3 > 0
+    assert volume_of(second._replace(volume_mm3=float("nan"))) == USUAL_VOLUME
+    known = [r.volume_mm3 for name in ATLASES for r in load_atlas(name).regions if r.volume_mm3 > 0]
+    assert 0.9 < USUAL_VOLUME / median(known) < 1.1

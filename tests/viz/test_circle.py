@@ -108,6 +108,26 @@ def test_names_lie_inside_the_axes(inches, layout):
         assert box.y1 <= inside.y1
 
 
+def test_long_names_of_many_lobes_take_two_lines_and_leave_the_circle_its_room():
+    lobes = [f"salience / ventral attention {k // 3}" for k in range(51)]
+    names = [f"region {k}" for k in range(51)]
+    sides = ["L", "R", "R"] * 17
+    figure = Figure(figsize=(6, 6))
+    ax = plot_circle(figure.subplots(), network(51), names, lobes, hemispheres=sides)
+    written = {text.get_text() for text in ax.texts}
+    assert written >= {lobe.replace("ventral ", "ventral\n") for lobe in lobes}
+    assert ax.get_xlim()[1] < 2.2  # radii: the circle has nearly half of the axes
+
+
+def test_names_that_lobes_leave_too_little_room_are_not_shown():
+    lobes = [f"a lobe of a very long name {k // 2}" for k in range(100)]
+    many = [f"region {k}" for k in range(100)]
+    ax = plot_circle(axes(6), network(100), many, lobes)
+    assert not places(ax, many)
+    shown = plot_circle(axes(6), network(100), many, ["x"] * 100)
+    assert len(places(shown, many)) == 100
+
+
 def test_the_title_says_what_is_left_out():
     ax = plot_circle(axes(), network(), NAMES, LOBES, strongest=2)
     assert len(arrows(ax)) == 2

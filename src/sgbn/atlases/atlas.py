@@ -12,7 +12,11 @@ from sgbn.atlases.names import alias_keys, name_keys, readings
 
 
 class Region(NamedTuple):
-    """A region: hemisphere "L", "R" or "" on the midline; centre in MNI space, in mm."""
+    """A region: hemisphere "L", "R" or "" on the midline; centre in MNI space, in mm.
+
+    `lobe` is the network where the atlas has networks; `volume_mm3` is nan where it is not known.
+    Columns may carry `other_names`, such as the abbreviations of CAT12.
+    """
 
     name: str
     hemisphere: str
@@ -21,6 +25,7 @@ class Region(NamedTuple):
     y: float
     z: float
     volume_mm3: float
+    other_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,24 @@ class Atlas:
     @cached_property
     def _by_key(self) -> dict[str, Region]:
         """Key -> region; what a region is called in the atlas goes before another's alias."""
-        return _unambiguous(self.regions, alias_keys) | _unambiguous(self.regions, name_keys)
+        return _unambiguous(self.regions, other_keys) | _unambiguous(self.regions, own_keys)
+
+
+def own_keys(region: Region) -> frozenset[str]:
+    """Keys of a region by its name in the atlas."""
+    return name_keys(region.name, region.hemisphere)
+
+
+def other_keys(region: Region) -> frozenset[str]:
+    """Keys of a region by the other names that it has in all atlases, or in this one."""
+    named = (name_keys(name, region.hemisphere) for name in region.other_names)
+    return frozenset(alias_keys(region.name, region.hemisphere).union(*named))
 
 
 def _unambiguous(
-    regions: Iterable[Region], keys_of: Callable[[str, str], set[str]]
+    regions: Iterable[Region], keys_of: Callable[[Region], frozenset[str]]
 ) -> dict[str, Region]:
     """Key -> region. A key of two regions is left out: to take one would be a guess."""
-    keys = [(key, region) for region in regions for key in keys_of(region.name, region.hemisphere)]
+    keys = [(key, region) for region in regions for key in keys_of(region)]
     count = Counter(key for key, _ in keys)
     return {key: region for key, region in keys if count[key] == 1}

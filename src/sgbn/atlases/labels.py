@@ -18,16 +18,44 @@ SHARED = re.compile(r".*[\s_.:-]", re.DOTALL)  # up to the last separator
 SIDE = "(?P<side>(?i:lh|rh|left|right)|L|R)"
 FIRST_SIDE = re.compile(rf"{SIDE}[\s_.-]+(?P<rest>.+)", re.DOTALL)
 LAST_SIDE = re.compile(rf"(?P<rest>.+?)[\s_.-]+{SIDE}", re.DOTALL)
+# A parcel of Schaefer's: network, its letter among 17, area, number.
+PARCEL = re.compile(
+    r"(?:7|17)Networks_[LR]H_([A-Z][A-Za-z]*?)([A-C]?)((?:_[A-Za-z][A-Za-z0-9]*)?)_(\d+)"
+)
+NETWORKS = {
+    "Vis": "visual",
+    "VisCent": "visual central",
+    "VisPeri": "visual peripheral",
+    "SomMot": "somatomotor",
+    "DorsAttn": "dorsal attn",
+    "SalVentAttn": "salience",
+    "Limbic": "limbic",
+    "Cont": "control",
+    "Default": "default",
+    "TempPar": "temp. parietal",
+}
+# A name that is a mere code: L_V1 of Glasser, A8m_L of Brainnetome.
+CODE = re.compile(r"[LR]_([^\s_]{1,12})|([^\s_]{1,12})_[LR]")
 
 
 def label_of(region: Region) -> str:
     """Short readable name of a region, its side first; "" if none is known.
 
-    Known are the regions of the atlases of the package, in ``labels.csv``, and those of other
-    atlases that have the same name.
+    Known are the regions of the atlases of the package, in ``labels.csv`` or by a rule, and those
+    of other atlases that have the same name.
     """
-    known = _labels().get(stem(region.name, region.hemisphere))
+    known = _labels().get(stem(region.name, region.hemisphere)) or _by_rule(region.name)
     return f"{region.hemisphere} {known}".lstrip() if known else ""
+
+
+def _by_rule(name: str) -> str:
+    """Label of a parcel or of a name that is a mere code, without its side; "" of others."""
+    parcel = PARCEL.fullmatch(name)
+    if parcel and parcel[1] in NETWORKS:
+        parts = (NETWORKS[parcel[1]], parcel[2], parcel[3].lstrip("_"), parcel[4])
+        return " ".join(filter(None, parts))
+    code = CODE.fullmatch(name)
+    return code[1] or code[2] if code else ""
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -9,51 +11,96 @@ from sgbn.atlases.atlas import Atlas, Region
 from sgbn.atlases.tables import parse_regions
 from sgbn.exceptions import InputError
 
-ATLASES: tuple[str, ...] = ("desikan_killiany", "destrieux", "aal", "aal2", "aal3")
-
 _TITLES = {
     "desikan_killiany": "Desikan-Killiany cortex and FreeSurfer's aseg",
     "destrieux": "Destrieux cortex (aparc.a2009s) and FreeSurfer's aseg",
     "aal": "Automated Anatomical Labeling (AAL)",
     "aal2": "Automated Anatomical Labeling 2 (AAL2)",
     "aal3": "Automated Anatomical Labeling 3 (AAL3)",
+    "dkt": "Desikan-Killiany-Tourville cortex (aparc.DKTatlas) and FreeSurfer's aseg",
+    "harvard_oxford": "Harvard-Oxford cortex, left and right, and subcortical structures",
+    "brainnetome": "Human Brainnetome Atlas",
+    "glasser": "HCP multi-modal parcellation (HCP-MMP1, Glasser)",
+    "hcpex": "HCP-MMP1 with subcortical regions (HCPEx)",
+    "neuromorphometrics": "Neuromorphometrics, as CAT12 and SPM have it",
+    "lpba40": "LONI Probabilistic Brain Atlas (LPBA40)",
 }
-_TABLES = {"desikan_killiany": ("desikan_killiany", "aseg"), "destrieux": ("destrieux", "aseg")}
+_SCHAEFER = {
+    f"schaefer_{size}_{networks}": f"Schaefer 2018, {size} parcels of {networks} networks"
+    for networks in (7, 17)
+    for size in (100, 200, 300, 400)
+}
+ATLASES: tuple[str, ...] = (*_TITLES, *_SCHAEFER)
+ATLAS_NAMES = f"{', '.join(_TITLES)}, schaefer_N_7 and schaefer_N_17 with N of 100, 200, 300, 400"
+
+_TABLES = {
+    "desikan_killiany": ("desikan_killiany", "aseg"),
+    "destrieux": ("destrieux", "aseg"),
+    "dkt": ("dkt", "aseg"),
+    "hcpex": ("glasser", "hcpex_subcortical"),
+}
 
 # Other names, in lower case, letters and digits only.
 _OTHER_NAMES = {
-    "desikan_killiany": (
-        "desikankilliany",
-        "desikankillianyaseg",
-        "desikan",
-        "dk",
-        "dk40",
-        "dk68",
-        "aparc",
-        "aparcaseg",
-        "aparcdk40",
+    "desikan_killiany": "dk dk40 dk68 desikan aparc aparcaseg aparcdk40 desikankillianyaseg",
+    "destrieux": "aparca2009s aparca2009saseg a2009s",
+    "aal": "aal1 aal116",
+    "aal2": "aal120",
+    "aal3": "aal3v1 aal166",
+    "dkt": (
+        "dkt31 dkt40 dkt62 dktatlas aparcdkt aparcdkt40 aparcdktaseg aparcdktatlas aparcdktatlas40 "
+        "aparcdktatlasaseg aparcdktatlasmapped desikankillianytourville"
     ),
-    "destrieux": ("destrieux", "aparca2009s", "aparca2009saseg", "a2009s"),
-    "aal": ("aal", "aal1", "aal116"),
-    "aal2": ("aal2", "aal120"),
-    "aal3": ("aal3", "aal3v1", "aal166"),
+    "harvard_oxford": "ho hoa hoa111 harvardoxfordlateralized",
+    "brainnetome": "bna bna246 bn246 bnatlas bnatlas246 brainnetome246 brainnetomeatlas",
+    "glasser": "hcpmmp hcpmmp1 hcpmmp10 hcpmmp360 mmp mmp1 mmp10 glasser360 glasser2016",
+    "hcpex": "hcpex426",
+    "neuromorphometrics": "neuromorpho nmm",
+    "lpba40": "lpba lpba56",
 }
-_BY_NAME = {other: name for name, others in _OTHER_NAMES.items() for other in others}
+_BY_NAME = {
+    other.replace("_", ""): name
+    for name in _TITLES
+    for other in (name, *_OTHER_NAMES[name].split())
+}
+# schaefer200, Schaefer2018_200Parcels_7Networks_order, schaefer_200_17, schaefer400x7
+_SCHAEFER_NAME = re.compile(
+    r"schaefer(2018)?(desc)?(?P<size>[1-4]00)(parcels?|parcellation|regions|rois)?x?"
+    r"(?P<networks>7|17)?(networks?|nets?|n)?(order)?"
+)
+# Networks in the names of Schaefer's parcels: eight tables that other columns need not load.
+_OF_SCHAEFER = re.compile("vis|sommot|attn|limbic|cont|default|temppar", re.IGNORECASE)
 
 
 def load_atlas(name: str) -> Atlas:
     """Atlas of the package by its name, tolerant of spelling ("dk", "aparc.a2009s", "AAL116").
 
-    ``"desikan_killiany"`` and ``"destrieux"`` hold FreeSurfer's aseg structures too, as tables
-    mix them. ``"aal3"`` has 166 regions: the four of its labels that own no voxel are left out.
+    ``"desikan_killiany"``, ``"destrieux"`` and ``"dkt"`` hold FreeSurfer's aseg structures too,
+    as tables mix them. ``"aal3"`` has 166 regions: the four of its labels that own no voxel are
+    left out. ``"schaefer200"`` is Schaefer's with 200 parcels and 7 networks,
+    ``"schaefer_200_17"`` with 17. ``sgbn.atlases.ATLASES`` lists all.
     """
     plain = "".join(letter for letter in str(name).lower() if letter.isalnum())
+    schaefer = _SCHAEFER_NAME.fullmatch(plain)
+    if schaefer:
+        return _load(f"schaefer_{schaefer['size']}_{schaefer['networks'] or 7}")
     if plain not in _BY_NAME:
         raise InputError(
-            f"no atlas is called {name!r}: there are {', '.join(ATLASES)}. read_atlas reads your "
-            "own table."
+            f"no atlas is called {name!r}: there are {ATLAS_NAMES}. read_atlas reads your own "
+            "table."
         )
     return _load(_BY_NAME[plain])
+
+
+def atlases_for(columns: Iterable[str]) -> list[str]:
+    """Names of the atlases that may know some of these columns, in the order of `ATLASES`."""
+    schaefer = any(map(_OF_SCHAEFER.search, columns))
+    return [name for name in ATLASES if schaefer or name not in _SCHAEFER]
+
+
+def is_schaefer(atlas: Atlas) -> bool:
+    """Whether an atlas is one of Schaefer's, whose sizes share names of parcels."""
+    return atlas.name in _SCHAEFER
 
 
 def is_aseg(region: Region) -> bool:
@@ -64,7 +111,8 @@ def is_aseg(region: Region) -> bool:
 @cache
 def _load(name: str) -> Atlas:
     tables = _TABLES.get(name, (name,))
-    return Atlas(name, _TITLES[name], tuple(r for table in tables for r in _packaged(table)))
+    title = _TITLES.get(name) or _SCHAEFER[name]
+    return Atlas(name, title, tuple(r for table in tables for r in _packaged(table)))
 
 
 @cache

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sgbn.atlases.atlas import Atlas, Region
-from sgbn.atlases.library import ATLASES, is_aseg, load_atlas
+from sgbn.atlases.library import atlases_for, is_aseg, is_schaefer, load_atlas
+from sgbn.atlases.names import stem
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
+from sgbn.exceptions import InputError
 
 FEWEST = 2  # columns that an atlas must match to be taken for the table's own
+TELLING = 3  # letters and digits of a name that is more than a chance: L_2 may be anything
+FLUID = "ventricle/CSF"
+# Share of the regions of its networks that a table of one of Schaefer's atlases has at least. The
+# next larger atlas has twice as many, so that a table of that would not reach it.
+MOST_REGIONS = 0.9
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,28 @@ class AtlasMatch:
         Values that are never regions, see `is_total`.
     unmatched : tuple of str
         All the rest.
+    others : tuple of str
+        Atlases that know the same columns, at other places, so that `atlas` is a mere guess.
     """
 
     atlas: Atlas | None
     columns: tuple[ColumnMatch, ...]
     totals: tuple[str, ...]
     unmatched: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def certain_atlas(self) -> Atlas | None:
+        """Atlas of the columns, None without any. Raise InputError if others know them as well."""
+        if self.atlas is None or not self.columns:
+            return None
+        if self.others:
+            raise InputError(
+                f"{len(self.columns)} columns, such as {self.columns[0].column!r}, are regions of "
+                f"{self.atlas.name}, but of {' and '.join(self.others)} too, which have them at "
+                f"other places. Say which atlas it is (atlas={self.atlas.name!r}, "
+                f"--atlas {self.atlas.name})."
+            )
+        return self.atlas
 
 
 def match_columns(columns: Sequence[str], atlas: Atlas | str | None = None) -> AtlasMatch:
@@ -59,17 +82,62 @@ def match_columns(columns: Sequence[str], atlas: Atlas | str | None = None) -> A
     ----------
     columns : sequence of str
     atlas : Atlas, str or None
-        None takes the atlas that matches most columns; of equal ones that whose names are
-        written as in the atlas most often, then the first of `ATLASES`. With fewer than two
-        columns matched there is none.
+        None takes the atlas that matches most columns. Of equal ones it takes that whose regions
+        are all there, then that whose names are written so most often, then the first of
+        `ATLASES`. With fewer than two columns matched there is none. Schaefer's atlases share
+        names: `AtlasMatch.others` lists those that fit as well.
     """
     if atlas is None:
-        found = max(
-            (_regions(columns, load_atlas(name)) for name in ATLASES),
-            key=lambda regions: (len(regions.columns), _as_written(regions)),
-        )
-        return found if len(found.columns) >= FEWEST else _no_atlas(columns)
+        return _best(columns)
     return _regions(columns, load_atlas(atlas) if isinstance(atlas, str) else atlas)
+
+
+def _best(columns: Sequence[str]) -> AtlasMatch:
+    named = [column for column in columns if not is_csf(column)]
+    known = {name: _evidence(named, load_atlas(name)) for name in atlases_for(named)}
+    most = max(known.values())
+    if most[0] < FEWEST:
+        return _no_atlas(columns)
+    equal = [_regions(columns, load_atlas(name)) for name in known if known[name] == most]
+    best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
+    if best.atlas is None or not is_schaefer(best.atlas) or len(equal) == 1:
+        return best
+    return _of_schaefer(equal)
+
+
+def _evidence(columns: Sequence[str], atlas: Atlas) -> tuple[int, int]:
+    """How many columns have a telling name of a region of the atlas, and any name of one."""
+    found = [atlas.find(column) for column in columns]
+    regions = [region for region in found if region is not None]
+    return sum(map(_is_telling, regions)), len(regions)
+
+
+def _is_telling(region: Region) -> bool:
+    name = stem(region.name, region.hemisphere)
+    return len(name) >= TELLING and not name.isdecimal()
+
+
+def _is_complete(match: AtlasMatch) -> bool:
+    """Whether the columns have every region of the atlas; aseg is a further atlas."""
+    regions = match.atlas.regions if match.atlas else ()
+    return {found.region for found in match.columns}.issuperset(
+        region for region in regions if not is_aseg(region)
+    )
+
+
+def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
+    """Match whose networks are nearly whole; `others` are those that fit as well."""
+    whole = [match for match in equal if _share(match) >= MOST_REGIONS] or list(equal)
+    names = [match.atlas.name for match in whole if match.atlas]
+    return replace(whole[0], others=tuple(names[1:]))
+
+
+def _share(match: AtlasMatch) -> float:
+    """Share of the regions of those networks and sides that the columns have."""
+    found = {one.region for one in match.columns}
+    parts = {(region.lobe, region.hemisphere) for region in found}
+    regions = match.atlas.regions if match.atlas else ()
+    return len(found) / sum((one.lobe, one.hemisphere) in parts for one in regions)
 
 
 def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
@@ -88,8 +156,12 @@ def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
 
 
 def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
-    """CSF is a structure of aseg beside others; alone, or beside TIV, the total of CAT12 or SPM."""
-    structures = {found.column for found in match.columns if is_aseg(found.region)}
+    """CSF is a structure beside others; alone, or beside TIV, the total of CAT12 or SPM."""
+    structures = {
+        found.column
+        for found in match.columns
+        if is_aseg(found.region) or found.region.lobe == FLUID
+    }
     csf = {column for column in structures if is_csf(column)}
     if structures - csf and not any(map(is_whole_head, columns)):
         return match
@@ -105,7 +177,10 @@ def _no_atlas(columns: Sequence[str]) -> AtlasMatch:
 
 
 def _as_written(match: AtlasMatch) -> int:
-    return sum(found.region.name in found.column for found in match.columns)
+    return sum(
+        any(name in found.column for name in (found.region.name, *found.region.other_names))
+        for found in match.columns
+    )
 
 
 def _usual_measure(region: Region) -> str:

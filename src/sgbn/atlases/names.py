@@ -16,8 +16,10 @@ SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
 SIDE_WORDS = frozenset(side for sides in SIDES.values() for side in sides)
 SHORT = 4  # keys so short keep their separators: LC_R is the locus coeruleus, LCR may be anything
 MOST_WORDS = 3  # of a measure at either end, as in mean_thickness_mm
-IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg"})  # ctx-lh-insula, lh.aparc.insula
-IGNORED = frozenset({"and"})  # G_and_S, G&S, G.S and G_S are one
+# ctx-lh-insula, lh.aparc.insula, lh.aparc.DKTatlas.mapped.insula
+IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg", "dktatlas", "mapped"})
+# G_and_S, G&S, G.S and G_S are one; so are 7Networks_LH_Vis_1 and LH_Vis_1
+IGNORED = frozenset({"and", "7networks", "17networks"})
 SAME = {"cerebelum": "cerebellum", "cingulum": "cingulate"}  # older and newer AAL
 
 # Other names of structures, without their side: ENIGMA's, later FreeSurfer's, plain ones.
@@ -86,6 +88,7 @@ MEASURES = {
     "average": "",
     "median": "",
     "mm": "",
+    "roi": "",
 }
 
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -100,9 +103,14 @@ def words(name: str) -> list[str]:
         lower = lower.replace(older, newer)
     found = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
     first = 1 if found and found[0] in SIDE_WORDS else 0
-    if len(found) > first and found[first] in IGNORED_FIRST:
+    while len(found) > first and found[first] in IGNORED_FIRST:
         del found[first]
-    return found
+    return found[1:] if _says_side_twice(found) else found
+
+
+def _says_side_twice(parts: list[str]) -> bool:
+    """Whether two words begin a name with one side: FreeSurfer writes lh_L_V1_ROI."""
+    return len(parts) > 2 and any(set(parts[:2]) <= set(sides) for sides in SIDES.values())
 
 
 @lru_cache(maxsize=10_000)  # every atlas is asked about every column
@@ -138,14 +146,17 @@ def _readings(parts: list[str]) -> Iterator[tuple[str, str]]:
 
 def key(parts: list[str]) -> str:
     """Words run together, cut between digits only (V1_2 is not V12) or where that leaves few."""
-    cut = "_".join(parts)
-    return cut if len("".join(parts)) <= SHORT else _NOT_BETWEEN_DIGITS.sub("", cut)
+    joined = "".join(parts)
+    if len(joined) <= SHORT:
+        return "_".join(parts)
+    return joined if joined.isalpha() else _NOT_BETWEEN_DIGITS.sub("", "_".join(parts))
 
 
-def name_keys(name: str, hemisphere: str) -> set[str]:
+@lru_cache(maxsize=10_000)  # atlases share regions
+def name_keys(name: str, hemisphere: str) -> frozenset[str]:
     """Keys of a region: its name as it stands, and with every spelling of its side."""
     parts = words(name)
-    return {key(parts)} | with_side(_without_side(parts, hemisphere), hemisphere)
+    return frozenset({key(parts)} | with_side(_without_side(parts, hemisphere), hemisphere))
 
 
 def alias_keys(name: str, hemisphere: str) -> set[str]:

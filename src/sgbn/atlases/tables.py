@@ -12,6 +12,7 @@ from sgbn.exceptions import InputError
 
 REQUIRED = ("region", "hemisphere", "lobe", "x", "y", "z")
 VOLUME = "volume_mm3"  # may be absent
+OTHER_NAMES = "other_names"  # may be absent; several are separated by |
 DELIMITERS = (",", "\t", ";")
 HEMISPHERES = {
     **{side: hemisphere for hemisphere, sides in SIDES.items() for side in sides},
@@ -26,7 +27,8 @@ def read_atlas(path: str | Path) -> Atlas:
     ----------
     path : path
         With the columns region, hemisphere (L, R, or empty on the midline), lobe, x, y, z (MNI,
-        in mm) and, if known, volume_mm3. The file's name without its ending names the atlas.
+        in mm) and, if known, volume_mm3 and other_names (names that columns may have instead,
+        separated by ``|``). The file's name without its ending names the atlas.
     """
     path = Path(path)
     try:
@@ -85,7 +87,8 @@ def _header(line: str, source: str) -> tuple[list[str], str]:
     if missing:
         raise InputError(
             f"{source!r} has no column {', '.join(map(repr, missing))}. An atlas has the columns "
-            f"{', '.join(REQUIRED)} and, if known, {VOLUME}; the first line names them."
+            f"{', '.join(REQUIRED)} and, if known, {VOLUME} and {OTHER_NAMES}; the first line "
+            "names them."
         )
     return header, delimiter
 
@@ -101,7 +104,8 @@ def _region(row: dict[str, str], place: str) -> Region:
         )
     x, y, z = (_number(row, axis, place) for axis in ("x", "y", "z"))
     volume = _number(row, VOLUME, place) if row.get(VOLUME) else math.nan
-    return Region(row["region"], HEMISPHERES[side], row["lobe"], x, y, z, volume)
+    others = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))
+    return Region(row["region"], HEMISPHERES[side], row["lobe"], x, y, z, volume, others)
 
 
 def _number(row: dict[str, str], column: str, place: str) -> float:

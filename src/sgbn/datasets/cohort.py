@@ -140,7 +140,8 @@ def simulate_cohort(
         Sites, covariates, missing cells and groups beyond the second have random streams of their
         own: asking for them leaves everything else as it was.
     atlas : str or Atlas
-        ``"aal"``, ``"aal2"``, ``"aal3"``, ``"desikan_killiany"``, ``"destrieux"``.
+        Name of one of `sgbn.atlases.ATLASES`, or your own. A region of unknown volume, as in
+        Schaefer's atlases, has 3,500 mm^3.
     regions : int, sequence of str or None
         So many, in pairs over all lobes; those named; or all of the atlas but ventricles and CSF.
     groups : sequence of str

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.atlases import Region
-from sgbn.datasets.regions import twin_key
+from sgbn.datasets.regions import twin_key, volume_of
 from sgbn.exceptions import warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import topological_order
@@ -47,7 +47,7 @@ def group_networks(
     """
     names = tuple(region.name for region in regions)
     weights = _weights(_graph(regions, rng), rng)
-    mean = GREY_SHARE * np.array([float(region.volume_mm3) for region in regions])
+    mean = GREY_SHARE * np.array([volume_of(region) for region in regions])
     networks = {groups[0]: _in_volumes(weights, mean, SPREAD * mean, names)}
     changed: dict[str, tuple[Edge, ...]] = {}
     streams = [rng, *rng.spawn(len(groups) - 2)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from sgbn.atlases import Atlas, Region
+from sgbn.atlases.names import stem
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 
-SIDE = re.compile(r"^(?:lh|rh|left|right|l|r)[-_. ]|[-_. ](?:lh|rh|left|right|l|r)$", re.IGNORECASE)
+USUAL_VOLUME = 3500.0  # mm^3 where the atlas gives none: about the median of all that are given
 FLUID = "ventricle/CSF"  # no tissue: taken only when named
 FORTY = tuple(  # twenty regions of each hemisphere, over the whole brain: AAL's default
     f"{name}_{side}"
@@ -56,18 +56,17 @@ def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Re
         raise InputError(f"regions is {wanted!r}: give a number, a list of names, or None for all.")
     if len(chosen) < 2:
         raise InputError(f"regions holds {len(chosen)}: a network needs two or more.")
-    no_volume = [region.name for region in chosen if not region.volume_mm3 > 0]
-    if no_volume:
-        raise InputError(
-            f"the atlas {atlas.name!r} gives no volume for {no_volume[0]!r} "
-            f"({len(no_volume)} such regions). Leave them out of `regions`."
-        )
     return chosen
 
 
 def twin_key(region: Region) -> str:
     """Name of a region without its side: the same for its twin of the other hemisphere."""
-    return SIDE.sub("", region.name) if region.hemisphere in ("L", "R") else region.name
+    return stem(region.name, region.hemisphere)
+
+
+def volume_of(region: Region) -> float:
+    """Volume of a region in mm^3; `USUAL_VOLUME` where the atlas gives none."""
+    return float(region.volume_mm3) if region.volume_mm3 > 0 else USUAL_VOLUME
 
 
 def _tissue(atlas: Atlas) -> tuple[Region, ...]:

@@ -35,6 +35,7 @@ RING = 0.035  # width of the lobes' arcs, in radii
 OUTSIDE = 1 + 2 * RING  # where names begin, in radii
 PULL = 0.45  # of an arrow towards the centre: 0 is a straight line, 1 goes through it
 SHADES = "0.35", "0.6"  # of neighbouring lobes
+LONG = 16  # letters; the name of a lobe that is longer takes two lines where it points outwards
 
 
 class Arc(NamedTuple):
@@ -126,7 +127,7 @@ def plot_circle(
     lengths = np.array([CHARACTER * size.font * len(name) / size.radius for name in names])
     if size.font:
         for name, angle in zip(names, angles, strict=True):
-            _write(ax, name, angle, OUTSIDE, fontsize=size.font)
+            _write(ax, [name], angle, OUTSIDE, fontsize=size.font)
     _draw_arcs(ax, arcs)
     _name_lobes(ax, arcs, OUTSIDE + lengths, size)
     half = np.array(size_points(ax)) / (2 * size.radius)
@@ -202,7 +203,10 @@ def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Si
         size = Size(radius, min(font, share * radius), lobe_font)
         needed = max((_beyond(arc, names, size) for arc in arcs), default=0.0)
         radius = max(min((side / 2 - needed) / OUTSIDE, radius), side / 6)
-    return Size(radius, min(font, share * radius), lobe_font)
+    font = min(font, share * radius)
+    if labels == "auto" and 0 < font < FONT_SIZES[0]:  # lobes took the room
+        return _fit(ax, names, arcs, "none")
+    return Size(radius, font, lobe_font)
 
 
 def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
@@ -210,7 +214,16 @@ def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
     regions = CHARACTER * size.font * max(len(names[k]) for k in arc.regions)
     if _fits_along(arc, size, OUTSIDE + regions / size.radius):
         return regions + 1.6 * size.lobe_font
-    return regions + (1 + CHARACTER * len(arc.lobe)) * size.lobe_font
+    return regions + (1 + CHARACTER * max(map(len, _in_lines(arc.lobe)))) * size.lobe_font
+
+
+def _in_lines(lobe: str) -> list[str]:
+    """Name of a lobe, cut at the space nearest to its middle if it is long."""
+    spaces = [place for place, letter in enumerate(lobe) if letter == " "]
+    if len(lobe) <= LONG or not spaces:
+        return [lobe]
+    cut = min(spaces, key=lambda place: abs(2 * place - len(lobe)))
+    return [lobe[:cut], lobe[cut + 1 :]]
 
 
 def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
@@ -228,15 +241,17 @@ def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float, faint: bool) -
     add_arrow(ax, edge, limit, middle, faint=faint, path=path, zorder=2)
 
 
-def _write(ax: Axes, name: str, angle: float, radius: float, **style: Any) -> None:
+def _write(ax: Axes, lines: Sequence[str], angle: float, radius: float, **style: Any) -> None:
     """Write a name outwards, never upside down."""
     left = 180 < angle % 360 < 360
+    side = "right" if left else "left"
     ax.text(
         *_point(angle, radius),
-        literal(name),
+        "\n".join(map(literal, lines)),
         rotation=(270 - angle if left else 90 - angle) % 360,
         rotation_mode="anchor",
-        ha="right" if left else "left",
+        ha=side,
+        multialignment=side,
         va="center",
         **style,
     )
@@ -257,7 +272,7 @@ def _name_lobes(ax: Axes, arcs: Sequence[Arc], ends: Array, size: Size) -> None:
         end = ends[arc.regions].max()
         radius = end + size.lobe_font / size.radius
         if not _fits_along(arc, size, end):
-            _write(ax, arc.lobe, angle, radius, **style)
+            _write(ax, _in_lines(arc.lobe), angle, radius, **style)
             continue
         below = 100 < angle % 360 < 260
         ax.text(

@@ -132,6 +132,17 @@ def test_a_better_atlas_is_named_with_both_counts():
     assert "right one" not in str(error.value)
 
 
+@pytest.mark.parametrize("regions", [None, "all"])
+def test_an_atlas_that_the_names_leave_open_is_asked_for(regions):
+    names = ["LH_Vis_1", "LH_Vis_2", "RH_SomMot_1"]
+    made = from_frame(pd.DataFrame({"id": list("abc")} | dict.fromkeys(names, 1.5)), "t")
+    with pytest.raises(InputError, match=r"'LH_Vis_1', are regions of schaefer_100_7, but of .*400"):
+        choose_regions(made, ["id"], Options.of(regions=regions))
+    choice = choose_regions(made, ["id"], Options.of(regions=regions, atlas="schaefer200"))
+    assert choice.atlas.name == "schaefer_200_7"
+    assert choice.regions == tuple(names)
+
+
 def test_a_measure_is_asked_for_by_its_option():
     with pytest.raises(InputError, match="--measure area"):
         choose_regions(table(lh_insula_area=[1, 2, 3]), ["id"], Options.of())

@@ -205,7 +205,7 @@ def choose_regions(
         "other_measures": others,
         "ignored": [column for column in free if column not in left],
     }
-    return Choice(tuple(chosen), match.atlas if match.columns else None, facts)
+    return Choice(tuple(chosen), match.certain_atlas(), facts)
 
 
 def _check_all(
