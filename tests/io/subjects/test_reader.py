@@ -133,3 +133,32 @@ def test_participants_without_a_subject_or_the_reverse(folder, people):
             folder, participants=table, group="diagnosis", participants_missing="drop"
         )
     assert len(cohort.ids) == 5
+
+
+def test_participants_may_be_listed_by_person_or_by_visit(tmp_path):
+    for k in range(4):
+        write_freesurfer(tmp_path, f"sub-{k // 2}_ses-{k % 2}")
+    persons = pd.DataFrame({"participant_id": ["sub-1", "sub-0"], "dx": ["AD", "CTR"]})
+    options = {"group": "dx", "subject": "person"}
+    cohort = read_subjects(tmp_path, participants=persons, **options)
+    assert list(cohort.group) == ["CTR", "CTR", "AD", "AD"]
+    assert list(cohort.person) == ["sub-0", "sub-0", "sub-1", "sub-1"]
+    assert len(set(cohort.ids)) == 4
+    visits = pd.DataFrame({"participant_id": cohort.ids, "dx": list("abba")})
+    paired = read_subjects(tmp_path, participants=visits, group="dx", pair="person")
+    assert list(paired.group) == list("abba")
+
+
+def test_tables_that_cat12_exports_have_the_same_names_and_values(tmp_path):
+    for name in ("a", "b", "c"):
+        write_cat12(tmp_path / "data", name)
+    direct = read_subjects(tmp_path / "data", parcellation="aparc_DK40")
+    lines = [",".join(["names", "lunknown", *direct.regions])]
+    lines += [
+        ",".join([name, "NaN", *map(repr, map(float, row))])
+        for name, row in zip(direct.ids, direct.values, strict=True)
+    ]
+    exported = write(tmp_path / "ROI_catROIs_aparc_DK40_thickness.csv", "\n".join(lines) + "\n")
+    table = read_table(exported)
+    assert (table.regions, table.ids) == (direct.regions, direct.ids)
+    np.testing.assert_array_equal(table.values, direct.values)

@@ -10,10 +10,11 @@ import numpy as np
 
 from sgbn.atlases import Atlas, AtlasMatch, match_columns
 from sgbn.cohort import Cohort
-from sgbn.io.subjects.collection import CAT12, ID, SubjectsTable, collect_subjects
-from sgbn.io.tables.assembly import assemble
+from sgbn.io.subjects.collection import CAT12, ID, PERSON, SubjectsTable, collect_subjects
+from sgbn.io.tables.assembly import assemble_rows, load_participants
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.files import Source
+from sgbn.io.tables.joins import absent_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable
 
@@ -72,6 +73,7 @@ def read_subjects(
         As in `read_table`; columns of `participants`, or totals such as ``eTIV`` and
         ``SurfaceHoles``. ``"person"`` is a column where somebody has several visits.
     participants, participants_missing : optional
+        As in `read_table`. Where there are several visits, participants may be listed by person.
     regions, exclude, groups, atlas, missing : optional
         As in `read_table`.
 
@@ -100,11 +102,22 @@ def read_subjects(
     if options.regions is None and not known:
         named = tuple(name for name in collected.regions if name not in set(match.totals))
         options = replace(options, regions=named)
-    cohort = assemble(_raw(collected), options, participants, own=ID)
+    raw = _raw(collected)
+    person = _joined_by_person(raw, options, participants)
+    cohort, _ = assemble_rows(raw, options, participants, own=ID, person=person)
     if collected.facts["tool"] != CAT12 or atlas is not None or known:
         return cohort
     # Some names of CAT12's atlases are in others too, which does not make these the right ones.
     return replace(cohort, atlas=None, provenance={**cohort.provenance, "atlas": None})
+
+
+def _joined_by_person(raw: RawTable, options: Options, participants: Source | None) -> str | None:
+    """Column of the persons, where participants are listed by these and not by visits."""
+    if participants is None or PERSON not in raw.columns:
+        return None
+    people, _ = load_participants(options, participants, PERSON)
+    by_visit, by_person = (absent_ids(list(raw.frame[name]), people.ids) for name in (ID, PERSON))
+    return PERSON if len(by_person) < len(by_visit) else None
 
 
 def _all_known(collected: SubjectsTable, match: AtlasMatch) -> bool:
