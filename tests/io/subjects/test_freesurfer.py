@@ -157,3 +157,9 @@ def test_a_plan_without_a_file_or_with_an_unknown_name_is_an_error(tmp_path):
         make_plan(Request(measure="width"), [frozenset({"aseg"})], "folder")
     with pytest.raises(InputError, match=r"no segmentation 'thalamos'.*'thalamus'"):
         Request(segmentations=("thalamos",))
+
+
+def test_a_link_whose_target_is_gone_is_no_file(tmp_path):
+    folder = write_seg_only(tmp_path, "s1")
+    (folder / "stats" / "aseg+DKT.stats").symlink_to(tmp_path / "gone")
+    assert read(tmp_path).regions["lh_insula_volume"] > 0

@@ -49,5 +49,11 @@ def test_a_volume_may_be_zero():
     assert names(whole.rows) == ["a", "b"]
 
 
+def test_a_volume_of_zero_in_most_is_no_region():
+    whole = whole_rows([row("a", x=1, cc=0), row("b", x=1, cc=0), row("c", x=2, cc=3)])
+    assert names(whole.rows) == ["a", "b", "c"]
+    assert (whole.regions, whole.unmeasured) == (("x",), ("cc",))
+
+
 def test_nobody_is_nobody():
     assert whole_rows([]).rows == ()

@@ -173,7 +173,7 @@ def _tree(content: bytes, name: str) -> ElementTree.Element:
     try:
         parser.Parse(content, True)
         return builder.close()
-    except (expat.ExpatError, ValueError) as error:
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} is cut off or no XML ({error}). {AGAIN}") from error

@@ -208,9 +208,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
         "unmeasured": list(whole.unmeasured),
         "versions": dict(sorted(versions.items())),
     }
-    return SubjectsTable(
-        _table(whole), whole.regions, _quality(whole.rows), _failed(failures), facts
-    )
+    return SubjectsTable(_table(whole), whole.regions, _quality(whole), _failed(failures), facts)
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
@@ -258,8 +256,14 @@ def _table(whole: WholeRows) -> pd.DataFrame:
     return frame
 
 
-def _quality(rows: Sequence[SubjectRow]) -> pd.DataFrame:
-    return pd.DataFrame([{ID: row.id, "source": row.source, **row.quality} for row in rows])
+def _quality(whole: WholeRows) -> pd.DataFrame:
+    zero = [[name for name in whole.regions if row.regions[name] == 0] for row in whole.rows]
+    return pd.DataFrame(
+        [
+            {ID: row.id, "source": row.source, **row.quality, "zero_volumes": "; ".join(names)}
+            for row, names in zip(whole.rows, zero, strict=True)
+        ]
+    )
 
 
 def _failed(failures: Sequence[Failure]) -> pd.DataFrame:

@@ -110,8 +110,9 @@ def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
 
 
 def names_of(subject: SubjectFolder) -> Names:
-    """Names of a subject's ``.stats`` files."""
-    return stats_names(_entries(subject.path / STATS))
+    """Names of a subject's ``.stats`` files; a link whose target is gone is none."""
+    folder = subject.path / STATS
+    return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
@@ -163,7 +164,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     totals |= {name: value for name, value in regions.items() if is_total(name)}
     regions = {name: value for name, value in regions.items() if name not in totals}
     software = _software(subject.path, list(files.values()) + ([aseg] if aseg else []))
-    quality = _quality(subject, totals, regions, software)
+    quality = _quality(subject, totals, software)
     return SubjectRow(
         subject.id, subject.person, str(subject.path), regions, totals, quality, software
     )
@@ -219,11 +220,9 @@ def _totals(plan: Plan, files: list[Stats]) -> dict[str, float]:
 def _quality(
     subject: SubjectFolder,
     totals: Mapping[str, float],
-    regions: Mapping[str, float],
     software: str,
 ) -> dict[str, Any]:
     left, right, source = _euler(subject.path, totals)
-    zero = [name for name, value in regions.items() if value == 0]
     absent = [ETIV] if ETIV not in totals else []
     absent += ["Euler number"] if left is None else []
     return {
@@ -233,7 +232,6 @@ def _quality(
         "rh_euler": right,
         "mean_euler": None if left is None or right is None else (left + right) / 2,
         "euler_from": source,
-        "zero_volumes": "; ".join(zero),
         "missing": "; ".join(absent),
     }
 

@@ -19,7 +19,10 @@ COLUMNS = {THICKNESS: "ThickAvg", VOLUME: "GrayVol", AREA: "SurfArea"}  # of a p
 
 # Parcellations in order of preference: surfaces first, then FastSurfer's without surfaces.
 SURFACES = ("aparc", "aparc.DKTatlas", "aparc.DKTatlas.mapped", "aparc.a2009s")
-VOXELS = ("aseg+DKT", "aseg+DKT.VINN", "aseg+DKT.VINN.withCC")
+VOXELS = (
+    *("aseg+DKT", "aseg+DKT.VINN", "aseg+DKT.VINN.withCC"),
+    "aparc.DKTatlas+aseg.deep.volume",  # of FastSurfer 1 with --vol_segstats
+)
 ASEG = ("aseg", "aseg.VINN", "aseg.presurf.hypos", *VOXELS)
 ALIASES = {
     "desikan": ("aparc",),

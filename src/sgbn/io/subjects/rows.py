@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,8 +71,9 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
 
     Notes
     -----
-    A region without a value in more than half of the subjects is left out (the medial wall, or a
-    ventricle in a table of grey matter); without a value in fewer, these subjects are.
+    A region that is 0 or no number in more than half of the subjects is left out: the medial wall,
+    a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces. In
+    fewer, these subjects are, unless 0 is a value.
     """
     if not rows:
         return WholeRows((), (), ())
@@ -81,7 +82,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     same = [row for row in rows if row.regions.keys() == wanted]
     others = [row for row in rows if row.regions.keys() != wanted]
     failures = [_other_regions(row, regions) for row in others]
-    blank = Counter(name for row in same for name in _without_value(row, positive))
+    blank = Counter(name for row in same for name in _without_value(row, wanted))
     unmeasured = tuple(name for name in regions if 2 * blank[name] > len(same))
     kept = tuple(name for name in regions if name not in unmeasured)
     whole = []
@@ -122,7 +123,7 @@ def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
     return Failure(row.id, row.source, f"{' and '.join(said)}: {names}")
 
 
-def _without_value(row: SubjectRow, positive: frozenset[str]) -> list[str]:
+def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
     return [
         name
         for name, value in row.regions.items()
