@@ -163,3 +163,10 @@ def test_a_link_whose_target_is_gone_is_no_file(tmp_path):
     folder = write_seg_only(tmp_path, "s1")
     (folder / "stats" / "aseg+DKT.stats").symlink_to(tmp_path / "gone")
     assert read(tmp_path).regions["lh_insula_volume"] > 0
+
+
+def test_labels_that_are_no_cortex_are_left_out(tmp_path):
+    names = ["Background+FreeSurfer_Defined_Medial_Wall", "7Networks_LH_Vis_1", "L_???_ROI", "???"]
+    write_freesurfer(tmp_path, "s1", "Schaefer2018_100Parcels_7Networks_order", names)
+    cortex = list(read(tmp_path, aseg=False).regions)
+    assert cortex == ["lh_7Networks_LH_Vis_1_thickness", "rh_7Networks_LH_Vis_1_thickness"]

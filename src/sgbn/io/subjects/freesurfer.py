@@ -32,6 +32,8 @@ from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
 
 ETIV = "eTIV"
 CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
+# Labels of a parcellation that are no cortex, such as those of Schaefer's and Glasser's files.
+NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
 TOTALS = {THICKNESS: "MeanThickness", AREA: "WhiteSurfArea"}  # of a side, beside its regions
 MAX_LOG = 2**28  # bytes of recon-all.log, which grows with each run
@@ -182,8 +184,9 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
         return {f"{one[1]}_{one[2]}_{measure}": cells[name] for name, one in found.items() if one}
     values: dict[str, float] = {}
     for side, file in zip(SIDES, plan.parcellation.files, strict=True):
-        of_side = files[file].values(COLUMNS[measure], file)
-        values |= {f"{side}_{region}_{measure}": value for region, value in of_side.items()}
+        for region, value in files[file].values(COLUMNS[measure], file).items():
+            if not NO_CORTEX.search(region):
+                values[f"{side}_{region}_{measure}"] = value
         total = TOTALS.get(measure, "")
         if total in files[file].totals:
             values[f"{side}_{total}_{measure}"] = files[file].totals[total]
