@@ -74,7 +74,7 @@ def test_a_report(tmp_path):
         ("<S>" + "<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH + "</S>", "without end"),
         ("", "cut off or no XML"),
         (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})})[:-9], "cut off or no XML"),
-        ('<?xml version="1.0" encoding="utf--8"?><S/>', "cut off or no XML"),
+        ('<?xml version="1.0" encoding="none-such"?><S/>', "cut off or no XML"),
         ("<S/>", "no atlas with names and data"),
         ("<S><ROI><x><tr><td>ROIid</td></tr></x></ROI></S>", "before 2017"),
         (cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1]})}), "2 names, but 1 values of Vgm"),
