@@ -55,6 +55,7 @@ from .io import node_table as node_table
 from .io import read_bif as read_bif
 from .io import read_freesurfer as read_freesurfer
 from .io import read_series as read_series
+from .io import read_subjects as read_subjects
 from .io import read_table as read_table
 from .io import save as save
 from .io import to_frame as to_frame

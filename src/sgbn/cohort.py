@@ -33,7 +33,7 @@ MANY_LEVELS = 24  # of a column, that a summary lists
 class Cohort:
     """Subjects x regions, with groups, covariates, sites, pairs and persons. It cannot be changed.
 
-    Made by `read_table`, `read_freesurfer` or `simulate_cohort`, or from arrays.
+    Made by `read_table`, `read_freesurfer`, `read_subjects` or `simulate_cohort`, or from arrays.
 
     Attributes
     ----------

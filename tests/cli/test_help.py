@@ -8,6 +8,7 @@ import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
+from tests.io.subjects.written import write_cat12, write_freesurfer
 
 import sgbn
 from sgbn.cli import compare as compare_command
@@ -104,6 +105,16 @@ def write_images(arguments):
         nib.save(nib.Nifti1Image(image, np.eye(4)), path)
 
 
+def write_subjects(arguments):
+    """Write the subjects that a command reads, in the layout of the tool that it names."""
+    cat12 = "CAT12" in str(arguments.folder)
+    for k in range(3):
+        if cat12:
+            write_cat12(arguments.folder, f"sub-{k}_T1w")
+        else:
+            write_freesurfer(arguments.folder, f"sub-{k}", "aparc.DKTatlas.mapped")
+
+
 class ReachedWorkError(RuntimeError):
     """All options were read, and the hours of an experiment would begin."""
 
@@ -161,6 +172,8 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         sgbn.save(classifier.fit(rows.iloc[:, 2:], rows["diagnosis"]), arguments.model)
     elif arguments.command == "extract":
         write_images(arguments)
+    elif arguments.command == "read-subjects":
+        write_subjects(arguments)
     code = main(words)
     said = capsys.readouterr().err
     if arguments.command == "reproduce":

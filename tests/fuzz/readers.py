@@ -31,6 +31,8 @@ from sgbn.io.images.label_names import read_label_names
 from sgbn.io.images.voxels import measure_image
 from sgbn.io.models.arrays import from_npy, to_npy
 from sgbn.io.models.container import MANIFEST, MODEL
+from sgbn.io.subjects.cat12_xml import read_regions
+from sgbn.io.subjects.stats_files import read_stats
 
 SHEET = "xl/worksheets/sheet1.xml"
 LARGEST_LABEL = 10**15  # what the reader of labels says that it takes
@@ -50,6 +52,21 @@ ATLAS = """region,hemisphere,lobe,x,y,z,volume_mm3
 insula,L,insula,-38,2.5,1e1,6000
 insula,R,insula,38,2,10,
 brainstem,,subcortex,0,-30,-30,20000
+"""
+STATS = """# cvs_version 7.4.1
+# Measure Cortex, MeanThickness, Mean Thickness, 2.39891, mm
+# NRows 2
+# ColHeaders StructName NumVert ThickAvg
+insula 3215 2.897
+cuneus 2419 1.954
+"""
+NUCLEI = """# Left Thalamic nuclei volume statistics
+1 1  0 120.5 AV
+2 2  0 300.25 MV(Re)
+"""
+REGION_FILE = """<?xml version="1.0"?>
+<S><cobra><ids>[1;2;3]</ids><names><item>lTha</item><item>rTha</item><item>lTha</item></names>
+<data><Vgm>[3.5;NaN;4]</Vgm><Vwm><item>1</item><item/><item>2</item></Vwm></data></cobra></S>
 """
 BIF = """network small { property version 1 ; } // as JavaBayes writes it
 variable "a b" { type discrete [ 2 ] { yes, no }; }
@@ -156,6 +173,20 @@ def label_names(content: bytes, folder: Path) -> None:
         assert abs(value) <= LARGEST_LABEL
 
 
+def stats_file(content: bytes, folder: Path) -> None:
+    found = read_stats(written(content, folder, ".stats"))
+    assert found.rows
+    assert all(len(cells) == len(found.columns) for cells in found.rows.values())
+    assert all(map(math.isfinite, found.totals.values()))
+
+
+def region_file(content: bytes, folder: Path) -> None:
+    for atlas_regions in read_regions(written(content, folder, ".xml")).values():
+        names = atlas_regions.names
+        assert len(set(names)) == len(names)
+        assert all(len(values) == len(names) for values in atlas_regions.data.values())
+
+
 def nifti(content: bytes, folder: Path) -> None:
     path = written(content, folder, ".nii.gz" if content[:2] == b"\x1f\x8b" else ".nii")
     found = measure_image(path, small_atlas(), "mean", 0.0)
@@ -233,7 +264,7 @@ READERS: dict[str, Callable[[bytes, Path], None]] = {
     one.__name__: one
     for one in (
         *(table, participants, freesurfer, excel, sheet, parquet),
-        *(bif, atlas, label_names, nifti, label_image),
+        *(bif, atlas, label_names, stats_file, region_file, nifti, label_image),
         *(model, model_json, npy, config),
     )
 }
@@ -347,6 +378,8 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "bif": lambda: [BIF.encode()],
     "atlas": lambda: [ATLAS.encode(), ATLAS.replace(",", "\t").encode()],
     "label_names": lambda: [text.encode() for text in LABELS],
+    "stats_file": lambda: [STATS.encode(), NUCLEI.encode()],
+    "region_file": lambda: [REGION_FILE.encode()],
     "nifti": images,
     "label_image": images,
     "model": lambda: [made_model(kind) for kind in ("network", "analysis")],

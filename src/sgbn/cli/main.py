@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from sgbn import __version__
-from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate, status, warmup
+from sgbn.cli import (
+    check,
+    compare,
+    demo,
+    extract,
+    predict,
+    read_subjects,
+    reproduce,
+    simulate,
+    status,
+    warmup,
+)
 from sgbn.cli.arguments import OptionError
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
@@ -19,6 +30,10 @@ from sgbn.exceptions import InputError, StudyError
 
 # Their messages say what the user can do; those of the system name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)
+COMMANDS = (
+    *(demo, check, compare, predict, extract, read_subjects),
+    *(simulate, reproduce, status, warmup),
+)
 MEMORY = "Take fewer processes (--workers 1), fewer regions, or a larger machine."
 
 
@@ -38,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, check, compare, predict, extract, simulate, reproduce, status, warmup):
+    for command in COMMANDS:
         command.add_parser(commands)
     return top
 

@@ -43,8 +43,13 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_tables(arguments: argparse.Namespace) -> None:
-    """Raise OptionError if no table is named, with the option that took it for one of its names."""
+    """Raise OptionError if no table is named, with the option that took it for one of its names.
+
+    A folder of subjects is no table either: the error names the command that makes one of it.
+    """
     if arguments.tables:
+        for path in arguments.tables:
+            _refuse_subjects(path, arguments.command)
         return
     also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
     for one in (*TABLE, *WHAT):
@@ -56,6 +61,19 @@ def check_tables(arguments: argparse.Namespace) -> None:
                 f"--{one.name} ...`."
             )
     raise OptionError(f"no table is named.{also}")
+
+
+def _refuse_subjects(path: Path, command: str) -> None:
+    if not path.is_dir():
+        return
+    from sgbn.io.subjects import is_subjects_folder
+
+    if is_subjects_folder(path):
+        raise OptionError(
+            f"{path} is a folder of FreeSurfer, FastSurfer or CAT12 subjects. Make a table of it: "
+            f"`sgbn read-subjects {path} --out FOLDER`, then `sgbn {command} "
+            "FOLDER/regions.csv ...`."
+        )
 
 
 def _is_table(name: str) -> bool:

@@ -15,22 +15,32 @@ from sgbn.io.frames import to_frame
 from sgbn.io.images import Extraction, extract_regions, extract_time_series
 from sgbn.io.models import inputs_of, load, read_inputs, save
 from sgbn.io.series import is_series, read_series
+from sgbn.io.subjects import (
+    SubjectsTable,
+    collect_subjects,
+    is_subjects_folder,
+    read_subjects,
+)
 from sgbn.io.tables import read_freesurfer, read_table, write_table
 
 __all__ = [
     "Extraction",
+    "SubjectsTable",
+    "collect_subjects",
     "edge_table",
     "export_network",
     "extract_regions",
     "extract_time_series",
     "inputs_of",
     "is_series",
+    "is_subjects_folder",
     "load",
     "node_table",
     "read_bif",
     "read_freesurfer",
     "read_inputs",
     "read_series",
+    "read_subjects",
     "read_table",
     "save",
     "to_frame",

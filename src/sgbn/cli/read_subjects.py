@@ -1,0 +1,238 @@
+"""`sgbn read-subjects`: a table of regions from the folders of FreeSurfer, FastSurfer or CAT12."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sgbn.cli.arguments import make_folder
+from sgbn.cli.help import examples
+from sgbn.exceptions import counted, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sgbn.io.subjects import SubjectsTable
+
+REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
+VISITS = "participants.csv"  # one row per visit, where the user's has one per person
+MAX_LISTED = 10  # failed subjects that are printed; the file has all
+SEGMENTATIONS = ("thalamus", "hippocampus", "amygdala", "brainstem", "hypothalamus", "cerebellum")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `read-subjects` to the subcommands."""
+    parser = commands.add_parser(
+        "read-subjects",
+        help="make one table of a folder of FreeSurfer, FastSurfer or CAT12 subjects",
+        description="Reads the tables that FreeSurfer (6 to 8) and FastSurfer leave in SUBJECT/"
+        "stats, or the catROI_*.xml and catROIs_*.xml of CAT12, and writes one row per subject: "
+        f"{REGIONS} (regions and totals), {QUALITY} (Euler numbers or ratings, eTIV or TIV, "
+        f"version, what is missing) and {FAILED} (who could not be read, and why). Templates such "
+        "as fsaverage are skipped. All subjects have the same regions, of the same files.",
+        epilog=examples(
+            {
+                "sgbn read-subjects $SUBJECTS_DIR --out study": "cortical thickness by aparc (else "
+                "DKT) and subcortical volumes",
+                "sgbn read-subjects fastsurfer/ --parcellation DKT --measure volume --out "
+                "study": "volumes of FastSurfer, with surfaces or without",
+                "sgbn read-subjects derivatives/CAT12.8 --parcellation neuromorphometrics --out "
+                "study": "grey matter volumes of CAT12",
+            },
+            "Then: sgbn check study/regions.csv --participants participants.tsv --group diagnosis "
+            "--covariates age sex eTIV",
+        ),
+    )
+    parser.add_argument(
+        "folder",
+        type=Path,
+        metavar="SUBJECTS_DIR",
+        help="folder with one folder per subject (sessions may be folders below), or with files of "
+        "CAT12 in it or below",
+    )
+    _add_what(parser)
+    parser.add_argument(
+        "--participants",
+        type=Path,
+        metavar="FILE",
+        help="table such as participants.tsv: who is in it and has no folder is listed in "
+        f"{FAILED}",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=("raise", "skip"),
+        default="skip",
+        help="a subject who cannot be read, or has other regions than most, ends the run, or is "
+        "left out and listed (skip)",
+    )
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    parser.set_defaults(run=run, after_interrupt="Nothing was written.")
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    """Add what says which tables are read."""
+    parser.add_argument(
+        "--parcellation",
+        metavar="NAME",
+        help="aparc, aparc.a2009s, DKT, or any other of stats/lh.NAME.stats; of CAT12 an atlas "
+        "such as neuromorphometrics (aparc, then DKT; CAT12: aparc_DK40, then neuromorphometrics)",
+    )
+    parser.add_argument(
+        "--measure",
+        metavar="NAME",
+        help="of the cortex: thickness, volume or area; of CAT12 also Vwm, Vcsf, gyrification, ... "
+        "(thickness where there are surfaces, else volume)",
+    )
+    parser.add_argument(
+        "--no-aseg", dest="aseg", action="store_false", help="leave subcortical volumes out"
+    )
+    parser.add_argument(
+        "--segmentations",
+        nargs="+",
+        action="extend",
+        choices=SEGMENTATIONS,
+        metavar="NAME",
+        help=f"further tables of volumes: {', '.join(SEGMENTATIONS)} (none)",
+    )
+    parser.add_argument(
+        "--stream",
+        choices=("cross", "long"),
+        help="cross-sectional or longitudinal runs of FreeSurfer (long, where every visit has one)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read the folder, write the tables, sum up."""
+    from sgbn.io.subjects import collect_subjects
+
+    out = make_folder(arguments.out)
+    collected = collect_subjects(
+        arguments.folder,
+        parcellation=arguments.parcellation,
+        measure=arguments.measure,
+        aseg=arguments.aseg,
+        segmentations=list(dict.fromkeys(arguments.segmentations or ())),
+        stream=arguments.stream,
+        on_error=arguments.on_error,
+    )
+    failed, participants = collected.failed, arguments.participants
+    if participants is not None:
+        failed, participants = _joined(collected, participants, out)
+    _write(collected.table, out / REGIONS)
+    _write(collected.quality, out / QUALITY)
+    _write(failed, out / FAILED)
+    for line in (*_what_was_read(collected), *_what_was_not(collected, failed)):
+        print(line)
+    print(f"Wrote {out / REGIONS}, and beside it {QUALITY} and {FAILED}. Next:")
+    print(f"  {next_command(collected, out, participants)}")
+
+
+def _joined(collected: SubjectsTable, path: Path, out: Path) -> tuple[pd.DataFrame, Path]:
+    """Failed subjects with those who are listed without a folder, and the participants to join.
+
+    The latter is a table of visits in `out`, where visits were read and persons are listed.
+    """
+    import pandas as pd
+
+    from sgbn.io.tables.assembly import load_participants
+    from sgbn.io.tables.joins import absent_ids
+    from sgbn.io.tables.options import Options
+
+    people, id_column = load_participants(Options(), path)
+    table, failed = collected.table, collected.failed
+    ids, persons = list(table["subject_id"]), list(table.get("person", ()))
+    absent = absent_ids(people.ids, [*ids, *persons, *failed["subject_id"]])
+    reason = f"listed in {path.name}, but without a folder"
+    rows = pd.DataFrame({"subject_id": absent, "source": "", "reason": reason}).astype(object)
+    failed = pd.concat([failed, rows], ignore_index=True)
+    if not persons or not absent_ids(ids, people.ids):
+        return failed, path
+    others = people.frame.drop(columns=id_column).drop(columns="person", errors="ignore")
+    _write(_of_visits(others, people.ids, table), out / VISITS)
+    return failed, out / VISITS
+
+
+def _of_visits(columns: pd.DataFrame, ids: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
+    """Columns of the persons in `ids`, repeated for each visit of theirs in the table."""
+    place = {name.removeprefix("sub-"): row for row, name in enumerate(ids)}
+    rows = [place.get(name.removeprefix("sub-"), -1) for name in table["person"]]
+    listed_too = [row for row in rows if row >= 0]
+    visits = columns.iloc[listed_too].reset_index(drop=True)
+    names = [name for name, row in zip(table["subject_id"], rows, strict=True) if row >= 0]
+    visits.insert(0, "participant_id", names)
+    return visits
+
+
+def _write(table: pd.DataFrame, path: Path) -> None:
+    """Write a table that is whole or absent."""
+    from sgbn.runs import write_atomically
+
+    write_atomically(path, lambda stream: table.to_csv(stream, index=False))
+
+
+def _what_was_read(collected: SubjectsTable) -> list[str]:
+    facts, quality = collected.facts, collected.quality
+    versions = ", ".join(f"{name} ({count})" for name, count in facts["versions"].items())
+    lines = [
+        f"Read {counted(len(collected.regions), 'region')} of "
+        f"{counted(len(collected.table), 'subject')}: {_what(facts)}.",
+        f"Software: {versions}.",
+    ]
+    if facts.get("other_parcellations"):
+        lines.append(
+            f"There are also {listed(facts['other_parcellations'])} (--parcellation takes one)."
+        )
+    for missing, count in quality["missing"][quality["missing"] != ""].value_counts().items():
+        lines.append(f"{counted(count, 'subject has', 'subjects have')} no {missing}.")
+    if facts.get("stream") == "longitudinal":
+        lines.append("These are the runs of the longitudinal stream (--stream cross: the others).")
+    if "person" in collected.table:
+        lines.append("Somebody has several visits: the column person says who.")
+    return lines
+
+
+def _what(facts: dict[str, Any]) -> str:
+    """Which measure of which parcellation, and which further files."""
+    further = [name for name in facts.get("files", ()) if str(facts["parcellation"]) not in name]
+    cortex = f"{facts['measure']} of {facts['parcellation']}" if facts["parcellation"] else ""
+    return "; volumes of ".join(part for part in (cortex, ", ".join(further)) if part)
+
+
+def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
+    facts = collected.facts
+    lines = []
+    for key, words in (
+        ("templates", "Skipped templates"),
+        ("bases", "Skipped longitudinal bases"),
+        ("other_folders", "Folders that are no subjects"),
+    ):
+        if facts.get(key):
+            lines.append(f"{words}: {listed(facts[key])}.")
+    if len(failed):
+        who = counted(len(failed), "subject is", "subjects are")
+        lines.append(f"{who} not in the table ({FAILED}):")
+        shown = failed.head(MAX_LISTED).itertuples(index=False)
+        lines += [f"  {one.subject_id}: {one.reason}" for one in shown]
+    if len(failed) > MAX_LISTED:
+        lines.append(f"  ... and {len(failed) - MAX_LISTED} more.")
+    return lines
+
+
+def next_command(collected: SubjectsTable, out: Path, participants: Path | None) -> str:
+    """Command that looks at the table; what only the user knows stands in capitals."""
+    from sgbn.atlases import match_columns
+
+    words = ["sgbn", "check", str(out / REGIONS)]
+    words += ["--participants", str(participants) if participants else "participants.tsv"]
+    words += ["--group", "COLUMN"]
+    etiv = [name for name in ("eTIV", "TIV") if name in collected.table]
+    if etiv:
+        words += ["--covariates", *etiv]
+    if "person" in collected.table:
+        words += ["--subject", "person"]
+    if set(match_columns(list(collected.table.columns)).unmatched).intersection(collected.regions):
+        words += ["--regions", "all"]
+    return shlex.join(words)

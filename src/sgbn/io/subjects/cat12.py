@@ -1,0 +1,155 @@
+"""Subjects of CAT12: files of regions and reports, wherever below a folder they are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sgbn.atlases import is_total
+from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.io.images.files import subject_id
+from sgbn.io.subjects.cat12_xml import QUALITY, AtlasRegions, Report, read_regions, read_report
+from sgbn.io.subjects.layouts import THICKNESS, VOLUME, preferred
+from sgbn.io.subjects.rows import Failure, SubjectRow
+
+TIV = "TIV"
+SURFACE = "catROIs_"
+VOLUMES = "catROI_"
+MEASURES = {VOLUME: "Vgm"}  # grey matter, the volume that is usually meant
+# Atlases in order of preference: surfaces first, then volumes.
+SURFACES = ("aparc_DK40", "aparc_a2009s", "aparc_HCP_MMP1")
+VOXELS = ("neuromorphometrics", "lpba40", "cobra", "hammers", "aal3")
+
+_VISIT = re.compile(r"(sub-[A-Za-z0-9]+)_ses-.+")
+_PREFIX = re.compile(r"catROIs?_", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CatSubject:
+    """Files of one image: regions of volumes, of surfaces, and the report, where there are such."""
+
+    id: str
+    files: Mapping[str, Path]
+
+    @property
+    def person(self) -> str:
+        """Who it is, where the name says that this is one of several visits."""
+        visit = _VISIT.fullmatch(self.id)
+        return visit[1] if visit else self.id
+
+
+Atlases = dict[str, AtlasRegions]
+
+
+def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
+    """Subjects behind files of regions, sorted by id."""
+    found: dict[str, dict[str, Path]] = defaultdict(dict)
+    for path in paths:
+        kind = SURFACE if path.name.lower().startswith(SURFACE.lower()) else VOLUMES
+        image = path.with_name(_PREFIX.sub("", path.name, count=1))
+        name = subject_id(image)
+        if kind in found[name]:
+            raise InputError(
+                f"two files are of the subject {name!r}: {found[name][kind]} and {path}. Keep one, "
+                "or give the folder of one run."
+            )
+        found[name][kind] = path
+    return [CatSubject(name, found[name]) for name in sorted(found)]
+
+
+def read_atlases(
+    subjects: Sequence[CatSubject],
+) -> tuple[dict[str, Atlases], list[Failure]]:
+    """Subject -> atlas -> regions; and the subjects of whom a file cannot be read."""
+    read: dict[str, Atlases] = {}
+    failures = []
+    for subject in subjects:
+        try:
+            files = [read_regions(path) for path in subject.files.values()]
+        except InputError as error:
+            failures.append(Failure(subject.id, source_of(subject), str(error)))
+            continue
+        read[subject.id] = {name: atlas for file in files for name, atlas in file.items()}
+    return read, failures
+
+
+def choose_atlas(
+    asked: str | None, measure: str | None, read: Mapping[str, Atlases]
+) -> tuple[str, str]:
+    """Atlas and measure, as CAT12 calls them, that are read of every subject."""
+    wanted = None if measure is None else MEASURES.get(measure, measure)
+    counts = Counter(
+        (name, one) for atlases in read.values() for name in atlases for one in atlases[name].data
+    )
+    atlases = sorted({name for name, _ in counts})
+    if asked is not None and asked not in atlases:
+        raise InputError(
+            f"no subject has the atlas {asked!r} (parcellation=, --parcellation). "
+            + did_you_mean(asked, atlases)
+        )
+    fitting = [pair for pair in counts if asked in (None, pair[0]) and wanted in (None, pair[1])]
+    if not fitting:
+        raise InputError(
+            f"no subject has the measure {measure!r} (measure=, --measure) in "
+            f"{asked or listed(atlases)}. There are {listed(sorted({one for _, one in counts}))}."
+        )
+    order = sorted(fitting, key=_preference)
+    names = [" ".join(pair) for pair in order]
+    by_name = {name: counts[pair] for name, pair in zip(names, order, strict=True)}
+    return order[names.index(preferred(by_name, names, len(read)))]
+
+
+def _preference(pair: tuple[str, str]) -> tuple[int, int, str]:
+    known = (*SURFACES, *VOXELS)
+    atlas, measure = pair
+    place = known.index(atlas) if atlas in known else len(known)
+    return place, 0 if measure in (THICKNESS, *MEASURES.values()) else 1, f"{atlas} {measure}"
+
+
+def read_cat_subject(
+    subject: CatSubject, atlases: Atlases, atlas: str, measure: str
+) -> SubjectRow | Failure:
+    """Values of one subject, or the reason why there are none."""
+    fail = partial(Failure, subject.id, source_of(subject))
+    regions = atlases.get(atlas)
+    if regions is None or measure not in regions.data:
+        return fail(f"there is no {measure} of {atlas} in {_file_names(subject)}")
+    try:
+        report = _report_of(subject)
+    except InputError as error:
+        return fail(str(error))
+    values = dict(zip(regions.names, regions.data[measure], strict=True))
+    totals = {TIV: report.numbers[TIV]} if TIV in report.numbers else {}
+    missing = "" if totals else TIV
+    totals |= {name: value for name, value in values.items() if is_total(name)}
+    values = {name: value for name, value in values.items() if name not in totals}
+    quality: dict[str, Any] = {"software": report.software}
+    quality |= {name: report.numbers.get(name) for name in (*QUALITY, "GM", "WM", "CSF")}
+    quality["missing"] = missing
+    return SubjectRow(
+        subject.id, subject.person, source_of(subject), values, totals, quality, report.software
+    )
+
+
+def source_of(subject: CatSubject) -> str:
+    """First of a subject's files."""
+    return str(next(iter(subject.files.values())))
+
+
+def _file_names(subject: CatSubject) -> str:
+    return " and ".join(path.name for path in subject.files.values())
+
+
+def _report_of(subject: CatSubject) -> Report:
+    """Report of the same image: in the folder ``report`` beside ``label``, or in the same one."""
+    path = next(iter(subject.files.values()))
+    name = f"cat_{_PREFIX.sub('', path.name, count=1)}"
+    for place in (path.parent.parent / "report" / name, path.parent / name):
+        if place.is_file():
+            return read_report(place)
+    return Report({})

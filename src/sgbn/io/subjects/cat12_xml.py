@@ -1,0 +1,179 @@
+"""XML files of CAT12: regions (``catROI_*.xml``, ``catROIs_*.xml``) and reports (``cat_*.xml``).
+
+A file of regions has one element per atlas, and in it ``names``, ``ids`` and ``data`` with one list
+of numbers per measure, written as MATLAB does: ``[3.4;2.1;NaN]``. ``catROI`` holds volumes in ml
+(``Vgm``, ``Vwm``, ``Vcsf``), ``catROIs`` means over surfaces (``thickness``, ``gyrification``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from sgbn.exceptions import InputError
+from sgbn.io.subjects.stats_files import read_small
+
+MAX_BYTES = 2**26  # a file of all atlases has about 1 MB
+MAX_DEPTH = 20  # of elements in elements; CAT12 needs four
+AGAIN = "Estimate the regions of this subject again in CAT12."
+
+# Columns of the sheet of quality -> where a report has them.
+QUALITY = {
+    "TIV": "subjectmeasures/vol_TIV",
+    "IQR": "qualityratings/IQR",
+    "SIQR": "qualityratings/SIQR",
+    "NCR": "qualityratings/NCR",
+    "ICR": "qualityratings/ICR",
+    "res_RMS": "qualityratings/res_RMS",
+    "EC_abs": "subjectmeasures/EC_abs",
+    "defect_size": "subjectmeasures/defect_size",
+}
+TISSUES = ("CSF", "GM", "WM")  # order of vol_abs_CGW, which goes on with lesions
+
+_BETWEEN = re.compile(r"[;,\s]+")
+
+
+@dataclass(frozen=True)
+class AtlasRegions:
+    """Regions of one atlas: their names, and per measure one value for each."""
+
+    names: tuple[str, ...]
+    data: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says of one image: numbers by name, and the version of CAT12."""
+
+    numbers: Mapping[str, float]
+    software: str = ""
+
+
+def read_regions(path: Path) -> dict[str, AtlasRegions]:
+    """Atlas -> its regions."""
+    root = _tree(read_small(path, MAX_BYTES), path.name)
+    if root.find("ROI") is not None or root.find("*/tr") is not None:
+        raise InputError(f"{path.name} is of a CAT12 before 2017, in another layout. {AGAIN}")
+    found = {
+        atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
+        for atlas in root
+        if atlas.find("names") is not None and atlas.find("data") is not None
+    }
+    if not found:
+        raise InputError(f"{path.name} holds no atlas with names and data. {AGAIN}")
+    return found
+
+
+def read_report(path: Path) -> Report:
+    """Read TIV, quality and version from a report."""
+    root = _tree(read_small(path, MAX_BYTES), path.name)
+    numbers = {}
+    for name, place in QUALITY.items():
+        values = _numbers(root.findtext(place) or "", f"{path.name}, {place}")
+        if values and math.isfinite(values[0]):
+            numbers[name] = values[0]
+    tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW") or "", f"{path.name}, CGW")
+    numbers |= dict(zip(TISSUES, tissue, strict=False))
+    version, revision = (
+        (root.findtext(f"software/{name}_cat") or "").strip() for name in ("version", "revision")
+    )
+    said = [version and f"CAT12 {version}", revision and f"r{revision}"]
+    return Report(numbers, " ".join(word for word in said if word))
+
+
+def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
+    names = _texts(atlas.find("names"))
+    measures = atlas.findall("data/*")
+    data = {one.tag: tuple(_measure(one, f"{where}, {one.tag}")) for one in measures}
+    for measure, values in data.items():
+        if len(values) != len(names):
+            raise InputError(
+                f"{where}: {len(names)} names, but {len(values)} values of {measure}. {AGAIN}"
+            )
+    return AtlasRegions(_unique(names, _texts(atlas.find("ids")), where), data)
+
+
+def _texts(element: ElementTree.Element | None) -> list[str]:
+    """Items of a list; one that MATLAB wrote as text is cut at its separators."""
+    if element is None:
+        return []
+    if len(element):
+        return [(item.text or "").strip() for item in element]
+    return [word for word in _BETWEEN.split((element.text or "").strip(" \t\r\n[]")) if word]
+
+
+def _measure(element: ElementTree.Element, where: str) -> list[float]:
+    if len(element):
+        return [value for item in element for value in _numbers(item.text or "NaN", where)]
+    return _numbers(element.text or "", where)
+
+
+def _numbers(text: str, where: str) -> list[float]:
+    """Read numbers as MATLAB writes them: ``[1;NaN;3]``, ``[1 2]`` or ``1``."""
+    words = [word for word in _BETWEEN.split(text.strip(" \t\r\n[]")) if word]
+    try:
+        if any("_" in word for word in words):
+            raise ValueError
+        return [float(word) for word in words]
+    except ValueError:
+        raise InputError(f"{where}: {text.strip()[:40]!r} is no list of numbers. {AGAIN}") from None
+
+
+def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
+    """Names, with the id behind those that two regions have."""
+    counts = Counter(names)
+    if "" in counts:
+        raise InputError(f"{where}: a region has no name. {AGAIN}")
+    if counts and max(counts.values()) > 1:
+        if len(ids) != len(names):
+            raise InputError(f"{where}: regions have one name, and no ids. {AGAIN}")
+        pairs = zip(names, ids, strict=True)
+        names = [f"{name}_{number}" if counts[name] > 1 else name for name, number in pairs]
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}: regions have one name and one id. {AGAIN}")
+    return tuple(names)
+
+
+def _tree(content: bytes, name: str) -> ElementTree.Element:
+    """Elements of an XML file without a document type, so that nothing in it can be expanded."""
+    builder = ElementTree.TreeBuilder()
+    depth = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InputError(f"{name} has elements in elements without end. {AGAIN}")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_: Any) -> None:
+        raise InputError(
+            f"{name} defines entities or a document type, as CAT12 never does. {AGAIN}"
+        )
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(content, True)
+        return builder.close()
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} is cut off or no XML ({error}). {AGAIN}") from error

@@ -1,0 +1,271 @@
+"""One table of a whole subjects folder: regions, quality, and who could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.io.subjects.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
+from sgbn.io.subjects.folders import Folders, find_folders, kind_of, roi_files
+from sgbn.io.subjects.freesurfer import Request, make_plan, names_of, read_subject
+from sgbn.io.subjects.layouts import THICKNESS, parcellations
+from sgbn.io.subjects.rows import Failure, SubjectRow, WholeRows, whole_rows
+
+ID, PERSON = "subject_id", "person"
+CAT12 = "CAT12"
+SKIP, RAISE = "skip", "raise"
+FOLDERS = ("templates", "bases", "other_folders", "other_stream")  # facts that are lists of names
+MAX_NAMED = 20  # failed subjects that a warning names; the table has all
+
+
+@dataclass(frozen=True)
+class SubjectsTable:
+    """What was read of a subjects folder.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per subject: ``subject_id``, ``person`` where somebody has several visits, totals
+        (such as eTIV), regions.
+    regions : tuple of str
+        Columns of `table` that are regions.
+    quality : DataFrame
+        One row per subject: software, eTIV or TIV, Euler numbers or ratings, what is missing.
+    failed : DataFrame
+        ``subject_id``, ``source`` and ``reason`` of all who are left out.
+    facts : dict
+        Tool, parcellation, measure, files, versions, and folders that are not read.
+    """
+
+    table: pd.DataFrame
+    regions: tuple[str, ...]
+    quality: pd.DataFrame
+    failed: pd.DataFrame
+    facts: dict[str, Any]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Facts without names of folders, which may be those of persons: counts instead."""
+        counts = {key: len(self.facts[key]) for key in FOLDERS if self.facts.get(key)}
+        rest = {key: value for key, value in self.facts.items() if key not in FOLDERS}
+        return {**rest, **counts, "subjects_left_out": len(self.failed)}
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Rows and failures of one tool, before the subjects are compared with each other."""
+
+    rows: Sequence[SubjectRow]
+    failures: Sequence[Failure]
+    facts: dict[str, Any]
+    positive: frozenset[str] = frozenset()  # regions in which 0 says that nothing was measured
+
+
+def collect_subjects(
+    folder: str | PathLike[str],
+    *,
+    parcellation: str | None = None,
+    measure: str | None = None,
+    aseg: bool = True,
+    segmentations: str | Sequence[str] = (),
+    stream: str | None = None,
+    on_error: str = SKIP,
+) -> SubjectsTable:
+    """Read a folder of FreeSurfer, FastSurfer or CAT12 subjects into tables.
+
+    Parameters
+    ----------
+    folder, parcellation, measure, aseg, segmentations, stream, on_error
+        As in `read_subjects`.
+
+    Returns
+    -------
+    SubjectsTable
+        Regions, quality and the subjects who are left out, as DataFrames.
+    """
+    if on_error not in (SKIP, RAISE):
+        raise InputError(f"on_error is {on_error!r}. Give {SKIP!r} or {RAISE!r} (--on-error).")
+    top = _checked(folder)
+    asked = (segmentations,) if isinstance(segmentations, str) else tuple(segmentations)
+    if kind_of(top) == "cat12":
+        _check_for_cat12(aseg, asked, stream)
+        read = _read_cat12(top, parcellation, measure)
+    else:
+        read = _read_freesurfer(top, Request(parcellation, measure, aseg, asked), stream)
+    return _tables(top, read, on_error)
+
+
+def is_subjects_folder(folder: str | PathLike[str]) -> bool:
+    """Whether a path is a folder that `read_subjects` reads."""
+    path = Path(folder)
+    return path.is_dir() and kind_of(path) is not None
+
+
+def _checked(folder: str | PathLike[str]) -> Path:
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"a folder is a path, not {type(folder).__name__}. Give its path.")
+    path = Path(folder)
+    if not path.is_dir():
+        what = "is a file" if path.is_file() else "is not there"
+        raise InputError(f"the subjects folder {str(path)!r} {what}. Give a folder of subjects.")
+    return path
+
+
+def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | None) -> None:
+    for name, given in (("aseg", not aseg), ("segmentations", segmentations), ("stream", stream)):
+        if given:
+            raise InputError(f"{name}= is for FreeSurfer and FastSurfer, not CAT12. Leave it out.")
+
+
+def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
+    found = find_folders(top, stream)
+    if not found.subjects:
+        raise _no_subjects(top)
+    there = [files for one in found.subjects if (files := names_of(one))]
+    plan = make_plan(request, there, repr(str(top)))
+    read = [read_subject(one, plan) for one in found.subjects]
+    chosen = plan.parcellation
+    facts = {
+        "tool": "FreeSurfer or FastSurfer",
+        "parcellation": chosen.name if chosen else None,
+        "other_parcellations": [
+            name for name in parcellations(there) if chosen is None or name != chosen.name
+        ],
+        "measure": plan.measure if chosen else None,
+        "files": [f"{name}.stats" for name in plan.files],
+        **_folder_facts(found),
+    }
+    rows, failures = _parted(read)
+    cortex = f"_{plan.measure}"  # a volume of 0 below it is rare but possible
+    names = {name for row in rows for name in row.regions}
+    return _Read(rows, failures, facts, frozenset(n for n in names if n.endswith(cortex)))
+
+
+def _folder_facts(found: Folders) -> dict[str, Any]:
+    long = bool(found.subjects) and found.subjects[0].long
+    return {
+        "stream": "longitudinal" if long else "cross-sectional",
+        "templates": list(found.templates),
+        "bases": list(found.bases),
+        "other_folders": list(found.others),
+        "other_stream": list(found.other_stream),
+    }
+
+
+def _no_subjects(top: Path) -> InputError:
+    inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
+    hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
+    return InputError(
+        f"{str(top)!r} holds no subjects: no folder in it has stats as FreeSurfer and FastSurfer "
+        f"write them, and there is no catROI_*.xml of CAT12. {hint}"
+    )
+
+
+def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
+    subjects = cat12_subjects(roi_files(top))
+    read, failures = read_atlases(subjects)
+    if not read:
+        raise InputError(
+            f"{str(top)!r}: no file of CAT12 can be read. The first: {failures[0].reason}"
+        )
+    atlas, column = choose_atlas(parcellation, measure, read)
+    there = [one for one in subjects if one.id in read]
+    rows, others = _parted([read_cat_subject(one, read[one.id], atlas, column) for one in there])
+    facts = {
+        "tool": CAT12,
+        "parcellation": atlas,
+        "other_parcellations": sorted({name for one in read.values() for name in one} - {atlas}),
+        "measure": column,
+    }
+    names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
+    return _Read(rows, [*failures, *others], facts, frozenset(names))
+
+
+def _parted(
+    read: Sequence[SubjectRow | Failure],
+) -> tuple[list[SubjectRow], list[Failure]]:
+    rows = [one for one in read if isinstance(one, SubjectRow)]
+    return rows, [one for one in read if isinstance(one, Failure)]
+
+
+def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
+    """Compare the subjects with each other, say who is left out, and make the tables."""
+    whole = whole_rows(read.rows, read.positive)
+    failures = sorted([*read.failures, *whole.failures], key=lambda one: one.id)
+    _report_failures(top, failures, len(whole.rows), on_error)
+    versions = Counter(row.software or "unknown" for row in whole.rows)
+    _warn(top, whole, versions)
+    facts = {
+        "source": str(top),
+        **read.facts,
+        "unmeasured": list(whole.unmeasured),
+        "versions": dict(sorted(versions.items())),
+    }
+    return SubjectsTable(_table(whole), whole.regions, _quality(whole), _failed(failures), facts)
+
+
+def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
+    if not failures:
+        return
+    named = [f"{one.id} ({one.reason.rstrip('.')})" for one in failures[:MAX_NAMED]]
+    more = len(failures) - len(named)
+    said = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
+    who = counted(len(failures), "subject")
+    if on_error == RAISE or not n_read:
+        remedy = (
+            "Mend or remove them, or leave them out (on_error='skip', --on-error skip)."
+            if n_read
+            else "Nobody is left: check the folder and what was asked for."
+        )
+        raise InputError(f"{str(top)!r}: {who} cannot be read: {said}. {remedy}")
+    warn(f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {said}.")
+
+
+def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
+    """Warn of mixed versions, and of regions that are left out."""
+    if len(versions) > 1:
+        counts = ", ".join(f"{name}: {count}" for name, count in sorted(versions.items()))
+        warn(
+            f"{str(top)!r}: the subjects were made by different software ({counts}). Their values "
+            "may differ for that reason alone: run all with one version, or name it as a site."
+        )
+    if whole.unmeasured:
+        warn(
+            f"{str(top)!r}: {counted(len(whole.unmeasured), 'region has', 'regions have')} no "
+            f"value in most subjects and left out: {listed(whole.unmeasured)}."
+        )
+
+
+def _table(whole: WholeRows) -> pd.DataFrame:
+    columns: dict[str, Any] = {ID: [row.id for row in whole.rows]}
+    persons = [row.person for row in whole.rows]
+    if len(set(persons)) < len(persons):
+        columns[PERSON] = persons
+    totals = dict.fromkeys(name for row in whole.rows for name in row.totals)
+    columns |= {name: [row.totals.get(name) for row in whole.rows] for name in totals}
+    columns |= {name: [row.regions[name] for row in whole.rows] for name in whole.regions}
+    frame = pd.DataFrame(columns)
+    frame[list(totals)] = frame[list(totals)].astype(float)
+    return frame
+
+
+def _quality(whole: WholeRows) -> pd.DataFrame:
+    zero = [[name for name in whole.regions if row.regions[name] == 0] for row in whole.rows]
+    return pd.DataFrame(
+        [
+            {ID: row.id, "source": row.source, **row.quality, "zero_volumes": "; ".join(names)}
+            for row, names in zip(whole.rows, zero, strict=True)
+        ]
+    )
+
+
+def _failed(failures: Sequence[Failure]) -> pd.DataFrame:
+    cells = [(one.id, one.source, one.reason) for one in failures]
+    return pd.DataFrame(cells, columns=[ID, "source", "reason"])

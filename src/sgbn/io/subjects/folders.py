@@ -1,0 +1,210 @@
+"""Which folders of a subjects folder are subjects, sessions, templates, or something else."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sgbn.exceptions import InputError, counted, listed
+
+STATS = "stats"
+PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # of a subject's folder
+ROI_FILE = re.compile(r"catROIs?_.+\.xml", re.IGNORECASE)
+CAT12_LEVELS = 5  # folders below the given one: sub-01/ses-01/anat/label and one more
+NO_ROI_FILES = frozenset({"mri", "surf", "stats", "scripts", "err", "func", "figures", "log"})
+CROSS, LONG = "cross", "long"
+
+_TEMPLATE = re.compile(r"fsaverage\w*|([lr]h\.)?EC_average|cvs_avg\w+|V1_average", re.IGNORECASE)
+_LONG = re.compile(r"(?P<visit>.+)\.long\.(?P<base>.+)")
+_VISIT = re.compile(r"(?P<person>sub-[A-Za-z0-9]+)_ses-.+")
+
+
+@dataclass(frozen=True)
+class SubjectFolder:
+    """A folder of one subject or visit.
+
+    Attributes
+    ----------
+    id : str
+        Name of the folder; ``sub-01_ses-02`` of nested folders, and of a longitudinal run that of
+        the visit.
+    path : Path
+    person : str
+        Who it is, where the name says that this is one of several visits; else the id.
+    long : bool
+        Whether FreeSurfer's longitudinal stream made it.
+    """
+
+    id: str
+    path: Path
+    person: str
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class Folders:
+    """What a subjects folder holds.
+
+    Attributes
+    ----------
+    subjects : tuple of SubjectFolder
+        Those that are read, in the order of their ids.
+    templates, bases, others : tuple of str
+        Names of template subjects, of longitudinal bases, and of folders that are no subjects.
+    other_stream : tuple of str
+        Ids whose folder of the other stream (cross-sectional or longitudinal) is not read.
+    """
+
+    subjects: tuple[SubjectFolder, ...]
+    templates: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    other_stream: tuple[str, ...] = ()
+
+
+def kind_of(folder: Path) -> str | None:
+    """Say which tool wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None."""
+    if any(_is_subject(path) and (path / STATS).is_dir() for path in _with_sessions(folder)):
+        return "freesurfer"
+    return "cat12" if roi_files(folder, first=True) else None
+
+
+def roi_files(folder: Path, first: bool = False) -> list[Path]:
+    """Region files of CAT12 in a folder and those below it, sorted; `first` stops at one."""
+    found: list[Path] = []
+    top = str(folder).rstrip(os.sep).count(os.sep)
+    for path, folders, files in os.walk(folder):
+        deep = path.count(os.sep) - top >= CAT12_LEVELS
+        folders[:] = [] if deep else sorted(name for name in folders if _may_hold(name))
+        found += [Path(path, name) for name in sorted(files) if ROI_FILE.fullmatch(name)]
+        if first and found:
+            break
+    return sorted(found)
+
+
+def _may_hold(name: str) -> bool:
+    return name not in NO_ROI_FILES and not name.startswith(".")
+
+
+def find_folders(folder: Path, stream: str | None = None) -> Folders:
+    """Sort the folders of a subjects folder.
+
+    Parameters
+    ----------
+    folder : Path
+    stream : {"cross", "long"}, optional
+        Which runs are read where FreeSurfer's longitudinal stream was used.
+    """
+    if stream not in (None, CROSS, LONG):
+        raise InputError(f"stream is {stream!r}. Give {CROSS!r} or {LONG!r} (--stream).")
+    if (folder / STATS).is_dir():
+        raise InputError(
+            f"{str(folder)!r} is the folder of one subject. Give the folder above it, which holds "
+            "all subjects."
+        )
+    subjects, templates, bases, others = [], [], [], []
+    for path in _folders(folder):
+        inner = [_session(path, below) for below in _folders(path) if _is_session(below)]
+        if _TEMPLATE.fullmatch(path.name):
+            templates.append(path.name)
+        elif any(name.startswith("base-tps") for name in _names(path)):
+            bases.append(path.name)
+        elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
+            subjects.append(_subject(path))
+        elif inner:
+            subjects += inner
+        else:
+            others.append(path.name)
+    found = Folders(tuple(subjects), tuple(templates), tuple(bases), tuple(others))
+    return _of_stream(found, stream)
+
+
+def _of_stream(found: Folders, stream: str | None) -> Folders:
+    """Keep the runs of one stream: values of the two differ, so that they are never mixed."""
+    runs = [one for one in found.subjects if one.long]
+    bases = {*found.bases, *(one.person for one in runs)}
+    cross = [one for one in found.subjects if not one.long and one.path.name not in bases]
+    alone = {one.id for one in cross} - {one.id for one in runs}
+    if stream is None and runs and alone:
+        raise InputError(
+            f"{counted(len(runs), 'folder is', 'folders are')} of FreeSurfer's longitudinal stream "
+            f"(such as {runs[0].path.name!r}), and "
+            f"{counted(len(alone), 'visit has', 'visits have')} a cross-sectional run alone: "
+            f"{listed(sorted(alone))}. The two differ: choose one (stream='long' or 'cross', "
+            "--stream)."
+        )
+    long = stream == LONG or (stream is None and bool(runs))
+    taken, rest = (runs, cross) if long else (cross, runs)
+    if not taken and rest:
+        raise InputError(
+            f"no folder is of the stream {stream!r}: there are {len(rest)} of the other. Choose "
+            "that (stream=, --stream), or leave it out."
+        )
+    _check_ids(taken)
+    return replace(
+        found,
+        subjects=tuple(sorted(taken, key=lambda one: one.id)),
+        bases=tuple(sorted(name for name in bases if name)),
+        other_stream=tuple(sorted(one.id for one in rest)),
+    )
+
+
+def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
+    for name, count in Counter(one.id for one in subjects).items():
+        if count > 1:
+            paths = [str(one.path) for one in subjects if one.id == name]
+            raise InputError(
+                f"{counted(count, 'folder')} are the subject {name!r}: {listed(paths)}. Keep one."
+            )
+
+
+def _subject(path: Path) -> SubjectFolder:
+    run = _LONG.fullmatch(path.name)
+    if run:
+        return SubjectFolder(run["visit"], path, run["base"], long=True)
+    visit = _VISIT.fullmatch(path.name)
+    return SubjectFolder(path.name, path, visit["person"] if visit else path.name)
+
+
+def _session(above: Path, path: Path) -> SubjectFolder:
+    """Visit in a folder of its own below that of the subject."""
+    run = _LONG.fullmatch(path.name)
+    session = run["visit"] if run else path.name
+    return SubjectFolder(f"{above.name}_{session}", path, above.name, long=bool(run))
+
+
+def _is_session(path: Path) -> bool:
+    return path.name.startswith("ses-") and _is_subject(path)
+
+
+def _is_subject(path: Path) -> bool:
+    """Whether a folder has parts of a subject's, and not CAT12's, whose names are partly equal."""
+    parts = _names(path)
+    return bool(parts & PARTS) and "report" not in parts
+
+
+def _names(path: Path) -> set[str]:
+    try:
+        return set(os.listdir(path))
+    except OSError:
+        return set()
+
+
+def _with_sessions(folder: Path) -> Iterator[Path]:
+    for path in _folders(folder):
+        yield path
+        yield from (below for below in _folders(path) if _is_session(below))
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Folders below one, sorted; hidden ones and those that cannot be read are no subjects."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [one.name for one in entries if not one.name.startswith(".") and one.is_dir()]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)]

@@ -1,0 +1,282 @@
+"""Subjects of FreeSurfer and FastSurfer: what their ``stats`` folders hold."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sgbn.atlases import is_total
+from sgbn.exceptions import InputError, did_you_mean
+from sgbn.io.subjects.folders import STATS, SubjectFolder
+from sgbn.io.subjects.layouts import (
+    AREA,
+    COLUMNS,
+    ENDING,
+    SEGMENTATIONS,
+    SIDES,
+    THICKNESS,
+    Names,
+    Parcellation,
+    choose_aseg,
+    choose_parcellation,
+    choose_segmentation,
+    stats_names,
+)
+from sgbn.io.subjects.layouts import VOLUME as VOLUMES
+from sgbn.io.subjects.rows import Failure, SubjectRow
+from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
+
+ETIV = "eTIV"
+CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
+# Labels of a parcellation that are no cortex, such as those of Schaefer's and Glasser's files.
+NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
+LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
+TOTALS = {THICKNESS: "MeanThickness", AREA: "WhiteSurfArea"}  # of a side, beside its regions
+MAX_LOG = 2**28  # bytes of recon-all.log, which grows with each run
+EULER = re.compile(rb"orig\.nofix lheno\s*=\s*(-?\d+),\s*rheno\s*=\s*(-?\d+)")
+
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?(-?\w+)?")
+_STAMP = re.compile(r"(?:^|[-_v])(\d+\.\d+\.\d+(?:-?beta\d*)?)(?:-|$)")
+_WHOLE = re.compile(r"(^|[-_ ])whole([-_ ]|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be read, as the caller says; see `read_subjects`."""
+
+    parcellation: str | None = None
+    measure: str | None = None
+    aseg: bool = True
+    segmentations: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.segmentations:
+            if name not in SEGMENTATIONS:
+                near = did_you_mean(name, list(SEGMENTATIONS))
+                raise InputError(f"there is no segmentation {name!r} (segmentations=). {near}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Files that are read of every subject.
+
+    Attributes
+    ----------
+    parcellation : Parcellation or None
+    measure : str
+        Of the cortex.
+    aseg : str or None
+        File of subcortical volumes and of totals.
+    structures : bool
+        Whether its structures are regions; its totals are read in any case.
+    segmentations : mapping
+        Further segmentation -> its files.
+    """
+
+    parcellation: Parcellation | None
+    measure: str
+    aseg: str | None
+    structures: bool
+    segmentations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[str]:
+        """Files that a subject must have, each once."""
+        cortex = self.parcellation.files if self.parcellation else ()
+        aseg = (self.aseg,) if self.aseg is not None and self.structures else ()
+        further = [name for files in self.segmentations.values() for name in files]
+        return list(dict.fromkeys([*cortex, *aseg, *further]))
+
+
+def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
+    """Choose the files by what was asked for and what most subjects have."""
+    if request.measure not in (None, *COLUMNS):
+        raise InputError(
+            f"measure is {request.measure!r}. Give one of {', '.join(COLUMNS)} (--measure)."
+        )
+    parcellation = choose_parcellation(request.parcellation, request.measure, subjects)
+    aseg = choose_aseg(subjects)
+    structures = request.aseg and aseg is not None
+    files = {name: choose_segmentation(name, subjects) for name in request.segmentations}
+    if parcellation is None and not structures and not files:
+        raise InputError(
+            f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
+            "or FastSurfer ended, and that this is the right folder."
+        )
+    usual = THICKNESS if parcellation and parcellation.surface else VOLUMES
+    return Plan(parcellation, request.measure or usual, aseg, structures, files)
+
+
+def names_of(subject: SubjectFolder) -> Names:
+    """Names of a subject's ``.stats`` files; a link whose target is gone is none."""
+    folder = subject.path / STATS
+    return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
+
+
+def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
+    """Read one subject by the plan, or say why that is not possible."""
+    reason = _unfinished(subject, plan)
+    if reason:
+        return Failure(subject.id, str(subject.path), reason)
+    try:
+        return _row(subject, plan)
+    except InputError as error:
+        return Failure(subject.id, str(subject.path), str(error))
+
+
+def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
+    """Why a subject cannot be read, as the names of its files say; "" if they say nothing."""
+    if not (subject.path / STATS).is_dir():
+        return "there is no stats folder"
+    scripts = _entries(subject.path / "scripts")
+    if "recon-all.error" in scripts:
+        return "recon-all ended with an error (scripts/recon-all.error)"
+    running = [name for name in scripts if name.startswith("IsRunning")]
+    if running:
+        return f"recon-all is running, or was killed (scripts/{running[0]})"
+    names = names_of(subject)
+    absent = [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]
+    return f"missing: {', '.join(absent)}" if absent else ""
+
+
+def _entries(path: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
+    folder = subject.path / STATS
+    files = {name: read_stats(folder / f"{name}{ENDING}") for name in plan.files}
+    aseg = files.get(plan.aseg) if plan.aseg is not None else None
+    if aseg is None and plan.aseg is not None and plan.aseg in names_of(subject):
+        aseg = read_stats(folder / f"{plan.aseg}{ENDING}")
+    regions = _cortex(plan, files)
+    if plan.structures and aseg is not None:
+        regions |= _structures(aseg)
+    for name, of_sides in plan.segmentations.items():
+        for file in of_sides:
+            regions |= _nuclei(name, file, files[file])
+    totals = _totals(plan, [*([aseg] if aseg else []), *files.values()])
+    totals |= {name: value for name, value in regions.items() if is_total(name)}
+    regions = {name: value for name, value in regions.items() if name not in totals}
+    software = _software(subject.path, list(files.values()) + ([aseg] if aseg else []))
+    quality = _quality(subject, totals, software)
+    return SubjectRow(
+        subject.id, subject.person, str(subject.path), regions, totals, quality, software
+    )
+
+
+def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
+    """Regions of the parcellation, as aparcstats2table names them, with the total of each side."""
+    if plan.parcellation is None:
+        return {}
+    measure = plan.measure
+    if not plan.parcellation.surface:
+        name = plan.parcellation.name
+        cells = files[name].values(VOLUME, name)
+        found = {region: CORTEX.fullmatch(region) for region in cells}
+        return {f"{one[1]}_{one[2]}_{measure}": cells[name] for name, one in found.items() if one}
+    values: dict[str, float] = {}
+    for side, file in zip(SIDES, plan.parcellation.files, strict=True):
+        for region, value in files[file].values(COLUMNS[measure], file).items():
+            if not NO_CORTEX.search(region):
+                values[f"{side}_{region}_{measure}"] = value
+        total = TOTALS.get(measure, "")
+        if total in files[file].totals:
+            values[f"{side}_{total}_{measure}"] = files[file].totals[total]
+    return values
+
+
+def _structures(aseg: Stats) -> dict[str, float]:
+    cells = aseg.values(VOLUME, "aseg")
+    return {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
+
+
+def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
+    """Parts of a structure; the sums over all parts of one are left out."""
+    side = next((side for side in SIDES if f".{side}." in file), "")
+    first = f"{LEFT_RIGHT[side]}-" if side else ""
+    return {
+        f"{segmentation}_{first}{name}": value
+        for name, value in stats.values(VOLUME, file).items()
+        if not _WHOLE.search(name)
+    }
+
+
+def _totals(plan: Plan, files: list[Stats]) -> dict[str, float]:
+    """Totals of the whole head, of the first file that has each; those of a side are no such."""
+    of_side = {*TOTALS.values(), "NumVert"} if plan.parcellation else set[str]()
+    totals: dict[str, float] = {}
+    for stats in files:
+        for name, value in stats.totals.items():
+            if name not in of_side and is_total(name):
+                totals.setdefault(name, value)
+    return totals
+
+
+def _quality(
+    subject: SubjectFolder,
+    totals: Mapping[str, float],
+    software: str,
+) -> dict[str, Any]:
+    left, right, source = _euler(subject.path, totals)
+    absent = [ETIV] if ETIV not in totals else []
+    absent += ["Euler number"] if left is None else []
+    return {
+        "software": software,
+        ETIV: totals.get(ETIV),
+        "lh_euler": left,
+        "rh_euler": right,
+        "mean_euler": None if left is None or right is None else (left + right) / 2,
+        "euler_from": source,
+        "missing": "; ".join(absent),
+    }
+
+
+def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int | None, str]:
+    """Euler numbers of both surfaces before they were mended, and where they stand.
+
+    A surface with h holes has the Euler number 2 - 2 h.
+    """
+    holes = [totals.get(f"{side}SurfaceHoles") for side in SIDES]
+    if holes[0] is not None and holes[1] is not None:
+        return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
+    log = folder / "scripts" / "recon-all.log"
+    try:
+        if log.stat().st_size > MAX_LOG:
+            return None, None, ""
+        said = EULER.findall(log.read_bytes())
+    except OSError:
+        return None, None, ""
+    return (int(said[-1][0]), int(said[-1][1]), "recon-all.log") if said else (None, None, "")
+
+
+def _software(folder: Path, files: list[Stats]) -> str:
+    """Tools and versions, as the files say."""
+    headers = [stats.header for stats in files]
+    fast = next((one["FastSurfer_version"] for one in headers if "FastSurfer_version" in one), "")
+    scripts = folder / "scripts"
+    if not fast and (scripts / "deep-seg.log").exists():
+        fast = "(version not said)"
+    free = _stamp(scripts / "build-stamp.txt")
+    if not free:
+        said = [one.get("cvs_version", "") for one in headers]
+        free = next((version for version in said if _VERSION.fullmatch(version)), "")
+    named = (("FastSurfer", fast), ("FreeSurfer", free))
+    return ", ".join(f"{tool} {version}" for tool, version in named if version)
+
+
+def _stamp(path: Path) -> str:
+    """Version in FreeSurfer's build stamp, such as freesurfer-linux-centos7_x86_64-7.4.1-2023."""
+    try:
+        with path.open("rb") as stream:
+            found = _STAMP.search(stream.read(1000).decode("latin-1").strip())
+    except OSError:
+        return ""
+    return found[1] if found else ""

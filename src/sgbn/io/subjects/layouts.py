@@ -1,0 +1,143 @@
+"""Which files of a ``stats`` folder hold what, and which of several are read.
+
+One file name is chosen for all subjects, so that tables of different kinds are never mixed: the
+first in order of preference that at least half of the subjects have, else the one that most have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sgbn.exceptions import InputError, did_you_mean, listed
+
+SIDES = ("lh", "rh")
+THICKNESS, VOLUME, AREA = "thickness", "volume", "area"
+COLUMNS = {THICKNESS: "ThickAvg", VOLUME: "GrayVol", AREA: "SurfArea"}  # of a parcellation
+
+# Parcellations in order of preference: surfaces first, then FastSurfer's without surfaces.
+SURFACES = ("aparc", "aparc.DKTatlas", "aparc.DKTatlas.mapped", "aparc.a2009s")
+VOXELS = (
+    *("aseg+DKT", "aseg+DKT.VINN", "aseg+DKT.VINN.withCC"),
+    "aparc.DKTatlas+aseg.deep.volume",  # of FastSurfer 1 with --vol_segstats
+)
+ASEG = ("aseg", "aseg.VINN", "aseg.presurf.hypos", *VOXELS)
+ALIASES = {
+    "desikan": ("aparc",),
+    "desikan_killiany": ("aparc",),
+    "dk": ("aparc",),
+    "destrieux": ("aparc.a2009s",),
+    "a2009s": ("aparc.a2009s",),
+    "dkt": ("aparc.DKTatlas", "aparc.DKTatlas.mapped", *VOXELS),
+}
+# Further segmentations that can be asked for; the version is part of the name of the file.
+SEGMENTATIONS = {
+    "thalamus": r"thalamic-nuclei\.{side}\.v\d+\.T1",
+    "hippocampus": r"hipposubfields\.{side}\.T1\.v\d+",
+    "amygdala": r"amygdalar-nuclei\.{side}\.T1\.v\d+",
+    "brainstem": r"brainstem(Ss)?\.v\d+",
+    "hypothalamus": r"hypothalamus\.HypVINN|hypothalamic_subunits_volumes\.v\d+",
+    "cerebellum": r"cerebellum\.CerebNet",
+}
+ENDING = ".stats"
+
+_SURFACE = re.compile(r"[lr]h\.(?!curv$|w-g\.pct$)(.+)")
+Names = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Parcellation:
+    """Files that hold the cortex: one per side, or one of voxels with ``ctx-lh-`` in names."""
+
+    name: str
+    surface: bool
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of its files, without their ending."""
+        return tuple(f"{side}.{self.name}" for side in SIDES) if self.surface else (self.name,)
+
+
+def stats_names(files: Iterable[str]) -> Names:
+    """Names of ``.stats`` files without their ending."""
+    return frozenset(name.removesuffix(ENDING) for name in files if name.endswith(ENDING))
+
+
+def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
+    """Parcellation -> how many subjects have it, the preferred ones first."""
+    found: Counter[str] = Counter()
+    for names in subjects:
+        surfaces = {match[1] for name in names if (match := _SURFACE.fullmatch(name))}
+        found.update({*surfaces, *names.intersection(VOXELS)})
+    first = [name for name in (*SURFACES, *VOXELS) if name in found]
+    return {name: found[name] for name in (*first, *sorted(set(found) - set(first)))}
+
+
+def choose_parcellation(
+    asked: str | None, measure: str | None, subjects: Sequence[Names]
+) -> Parcellation | None:
+    """Parcellation that was asked for, or the preferred one; None if no subject has any."""
+    there = parcellations(subjects)
+    allowed = list(there)
+    if asked is not None:
+        allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in there]
+        if not allowed:
+            raise InputError(
+                f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). "
+                + (did_you_mean(asked, list(there)) if there else "There is none.")
+            )
+    elif any(name in (*SURFACES, *VOXELS) for name in there):
+        allowed = [name for name in there if name in (*SURFACES, *VOXELS)]
+    allowed = [name for name in allowed if _has(name, measure)]
+    if not allowed:
+        if there and measure is not None:
+            raise _no_measure(measure, list(there))
+        return None
+    name = preferred(there, allowed, len(subjects))
+    return Parcellation(name, name not in VOXELS)
+
+
+def _has(name: str, measure: str | None) -> bool:
+    return name not in VOXELS or measure in (None, VOLUME)
+
+
+def _no_measure(measure: str, there: Sequence[str]) -> InputError:
+    return InputError(
+        f"there is no {measure} in {listed(there)}: these hold volumes of voxels, as FastSurfer "
+        "writes them without surfaces (--seg_only). Take volumes (measure='volume', --measure "
+        "volume), or run its surface module."
+    )
+
+
+def preferred(counts: Mapping[str, int], order: Sequence[str], n: int) -> str:
+    """First name that at least half of `n` subjects have; else the one that most have."""
+    for name in order:
+        if 2 * counts.get(name, 0) >= n:
+            return name
+    return max(order, key=lambda name: (counts.get(name, 0), -order.index(name)))
+
+
+def choose_aseg(subjects: Sequence[Names]) -> str | None:
+    """File of the subcortical volumes; None if no subject has one."""
+    counts = Counter(name for names in subjects for name in names.intersection(ASEG))
+    order = [name for name in ASEG if name in counts]
+    return preferred(counts, order, len(subjects)) if order else None
+
+
+def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...]:
+    """Files of a further segmentation: one, or one per side."""
+    pattern = SEGMENTATIONS[asked]
+    sides = SIDES if "{side}" in pattern else ("",)
+    files = []
+    for side in sides:
+        fits = re.compile(pattern.replace("{side}", side))
+        counts = Counter(name for names in subjects for name in names if fits.fullmatch(name))
+        if not counts:
+            raise InputError(
+                f"no subject has a table of the {asked} (segmentations=, --segmentations). Run the "
+                "tool that makes it, or leave it out."
+            )
+        files.append(preferred(counts, sorted(counts, reverse=True), len(subjects)))
+    return tuple(files)

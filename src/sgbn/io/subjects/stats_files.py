@@ -1,0 +1,146 @@
+"""Files that end in ``.stats``, as FreeSurfer and FastSurfer write them.
+
+Lines that begin with ``#`` hold the header: who wrote the file (``cvs_version``), totals
+(``Measure Cortex, MeanThickness, Mean Thickness, 2.39, mm``) and the names of the columns
+(``ColHeaders``). The others hold one structure each. The segmentations of nuclei and subfields have
+one comment and then five cells per line: a number twice, 0, the volume and the name.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sgbn.exceptions import InputError
+
+NAME, VOLUME = "StructName", "Volume_mm3"
+NUCLEI = ("Index", "SegId", "NVoxels", VOLUME, NAME)  # columns of a file that does not name them
+MAX_BYTES = 2**23  # FreeSurfer's largest has 200 KB; beyond this it is another kind of file
+MEASURE_CELLS = 5  # key, name, description, value, unit
+AGAIN = "Run the tool again for this subject."
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Content of a ``.stats`` file.
+
+    Attributes
+    ----------
+    header : mapping
+        First word of a comment -> the rest of its line.
+    totals : mapping
+        Short name of each ``Measure`` -> value; those that are no finite number are left out.
+    columns : tuple of str
+    rows : mapping
+        Structure -> cells, in the order of the file.
+    """
+
+    header: Mapping[str, str]
+    totals: Mapping[str, float]
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[str, ...]]
+
+    def values(self, column: str, name: str) -> dict[str, float]:
+        """Structure -> number of a column; `name` is what errors call the file."""
+        if column not in self.columns:
+            raise InputError(
+                f"{name} has no column {column!r}: it has {', '.join(self.columns)}. {AGAIN}"
+            )
+        place = self.columns.index(column)
+        return {
+            region: _number(cells[place], f"{name}, {column} of {region}")
+            for region, cells in self.rows.items()
+        }
+
+
+def read_stats(path: Path) -> Stats:
+    """Read one file; what is cut off or damaged is an error that names it."""
+    return parse_stats(read_small(path, MAX_BYTES), path.name)
+
+
+def read_small(path: Path, most: int) -> bytes:
+    """Bytes of a file that is there and no larger than `most`."""
+    try:
+        if os.path.getsize(path) > most:
+            raise InputError(
+                f"{path.name} has more than {most >> 20} MB: it is no file of this tool. {AGAIN}"
+            )
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path.name} is missing. {AGAIN}") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{path.name} cannot be read: {reason}. Check its rights.") from error
+
+
+def parse_stats(content: bytes, name: str) -> Stats:
+    """Content of a ``.stats`` file; `name` is what errors call it."""
+    if b"\0" in content:
+        raise InputError(f"{name} is no text. {AGAIN}")
+    if not content.strip():
+        raise InputError(f"{name} is empty. {AGAIN}")
+    if not content.endswith(b"\n"):
+        raise InputError(f"{name} is cut off: its last line has no end. {AGAIN}")
+    header: dict[str, str] = {}
+    totals: dict[str, float] = {}
+    table: list[tuple[int, list[str]]] = []
+    # latin-1 never fails, and only comments (user, folder) hold more than ASCII.
+    for number, line in enumerate(content.decode("latin-1").split("\n"), start=1):
+        if line.startswith("#"):
+            key, _, rest = line[1:].strip().partition(" ")
+            if key == "Measure":
+                _add_total(totals, rest, f"{name}, line {number}")
+            else:
+                header.setdefault(key, rest.strip())
+        elif line.strip():
+            table.append((number, line.split()))
+    columns = tuple(header["ColHeaders"].split()) if "ColHeaders" in header else NUCLEI
+    rows = _rows(table, columns, name)
+    _check_length(header.get("NRows"), len(rows), name)
+    return Stats(header, totals, columns, rows)
+
+
+def _add_total(totals: dict[str, float], text: str, where: str) -> None:
+    cells = [cell.strip() for cell in text.split(",")]
+    if len(cells) < MEASURE_CELLS:
+        raise InputError(f"{where}: a measure has {len(cells)} cells, not {MEASURE_CELLS}. {AGAIN}")
+    value = _number(cells[-2], where)
+    if math.isfinite(value):
+        totals[cells[1]] = value
+
+
+def _rows(
+    table: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], name: str
+) -> dict[str, tuple[str, ...]]:
+    if NAME not in columns or not table:
+        raise InputError(f"{name} holds no table of structures. {AGAIN}")
+    place = columns.index(NAME)
+    rows: dict[str, tuple[str, ...]] = {}
+    for number, cells in table:
+        if len(cells) != len(columns):
+            raise InputError(
+                f"{name}, line {number}: {len(cells)} cells, not {len(columns)}. The file is cut "
+                f"off or damaged. {AGAIN}"
+            )
+        if cells[place] in rows:
+            raise InputError(f"{name}, line {number}: {cells[place]} is there twice. {AGAIN}")
+        rows[cells[place]] = tuple(cells)
+    return rows
+
+
+def _check_length(said: str | None, there: int, name: str) -> None:
+    """Refuse fewer or more rows than the header says."""
+    if said is not None and said.isdigit() and int(said) != there:
+        raise InputError(f"{name} has {there} structures, and its header says {said}. {AGAIN}")
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        if "_" in text:  # Python reads 1_0 as 10
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is no number. {AGAIN}") from None

@@ -1,0 +1,154 @@
+import shlex
+
+import pandas as pd
+import pytest
+from tests.io.subjects.written import (
+    SIDES,
+    nuclei,
+    write,
+    write_cat12,
+    write_freesurfer,
+    write_seg_only,
+)
+
+from sgbn.cli import read_subjects
+from sgbn.cli.main import main, parser
+from sgbn.io.subjects.layouts import SEGMENTATIONS
+
+
+@pytest.fixture
+def study(tmp_path):
+    for k in range(12):
+        write_freesurfer(tmp_path / "subjects", f"sub-{k:02}")
+    (tmp_path / "subjects" / "fsaverage" / "stats").mkdir(parents=True)
+    people = pd.DataFrame({"participant_id": [f"sub-{k:02}" for k in range(13)]})
+    people["dx"] = [("AD", "CTR")[k % 2] for k in range(13)]
+    people.to_csv(tmp_path / "participants.tsv", sep="\t", index=False)
+    return tmp_path
+
+
+def command(*words):
+    return main(["read-subjects", *map(str, words)])
+
+
+def test_tables_are_written_and_the_next_command_runs(study, capsys):
+    (study / "subjects" / "sub-03" / "stats" / "aseg.stats").unlink()
+    people, out = study / "participants.tsv", study / "out"
+    assert command(study / "subjects", "--out", out, "--participants", people) == 0
+    printed = capsys.readouterr().out
+    assert "Read 79 regions of 11 subjects: thickness of aparc; volumes of aseg.stats." in printed
+    assert "Software: FreeSurfer 7.4.1 (11)." in printed
+    assert "Skipped templates: 'fsaverage'." in printed
+    assert "2 subjects are not in the table (failed.csv):" in printed
+    table = pd.read_csv(out / "regions.csv")
+    assert len(table) == 11
+    assert {"lh_bankssts_thickness", "Left-Thalamus", "eTIV"} < set(table)
+    quality = pd.read_csv(out / "quality.csv")
+    assert list(quality["subject_id"]) == list(table["subject_id"])
+    assert (quality["mean_euler"] == -47).all()
+    failed = pd.read_csv(out / "failed.csv")
+    assert list(failed["subject_id"]) == ["sub-03", "sub-12"]
+    assert failed["reason"][0] == "missing: stats/aseg.stats"
+    assert failed["reason"][1] == "listed in participants.tsv, but without a folder"
+    words = shlex.split(printed.splitlines()[-1])
+    assert words[:2] == ["sgbn", "check"]
+    words[words.index("COLUMN")] = "dx"
+    assert main(words[1:]) == 0
+    assert "groups: AD 6, CTR 5" in capsys.readouterr().out
+
+
+def test_the_same_folder_gives_the_same_bytes(study):
+    for name in ("a", "b"):
+        assert command(study / "subjects", "--out", study / name) == 0
+    for name in ("regions.csv", "quality.csv", "failed.csv"):
+        assert (study / "a" / name).read_bytes() == (study / "b" / name).read_bytes()
+
+
+def test_a_failed_subject_ends_the_run_if_asked(study, capsys):
+    (study / "subjects" / "sub-03" / "stats" / "aseg.stats").unlink()
+    assert command(study / "subjects", "--out", study / "out", "--on-error", "raise") == 1
+    assert "1 subject cannot be read: sub-03 (missing: stats/aseg.stats)" in capsys.readouterr().err
+    assert not (study / "out" / "regions.csv").exists()
+    options = ("--on-error", "raise", "--no-aseg")
+    assert command(study / "subjects", "--out", study / "out", *options) == 0
+    assert "Left-Caudate" not in pd.read_csv(study / "out" / "regions.csv")
+
+
+def test_regions_that_no_atlas_knows_are_asked_for_in_the_next_command(study, capsys):
+    for folder in (study / "subjects").glob("sub-*"):
+        for side in SIDES:
+            text = nuclei(f"{folder.name} {side}", ["AV", "LGN"], "Thalamic nuclei")
+            write(folder / "stats" / f"thalamic-nuclei.{side}.v13.T1.stats", text)
+    options = ("--segmentations", "thalamus", "--measure", "area", "--out", study / "out")
+    assert command(study / "subjects", *options) == 0
+    assert capsys.readouterr().out.endswith("--covariates eTIV --regions all\n")
+    columns = pd.read_csv(study / "out" / "regions.csv").columns
+    assert {"thalamus_Left-LGN", "lh_insula_area", "lh_WhiteSurfArea_area"} < set(columns)
+
+
+def test_what_fastsurfer_without_surfaces_lacks_is_printed(tmp_path, capsys):
+    for k in range(3):
+        write_seg_only(tmp_path / "subjects", f"s{k}")
+    assert command(tmp_path / "subjects", "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    assert "volume of aseg+DKT.VINN" in printed
+    assert "3 subjects have no eTIV; Euler number." in printed
+    assert "--covariates" not in printed
+    options = ("--measure", "thickness", "--out", tmp_path / "out")
+    assert command(tmp_path / "subjects", *options) == 1
+    assert "--seg_only" in capsys.readouterr().err
+
+
+def test_cat12_is_read_by_the_same_command(tmp_path, capsys):
+    for k in range(3):
+        write_cat12(tmp_path / "data", f"sub-{k}_T1w")
+    options = (
+        "--parcellation",
+        "neuromorphometrics",
+        "--measure",
+        "Vwm",
+        "--out",
+        tmp_path / "out",
+    )
+    assert command(tmp_path / "data", *options) == 0
+    printed = capsys.readouterr().out
+    assert "Vwm of neuromorphometrics" in printed
+    assert "There are also 'aparc_DK40'" in printed
+    table = pd.read_csv(tmp_path / "out" / "regions.csv")
+    assert list(table)[:3] == ["subject_id", "TIV", "Right Hippocampus"]
+    assert (pd.read_csv(tmp_path / "out" / "quality.csv")["IQR"] == 2.25).all()
+
+
+def test_participants_of_persons_are_written_for_each_visit(tmp_path, capsys):
+    for k in range(24):
+        write_freesurfer(tmp_path / "subjects", f"sub-{k // 2:02}/ses-{k % 2}")
+    people = pd.DataFrame({"participant_id": [f"{k:02}" for k in range(12)]})
+    people["dx"] = [("AD", "CTR")[k % 2] for k in range(12)]
+    path = tmp_path / "participants.tsv"
+    people.to_csv(path, sep="\t", index=False)
+    out = tmp_path / "out"
+    assert command(tmp_path / "subjects", "--out", out, "--participants", path) == 0
+    printed = capsys.readouterr().out
+    assert pd.read_csv(out / "failed.csv").empty
+    visits = pd.read_csv(out / "participants.csv")
+    assert list(visits["participant_id"])[:2] == ["sub-00_ses-0", "sub-00_ses-1"]
+    assert list(visits["dx"])[:4] == ["AD", "AD", "CTR", "CTR"]
+    words = shlex.split(printed.splitlines()[-1].replace("COLUMN", "dx"))
+    assert words[-2:] == ["--subject", "person"]
+    assert main(words[1:]) == 0
+    assert "groups: AD 12, CTR 12" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["check", "compare"])
+def test_other_commands_say_how_a_subjects_folder_becomes_a_table(study, name, capsys):
+    options = ["--out", str(study / "out")] if name == "compare" else []
+    assert main([name, str(study / "subjects"), "--group", "dx", *options]) == 2
+    said = capsys.readouterr().err
+    assert f"`sgbn read-subjects {study / 'subjects'} --out FOLDER`" in said
+    assert f"`sgbn {name} FOLDER/regions.csv ...`" in said
+
+
+def test_choices_are_those_of_the_library():
+    assert set(read_subjects.SEGMENTATIONS) == set(SEGMENTATIONS)
+    chosen = parser().parse_args(["read-subjects", "x", "--out", "y"])
+    assert (chosen.aseg, chosen.on_error, chosen.stream) == (True, "skip", None)

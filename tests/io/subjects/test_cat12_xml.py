@@ -1,0 +1,117 @@
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgbn import InputError
+from sgbn.io.subjects.cat12_xml import MAX_BYTES, MAX_DEPTH, read_regions, read_report
+
+from .written import (
+    SURFACE_NAMES,
+    VOLUME_NAMES,
+    cat_report,
+    cat_roi,
+    write,
+    write_cat12,
+)
+
+BOMB = """<?xml version="1.0"?>
+<!DOCTYPE S [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<S><atlas><names><item>&b;</item></names><data><Vgm>[1]</Vgm></data></atlas></S>"""
+EXTERNAL = """<?xml version="1.0"?>
+<!DOCTYPE S [<!ENTITY a SYSTEM "file:///etc/hostname">]>
+<S><atlas><names><item>&a;</item></names><data><Vgm>[1]</Vgm></data></atlas></S>"""
+
+
+def test_volumes_and_surfaces(tmp_path):
+    write_cat12(tmp_path, "s1")
+    volumes = read_regions(tmp_path / "label" / "catROI_s1.xml")["neuromorphometrics"]
+    assert volumes.names == VOLUME_NAMES
+    assert list(volumes.data) == ["Vgm", "Vwm", "Vcsf"]
+    assert math.isnan(volumes.data["Vgm"][0])
+    assert volumes.data["Vcsf"] == (1.0, 0.1, 0.1, 0.2)
+    surfaces = read_regions(tmp_path / "label" / "catROIs_s1.xml")["aparc_DK40"]
+    assert surfaces.names == SURFACE_NAMES
+    assert all(2 < value < 4 for value in surfaces.data["thickness"][1:])
+
+
+def test_one_region_and_lists_with_blanks_or_items(tmp_path):
+    text = (
+        "<S><one><ids>7</ids><names><item>left</item></names><data><Vgm>3.5</Vgm></data></one>"
+        "<two><names><item>a</item><item>b</item></names><data><Vgm>[1 2]</Vgm>"
+        "<Vwm><item>3</item><item/></Vwm></data></two></S>"
+    )
+    found = read_regions(write(tmp_path / "catROI_a.xml", text))
+    assert found["one"].data == {"Vgm": (3.5,)}
+    assert found["two"].data["Vgm"] == (1, 2)
+    assert found["two"].data["Vwm"][0] == 3
+    assert math.isnan(found["two"].data["Vwm"][1])
+
+
+def test_names_that_two_regions_have_get_their_ids(tmp_path):
+    regions = {"julichbrain3": ((5, 6, 9), ("lCM", "rCM", "lCM"), {"Vgm": [1, 2, 3]})}
+    path = write(tmp_path / "catROI_a.xml", cat_roi(regions))
+    assert read_regions(path)["julichbrain3"].names == ("lCM_5", "rCM", "lCM_9")
+
+
+def test_a_report(tmp_path):
+    report = read_report(write(tmp_path / "cat_a.xml", cat_report("a")))
+    assert report.software == "CAT12 12.8.2 r2170"
+    assert report.numbers["IQR"] == 2.25
+    assert 1400 < report.numbers["TIV"] < 2800
+    assert (report.numbers["GM"], report.numbers["WM"], report.numbers["CSF"]) == (600, 500, 300)
+    assert "SIQR" not in report.numbers
+    assert read_report(write(tmp_path / "cat_b.xml", "<S/>")).numbers == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "defines entities or a document type"),
+        (EXTERNAL, "defines entities or a document type"),
+        ("<S>" + "<a>" * MAX_DEPTH + "</a>" * MAX_DEPTH + "</S>", "without end"),
+        ("", "cut off or no XML"),
+        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})})[:-9], "cut off or no XML"),
+        ('<?xml version="1.0" encoding="none-such"?><S/>', "cut off or no XML"),
+        ("<S/>", "no atlas with names and data"),
+        ("<S><ROI><x><tr><td>ROIid</td></tr></x></ROI></S>", "before 2017"),
+        (cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1]})}), "2 names, but 1 values of Vgm"),
+        (cat_roi({"x": ((1, 1), ("a", "a"), {"Vgm": [1, 2]})}), "one name and one id"),
+        (cat_roi({"x": ((), ("a", "a"), {"Vgm": [1, 2]})}), "one name, and no ids"),
+        (cat_roi({"x": ((1,), ("",), {"Vgm": [1]})}), "a region has no name"),
+        (cat_roi({"x": ((1,), ("a",), {"Vgm": [1]})}).replace("[1]<", "[one]<"), "no list of num"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(tmp_path, text, message):
+    path = write(tmp_path / "catROI_a.xml", text)
+    with pytest.raises(InputError, match=f"catROI_a.xml.*{message}"):
+        read_regions(path)
+
+
+def test_a_bomb_in_another_encoding_is_refused_too(tmp_path):
+    path = tmp_path / "catROI_a.xml"
+    path.write_bytes(BOMB.replace("?>", ' encoding="utf-16"?>', 1).encode("utf-16"))
+    with pytest.raises(InputError, match="defines entities"):
+        read_regions(path)
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    path = tmp_path / "catROI_a.xml"
+    with path.open("wb") as stream:
+        stream.truncate(MAX_BYTES + 1)
+    with pytest.raises(InputError, match="more than 64 MB"):
+        read_regions(path)
+
+
+@given(st.binary(max_size=60), st.integers(0, 200))
+def test_bytes_anywhere_give_regions_or_an_error_that_names_the_file(tmp_path_factory, damage, at):
+    content = cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1, 2]})}).encode()
+    path = tmp_path_factory.mktemp("damaged") / "catROI_a.xml"
+    path.write_bytes(content[:at] + damage + content[at:])
+    try:
+        said = list(read_regions(path))
+    except InputError as error:
+        said = re.findall(r"catROI_a\.xml", str(error))
+    assert said

@@ -1,0 +1,103 @@
+import pytest
+
+from sgbn import InputError
+from sgbn.io.subjects.folders import find_folders, kind_of, roi_files
+
+from .written import write, write_cat12, write_freesurfer
+
+
+def ids(found):
+    return [one.id for one in found.subjects]
+
+
+def make(folder, *names):
+    for name in names:
+        (folder / name / "stats").mkdir(parents=True)
+
+
+def test_templates_and_other_folders_are_no_subjects(tmp_path):
+    make(tmp_path, "sub-02", "sub-01", "fsaverage", "fsaverage5", "lh.EC_average", "V1_average")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / ".cache" / "stats").mkdir(parents=True)
+    write(tmp_path / "README", "")
+    found = find_folders(tmp_path)
+    assert ids(found) == ["sub-01", "sub-02"]
+    assert found.templates == ("V1_average", "fsaverage", "fsaverage5", "lh.EC_average")
+    assert found.others == ("logs",)
+
+
+def test_an_empty_folder_of_a_subject_is_one(tmp_path):
+    make(tmp_path, "sub-01")
+    (tmp_path / "sub-02").mkdir()
+    (tmp_path / "patient7" / "mri").mkdir(parents=True)
+    assert ids(find_folders(tmp_path)) == ["patient7", "sub-01", "sub-02"]
+
+
+def test_sessions_are_visits_of_a_person_nested_or_in_the_name(tmp_path):
+    make(tmp_path, "sub-01/ses-1", "sub-01/ses-2", "sub-02_ses-1")
+    found = find_folders(tmp_path)
+    assert ids(found) == ["sub-01_ses-1", "sub-01_ses-2", "sub-02_ses-1"]
+    assert [one.person for one in found.subjects] == ["sub-01", "sub-01", "sub-02"]
+    make(tmp_path, "sub-01_ses-1")
+    with pytest.raises(InputError, match="2 folders are the subject 'sub-01_ses-1'"):
+        find_folders(tmp_path)
+
+
+def test_longitudinal_runs_are_taken_where_every_visit_has_one(tmp_path):
+    runs = ("a_1.long.a", "a_2.long.a")
+    make(tmp_path, "a", "a_1", "a_2", *runs)
+    write(tmp_path / "a" / "base-tps", "a_1\na_2\n")
+    found = find_folders(tmp_path)
+    assert [one.path.name for one in found.subjects] == list(runs)
+    assert ids(found) == ["a_1", "a_2"]
+    assert {one.person for one in found.subjects} == {"a"}
+    assert (found.bases, found.other_stream) == (("a",), ("a_1", "a_2"))
+    cross = find_folders(tmp_path, "cross")
+    assert [one.path.name for one in cross.subjects] == ["a_1", "a_2"]
+
+
+def test_streams_are_not_mixed(tmp_path):
+    make(tmp_path, "a", "a_1", "a_1.long.a", "b_1")
+    with pytest.raises(InputError, match=r"1 visit has a cross-sectional run alone: 'b_1'"):
+        find_folders(tmp_path)
+    assert ids(find_folders(tmp_path, "long")) == ["a_1"]
+    assert ids(find_folders(tmp_path, "cross")) == ["a_1", "b_1"]
+    with pytest.raises(InputError, match="stream is 'both'"):
+        find_folders(tmp_path, "both")
+
+
+def test_a_stream_that_nobody_has_is_an_error(tmp_path):
+    make(tmp_path, "a_1", "b_1")
+    with pytest.raises(InputError, match="no folder is of the stream 'long'"):
+        find_folders(tmp_path, "long")
+
+
+def test_a_base_of_fastsurfer_is_no_subject(tmp_path):
+    make(tmp_path, "a", "a_1")
+    write(tmp_path / "a" / "base-tps.fastsurfer", "a_1\n")
+    found = find_folders(tmp_path)
+    assert (ids(found), found.bases) == (["a_1"], ("a",))
+
+
+def test_the_folder_of_one_subject_is_pointed_out(tmp_path):
+    write_freesurfer(tmp_path, "sub-01")
+    with pytest.raises(InputError, match="is the folder of one subject"):
+        find_folders(tmp_path / "sub-01")
+
+
+def test_kinds_of_folders(tmp_path):
+    assert kind_of(tmp_path) is None
+    write_cat12(tmp_path / "cat", "a", surfaces=True)
+    assert kind_of(tmp_path / "cat") == "cat12"
+    write_freesurfer(tmp_path / "fs", "sub-01/ses-1")
+    assert kind_of(tmp_path / "fs") == "freesurfer"
+    write(tmp_path / "series" / "sub-01" / "func" / "sub-01_timeseries.tsv", "a\n")
+    assert kind_of(tmp_path / "series") is None
+
+
+def test_region_files_are_found_in_any_layout(tmp_path):
+    write_cat12(tmp_path, "a")
+    write_cat12(tmp_path / "sub-01" / "ses-1" / "anat", "sub-01_ses-1_T1w", surfaces=False)
+    write(tmp_path / "mri" / "catROI_no.xml", "")
+    names = [path.name for path in roi_files(tmp_path)]
+    assert names == ["catROI_a.xml", "catROIs_a.xml", "catROI_sub-01_ses-1_T1w.xml"]
