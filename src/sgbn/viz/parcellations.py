@@ -74,7 +74,7 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
     wanted = ANNOTATIONS.get(atlas.name)
     if wanted is None:
         raise InputError(
-            f"no surface of the atlas {atlas.name} is known. sgbn.viz.plot_surface draws on your own "
+            f"no surface of the atlas {atlas.name} is known. Give sgbn.viz.plot_surface your own "
             "files of its left and right side (parcellation=)."
         )
     for pair in _places_of(atlas.name, wanted):
