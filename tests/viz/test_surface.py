@@ -43,7 +43,7 @@ def colour_of(axes, name):
         for shift in (-2, -1, 1, 2):
             core &= np.roll(own, shift, 0) & np.roll(own, shift, 1)
         bright = core & (picture.light > 0.85) & (picture.depth <= 0)
-        found.append(ax.images[0].get_array()[bright][:, :3])
+        found.append(ax.images[0].get_array()[bright][:, :3] / 255)
     assert sum(map(len, found)) > 5
     return np.concatenate(found).mean(axis=0)
 

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
     def draw(self) -> Figure:
         """Draw it."""
-        places_itself = self.plot.func is viz.plot_glass_brain
+        places_itself = self.plot.func in (viz.plot_glass_brain, draw_surface)
         figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
         if self.plot.func in ON_FIGURES:
             self.plot(figure)

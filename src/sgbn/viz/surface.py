@@ -109,13 +109,13 @@ def draw_surface(
     palette = _palette(parcels, numbers, values, scale)
     outlined = np.zeros(len(palette), bool)
     outlined[numbers[(numbers >= 0) & marked]] = True
-    axes = figure.subplots(2, 2).ravel()
+    axes = figure.subplots(2, 2, gridspec_kw={"wspace": 0.06, "hspace": 0.1}).ravel()
     for ax, view, picture in zip(axes, VIEWS, pictures, strict=True):
         regions = parcels.left if view.side == SIDES[0] else parcels.right
         ax.imshow(_painted(picture, regions, palette, outlined), interpolation="none")
         ax.set_axis_off()
         ax.set_title(view.title, fontsize=8, color="0.3", pad=2)
-    bar = figure.colorbar(scale, ax=list(axes), location="bottom", shrink=0.5, aspect=35)
+    bar = figure.colorbar(scale, ax=list(axes), location="bottom", shrink=0.5, aspect=35, pad=0.04)
     bar.set_label(literal(label), fontsize=8)
     bar.ax.tick_params(labelsize=7)
     hidden = int((numbers < 0).sum())
@@ -174,8 +174,10 @@ def _palette(
     return palette
 
 
-def _painted(picture: Picture, regions: Indices, palette: Array, outlined: Mask) -> Array:
-    """Paint a view: red, green, blue and opacity of each pixel.
+def _painted(
+    picture: Picture, regions: Indices, palette: Array, outlined: Mask
+) -> NDArray[np.uint8]:
+    """Paint a view: red, green, blue and opacity of each pixel, up to 255.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ def _painted(picture: Picture, regions: Indices, palette: Array, outlined: Mask)
     place = np.where(inside, region, -2)  # beside the brain is no region at all
     rgb[_near_other(place, 1) & inside] = to_rgb(BORDER)
     rgb[_near_other(place, OUTLINE_PIXELS) & outlined[region] & inside] = to_rgb(OUTLINE)
-    return np.dstack([rgb, inside])
+    return np.round(255 * np.dstack([rgb, inside])).astype(np.uint8)
 
 
 def _near_other(region: Indices, distance: int) -> Mask:
