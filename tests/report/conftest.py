@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sgbn.atlases import load_atlas
 from sgbn.cohort import Cohort
 from sgbn.comparison import Settings, compare
 from sgbn.datasets import simulate_cohort
@@ -40,6 +41,7 @@ NASTY = (
     "@at, with comma",
     "Übergang → λ",
 )
+LH_RH = ("lh", "rh")
 LEAST = Settings.quick(n_permutations=39, n_pairs=4, n_folds=2, deviations=True)
 
 
@@ -73,6 +75,15 @@ def compared():
 @pytest.fixture(scope="session")
 def three_groups():
     return quietly(table_of(("a", "b", "c"), n=90))
+
+
+@pytest.fixture(scope="session")
+def cortical():
+    """Two groups; six regions of the cortex, which have a surface, and two below it."""
+    sides = [f"{side}_{name}" for name in ("precentral", "insula", "precuneus") for side in LH_RH]
+    regions = [*sides, "Left-Hippocampus", "Right-Hippocampus"]
+    atlas = load_atlas("desikan_killiany")
+    return quietly(table_of(("control", "patient"), n=80, regions=regions, atlas=atlas))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,9 @@ from sgbn.report.changes import Changes, changes_of
 from sgbn.report.cohort_section import has_lobes
 from sgbn.report.names import file_names
 from sgbn.report.pictures import lay_out_once, picture
+from sgbn.report.surface_maps import INCHES, surface_maps
 from sgbn.types import Array, Mask
+from sgbn.viz.surface import draw_surface
 
 EDGES_IN_BRAIN = 60
 MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
@@ -44,7 +46,7 @@ class Plan(NamedTuple):
 
     def draw(self) -> Figure:
         """Draw it."""
-        places_itself = self.plot.func is viz.plot_glass_brain
+        places_itself = self.plot.func in (viz.plot_glass_brain, draw_surface)
         figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
         if self.plot.func in ON_FIGURES:
             self.plot(figure)
@@ -98,7 +100,8 @@ def figures(comparison: Comparison, highlight: Sequence[str] | None = None) -> d
         ``differences_matrix``, ``_brain`` and ``_circle`` (of more than two groups
         ``differences_GROUP_matrix`` and so on, from the reference to each other group), at most 40
         pairs of regions each, ``forest``, ``permutations``, ``accuracy``, ``roc`` (of two groups),
-        ``sparsity`` and ``refinements``; those for which there are results.
+        ``sparsity`` and ``refinements``; those for which there are results. Of atlases with a
+        surface also ``means_surface`` and so on, see `surface_maps`.
     """
     return {name: plan.draw() for name, plan in plans(comparison, highlight).items()}
 
@@ -112,6 +115,7 @@ def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dic
         **dict(_permutations(comparison)),
         **dict(_accuracy(comparison)),
         **dict(_refinements(comparison)),
+        **{name: Plan(one.plot, INCHES) for name, one in surface_maps(comparison).items()},
     }
 
 
@@ -247,7 +251,7 @@ def _draw_forests(
         ax.tick_params(labelbottom=True)
 
 
-ON_FIGURES = (viz.plot_glass_brain, _draw_forests)
+ON_FIGURES = (viz.plot_glass_brain, draw_surface, _draw_forests)
 
 
 def _permutations(comparison: Comparison) -> Plans:

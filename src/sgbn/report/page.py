@@ -32,6 +32,7 @@ from sgbn.report.references import REFERENCES, software
 from sgbn.report.regional_section import regional_section
 from sgbn.report.replication_section import replication_section
 from sgbn.report.series_section import series_section
+from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps, surface_maps
 from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
@@ -81,7 +82,8 @@ def render_report(
     str
         HTML. The same comparison gives the same text.
     """
-    words, titles = first_words(comparison) | _words(comparison), _titles(comparison)
+    maps = {name: (one.alt, one.caption) for name, one in surface_maps(comparison).items()}
+    words, titles = first_words(comparison) | _words(comparison) | maps, _titles(comparison)
     if pictures is None:
         planned = plans(comparison)
         planned = planned | first_plans(comparison, planned)
@@ -154,6 +156,8 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "percent": f"{100 * comparison.settings.level:g} %",
         "simulated": bool(comparison.truth),
         "matrices": [f"{stem}_matrix" for stem in difference_stems(comparison.groups).values()],
+        "strength_maps": names_of_maps(comparison, STRENGTH),
+        "deviation_maps": names_of_maps(comparison, DEVIATIONS),
         "paired": comparison.cohort.pair is not None,
         "pending": pending_words(comparison),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}

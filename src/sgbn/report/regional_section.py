@@ -10,6 +10,7 @@ from sgbn.exceptions import counted
 from sgbn.inference.regional import FAMILIES
 from sgbn.report.cells import Field, Table, make_table
 from sgbn.report.names import with_labels
+from sgbn.report.surface_maps import MEANS, names_of_maps, no_surface
 
 G = (
     "Hedges' g: mean of the group less that of the reference, per standard deviation within these "
@@ -28,12 +29,17 @@ Q = "Share of false findings to expect among this row and all that are surer"
 
 
 def regional_section(comparison: Comparison) -> dict[str, Any] | None:
-    """Give a sentence and a table; a reason where nothing was tested; None of time series."""
+    """Give a sentence, maps and a table; a reason where nothing was tested; None of time series."""
     if comparison.of_series:
         return None
     table = comparison.tables.regional
     if not len(table):
-        return {"words": FAMILIES[:1].upper() + FAMILIES[1:], "table": None}
+        return {
+            "words": FAMILIES[:1].upper() + FAMILIES[1:],
+            "table": None,
+            "maps": [],
+            "no_surface": "",
+        }
     level = comparison.settings.level
     found, sure = ((table[name] <= level).sum() for name in ("q", "p_holm"))
     of = counted(len(table), "region" if len(comparison.groups) == 2 else "comparison")
@@ -42,7 +48,12 @@ def regional_section(comparison: Comparison) -> dict[str, Any] | None:
         f"{comparison.reference} at a false discovery rate of {level:g}, {sure} after Holm's "
         "correction."
     )
-    return {"words": words, "table": regional_table(comparison)}
+    return {
+        "words": words,
+        "table": regional_table(comparison),
+        "maps": names_of_maps(comparison, MEANS),
+        "no_surface": no_surface(comparison),
+    }
 
 
 def regional_table(comparison: Comparison) -> Table:

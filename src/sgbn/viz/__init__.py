@@ -8,6 +8,7 @@ from sgbn.viz.glass_brain import plot_glass_brain
 from sgbn.viz.matrices import plot_matrix, plot_recovery
 from sgbn.viz.permutations import plot_permutations
 from sgbn.viz.roc import plot_roc
+from sgbn.viz.surface import plot_surface
 
 __all__ = [
     "plot_accuracy",
@@ -20,4 +21,5 @@ __all__ = [
     "plot_recovery",
     "plot_roc",
     "plot_sparsity",
+    "plot_surface",
 ]

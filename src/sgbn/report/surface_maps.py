@@ -1,0 +1,181 @@
+"""Maps of regional results on the cortex: what is drawn, or why nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sgbn.comparison import Comparison
+from sgbn.exceptions import InputError, counted
+from sgbn.inference import Deviations
+from sgbn.report.names import file_names
+from sgbn.types import Indices
+from sgbn.viz.parcellations import Parcellation, find_parcellation
+from sgbn.viz.surface import draw_surface, parcel_numbers
+from sgbn.viz.surface_mesh import SIDES, load_mesh
+
+INCHES = 7.2, 5.6
+MEANS, STRENGTH, DEVIATIONS = "means", "strength", "deviations"
+SURFACE = "on the inflated cortex of fsaverage5"
+
+
+class _Map(NamedTuple):
+    """Values of regions: which are significant, what they mean, and how that is known."""
+
+    values: pd.Series[float]  # by region
+    sure: pd.Series[bool] | None  # None where nothing was tested
+    title: str
+    label: str
+    what: str
+    test: str
+
+
+class _Surface(NamedTuple):
+    """A parcellation, and the number of each region of the cohort in it; -1 is none."""
+
+    parcels: Parcellation
+    numbers: Indices
+
+
+class SurfaceMap(NamedTuple):
+    """A map to be drawn on a figure, its text alternative and its caption."""
+
+    plot: partial[Any]
+    alt: str
+    caption: str
+
+
+def surface_maps(comparison: Comparison) -> dict[str, SurfaceMap]:
+    """List maps by names that are safe in file names; none where `no_surface` gives a reason.
+
+    ``means_surface`` has the differences of means, ``strength_in_surface`` and
+    ``strength_out_surface`` those of the strength of edges (of two groups), and
+    ``deviations_surface`` the mean deviation from the network of the reference. Of more than two
+    groups there is one of means and deviations per group, such as ``means_GROUP_surface``.
+    """
+    found = _surface(comparison)
+    if isinstance(found, str):
+        return {}
+    return {name: _planned(comparison, found, make()) for name, make in _maps(comparison)}
+
+
+def no_surface(comparison: Comparison) -> str:
+    """Sentence that says why there is no map of the cortex; empty where there is one.
+
+    Also empty where no region has a place in the brain: nobody expects one.
+    """
+    found = _surface(comparison)
+    return found if isinstance(found, str) else ""
+
+
+def names_of_maps(comparison: Comparison, kind: str) -> list[str]:
+    """Names of the maps of one kind: MEANS, STRENGTH or DEVIATIONS."""
+    return [name for name, _ in _maps(comparison) if name.startswith(f"{kind}_")]
+
+
+def _surface(comparison: Comparison) -> _Surface | str:
+    """Surface of the atlas, or the reason why there is none."""
+    cohort = comparison.cohort
+    if cohort.atlas is None or not any(cohort.places):
+        return ""
+    try:
+        parcels = find_parcellation(cohort.atlas)
+        numbers = parcel_numbers(cohort.regions, cohort.atlas, parcels)
+        for side in SIDES:
+            load_mesh(side)
+    except InputError as error:
+        return f"No map of the cortex is drawn: {error}"
+    if (numbers < 0).all():
+        return (
+            f"No map of the cortex is drawn: no region lies on the surface of {cohort.atlas.name}."
+        )
+    return _Surface(parcels, numbers)
+
+
+def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceMap:
+    regions, labels = list(comparison.cohort.regions), comparison.cohort.labels
+    values = np.asarray(shown.values.reindex(regions), dtype=np.float64)
+    marked = np.zeros(len(regions), bool)
+    if shown.sure is not None:
+        marked = shown.sure.reindex(regions).eq(True).to_numpy(dtype=bool)
+    plot = partial(
+        draw_surface,
+        parcels=surface.parcels,
+        numbers=surface.numbers,
+        values=values,
+        marked=marked,
+        label=shown.label,
+        title=shown.title,
+    )
+    there = surface.numbers >= 0
+    drawn = int((there & np.isfinite(values)).sum())
+    hidden = [labels[region] for region, on in zip(regions, there, strict=True) if not on]
+    outlined = f" {shown.test}: {counted(int((marked & there).sum()), 'region')} of those shown."
+    left_out = f" Not on this surface, and not shown ({len(hidden)}): {', '.join(hidden)}."
+    caption = (
+        f"{shown.what}, {SURFACE}: {counted(drawn, 'region')}.{outlined if shown.test else ''} "
+        f"Grey has no value.{left_out if hidden else ''}"
+    )
+    return SurfaceMap(plot, f"{shown.what}, as colours on the cortex.", caption)
+
+
+def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
+    """Give the name of each map, whether or not there is a surface, and what makes it."""
+    safe = file_names(comparison.groups)
+    for group in comparison.groups[1:]:
+        own = f"{safe[group]}_" if len(comparison.groups) > 2 else ""
+        if len(comparison.tables.regional):
+            yield f"{MEANS}_{own}surface", partial(_means, comparison, group)
+        if comparison.deviations is not None:
+            make = partial(_deviations, comparison, comparison.deviations, group)
+            yield f"{DEVIATIONS}_{own}surface", make
+    if comparison.tests is not None and len(comparison.groups) == 2:
+        for kind in ("in", "out"):
+            yield f"{STRENGTH}_{kind}_surface", partial(_strength, comparison, kind)
+
+
+def _means(comparison: Comparison, group: str) -> _Map:
+    table = comparison.tables.regional
+    table = table[table["group"] == group].set_index("region")
+    level, reference = comparison.settings.level, comparison.reference
+    return _Map(
+        table["hedges_g"],
+        table["q"] <= level,
+        f"Means of regions: {group} less {reference}",
+        "Hedges' g (standard deviations within the groups)",
+        f"Hedges' g of the mean of each region, {group} less {reference}",
+        f"Outlined: q ≤ {level:g}",
+    )
+
+
+def _strength(comparison: Comparison, kind: str) -> _Map:
+    table = comparison.tables.hubs
+    table = table[table["kind"] == kind].set_index("region")
+    level, group, reference = comparison.settings.level, comparison.groups[1], comparison.reference
+    edges = {"in": "into", "out": "out of"}[kind]
+    return _Map(
+        table["z"],
+        table["p_fwer"] <= level,
+        f"Strength of edges {edges} each region: {group} less {reference}",
+        "z of the change along the common sign (standard errors)",
+        f"z of the change of the strength of edges {edges} each region, {group} less {reference}",
+        f"Outlined: family-wise p ≤ {level:g}",
+    )
+
+
+def _deviations(comparison: Comparison, found: Deviations, group: str) -> _Map:
+    member = np.asarray(comparison.cohort.group) == group
+    reference = comparison.reference
+    return _Map(
+        pd.Series(found.regions[member].mean(axis=0), index=list(found.names)),
+        None,
+        f"Deviations of {group} from the network of {reference}",
+        "mean z (standard deviations of unseen subjects of the reference)",
+        f"Mean deviation z of the subjects of {group} from the network of {reference}, each region "
+        "given its parents; it is not tested",
+        "",
+    )

@@ -1,0 +1,207 @@
+"""Cortical surface: a value of each region as its colour on the inflated cortex, in four views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.figure import Figure, SubFigure
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.exceptions import InputError, counted
+from sgbn.types import Array, Indices, Mask
+from sgbn.viz.parcellations import Parcellation, find_parcellation, read_parcellation
+from sgbn.viz.style import DIVERGING, check_figure, largest, literal
+from sgbn.viz.surface_mesh import SIDES, VIEWS, Picture, look
+
+PIXELS = 640  # across a view
+SHADOW = 0.3  # of the colour where the cortex is seen edge on
+SULCUS = 0.07  # darker inside sulci, and lighter on gyri
+LEVELS = 32  # of brightness: more cannot be seen, and make files larger
+NO_VALUE = "0.6"
+BORDER, OUTLINE = "0.45", "0.0"  # between regions, and around those that are marked
+OUTLINE_PIXELS = 2  # on either side
+
+
+def plot_surface(
+    figure: Figure | SubFigure,
+    values: ArrayLike,
+    names: Sequence[str],
+    atlas: Atlas | str,
+    *,
+    marked: ArrayLike | None = None,
+    label: str = "",
+    title: str = "",
+    limit: float | None = None,
+    parcellation: Parcellation | tuple[str | Path, str | Path] | None = None,
+) -> NDArray[np.object_]:
+    """Draw one value per region on the inflated cortex of fsaverage5, from both sides.
+
+    Red is positive and blue negative; the colours are symmetric about zero. Regions without a value
+    are grey, and so is the medial wall. Regions that are not part of the cortex cannot be shown;
+    the title says how many there are.
+
+    Parameters
+    ----------
+    figure : Figure or SubFigure
+        A little wider than high, and empty.
+    values : array-like of shape (m,)
+        NaN where a region has none.
+    names : sequence of str
+        Of the m regions, in any spelling that the atlas knows.
+    atlas : Atlas or str
+    marked : array-like of bool, shape (m,), optional
+        Regions with a dark outline, such as those that are significant.
+    label : str
+        What the colours mean, with the unit.
+    title : str
+    limit : float, optional
+        Value of the strongest colour; by default the largest one.
+    parcellation : Parcellation or pair of paths, optional
+        Region of each vertex, or the files of the left and the right side (FreeSurfer's ``.annot``
+        or GIFTI ``.label.gii`` of fsaverage). By default that of the atlas, see
+        `find_parcellation`.
+
+    Returns
+    -------
+    ndarray of Axes of shape (4,)
+        Left and right lateral, left and right medial.
+
+    Raises
+    ------
+    InputError
+        If the surface of the atlas is not known, or without nilearn: it comes with
+        ``pip install "sgbn[brain]"``.
+    """
+    check_figure(figure, "plot_surface")
+    atlas = load_atlas(atlas) if isinstance(atlas, str) else atlas
+    parcels = _parcels(parcellation, atlas)
+    values = np.asarray(values, dtype=float)
+    chosen = np.zeros(len(names), bool) if marked is None else np.asarray(marked, dtype=bool)
+    _check_lengths(names, values=values, marked=chosen)
+    numbers = parcel_numbers(names, atlas, parcels)
+    return draw_surface(
+        figure, parcels, numbers, values, chosen, label=label, title=title, limit=limit
+    )
+
+
+def draw_surface(
+    figure: Figure | SubFigure,
+    parcels: Parcellation,
+    numbers: Indices,
+    values: Array,
+    marked: Mask,
+    *,
+    label: str = "",
+    title: str = "",
+    limit: float | None = None,
+) -> NDArray[np.object_]:
+    """Draw values whose places are known, see `plot_surface` and `parcel_numbers`."""
+    pictures = [look(view, PIXELS) for view in VIEWS]
+    limit = largest(values[numbers >= 0], limit)
+    scale = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
+    palette = _palette(parcels, numbers, values, scale)
+    outlined = np.zeros(len(palette), bool)
+    outlined[numbers[(numbers >= 0) & marked]] = True
+    axes = figure.subplots(2, 2, gridspec_kw={"wspace": 0.06, "hspace": 0.1}).ravel()
+    for ax, view, picture in zip(axes, VIEWS, pictures, strict=True):
+        regions = parcels.left if view.side == SIDES[0] else parcels.right
+        ax.imshow(_painted(picture, regions, palette, outlined), interpolation="none")
+        ax.set_axis_off()
+        ax.set_title(view.title, fontsize=8, color="0.3", pad=2)
+    bar = figure.colorbar(scale, ax=list(axes), location="bottom", shrink=0.5, aspect=35, pad=0.04)
+    bar.set_label(literal(label), fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    hidden = int((numbers < 0).sum())
+    below = f"{counted(hidden, 'region')} not on this surface" if hidden else ""
+    figure.suptitle("\n".join(filter(None, [literal(title), below])), fontsize=10)
+    return np.array(axes, dtype=object)
+
+
+def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellation) -> Indices:
+    """Find the number of each region in a parcellation; -1 where it is not there.
+
+    Raises
+    ------
+    InputError
+        If two names mean the same region: only one of them could be shown.
+    """
+    known = parcellation.numbers(atlas)
+    places = [atlas.find(name) for name in names]
+    numbers = np.array([-1 if one is None else known.get(one, -1) for one in places], dtype=np.intp)
+    first: dict[int, str] = {}
+    for name, number in zip(names, numbers.tolist(), strict=True):
+        if number in first:
+            raise InputError(
+                f"{first[number]!r} and {name!r} are the same region of {atlas.name}. Draw one "
+                "measure at a time."
+            )
+        if number >= 0:
+            first[number] = name
+    return numbers
+
+
+def _parcels(
+    given: Parcellation | tuple[str | Path, str | Path] | None, atlas: Atlas
+) -> Parcellation:
+    if isinstance(given, Parcellation):
+        return given
+    return find_parcellation(atlas) if given is None else read_parcellation(*given)
+
+
+def _check_lengths(names: Sequence[str], **per_region: NDArray[Any]) -> None:
+    for what, array in per_region.items():
+        if array.shape != (len(names),):
+            raise InputError(
+                f"{what} has shape {array.shape}, but there are {counted(len(names), 'name')}. "
+                "Give one of each per region."
+            )
+
+
+def _palette(
+    parcels: Parcellation, numbers: Indices, values: Array, scale: ScalarMappable
+) -> Array:
+    """Colour of each region of a parcellation, and last that of vertices without a region."""
+    palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
+    there = (numbers >= 0) & np.isfinite(values)
+    palette[numbers[there]] = np.asarray(scale.to_rgba(values[there]))[:, :3]
+    return palette
+
+
+def _painted(
+    picture: Picture, regions: Indices, palette: Array, outlined: Mask
+) -> NDArray[np.uint8]:
+    """Paint a view: red, green, blue and opacity of each pixel, up to 255.
+
+    Parameters
+    ----------
+    picture : Picture
+    regions : ndarray of int
+        Number of the region of each vertex; -1 is none.
+    palette, outlined : ndarray
+        Colour of each region and whether it has an outline; the last is that of no region.
+    """
+    inside = picture.vertex >= 0
+    region = np.where(inside, regions[picture.vertex], -1)
+    light = 1 - SHADOW * (1 - picture.light) - SULCUS * (picture.depth > 0)
+    rgb = palette[region] * (np.round(light * LEVELS) / LEVELS)[..., None]
+    place = np.where(inside, region, -2)  # beside the brain is no region at all
+    rgb[_near_other(place, 1) & inside] = to_rgb(BORDER)
+    rgb[_near_other(place, OUTLINE_PIXELS) & outlined[region] & inside] = to_rgb(OUTLINE)
+    return np.round(255 * np.dstack([rgb, inside])).astype(np.uint8)
+
+
+def _near_other(region: Indices, distance: int) -> Mask:
+    """Mark pixels that have another region below or at their right, or so near on any side."""
+    near = np.zeros(region.shape, bool)
+    shifts = range(distance if distance == 1 else -distance, distance + 1)
+    for axis in (0, 1):
+        for step in filter(None, shifts):
+            near |= np.roll(region, -step, axis) != region  # margins are beside the brain
+    return near
