@@ -306,7 +306,8 @@ class Cohort:
                 f"{counted(_most(self.block), 'row')}"
             )
         for name, column in self.covariates.items():
-            lines.append(f"covariate {name}: {self._describe(column)}")
+            curve = " (a curve)" if name in self.smooth else ""
+            lines.append(f"covariate {name}{curve}: {self._describe(column)}")
         missing = np.isnan(self.values)
         if missing.any():
             lines.append(

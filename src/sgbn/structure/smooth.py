@@ -100,6 +100,11 @@ def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
     return smooth_columns(cohort.covariates, cohort.smooth)
 
 
+def effect_names(cohort: Cohort) -> list[str]:
+    """Covariates by name, as texts call them: ``sex``, ``age (a curve)``."""
+    return [f"{name} (a curve)" if name in cohort.smooth else name for name in cohort.covariates]
+
+
 def smooth_columns(
     covariates: Mapping[str, NDArray[Any]], smooth: tuple[str, ...]
 ) -> dict[str, NDArray[Any]]:
