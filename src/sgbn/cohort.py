@@ -51,6 +51,8 @@ class Cohort:
         Family, or another label of rows that are not independent; it may span groups.
     covariates : mapping of name to array
         Numbers (NaN where missing) or text ("" where missing), one value per subject.
+    smooth : tuple of str
+        Covariates of numbers whose effects are curves; those of others are linear.
     atlas : Atlas or None
         Where the regions lie.
     provenance : mapping
@@ -67,6 +69,7 @@ class Cohort:
     pair: Labels | None = None
     person: Labels | None = None
     block: Labels | None = None
+    smooth: tuple[str, ...] = ()
     atlas: Atlas | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -98,6 +101,7 @@ class Cohort:
             "ids": ids,
             **{name: _labels(getattr(self, name), name, ids) for name in LABELS},
             "covariates": MappingProxyType(covariates),
+            "smooth": _smooth(self.smooth, covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
         for name, value in frozen.items():
@@ -230,6 +234,7 @@ class Cohort:
         labels = {"pair": self.pair, "person": self.person, "block": self.block}
         columns += [(name, one) for name, one in labels.items() if one is not None]
         beside = [(name, None if one is None else one.tolist()) for name, one in columns]
+        beside += [("smooth", list(self.smooth))] if self.smooth else []
         return self.values.tobytes() + json.dumps([self.regions, beside]).encode()
 
     @cached_property
@@ -301,7 +306,8 @@ class Cohort:
                 f"{counted(_most(self.block), 'row')}"
             )
         for name, column in self.covariates.items():
-            lines.append(f"covariate {name}: {self._describe(column)}")
+            curve = " (a curve)" if name in self.smooth else ""
+            lines.append(f"covariate {name}{curve}: {self._describe(column)}")
         missing = np.isnan(self.values)
         if missing.any():
             lines.append(
@@ -453,6 +459,24 @@ def _merged(first: Labels, second: Labels) -> Labels:
     parts = joined_parts(one, other, n)[one]
     _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
     return read_only(first[rows][part])
+
+
+def _smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Names of smooth covariates, which must be covariates of numbers."""
+    smooth = (names,) if isinstance(names, str) else tuple(names)
+    for name in smooth:
+        if name not in covariates:
+            known = listed([*covariates]) if covariates else "none"
+            raise InputError(
+                f"{name!r} is named as smooth and is no covariate (there are {known}). Name it as "
+                "a covariate too (covariates=, --covariates)."
+            )
+        if covariates[name].dtype.kind != "f":
+            raise InputError(
+                f"the smooth covariate {name!r} holds labels: a curve needs numbers. Take it out "
+                "of smooth (--smooth)."
+            )
+    return tuple(dict.fromkeys(smooth))
 
 
 def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:

@@ -40,7 +40,7 @@ class SeriesCohort(Cohort):
         or more. Nothing is taken for a neighbour in time across them.
     tr : float or None
         Seconds from volume to volume.
-    regions, ids, group, covariates, site, pair, person, block, atlas, provenance
+    regions, ids, group, covariates, smooth, site, pair, person, block, atlas, provenance
         As in `Cohort`.
     """
 

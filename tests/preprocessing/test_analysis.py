@@ -41,11 +41,11 @@ def test_steps_that_are_not_needed_are_left_out():
 
 
 def test_a_cohort_stands_for_the_names():
-    cohort = SimpleNamespace(covariates={"age": [1.0], "sex": ["M"]}, site=["A"])
+    cohort = SimpleNamespace(smooth=(), covariates={"age": [1.0], "sex": ["M"]}, site=["A"])
     made = make_analysis(cohort)
     assert made["covariates"].covariates == ("age", "sex")
     assert made["harmonise"].site == "site"
-    without = make_analysis(SimpleNamespace(covariates={}, site=None))
+    without = make_analysis(SimpleNamespace(smooth=(), covariates={}, site=None))
     assert list(without.named_steps) == ["impute", "standardise", "classify"]
     with pytest.raises(InputError, match="not both"):
         make_analysis(cohort, site="scanner")

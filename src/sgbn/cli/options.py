@@ -70,6 +70,12 @@ COLUMNS = (
         "such as age sex eTIV; this and other lists may be given in parts",
         {**LIST, **COLUMN},
     ),
+    Option(
+        "smooth",
+        "those of --covariates whose effects are curves (penalised splines), such as age; the "
+        "others are linear",
+        {**LIST, **COLUMN},
+    ),
     Option("site", "column of the site or scanner", COLUMN),
     Option(
         "pair",

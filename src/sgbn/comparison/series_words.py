@@ -10,6 +10,7 @@ from sgbn.comparison.support import joined
 from sgbn.quality.motion import motion_column
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN
+from sgbn.structure.smooth import effect_names
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -64,7 +65,7 @@ def is_lagged(comparison: Comparison) -> bool:
 
 def held_words(comparison: Comparison) -> str:
     """Say what the tests hold fixed, and whether motion is among it."""
-    held = [*comparison.cohort.covariates]
+    held = effect_names(comparison.cohort)
     parts = [f"The tests hold {joined(held)} fixed."] if held else []
     if comparison.n_sites > 1:
         parts.append(

@@ -19,6 +19,7 @@ from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.series_words import series_words
 from sgbn.comparison.support import agreement_words, called, joined, support_words, trust_words
 from sgbn.exceptions import counted
+from sgbn.structure.smooth import effect_names
 
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
@@ -106,7 +107,7 @@ def _data(comparison: Comparison) -> str:
     if comparison.n_sites > 1:
         parts.append(f"{comparison.n_sites} sites, harmonised")
     if comparison.cohort.covariates:
-        parts.append(f"without the effects of {', '.join(comparison.cohort.covariates)}")
+        parts.append(f"without the effects of {', '.join(effect_names(comparison.cohort))}")
     far = left_out_words(comparison)
     return f"{'; '.join(parts)}. {reference}{_filled_in(comparison)}{' ' * bool(far)}{far}"
 

@@ -114,7 +114,8 @@ def _real_tables(folder: Path) -> dict[str, Cohort]:
 
 def _without(cohort: Cohort, covariate: str) -> Cohort:
     others = {name: one for name, one in cohort.covariates.items() if name != covariate}
-    return replace(cohort, covariates=others)
+    smooth = tuple(name for name in cohort.smooth if name in others)
+    return replace(cohort, covariates=others, smooth=smooth)
 
 
 def table_samples(cohort: Cohort, settings: Settings) -> dict[str, Sample]:

@@ -36,6 +36,7 @@ from sgbn.reference import choose_reference
 from sgbn.runs import Arrays, Study, read_result
 from sgbn.structure import HSGBN, ORSGBN
 from sgbn.structure.nuisance import Nuisance, nuisance_of
+from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 
 METHODS = ("H-SGBN", "OR-SGBN", "SGBN")
@@ -96,7 +97,7 @@ class Sample:
     @property
     def nuisance(self) -> Nuisance:
         """Means of groups and sites, and slopes of covariates."""
-        return nuisance_of(self.codes, self.cohort.covariates, self.sites)
+        return nuisance_of(self.codes, held_fixed(self.cohort), self.sites)
 
     @property
     def residuals(self) -> Array:

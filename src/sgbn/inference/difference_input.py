@@ -17,6 +17,7 @@ from sgbn.parameters import SEED, Constraint, OneOf, Whole, is_number
 from sgbn.reference import choose_reference
 from sgbn.structure.nuisance import missing_rows, nuisance_of
 from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
+from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
 
@@ -93,7 +94,7 @@ def read_group_data(
         values, regions, lobes = X.values, X.regions, X.lobes
         ids: Sequence[Any] = X.ids
         groups = X.group if groups is None else groups
-        covariates = X.covariates if covariates is None else covariates
+        covariates = held_fixed(X) if covariates is None else covariates
         sites = X.site if sites is None else sites
         pairs = X.pair if pairs is None else pairs
         persons = X.person if persons is None else persons

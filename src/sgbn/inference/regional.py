@@ -27,6 +27,7 @@ from sgbn.exceptions import InputError
 from sgbn.inference.permutation_p import discovery_rates
 from sgbn.inference.replication import holm
 from sgbn.structure.nuisance import design_of, indicators
+from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 
 FAMILIES = (
@@ -94,7 +95,7 @@ def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
     if cohort.pair is not None:
         return _paired(cohort, groups[0], groups[k])
     codes = np.array([groups.index(one) for one in np.asarray(cohort.group).tolist()], np.intp)
-    design = design_of(len(cohort), cohort.covariates, cohort.site)
+    design = design_of(len(cohort), held_fixed(cohort), cohort.site)
     values = cohort.values
     if cohort.person is not None:
         values, design, codes = _per_person(cohort.person, codes, values, design)

@@ -310,7 +310,8 @@ def _part(cohort: Cohort, rows: Mask) -> Cohort:
         name: column for name, column in part.covariates.items() if len(np.unique(column)) > 1
     }
     site = part.site if part.site is not None and len(np.unique(part.site)) > 1 else None
-    return replace(part, covariates=varying, site=site)
+    smooth = tuple(name for name in part.smooth if name in varying)
+    return replace(part, covariates=varying, smooth=smooth, site=site)
 
 
 def _rows_with(cohort: Cohort, how: str) -> Mask:

@@ -15,6 +15,7 @@ from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.structure.samples import Sample
+from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES, check_values
 
@@ -46,7 +47,7 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
         return Sample(values, names, np.empty((len(values), 0)))
     chosen = one_group(X, group)
     values, _ = check_values(chosen.values)
-    design = design_of(len(values), chosen.covariates, chosen.site)
+    design = design_of(len(values), held_fixed(chosen), chosen.site)
     blocks = None if chosen.block is None else chosen.units
     return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
 
@@ -66,7 +67,7 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     n, names = len(values), list(chosen.regions)
     if chosen.site is None and not chosen.covariates:
         return Sample(values, names, np.empty((n, 0)), blocks=chosen.units)
-    nuisance = nuisance_of(np.zeros(n, np.intp), chosen.covariates, chosen.site)
+    nuisance = nuisance_of(np.zeros(n, np.intp), held_fixed(chosen), chosen.site)
     left = nuisance.residuals(values)
     gone = left.std(axis=0) <= NOTHING_LEFT * values.std(axis=0)
     gone &= ~constant_columns(values)  # such a region has nothing to lose

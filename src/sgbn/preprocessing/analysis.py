@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort import SITE, Cohort
+from sgbn.cohort import PERSON, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
 from sgbn.preprocessing.covariates import CovariateRegressor
+from sgbn.preprocessing.design import check_smooth
 from sgbn.preprocessing.missing import RegionImputer
 from sgbn.preprocessing.selection import RegionSelector
 from sgbn.preprocessing.sites import SiteHarmonizer
@@ -26,6 +29,8 @@ def make_analysis(
     *,
     covariates: Names = (),
     site: Name | None = None,
+    smooth: Names = (),
+    subject: Name | None = None,
     k: Names = None,
     select_by: str = "f",
     impute: str | None = "median",
@@ -53,10 +58,16 @@ def make_analysis(
     Parameters
     ----------
     cohort : Cohort, optional
-        Names all its covariates, and the column ``"site"`` if it has sites. Instead of the next
-        two.
+        Names all its covariates, those that are smooth, and the column ``"site"`` if it has sites.
+        Instead of the next four.
     covariates : sequence of column names
     site : column name, optional
+    smooth : sequence of column names
+        Those of `covariates` whose effects are curves, in harmonisation and when they are regressed
+        out.
+    subject : column name, optional
+        Column of the person behind each row, where some have several: sites are harmonised by
+        longitudinal ComBat. A cohort names none, for whom one predicts is seldom known before.
     k : int or sequence of region names, optional
         Keep the k best regions, or these. All are kept by default.
     select_by : {"f", "correlation"}
@@ -84,16 +95,19 @@ def make_analysis(
     >>> list(make_analysis(impute=None).named_steps)
     ['standardise', 'classify']
     """
-    names, site = _named_columns(cohort, covariates, site)
+    columns = _named_columns(cohort, covariates, site, smooth, subject)
+    names = columns.covariates
     if not names and (reference is not None or within_groups):
         raise InputError(
             "reference and within_groups say how effects of covariates are learned, and no "
             "covariate is named: name one in covariates, or leave them out."
         )
-    regressor = CovariateRegressor(names, reference=reference, within_groups=within_groups)
+    regressor = CovariateRegressor(
+        names, smooth=columns.smooth, reference=reference, within_groups=within_groups
+    )
     steps = {
-        "impute": None if impute is None else RegionImputer(impute, covariates=names, site=site),
-        "harmonise": None if site is None else SiteHarmonizer(site, preserve=names),
+        "impute": None if impute is None else _imputer(impute, columns),
+        "harmonise": _harmonizer(columns),
         "covariates": regressor if names else None,
         "select": None if k is None else _selector(k, select_by),
         "standardise": StandardScaler(),
@@ -109,6 +123,8 @@ def make_preparation(
     *,
     covariates: Names = (),
     site: Name | None = None,
+    smooth: Names = (),
+    subject: Name | None = None,
     impute: str = "median",
 ) -> Pipeline:
     """Make the steps from a table with gaps to the regions of whole groups, of which one learns.
@@ -116,7 +132,9 @@ def make_preparation(
     The steps are ``impute``, ``harmonise`` and ``covariates``, those that are needed, with the
     parameters of `make_analysis`. Effects of sites and covariates are learned within groups, so
     that no difference between the groups is taken for one of them. Call ``fit_transform(X, y)``
-    with the groups as y; where something is predicted, take `make_analysis`.
+    with the groups as y; where something is predicted, take `make_analysis`. A cohort with sites
+    and several rows of persons names the column ``"person"`` as `subject`: its sites are harmonised
+    by longitudinal ComBat.
 
     Returns
     -------
@@ -128,13 +146,14 @@ def make_preparation(
     >>> list(make_preparation(covariates=["age"]).named_steps)
     ['impute', 'covariates']
     """
-    names, site = _named_columns(cohort, covariates, site)
+    columns = _named_columns(cohort, covariates, site, smooth, subject)
+    if cohort is not None and has_repeated_visits(cohort):
+        columns = replace(columns, subject=PERSON)
+    regressor = CovariateRegressor(columns.covariates, smooth=columns.smooth, within_groups=True)
     steps = {
-        "impute": RegionImputer(impute, covariates=names, site=site),
-        "harmonise": None
-        if site is None
-        else SiteHarmonizer(site, preserve=names, within_groups=True),
-        "covariates": CovariateRegressor(names, within_groups=True) if names else None,
+        "impute": _imputer(impute, columns),
+        "harmonise": _harmonizer(columns, within_groups=True),
+        "covariates": regressor if columns.covariates else None,
     }
     return _pipeline(steps).set_output(transform="pandas")
 
@@ -143,15 +162,65 @@ def _pipeline(steps: Mapping[str, Any]) -> Pipeline:
     return Pipeline([(name, step) for name, step in steps.items() if step is not None])
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """Columns that are no regions, by their parts."""
+
+    covariates: tuple[Hashable, ...]
+    site: Name | None
+    smooth: tuple[Hashable, ...]
+    subject: Name | None
+
+
+def has_repeated_visits(cohort: Cohort) -> bool:
+    """Whether longitudinal ComBat applies: there are sites, and a person has several rows."""
+    persons = cohort.persons
+    return (
+        cohort.site is not None
+        and len(np.unique(cohort.site)) > 1
+        and persons is not None
+        and len(np.unique(persons)) < len(persons)
+    )
+
+
 def _named_columns(
-    cohort: Cohort | None, covariates: Names, site: Name | None
-) -> tuple[tuple[Hashable, ...], Name | None]:
-    names = as_names(covariates)
+    cohort: Cohort | None, covariates: Names, site: Name | None, smooth: Names, subject: Name | None
+) -> _Columns:
+    named = _Columns(as_names(covariates), site, as_names(smooth), subject)
     if cohort is None:
-        return names, site
-    if names or site is not None:
+        check_smooth(named.smooth, named.covariates)
+        return named
+    if named != _Columns((), None, (), None):
         raise InputError("give the cohort or the names of covariates and site, not both.")
-    return tuple(cohort.covariates), None if cohort.site is None else SITE
+    return _Columns(
+        tuple(cohort.covariates), None if cohort.site is None else SITE, cohort.smooth, None
+    )
+
+
+def _imputer(strategy: str, columns: _Columns) -> RegionImputer:
+    return RegionImputer(
+        strategy,
+        covariates=columns.covariates,
+        site=columns.site,
+        passthrough=as_names(columns.subject),
+    )
+
+
+def _harmonizer(columns: _Columns, *, within_groups: bool = False) -> SiteHarmonizer | None:
+    if columns.site is None:
+        if columns.subject is not None:
+            raise InputError(
+                "subject says whose rows are harmonised together, and no site is named: name the "
+                "site too, or leave subject out."
+            )
+        return None
+    return SiteHarmonizer(
+        columns.site,
+        preserve=columns.covariates,
+        smooth=columns.smooth,
+        subject=columns.subject,
+        within_groups=within_groups,
+    )
 
 
 def _selector(k: Names, select_by: str) -> RegionSelector:

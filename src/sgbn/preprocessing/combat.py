@@ -8,24 +8,52 @@ The location has a normal and the squared scale an inverse-gamma prior, one of e
 parameters come from the moments over regions. Their posterior means given each other are iterated
 until both equations hold.
 
+Some design columns may be the bends of a smooth effect, which are penalised (ComBat-GAM). Where
+persons have several rows, each has an intercept v of its own, and the model is
+
+    y_ij = mean_j + d_i' coef_j + v_kj + sd_j (location_sj + scale_sj e_ij)
+
+whose effects and sd are those of the mixed model in `sgbn.preprocessing.mixed` (longitudinal
+ComBat). The intercept of a person is kept, and only the rest is shifted and stretched.
+
 References
 ----------
-Johnson, Li, Rabinovic (2007), Biostatistics 8(1). Fortin et al. (2018), NeuroImage 167.
+Johnson, Li, Rabinovic (2007), Biostatistics 8(1). Fortin et al. (2018), NeuroImage 167. Pomponio et
+al. (2020), NeuroImage 208. Beer et al. (2020), NeuroImage 220.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sgbn.exceptions import warn
 from sgbn.preprocessing.design import Slopes, group_means, within_group_slopes
+from sgbn.preprocessing.mixed import fit_mixed
 from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-12  # both posterior equations hold to this, relative to the scale
 MAX_ITER = 1000  # a dozen are usual
 FLAT_EPS = 1e-12  # spread within sites relative to the largest value: less is round-off
+
+
+class PersonEffects(NamedTuple):
+    """Intercepts of the persons of training, and what those of others are predicted with.
+
+    Attributes
+    ----------
+    intercepts : array of shape (persons, regions)
+    ratio : array of shape (regions,)
+        Variance of intercepts over that of the rest.
+    site_means : array of shape (sites, regions)
+        Fixed effects of the sites, from which a person is told.
+    """
+
+    intercepts: Array
+    ratio: Array
+    site_means: Array
 
 
 class Combat(NamedTuple):
@@ -36,9 +64,29 @@ class Combat(NamedTuple):
     sd: Array
     location: Array
     scale: Array
+    persons: PersonEffects | None = None
 
 
-def fit_combat(values: Array, D: Array, codes: Indices, *, empirical_bayes: bool = True) -> Combat:
+class _Moved(NamedTuple):
+    """Values without the effects that are kept: their mean, slopes, rest and spread."""
+
+    mean: Array
+    slopes: Slopes
+    rest: Array
+    sd: Array
+    persons: PersonEffects | None = None
+
+
+def fit_combat(
+    values: Array,
+    D: Array,
+    codes: Indices,
+    *,
+    empirical_bayes: bool = True,
+    smooth: Sequence[Indices] = (),
+    persons: Indices | None = None,
+    weights: Sequence[float] | None = None,
+) -> Combat:
     """Estimate site effects.
 
     Parameters
@@ -50,13 +98,20 @@ def fit_combat(values: Array, D: Array, codes: Indices, *, empirical_bayes: bool
         Site of each subject, numbered from 0 without gaps.
     empirical_bayes : bool
         Shrink the estimates of a site towards what it does to all regions.
+    smooth : sequence of int arrays
+        Columns of D that are penalised, by covariate.
+    persons : array of shape (subjects,), optional
+        Person of each row, numbered from 0 without gaps.
+    weights : sequence of float, optional
+        Penalty of each smooth covariate; by REML without it.
     """
-    slopes = within_group_slopes(D, values, codes)
-    rest = values - D @ slopes.coef
-    mean = rest.mean(axis=0)
+    if smooth or persons is not None:
+        kept = _mixed_effects(values, D, codes, smooth, persons, weights)
+    else:
+        kept = _linear_effects(values, D, codes)
+    mean, slopes, rest, sd, person_effects = kept
     counts = np.bincount(codes)
     site_means = group_means(rest, codes)
-    sd = np.sqrt(np.mean((rest - site_means[codes]) ** 2, axis=0))
     flat = sd <= FLAT_EPS * np.abs(values).max(axis=0)
     sd = np.where(flat, 1.0, sd)
     gamma = (site_means - mean) / sd
@@ -65,18 +120,62 @@ def fit_combat(values: Array, D: Array, codes: Indices, *, empirical_bayes: bool
     location, scale = _effects(gamma, variance, counts, flat, empirical_bayes)
     unchanged = np.ptp(values, axis=0) == 0  # a constant region has no site effect to remove
     location[:, unchanged] = 0.0
-    return Combat(mean, slopes, sd, location, scale)
+    return Combat(mean, slopes, sd, location, scale, person_effects)
 
 
-def remove_sites(values: Array, D: Array, codes: Indices, fitted: Combat) -> Array:
-    """Values without the site effects; code -1 is an unknown site, of location 0 and scale 1."""
+def _linear_effects(values: Array, D: Array, codes: Indices) -> _Moved:
+    slopes = within_group_slopes(D, values, codes)
+    rest = values - D @ slopes.coef
+    sd = np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
+    return _Moved(rest.mean(axis=0), slopes, rest, sd)
+
+
+def _mixed_effects(
+    values: Array,
+    D: Array,
+    codes: Indices,
+    smooth: Sequence[Indices],
+    persons: Indices | None,
+    weights: Sequence[float] | None,
+) -> _Moved:
+    """Without persons the spread is that of residuals, with them that of REML, as others do."""
+    fitted = fit_mixed(D, values, codes, smooth, persons, weights)
+    rest = values - D @ fitted.slopes.coef
+    mean = np.bincount(codes) @ fitted.intercepts / len(codes)
+    if persons is None:
+        sd = np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
+        return _Moved(mean, fitted.slopes, rest, sd)
+    effects = PersonEffects(fitted.persons, fitted.person_ratio, fitted.intercepts)
+    rest = rest - fitted.persons[persons]
+    return _Moved(mean, fitted.slopes, rest, np.sqrt(fitted.variance), effects)
+
+
+def remove_sites(
+    values: Array, D: Array, codes: Indices, fitted: Combat, persons: Indices | None = None
+) -> Array:
+    """Values without the site effects; code -1 is an unknown site, of location 0 and scale 1.
+
+    The intercept of a person whom training did not have (code -1) is predicted from each row by
+    itself.
+    """
     none = np.zeros((1, values.shape[1]))
     location = np.vstack([fitted.location, none])[codes]
     scale = np.vstack([fitted.scale, none + 1.0])[codes]
     centred = values - (fitted.mean + D @ fitted.slopes.coef)
+    if fitted.persons is not None and persons is not None:
+        rest = values - D @ fitted.slopes.coef
+        centred = centred - _intercepts(rest, codes, persons, fitted.persons)
     # written as a correction, which is exactly zero for location 0 and scale 1
     changed: Array = values + ((centred - fitted.sd * location) / scale - centred)
     return changed
+
+
+def _intercepts(rest: Array, codes: Indices, persons: Indices, known: PersonEffects) -> Array:
+    """Intercept of the person of each row; of an unknown person at an unknown site it is zero."""
+    own = known.ratio / (1 + known.ratio) * (rest - known.site_means[codes])
+    own[codes < 0] = 0.0
+    new = (persons < 0)[:, None]
+    return np.where(new, own, known.intercepts[persons])
 
 
 def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array]:

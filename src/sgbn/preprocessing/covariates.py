@@ -1,4 +1,4 @@
-"""Linear effects of covariates taken out of the regions."""
+"""Effects of covariates taken out of the regions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, warn
-from sgbn.parameters import ANYTHING, TRUTH, Parameters
-from sgbn.preprocessing.columns import COLUMNS, NamedColumnTransformer, Names, Table, labels_of
+from sgbn.parameters import ANYTHING, TRUTH, Parameters, Whole
+from sgbn.preprocessing.columns import (
+    COLUMNS,
+    NamedColumnTransformer,
+    Names,
+    Table,
+    as_names,
+    labels_of,
+)
 from sgbn.preprocessing.design import (
     Design,
     Slopes,
@@ -18,17 +25,22 @@ from sgbn.preprocessing.design import (
     learn_design,
     within_group_slopes,
 )
+from sgbn.preprocessing.mixed import fit_mixed
+from sgbn.structure.smooth import FEWEST_DF, SMOOTH_DF
 from sgbn.types import Indices
 from sgbn.validation import Label
 
 
 class CovariateRegressor(NamedColumnTransformer):
-    """Remove the linear effects of covariates from every region.
+    """Remove the effects of covariates from every region.
 
     The covariates are columns of X and are taken out of it. A numeric column (0 and 1 among them)
     enters as it is; a column of text, truth values or categories enters by one indicator for each
     level but the first. What is removed is ``slope * (covariate - training mean)``, so that each
     region keeps its training mean. Everything is learned in `fit`, from the training rows alone.
+
+    Effects are linear, or curves if they are named in `smooth`: penalised cubic splines, the same
+    as in `SiteHarmonizer`. A value outside of the training range has the effect at its end.
 
     A category that training did not have is taken as the training average of that covariate, and
     a `DataWarning` names it. A covariate that does not vary in training, or that others determine,
@@ -38,6 +50,10 @@ class CovariateRegressor(NamedColumnTransformer):
     ----------
     covariates : sequence of column names
         For an array, positions of columns.
+    smooth : sequence of column names
+        Those of `covariates` whose effects are curves.
+    smooth_df : int
+        B-splines of each curve, 5 or more.
     reference : group label, optional
         Learn the slopes from the training rows with ``y == reference`` only, such as the controls:
         what a disease does to ageing is then left in the patients. A category that the reference
@@ -50,7 +66,7 @@ class CovariateRegressor(NamedColumnTransformer):
     Attributes
     ----------
     coef_ : array of shape (design columns, regions)
-        Slopes, per unit of the covariate.
+        Slopes, per unit of the covariate; of a smooth one, per unit of its design columns.
     design_names_ : list of str
         Names of the design columns: ``age``, ``sex=M``.
     design_mean_ : array of shape (design columns,)
@@ -71,14 +87,24 @@ class CovariateRegressor(NamedColumnTransformer):
     _consumes: ClassVar[tuple[str, ...]] = ("covariates",)
     _parameters: ClassVar[Parameters] = {
         "covariates": COLUMNS,
+        "smooth": ANYTHING,  # compared with `covariates` in fit
+        "smooth_df": Whole(FEWEST_DF),
         "reference": ANYTHING,
         "within_groups": TRUTH,
     }
 
     def __init__(
-        self, covariates: Names = (), *, reference: Label | None = None, within_groups: bool = False
+        self,
+        covariates: Names = (),
+        *,
+        smooth: Names = (),
+        smooth_df: int = SMOOTH_DF,
+        reference: Label | None = None,
+        within_groups: bool = False,
     ) -> None:
         self.covariates = covariates
+        self.smooth = smooth
+        self.smooth_df = smooth_df
         self.reference = reference
         self.within_groups = within_groups
 
@@ -98,10 +124,14 @@ class CovariateRegressor(NamedColumnTransformer):
         """
         table = self._open(X)
         rows, codes = self._training(y, len(table.values))
-        design = learn_design(table.named, rows)
+        design = learn_design(table.named, rows, as_names(self.smooth), self.smooth_df)
         which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
         check_enough_rows(len(rows), len(np.unique(codes)), design, which)
-        slopes = within_group_slopes(design.rows(table.named.iloc[rows]), table.values[rows], codes)
+        D, values = design.rows(table.named.iloc[rows]), table.values[rows]
+        if design.smooth:
+            slopes = fit_mixed(D, values, codes, design.smooth).slopes
+        else:
+            slopes = within_group_slopes(D, values, codes)
         _warn_about_rank(slopes, design, which)
         self._design = design
         self.coef_, self.n_rows_ = slopes.coef, len(rows)

@@ -1,12 +1,13 @@
 """Covariates as numbers: one column for a numeric one, one per level but the first for others.
 
-All columns are centred at their training means. A subject of whom a category is not known has
+A smooth one has the columns of a spline (`sgbn.structure.smooth`): a straight one, and some that
+bend. All columns are centred at their training means. A subject of whom a category is not known has
 zeros there: it is taken as the training average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ import pandas as pd
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import row_name
 from sgbn.structure.nuisance import indicators
-from sgbn.types import Array, Indices
+from sgbn.structure.smooth import SMOOTH_DF, Spline, learn_spline
+from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
 RANK_EPS = 1e-8  # singular values of standardised columns: relatively smaller is collinear
+OUTSIDE = 0.1  # share of the range of training by which a value lies far outside of it
 CONSTANT_EPS = 1e-12  # spread relative to the largest cell: less is round-off
 
 
@@ -33,13 +36,17 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Covariate:
-    """One covariate: its name, and its levels if it is categorical."""
+    """One covariate: its name, its levels if it is categorical, its spline if it is smooth."""
 
     name: Any
     levels: tuple[Any, ...] | None
+    spline: Spline | None = None
 
     def design_names(self) -> list[str]:
         """Names of its design columns."""
+        if self.spline is not None:
+            bends = range(1, self.spline.n_columns)
+            return [str(self.name), *(f"{self.name} (bend {k})" for k in bends)]
         if self.levels is None:
             return [str(self.name)]
         return [f"{self.name}={level}" for level in self.levels[1:]]
@@ -47,6 +54,8 @@ class Covariate:
     def encode(self, cells: pd.Series[Any]) -> Array:
         """Design columns, not centred; NaN where the category was not seen in training."""
         _refuse_gaps(cells)
+        if self.spline is not None:
+            return self.spline.columns(numeric_cells(cells))
         if self.levels is None:
             return numeric_cells(cells)[:, None]
         codes = level_codes(cells, self.levels)
@@ -67,11 +76,23 @@ class Design:
         """Names of the design columns: ``age``, ``sex=M``."""
         return [name for covariate in self.covariates for name in covariate.design_names()]
 
+    @property
+    def smooth(self) -> list[Indices]:
+        """Columns that bend, of each smooth covariate."""
+        sizes = [len(covariate.design_names()) for covariate in self.covariates]
+        starts = np.cumsum([0, *sizes])
+        return [
+            np.arange(starts[k] + 1, starts[k + 1])
+            for k, covariate in enumerate(self.covariates)
+            if covariate.spline is not None
+        ]
+
     def rows(self, named: pd.DataFrame) -> Array:
-        """Design columns of these rows, centred; warns of categories that training lacked."""
+        """Design columns of these rows, centred; warns of what training lacked."""
         blocks = [covariate.encode(named[covariate.name]) for covariate in self.covariates]
         for covariate, block in zip(self.covariates, blocks, strict=True):
             _warn_unseen(covariate, named[covariate.name], block)
+            _warn_outside(covariate, named[covariate.name])
         return np.nan_to_num(_stack(blocks, len(named)) - self.means, nan=0.0)
 
     def covariates_of(self, columns: Indices) -> list[Any]:
@@ -80,12 +101,52 @@ class Design:
         return list(dict.fromkeys(owners[k] for k in columns))
 
 
-def learn_design(named: pd.DataFrame, rows: Indices | None = None) -> Design:
-    """Levels of the covariates in these training rows (all), and means over all that have them."""
+def learn_design(
+    named: pd.DataFrame,
+    rows: Indices | None = None,
+    smooth: Collection[Any] = (),
+    df: int = SMOOTH_DF,
+) -> Design:
+    """Levels of the covariates in these training rows (all), and means over all that have them.
+
+    Parameters
+    ----------
+    named : DataFrame
+        One column per covariate.
+    rows : array of int, optional
+        Training rows that levels and knots come from.
+    smooth : collection of column names
+        Covariates whose effect is a curve.
+    df : int
+        B-splines of each curve.
+    """
     known = named if rows is None else named.iloc[rows]
-    covariates = tuple(Covariate(name, _levels(known[name])) for name in named.columns)
+    check_smooth(smooth, named.columns)
+    covariates = tuple(_covariate(known[name], name in smooth, df) for name in named.columns)
     blocks = [covariate.encode(named[covariate.name]) for covariate in covariates]
     return Design(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
+
+
+def check_smooth(smooth: Collection[Any], named: Iterable[Any]) -> None:
+    """Refuse a smooth covariate that is not among the covariates."""
+    for name in smooth:
+        if name not in list(named):
+            raise InputError(
+                f"smooth names {name!r}, which is not among the covariates "
+                f"({listed(list(named)) or 'none'}). Name it there too, or take it out of smooth."
+            )
+
+
+def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
+    levels = _levels(cells)
+    if not smooth:
+        return Covariate(cells.name, levels)
+    if levels is not None:
+        raise InputError(
+            f"the smooth covariate {cells.name!r} holds categories: a curve needs numbers. Take "
+            "it out of smooth (--smooth)."
+        )
+    return Covariate(cells.name, None, learn_spline(numeric_cells(cells), cells.name, df))
 
 
 def is_categorical(cells: pd.Series[Any]) -> bool:
@@ -148,16 +209,30 @@ def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
     if n_columns == 0:
         none = np.empty(0, np.intp)
         return Slopes(np.zeros((0, Y.shape[1])), none, none)
+    spread, varies, U, s, Vt, rank = _decompose(D, codes)
+    moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
+    coef = Vt[:rank].T @ (moments / s[:rank, None]) / spread[:, None]
+    null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
+    return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
+
+
+def centred_span(D: Array, codes: Indices) -> Array:
+    """Orthonormal columns that span D after it is centred within groups."""
+    if D.shape[1] == 0:
+        return D
+    _, _, U, _, _, rank = _decompose(D, codes)
+    return U[:, :rank]
+
+
+def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Array, int]:
+    """Spread of each centred column, whether it varies, and their decomposition and rank."""
     centred = D - group_means(D, codes)[codes]
     spread = np.sqrt(np.mean(centred**2, axis=0))
     varies = spread > CONSTANT_EPS * np.abs(D).max(axis=0, initial=0.0)
     spread = np.where(varies, spread, 1.0)
     U, s, Vt = np.linalg.svd(np.where(varies, centred, 0.0) / spread, full_matrices=False)
     rank = int(np.sum(s > RANK_EPS * s[0])) if s[0] > 0 else 0
-    moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
-    coef = Vt[:rank].T @ (moments / s[:rank, None]) / spread[:, None]
-    null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
-    return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
+    return spread, varies, U, s, Vt, rank
 
 
 def check_enough_rows(n_rows: int, n_intercepts: int, design: Design, which: str) -> None:
@@ -199,3 +274,21 @@ def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> N
         f"{covariate.name!r} has categories that no training subject had: {counts}. These "
         "subjects are taken as the training average of it. Merge rare categories to avoid this."
     )
+
+
+def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
+    """Warn of values far outside of the training range of a curve."""
+    spline = covariate.spline
+    if spline is None:
+        return
+    values = numeric_cells(cells)
+    margin = OUTSIDE * (spline.high - spline.low)
+    outside = (values < spline.low - margin) | (values > spline.high + margin)
+    if outside.any():
+        row = int(np.argmax(outside))
+        warn(
+            f"the smooth covariate {covariate.name!r} of {int(outside.sum())} rows, the first "
+            f"{row_name(cells.index, row)}, is far outside of the range of training "
+            f"({spline.low:g} to {spline.high:g}). Its effect is taken as at the end of that "
+            "range. Train on such subjects too, or drop them."
+        )

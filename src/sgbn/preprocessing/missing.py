@@ -57,6 +57,8 @@ class RegionImputer(NamedColumnTransformer):
     site : column name, optional
         Cells are filled in at the level of their site. A missing site is refused: no guess of it
         is sound.
+    passthrough : sequence of column names
+        Columns that are no regions and play no part here. They stay in X.
 
     Attributes
     ----------
@@ -73,14 +75,21 @@ class RegionImputer(NamedColumnTransformer):
         "strategy": OneOf("median", "mean", "knn", "iterative"),
         "covariates": COLUMNS,
         "site": COLUMNS,
+        "passthrough": COLUMNS,
     }
 
     def __init__(
-        self, strategy: str = "median", *, covariates: Names = (), site: Name | None = None
+        self,
+        strategy: str = "median",
+        *,
+        covariates: Names = (),
+        site: Name | None = None,
+        passthrough: Names = (),
     ) -> None:
         self.strategy = strategy
         self.covariates = covariates
         self.site = site
+        self.passthrough = passthrough
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.cohort import ID, SITE, Cohort, check_cohort
+from sgbn.cohort import ID, PERSON, SITE, Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
-from sgbn.preprocessing.analysis import make_preparation
+from sgbn.preprocessing.analysis import has_repeated_visits, make_preparation
 from sgbn.series_cohort import SeriesCohort
 from sgbn.validation import NO_REGIONS
 
@@ -21,9 +21,11 @@ from sgbn.validation import NO_REGIONS
 def prepare(cohort: Cohort) -> Cohort:
     """Impute, harmonise sites and regress covariates out, within the groups.
 
-    This is what `compare` learns networks from; see `make_preparation`. The cohort that is returned
-    keeps its sites and covariates, the latter without gaps, so that tests can hold their effects
-    fixed once more: a number that is missing becomes the mean, a missing label one of its own.
+    This is what `compare` learns networks from; see `make_preparation`. Effects of smooth
+    covariates are curves, and where persons have several rows, sites are harmonised by longitudinal
+    ComBat. The cohort that is returned keeps its sites and covariates, the latter without gaps, so
+    that tests can hold their effects fixed once more: a number that is missing becomes the mean, a
+    missing label one of its own.
 
     Parameters
     ----------
@@ -69,7 +71,11 @@ def fill_covariates(cohort: Cohort) -> Cohort:
 
 def _prepared(cohort: Cohort, step: Any) -> Cohort:
     """Cohort after a step of its preparation, or all of them."""
-    regions = step.fit_transform(cohort_table(cohort), cohort.group)[list(cohort.regions)]
+    table = cohort_table(cohort)
+    if has_repeated_visits(cohort):
+        check_free(cohort, [PERSON])
+        table.insert(0, PERSON, table_cells(np.asarray(cohort.persons)))
+    regions = step.fit_transform(table, cohort.group)[list(cohort.regions)]
     return replace(fill_covariates(cohort), values=regions.to_numpy())
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError, listed, shown, warn
-from sgbn.parameters import TRUTH, OneOf, Parameters
+from sgbn.parameters import ANYTHING, TRUTH, OneOf, Parameters, Whole
 from sgbn.preprocessing.columns import (
     COLUMNS,
     Name,
@@ -20,6 +20,7 @@ from sgbn.preprocessing.columns import (
     as_names,
     check_site,
     labels_of,
+    row_name,
 )
 from sgbn.preprocessing.combat import Combat, fit_combat, remove_sites
 from sgbn.preprocessing.design import (
@@ -31,6 +32,7 @@ from sgbn.preprocessing.design import (
     sorted_levels,
 )
 from sgbn.structure.nuisance import indicators
+from sgbn.structure.smooth import FEWEST_DF, SMOOTH_DF
 from sgbn.types import Array, Indices
 
 
@@ -38,9 +40,17 @@ class SiteHarmonizer(NamedColumnTransformer):
     """Remove what each site adds to the regions and how it stretches them (ComBat).
 
     Location and scale of each site are estimated by parametric empirical Bayes [1]_ [2]_, with the
-    linear effects of the preserved covariates held aside, so that a site with older subjects is
-    not "corrected" for their age. All estimates come from the training rows; `transform` applies
-    them to each row by itself.
+    effects of the preserved covariates held aside, so that a site with older subjects is not
+    "corrected" for their age. All estimates come from the training rows; `transform` applies them
+    to each row by itself.
+
+    Effects of covariates are linear, or curves if they are named in `smooth` (ComBat-GAM [3]_). A
+    curve is a cubic spline f whose bends are penalised: least squares plus a weight times the
+    integral of f'' squared, by region, with the weight of greatest restricted likelihood (REML).
+
+    Where persons have several rows, `subject` names them (longitudinal ComBat [4]_). A mixed model
+    then tells the intercept of each person from the effect of the site, and keeps it: only the
+    rest is shifted and stretched. Persons may be seen at one site or at several.
 
     Rules:
 
@@ -51,6 +61,11 @@ class SiteHarmonizer(NamedColumnTransformer):
       regions, its scale stays 1. Without empirical Bayes it counts as unseen.
     * One site in all training rows: nothing is changed, silently; there is nothing to harmonise.
     * A region that is constant in training stays as it is.
+    * A value of a smooth covariate outside of the training range has the effect at the end of that
+      range, with a `DataWarning` if it lies outside by more than a tenth of the range.
+    * A person whom training did not have: the intercept is predicted from each row by itself, so
+      that rows that are harmonised together never inform each other. If no person has several
+      rows in training, `subject` changes nothing.
     * A preserved covariate that does not vary within sites cannot be told from the site: its
       effect goes with the site's, and a `DataWarning` says so.
 
@@ -64,6 +79,13 @@ class SiteHarmonizer(NamedColumnTransformer):
         Column of site labels (text or numbers); taken out of X. Without it nothing is changed.
     preserve : sequence of column names
         Covariates whose effects are kept. They stay in X, for a `CovariateRegressor` to come.
+    smooth : sequence of column names
+        Those of `preserve` whose effects are curves.
+    smooth_df : int
+        B-splines of each curve, 5 or more.
+    subject : column name, optional
+        Column of the person behind each row, where some have several; taken out of X. A fitted
+        harmonizer, and a file of it, holds the labels of persons.
     passthrough : sequence of column names
         Columns that are no regions and play no part here. They stay in X.
     unseen : {"average", "error"}
@@ -86,7 +108,11 @@ class SiteHarmonizer(NamedColumnTransformer):
     region_mean_, region_sd_ : arrays of shape (regions,)
         Mean at the training average of the covariates, and spread within sites.
     coef_ : array of shape (design columns, regions)
-        Slopes of the preserved covariates, named by `design_names_`.
+        Slopes of the preserved covariates, named by `design_names_`; a curve has several.
+    persons_ : list
+        Persons in training whose intercepts were predicted.
+    person_ratio_ : array of shape (regions,)
+        Variance of the persons' intercepts over that of the rest; 0 without them.
     n_features_in_, feature_names_in_
         Columns of X in `fit`.
 
@@ -94,11 +120,15 @@ class SiteHarmonizer(NamedColumnTransformer):
     ----------
     .. [1] Johnson, Li, Rabinovic (2007), Biostatistics 8(1).
     .. [2] Fortin et al. (2018), NeuroImage 167.
+    .. [3] Pomponio et al. (2020), NeuroImage 208.
+    .. [4] Beer et al. (2020), NeuroImage 220.
     """
 
-    _consumes: ClassVar[tuple[str, ...]] = ("site",)
+    _consumes: ClassVar[tuple[str, ...]] = ("site", "subject")
     _parameters: ClassVar[Parameters] = {
-        **dict.fromkeys(("site", "preserve", "passthrough"), COLUMNS),
+        **dict.fromkeys(("site", "preserve", "passthrough", "subject"), COLUMNS),
+        "smooth": ANYTHING,  # compared with `preserve` in fit
+        "smooth_df": Whole(FEWEST_DF),
         "unseen": OneOf("average", "error"),
         **dict.fromkeys(("empirical_bayes", "within_groups"), TRUTH),
     }
@@ -108,6 +138,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         site: Name | None = None,
         *,
         preserve: Names = (),
+        smooth: Names = (),
+        smooth_df: int = SMOOTH_DF,
+        subject: Name | None = None,
         passthrough: Names = (),
         unseen: str = "average",
         empirical_bayes: bool = True,
@@ -115,6 +148,9 @@ class SiteHarmonizer(NamedColumnTransformer):
     ) -> None:
         self.site = site
         self.preserve = preserve
+        self.smooth = smooth
+        self.smooth_df = smooth_df
+        self.subject = subject
         self.passthrough = passthrough
         self.unseen = unseen
         self.empirical_bayes = empirical_bayes
@@ -137,10 +173,11 @@ class SiteHarmonizer(NamedColumnTransformer):
         """
         table = self._open(X)
         preserved = self._preserved(table)
-        design = learn_design(preserved)
+        design = learn_design(preserved, smooth=as_names(self.smooth), df=self.smooth_df)
         _refuse_group(preserved, y)
         groups = self._group_columns(y, len(preserved))
         sites = () if self._site is None else self._check_sites(self._labels(table))
+        persons = self._learn_persons(table)
         if len(sites) < 2:
             n_design = len(design.names) + groups.shape[1]
             fitted = _unchanged(table, n_design, max(len(sites), 1))
@@ -148,8 +185,9 @@ class SiteHarmonizer(NamedColumnTransformer):
         else:
             codes = level_codes(self._labels(table), sites)
             D = np.hstack([design.rows(preserved), groups])
-            fitted = self._combat(table.values, design, D, codes)
+            fitted = self._combat(table, design, D, codes, persons)
         self._store(design, fitted, list(sites), codes)
+        self.persons_ = [] if fitted.persons is None else persons
         return self
 
     def fit_transform(
@@ -179,9 +217,18 @@ class SiteHarmonizer(NamedColumnTransformer):
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
         return columns - columns.mean(axis=0)
 
-    def _combat(self, values: Any, design: Design, D: Any, codes: Indices) -> Combat:
-        check_enough_rows(len(values), int(codes.max()) + 1, design, "training rows")
-        fitted = fit_combat(values, D, codes, empirical_bayes=self.empirical_bayes)
+    def _combat(
+        self, table: Table, design: Design, D: Any, codes: Indices, persons: list[Any]
+    ) -> Combat:
+        check_enough_rows(len(D), int(codes.max()) + 1, design, "training rows")
+        fitted = fit_combat(
+            table.values,
+            D,
+            codes,
+            empirical_bayes=self.empirical_bayes,
+            smooth=design.smooth,
+            persons=level_codes(self._persons(table), persons) if persons else None,
+        )
         _warn_confounded(fitted.slopes, design, self._site)
         return fitted
 
@@ -191,6 +238,8 @@ class SiteHarmonizer(NamedColumnTransformer):
         self.location_, self.scale_ = fitted.location, fitted.scale
         self.region_mean_, self.region_sd_ = fitted.mean, fitted.sd
         self.coef_, self.design_names_ = fitted.slopes.coef[: len(design.names)], design.names
+        none = np.zeros(len(fitted.mean))
+        self.person_ratio_ = none if fitted.persons is None else fitted.persons.ratio
 
     def _changed(self, table: Table) -> Table:
         D = self._design.rows(self._preserved(table))
@@ -201,7 +250,10 @@ class SiteHarmonizer(NamedColumnTransformer):
             labels = self._labels(table)
             codes = level_codes(labels, self.sites_)
             self._report_unseen(labels, codes)
-        return replace(table, values=remove_sites(table.values, D, codes, self._fitted))
+        persons = None
+        if self._fitted.persons is not None:
+            persons = level_codes(self._persons(table), self.persons_)
+        return replace(table, values=remove_sites(table.values, D, codes, self._fitted, persons))
 
     def _preserved(self, table: Table) -> pd.DataFrame:
         return table.named[list(as_names(self.preserve))]
@@ -210,6 +262,29 @@ class SiteHarmonizer(NamedColumnTransformer):
         labels = table.named[self._site]
         check_site(labels)
         return labels
+
+    def _persons(self, table: Table) -> pd.Series[Any]:
+        """Person of each row; a row without one is refused."""
+        labels = table.named[as_names(self.subject)[0]]
+        gaps = labels.isna().to_numpy()
+        if gaps.any():
+            raise InputError(
+                f"the subject {labels.name!r} is missing (NaN) in "
+                f"{row_name(labels.index, int(np.argmax(gaps)))} ({int(gaps.sum())} such rows). "
+                "Give each person a label, also one with a single row, or drop these rows."
+            )
+        return labels
+
+    def _learn_persons(self, table: Table) -> list[Any]:
+        """Persons in training, in order; none where each has one row, or none are named."""
+        names = as_names(self.subject)
+        if len(names) > 1:
+            raise InputError(f"subject names several columns: {listed(names)}. Name one.")
+        if not names:
+            return []
+        labels = self._persons(table)
+        persons = sorted_levels(labels)
+        return list(persons) if len(persons) < len(labels) else []
 
     def _check_sites(self, labels: pd.Series[Any]) -> tuple[Any, ...]:
         sites = sorted_levels(labels)

@@ -12,6 +12,7 @@ from sgbn.comparison.support import joined
 from sgbn.report.cells import Field, Table, in_words, make_table, number_text
 from sgbn.report.cohort_section import row_word
 from sgbn.report.names import with_labels
+from sgbn.structure.smooth import effect_names
 
 NOT_GAUSSIAN = (
     "Regions whose residual is not Gaussian by D'Agostino and Pearson's test, after Holm's "
@@ -103,7 +104,7 @@ def checks_methods(comparison: Comparison, cite: object) -> str:  # noqa: ARG001
         count = next(iter(comparison.sensitivity.tests.values())).n_permutations
         steps.append(f"The tests were repeated with {ways}, by {count} permutations each.")
     if len(comparison.tables.regional):
-        held = [*comparison.cohort.covariates, *(["sites"] * (comparison.n_sites > 1))]
+        held = [*effect_names(comparison.cohort), *(["sites"] * (comparison.n_sites > 1))]
         within = " of differences within persons" if comparison.cohort.pair is not None else ""
         beside = f" with {joined(held)} held fixed" if held and not within else ""
         steps.append(

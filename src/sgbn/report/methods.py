@@ -18,6 +18,7 @@ from sgbn.inference.permuted_statistics import COMPONENT_T
 from sgbn.quality.reviews import REGION_MISSING, SUBJECT_MISSING
 from sgbn.report.checks_section import checks_methods
 from sgbn.report.learner_words import learned_by, weights_are
+from sgbn.report.preparation_words import covariate_words, site_words
 from sgbn.report.references import REFERENCES, Reference, software
 from sgbn.report.series_methods import (
     series_accuracy,
@@ -33,6 +34,7 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.samples import takes_effects_out
+from sgbn.structure.smooth import effect_names
 
 PROGRAM = "sgbn"  # key of the reference to this package
 MOVED_BY = {
@@ -104,10 +106,10 @@ def _of_series() -> tuple[Part, ...]:
 def prepared_in_folds(comparison: Comparison) -> str:
     """Say what was done to the regions in each training part of the cross-validation."""
     if comparison.of_series:
-        effects = [*comparison.cohort.covariates, *(["sites"] * (comparison.n_sites > 1))]
+        effects = [*effect_names(comparison.cohort), *(["sites"] * (comparison.n_sites > 1))]
         taken = f", and effects of {joined(effects)} taken out of the weights" if effects else ""
         return f"in each training part by itself, a graph was learned without the groups{taken}"
-    cohort, covariates = comparison.cohort, list(comparison.cohort.covariates)
+    cohort, covariates = comparison.cohort, effect_names(comparison.cohort)
     steps = []
     if np.isnan(cohort.values).any():
         steps.append("missing cells were filled in")
@@ -148,21 +150,7 @@ def _preparation(comparison: Comparison, cite: Citations) -> str:
     if missing:
         level = "of the region at the same site" if n_sites > 1 else "of the region"
         steps.append(f"Missing cells ({missing:.2%}) were filled in with the median {level}.")
-    covariates = list(cohort.covariates)
-    if n_sites > 1:
-        kept = joined(
-            ["the means of the groups", *([f"effects of {joined(covariates)}"] * bool(covariates))]
-        )
-        steps.append(
-            f"Effects of {n_sites} sites on location and scale were removed by "
-            f"ComBat {cite('johnson2007', 'fortin2018')}, with {kept} held aside."
-        )
-    if covariates:
-        steps.append(
-            f"Linear effects of {joined(covariates)}, estimated within the groups, were regressed "
-            "out."
-        )
-    return " ".join(steps)
+    return " ".join([*steps, *site_words(comparison, cite), *covariate_words(cohort, cite)])
 
 
 def _together(comparison: Comparison) -> list[str]:
@@ -268,7 +256,7 @@ def _confidence(comparison: Comparison, cite: Citations) -> str:
 def _taken_out(comparison: Comparison) -> str:
     """Say what was done to each half by itself."""
     sites = ["sites"] * (comparison.n_sites > 1)
-    effects = [*comparison.cohort.covariates, *sites]
+    effects = [*effect_names(comparison.cohort), *sites]
     text = "Sites were balanced between halves. " if sites else ""
     if takes_effects_out(comparison.prepared):
         return f"Effects of {joined(effects)} were taken out of each half by itself. {text}"
@@ -281,7 +269,7 @@ def _differences(comparison: Comparison, cite: Citations) -> str:
         return ""
     cohort, level = comparison.cohort, comparison.settings.level
     sites = ["sites"] * (comparison.n_sites > 1)
-    held = ["group means", *cohort.covariates, *sites]
+    held = ["group means", *effect_names(cohort), *sites]
     within = [*sites, *(["persons"] * (cohort.pair is not None))]
     exchanged = f", within {joined(within)}" if within else ""
     exchanged += _exchanged_whole(cohort, cite)

@@ -17,6 +17,7 @@ from sgbn.quality.series_review import REGION_EMPTY
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
+from sgbn.structure.smooth import effect_names
 
 Cite = Callable[..., str]
 
@@ -105,7 +106,7 @@ def series_tests(comparison: Comparison, cite: Cite) -> str:
     if found is None:
         return ""
     cohort, level = comparison.cohort, comparison.settings.level
-    held = [*cohort.covariates, *(["sites"] * (comparison.n_sites > 1))]
+    held = [*effect_names(cohort), *(["sites"] * (comparison.n_sites > 1))]
     within = ["sites"] * (comparison.n_sites > 1) + ["persons"] * (cohort.pair is not None)
     fixed = f", with {joined(held)} held fixed {cite('freedman1983')}" if held else ""
     exchanged = f" within {joined(within)}" if within else ""

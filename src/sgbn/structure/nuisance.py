@@ -1,7 +1,8 @@
 r"""Effects of covariates and sites: the columns that span them, and rows without them.
 
-A covariate of numbers is one column, one of labels has an indicator for each level but the first;
-each site has an indicator.
+A covariate of numbers is one column, a smooth one the columns of its spline
+(`sgbn.structure.smooth`), one of labels has an indicator for each level but the first; each site
+has an indicator.
 
 Where rows are permuted, the regions are regressed on the nuisance design N, and the rows of what is
 left, :math:`E = (I - N N^+) Y`, are exchanged (Freedman and Lane, 1983). A permuted table has its
@@ -121,6 +122,8 @@ def _span(design: Array, centred: Array) -> Array:
 def _covariate(name: str, column: Any, n: int) -> Array:
     """Columns of the design for numbers, or for the levels of a text."""
     values = np.asarray(column)
+    if values.shape[:1] == (n,) and values.ndim == 2 and values.dtype.kind == "f":
+        return values  # columns of a spline
     if values.shape != (n,):
         raise InputError(
             f"covariate {name!r} has shape {values.shape}: give one value for each of the {n} "

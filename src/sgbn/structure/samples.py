@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sgbn.cohort import Cohort
 from sgbn.exceptions import warn
 from sgbn.structure.nuisance import nuisance_of
+from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES
 
@@ -103,6 +104,6 @@ def _can_lose(n: int, p: int) -> bool:
 def _effects(cohort: Cohort, group: str) -> Array:
     """Columns that span the effects of covariates and sites in a group, without its mean."""
     own = np.asarray(cohort.group) == group
-    covariates = {name: column[own] for name, column in cohort.covariates.items()}
+    covariates = {name: column[own] for name, column in held_fixed(cohort).items()}
     sites = None if cohort.site is None else cohort.site[own]
     return nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]

@@ -31,6 +31,7 @@ BASELINE: Shapes = {**LEARNER, "blankets_": "ff", "pdag_": "ff"}
 CLASSIFIER: Shapes = {"classes_": "c", "priors_": "c"}
 PLACED: Shapes = {"_region_places": "r", "_kept_places": "k"}
 EFFECTS = {"location": "sr", "scale": "sr", "mean": "r", "sd": "r", "slopes.coef": "er"}
+PERSONS = {"intercepts": "ur", "ratio": "r", "site_means": "sr"}
 SHAPES: dict[str, Shapes] = {
     **dict.fromkeys(("ORSGBN", "HSGBN"), LEARNER),
     "SGBN": {**LEARNER, "arrows_.non_gaussian": "ff"},
@@ -64,6 +65,7 @@ SHAPES: dict[str, Shapes] = {
         "coef_": "dr",
         "_design.means": "d",
         "site_counts_": "s",
+        **{f"_fitted.persons.{name}": shape for name, shape in PERSONS.items()},
     },
     "StandardScaler": {"mean_": "f", "var_": "f", "scale_": "f"},
 }
@@ -73,6 +75,7 @@ SIZES = {"coef": LARGEST, "intercept": LARGEST, "noise_variance": LARGEST**2}
 MAY_BE_NONE = {
     "RegionSelector": ("scores_",),
     "SGBN": ("arrows_.non_gaussian",),
+    "SiteHarmonizer": tuple(f"_fitted.persons.{part}" for part in PERSONS),
     "StandardScaler": ("mean_", "var_", "scale_"),
 }
 
@@ -180,9 +183,19 @@ def _check_places(name: str, made: Any) -> None:
         _check(right, f"{attribute} of a {name} are no places of columns")
     named = isinstance(made._names, list) and len(made._names) == len(made._named_places)
     _check(named, f"a {name} has not one name for each of its columns")
+    for covariate in getattr(getattr(made, "_design", None), "covariates", ()):
+        if covariate.spline is not None:
+            _check_spline(name, covariate.spline)
     for centre in getattr(made, "_centres", {}).values():
         right = np.shape(centre) == made._region_places.shape
         _check(right, f"a site of a {name} has not one median for each region")
+
+
+def _check_spline(name: str, spline: Any) -> None:
+    knots, turn = (_array(getattr(spline, part, None), part, name) for part in ("knots", "turn"))
+    right = knots.ndim == 1 and turn.ndim == 2 and len(knots) == len(turn) + 4 and len(turn) > 3
+    right = right and bool((np.diff(knots) >= 0).all()) and spline.high > spline.low
+    _check(right, f"the curve of a smooth covariate of a {name} has knots that do not fit it")
 
 
 def _check(right: bool, wrong: str) -> None:

@@ -69,7 +69,7 @@ def inputs_of(model: Any) -> Inputs:
     covariates = [
         name
         for step in named
-        for parameter in ("covariates", "preserve", "passthrough")
+        for parameter in ("covariates", "preserve", "passthrough", "subject")
         for name in as_names(getattr(step, parameter, None))
     ]
     sites = [step._site for step in named if step._site is not None]

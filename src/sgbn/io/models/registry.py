@@ -5,7 +5,7 @@ A class is found by its name in this table. Nothing is imported that is not writ
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from inspect import Parameter, getattr_static, signature
@@ -23,6 +23,7 @@ _NAMES = {
     "sgbn.structure.base": ("Arrows",),
     "sgbn.structure.knowledge": ("Knowledge",),
     "sgbn.moments": ("Moments",),
+    "sgbn.structure.smooth": ("Spline",),
     "sgbn.structure.posterior": ("NetworkPosterior",),
     "sgbn.structure.ensemble": ("Agreement", "EdgeConfidence", "SGBNEnsemble"),
     "sgbn.discriminative": (
@@ -37,7 +38,7 @@ _NAMES = {
     "sgbn.preprocessing": (
         *("CovariateRegressor", "RegionImputer", "RegionSelector", "SiteHarmonizer"),
     ),
-    "sgbn.preprocessing.combat": ("Combat",),
+    "sgbn.preprocessing.combat": ("Combat", "PersonEffects"),
     "sgbn.preprocessing.design": ("Covariate", "Design", "Slopes"),
     # scikit-learn's imputers by way of our module, which unlocks the experimental one
     "sgbn.preprocessing.missing": (
@@ -121,10 +122,17 @@ def build(name: str, state: dict[str, Any]) -> Any:
     if is_estimator(name):
         return _estimator(name, state)
     wanted = fields_of(name)
-    state = getattr(class_named(name), "_field_defaults", {}) | state  # of an older version
+    state = _field_defaults(class_named(name)) | state  # of an older version
     if set(state) != set(wanted):
         raise InputError(f"a {name} has {listed(sorted(state))}, and not {listed(wanted)}.")
     return class_named(name)(**state)
+
+
+def _field_defaults(cls: type[Any]) -> dict[str, Any]:
+    """Defaults of a named tuple or dataclass; those that are made by a function are left out."""
+    if not is_dataclass(cls):
+        return dict(getattr(cls, "_field_defaults", {}))
+    return {one.name: one.default for one in fields(cls) if one.default is not MISSING}
 
 
 def _estimator(name: str, state: dict[str, Any]) -> Any:

@@ -48,6 +48,7 @@ def read_series(
     group: str | None = None,
     id: str | None = None,
     covariates: str | Sequence[str] = (),
+    smooth: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
     subject: str | None = None,
@@ -76,7 +77,7 @@ def read_series(
     participants : path or DataFrame, optional
         Table of the subjects with group, covariates or site, joined by subject with or without
         ``sub-``. If not given, ``participants.tsv`` in the folder or above it.
-    group, id, covariates, site, pair, subject, block : optional
+    group, id, covariates, smooth, site, pair, subject, block : optional
         Columns of that table, or of a long one, as in `read_table`. Sessions (``ses-``) are rows of
         their own: ``subject="participant_id"`` where all of a person are in one group,
         ``pair="participant_id"`` with ``group="session_id"`` to compare them.
@@ -131,6 +132,7 @@ def read_series(
         run_lengths=[one.lengths for one in kept],
         tr=tr_of(found.runs, tr),
         covariates=cohort.covariates,
+        smooth=cohort.smooth,
         atlas=cohort.atlas,
         provenance={**cohort.provenance, **choice.facts, **_censored(kept)},
         **about,

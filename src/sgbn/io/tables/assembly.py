@@ -146,6 +146,7 @@ def assemble_rows(
         table.ids,
         group=None if group is None else np.array(group, dtype=str),
         covariates=covariates,
+        smooth=options.smooth,
         atlas=choice.atlas,
         provenance=facts,
         **{

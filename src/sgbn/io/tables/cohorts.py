@@ -36,6 +36,7 @@ def read_table(
     group: str | None = None,
     id: str | None = None,
     covariates: str | Sequence[str] = (),
+    smooth: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
     subject: str | None = None,
@@ -66,6 +67,9 @@ def read_table(
     covariates : str or list of str
         Columns of numbers or of labels, never both; cells may be missing. ``eTIV`` finds
         FreeSurfer's other names of it too.
+    smooth : str or list of str
+        Those of `covariates` whose effects are curves, such as age over the lifespan; those of
+        others are linear.
     pair : str, optional
         Column of the person behind each row, where rows are visits and each person has one in
         every group; it may be the id column. Ids that repeat are then told apart by the group, as

@@ -27,6 +27,7 @@ def read_freesurfer(
     group: str | None = None,
     id: str | None = None,
     covariates: str | Sequence[str] = (),
+    smooth: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
     subject: str | None = None,
@@ -55,7 +56,7 @@ def read_freesurfer(
         Where `id` is one of its columns, the tables need none of that name.
     participants_missing : {"refuse", "drop"}
         As in `read_table`.
-    group, id, covariates, site, pair, subject, block : optional
+    group, id, covariates, smooth, site, pair, subject, block : optional
     regions, exclude, groups, atlas, measure : optional
         As in `read_table`, but each visit needs an id of its own. Totals (``eTIV``,
         ``lh_MeanThickness_thickness``) may be covariates.

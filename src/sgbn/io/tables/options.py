@@ -12,7 +12,7 @@ from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
 
 REFUSE, DROP = "refuse", "drop"  # what is done about subjects whom the participants lack
-LISTS = ("covariates", "regions", "exclude", "groups", "measure")
+LISTS = ("covariates", "smooth", "regions", "exclude", "groups", "measure")
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Options:
     group: str | None = None
     id: str | None = None
     covariates: tuple[str, ...] = ()
+    smooth: tuple[str, ...] = ()
     site: str | None = None
     pair: str | None = None
     subject: str | None = None
@@ -61,6 +62,7 @@ class Options:
                 "participants_missing='drop' (--participants-missing) is about subjects whom a "
                 "table of participants lacks: give that too (participants=, --participants)."
             )
+        options._check_smooth()
         options._check_groups()
         options._check_distinct()
         return options
@@ -72,6 +74,14 @@ class Options:
         single |= {"subject": self.subject, "block": self.block}
         roles = {str(column): role for role, column in single.items() if column is not None}
         return {**dict.fromkeys(self.covariates, "covariate"), **roles}
+
+    def _check_smooth(self) -> None:
+        for name in self.smooth:
+            if name not in self.covariates:
+                raise InputError(
+                    f"{name!r} is named as smooth (smooth=, --smooth) and not as a covariate. Name "
+                    "it there too (covariates=, --covariates)."
+                )
 
     def _check_groups(self) -> None:
         if self.groups is None:

@@ -1,0 +1,226 @@
+"""What curves of age and intercepts of persons add to ComBat.
+
+python benchmarks/harmonisation.py     # writes benchmarks/results/harmonisation.json and .md
+
+All settings are those of `SiteHarmonizer` and `make_analysis`; none was chosen on these data. Real
+tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import warnings
+
+import numpy as np
+import pandas as pd
+from output import RESULTS, write
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold
+
+from sgbn.exceptions import DataWarning
+from sgbn.experiments.data import data_folder
+from sgbn.experiments.markdown import table
+from sgbn.preprocessing import SiteHarmonizer, make_analysis
+
+SEED = 23
+N_SETS, N_REGIONS, SIZES = 30, 40, (100, 400)
+AGES = ((8, 45), (25, 65), (40, 90))  # of the three sites: they overlap in part
+CURVES = {
+    "straight": lambda age: age / 20,
+    "arch": lambda age: -(((age - 45) / 20) ** 2),
+    "rise and plateau": lambda age: 3 / (1 + np.exp(-(age - 25) / 5)),
+}
+WAYS = {
+    "linear": {},
+    "curve, 6 B-splines": {"smooth": ["age"]},
+    "curve, 10 B-splines": {"smooth": ["age"], "smooth_df": 10},
+}
+RATIOS = (0.0, 1.0, 4.0)  # variance of persons over that of the rest
+N_PERSONS, N_FOLDS, N_REPEATS = 60, 5, 4
+TABLES = ("abide1_asd", "ixi_age")
+LEFT_OUT = ["subject_id", "group", "fiq", "eTIV", "euler_mean"]
+INTRODUCTION = f"""# Sites, curves of age, visits of persons
+
+## A curve of age, confounded with sites
+
+Three sites shift and stretch {N_REGIONS} regions; their subjects have other ages, which overlap in
+part ({", ".join(f"{low} to {high}" for low, high in AGES)} years). Error: root mean square over
+sites and regions of what is left of the shifts after harmonisation, in standard deviations of the
+noise; mean of {N_SETS} data sets and its 95 % interval.
+"""
+VISITS = f"""
+## Visits of persons
+
+{N_PERSONS} persons with two to four visits at three sites, at any of them in turn (crossed) or all
+at one (nested). Error as above. "Plain" takes all rows as independent.
+"""
+REAL = f"""
+## Real tables: is the site still told?
+
+Balanced accuracy of the site, predicted from the regions by linear discriminant analysis with a
+shrunken covariance, in {N_REPEATS} x {N_FOLDS} folds: mean, and standard deviation over repeats.
+Harmonisation, regression on age and sex, and the classifier are learned in the training part
+alone. ABIDE has ages from 6 to 64; "both tables" has in addition IXI (20 to 86) as one more site,
+and the thickness of the 68 regions that both have. "Left of variance": variance of the regions of
+test subjects once sites, age and sex are out, over their variance before, mean of the regions; what
+predicts new subjects better leaves less.
+"""
+
+
+def curved(rng, n, curve):
+    """Table of regions, age and site, and the true shifts; the noise has a spread of about 1."""
+    site = rng.integers(0, 3, n)
+    age = np.array([rng.uniform(*ends) for ends in np.array(AGES)[site]])
+    shift, stretch = rng.normal(size=(3, N_REGIONS)), rng.uniform(0.7, 1.4, (3, N_REGIONS))
+    truth = curve(age)[:, None] * rng.uniform(0.5, 1.5, N_REGIONS)
+    values = truth + shift[site] + stretch[site] * rng.normal(size=(n, N_REGIONS))
+    return named(values).assign(age=age, site=site), shift
+
+
+def named(values):
+    return pd.DataFrame(values, columns=[f"region{k}" for k in range(values.shape[1])])
+
+
+def error(X, harmonised, site, shift):
+    """Measure what is left of the shifts of sites, up to a constant of each region."""
+    regions = [f"region{k}" for k in range(N_REGIONS)]
+    moved = (X[regions] - harmonised[regions]).to_numpy()
+    removed = np.array([moved[site == k].mean(axis=0) for k in range(3)])
+    left = shift - removed
+    return float(np.sqrt(np.mean((left - left.mean(axis=0)) ** 2)))
+
+
+def curve_runs():
+    for name, curve in CURVES.items():
+        for n in SIZES:
+            for k in range(N_SETS):
+                X, shift = curved(np.random.default_rng([SEED, n, k]), n, curve)
+                errors = {
+                    way: error(
+                        X,
+                        SiteHarmonizer("site", preserve=["age"], **options).fit_transform(X),
+                        X["site"].to_numpy(),
+                        shift,
+                    )
+                    for way, options in WAYS.items()
+                }
+                yield {"part": "curve", "curve": name, "n": n, "set": k, "errors": errors}
+
+
+def visit_runs():
+    for crossed in (True, False):
+        for ratio in RATIOS:
+            for k in range(N_SETS):
+                rng = np.random.default_rng([SEED, k])
+                person = np.repeat(np.arange(N_PERSONS), np.resize([2, 3, 4], N_PERSONS))
+                site = rng.integers(0, 3, len(person)) if crossed else person % 3
+                shift = rng.normal(size=(3, N_REGIONS))
+                stretch = rng.uniform(0.7, 1.4, (3, N_REGIONS))
+                who = np.sqrt(ratio) * rng.normal(size=(N_PERSONS, N_REGIONS))[person]
+                noise = stretch[site] * rng.normal(size=(len(person), N_REGIONS))
+                X = named(who + shift[site] + noise).assign(site=site)
+                long = SiteHarmonizer("site", subject="person")
+                errors = {
+                    "plain": error(X, SiteHarmonizer("site").fit_transform(X), site, shift),
+                    "longitudinal": error(
+                        X, long.fit_transform(X.assign(person=person)), site, shift
+                    ),
+                }
+                found = {"crossed": crossed, "ratio": ratio, "set": k, "errors": errors}
+                yield {"part": "visits", **found}
+
+
+def real_runs():
+    folder = data_folder()
+    tables = {} if folder is None else {name: read(folder, name) for name in TABLES}
+    tables = {name: X for name, X in tables.items() if X is not None}
+    if len(tables) > 1:
+        both = pd.concat(tables.values(), join="inner", ignore_index=True)
+        tables = {"abide1_asd": tables["abide1_asd"], "both tables": both}
+    for name, X in tables.items():
+        named = {"covariates": ["age", "sex"]}
+        ways = {
+            "not harmonised": make_analysis(**named),
+            "linear": make_analysis(**named, site="site"),
+            "curve of age": make_analysis(**named, site="site", smooth=["age"]),
+        }
+        for repeat in range(N_REPEATS):
+            yield {"part": "real", "table": name, "repeat": repeat, **judge(X, ways, repeat)}
+
+
+def read(folder, name):
+    """Regions, age, sex and site of a real table; None if it is not there."""
+    path = folder / "neuro" / f"{name}.csv"
+    return pd.read_csv(path).drop(columns=LEFT_OUT, errors="ignore") if path.exists() else None
+
+
+def judge(X, ways, repeat):
+    """Balanced accuracy of the site, and variance that is left in test subjects."""
+    y = X["site"].to_numpy().astype(str)
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat)
+    predicted = {way: np.empty(len(y), y.dtype) for way in ways}
+    left = {way: [] for way in ways}
+    for train, test in folds.split(X, y):
+        for way, analysis in ways.items():
+            table = X if way != "not harmonised" else X.drop(columns="site")
+            fitted = analysis.fit(table.iloc[train], y[train])
+            predicted[way][test] = fitted.predict(table.iloc[test])
+            rest = fitted[:-2].transform(table.iloc[test])  # before they are standardised
+            before = table.iloc[test][list(rest)]
+            left[way].append(float(np.mean(rest.var() / before.var())))
+    accuracy = {way: balanced_accuracy_score(y, found) for way, found in predicted.items()}
+    shares = {way: float(np.mean(own)) for way, own in left.items()}
+    return {"accuracy": accuracy, "left": shares, "sites": len(np.unique(y)), "n": len(y)}
+
+
+def interval(values):
+    half = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{np.mean(values):.3f} ± {half:.3f}"
+
+
+def rows_of(runs, keys):
+    """One row per setting: mean error of each way."""
+    settings = list(dict.fromkeys(tuple(run[key] for key in keys) for run in runs))
+    for setting in settings:
+        own = [run for run in runs if tuple(run[key] for key in keys) == setting]
+        ways = own[0]["errors"]
+        yield [*setting, *(interval([run["errors"][way] for run in own]) for way in ways)]
+
+
+def real_rows(runs):
+    for name in dict.fromkeys(run["table"] for run in runs):
+        own = [run for run in runs if run["table"] == name]
+        for way in own[0]["accuracy"]:
+            found = [run["accuracy"][way] for run in own]
+            left = np.mean([run["left"][way] for run in own])
+            yield [
+                f"{name} ({own[0]['n']} subjects, {own[0]['sites']} sites)",
+                way,
+                f"{np.mean(found):.3f} ({np.std(found, ddof=1):.3f})",
+                f"{left:.4f}",
+            ]
+
+
+def main():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        curves, visits, real = list(curve_runs()), list(visit_runs()), list(real_runs())
+    shown = [{**run, "crossed": "crossed" if run["crossed"] else "nested"} for run in visits]
+    lines = [
+        INTRODUCTION,
+        *table(["effect of age", "subjects", *WAYS], list(rows_of(curves, ("curve", "n")))),
+        VISITS,
+        *table(
+            ["sites", "variance of persons", "plain", "longitudinal"],
+            list(rows_of(shown, ("crossed", "ratio"))),
+        ),
+        REAL,
+        *table(["table", "sites", "accuracy of the site", "left of variance"], real_rows(real)),
+    ]
+    write(RESULTS, "harmonisation", {"seed": SEED, "runs": [*curves, *visits, *real]}, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+r"""Least squares with penalised columns and intercepts of persons (arrays only).
+
+Model of one region, for row i of site s and person k, with fixed columns x and smooth columns b:
+
+    y_i = intercept_s + x_i' beta + b_i' u + v_k + e_i
+
+with e of variance :math:`\sigma^2`, the coefficients u of each smooth covariate of variance
+:math:`r \sigma^2`, and the intercepts v of persons of variance :math:`\rho \sigma^2`. Given the
+ratios, u and v are penalised by 1/r and 1/rho: u minimises the sum of squares plus
+:math:`\frac{1}{r} \int f''^2`, and v is the best linear unbiased prediction. The ratios minimise
+minus twice the restricted log-likelihood (REML) of each region:
+
+    log |I + rho Z Z'| + log |A| + sum_b q_b log r_b + (n - p) log rss
+
+where A is the matrix of the normal equations in the metric of persons, with the penalties on its
+diagonal, and rss the penalised sum of squares. lme4 minimises the same function for rho.
+
+References
+----------
+Bates, Maechler, Bolker, Walker (2015), J Stat Softw 67(1). Wood (2011), JRSS B 73(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.exceptions import warn
+from sgbn.preprocessing.design import Slopes, centred_span, group_means, within_group_slopes
+from sgbn.structure.nuisance import indicators
+from sgbn.types import Array, Indices
+
+FLAT_EPS = 1e-12  # spread that is left relative to the largest value: less is round-off
+LEAST = -18.0  # logarithm of a ratio: less is no effect at all, and -LEAST or more no penalty
+GOLDEN = (np.sqrt(5) - 1) / 2
+N_SHRINKS = 38  # of a bracket of width 2, to 2e-8
+TOL, MAX_ROUNDS = 1e-6, 100  # change of the logarithms of several ratios, minimised in turns
+
+
+class MixedFit(NamedTuple):
+    """Fitted effects.
+
+    Attributes
+    ----------
+    slopes : Slopes
+        Of all design columns.
+    intercepts : array of shape (sites, regions)
+        At design columns of zero.
+    variance : array of shape (regions,)
+        Of the rest, by REML.
+    person_ratio : array of shape (regions,)
+        Variance of persons over that of the rest.
+    persons : array of shape (persons, regions)
+        Predicted intercepts of persons.
+    """
+
+    slopes: Slopes
+    intercepts: Array
+    variance: Array
+    person_ratio: Array
+    persons: Array
+
+
+def fit_mixed(
+    D: Array,
+    Y: Array,
+    codes: Indices,
+    smooth: Sequence[Indices] = (),
+    persons: Indices | None = None,
+    weights: Sequence[float] | None = None,
+) -> MixedFit:
+    """Fit the model to each region.
+
+    Parameters
+    ----------
+    D : array of shape (rows, design columns)
+    Y : array of shape (rows, regions)
+    codes : array of shape (rows,)
+        Site (or group) of each row, numbered from 0 without gaps: each has an intercept.
+    smooth : sequence of int arrays
+        Columns of D that are penalised, by covariate.
+    persons : array of shape (rows,), optional
+        Person of each row, numbered from 0 without gaps; some must have several rows.
+    weights : sequence of float, optional
+        Penalty of each smooth covariate, in place of REML; for a model without persons.
+    """
+    space = _space(D, codes, smooth)
+    residuals = Y - space.fixed @ (space.fixed.T @ Y)
+    spread = np.sqrt(np.mean(residuals**2, axis=0))
+    flat = spread <= FLAT_EPS * np.abs(Y).max(axis=0, initial=0.0)
+    spread = np.where(flat, 1.0, spread)
+    y = np.where(flat, 0.0, residuals / spread)
+    problem = _problem(space, y, persons)
+    log_ratios = np.full((problem.n_ratios, Y.shape[1]), LEAST)
+    if weights is not None:
+        log_ratios[:] = np.log(space.lengths**2 / np.asarray(weights))[:, None]
+    elif problem.n_ratios:
+        rough = np.flatnonzero(~flat)
+        log_ratios[:, rough] = _best_ratios(problem.of(rough))
+    solved = problem.solve(log_ratios)
+    fitted = (Y - residuals) + spread * (problem.C @ solved.coef)
+    slopes = _slopes(D, codes, smooth, fitted, spread * problem.bends(solved.coef) / space.scales)
+    return MixedFit(
+        slopes,
+        group_means(fitted - D @ slopes.coef, codes),
+        np.where(flat, 0.0, spread**2 * solved.rss / problem.dof),
+        _ratio(log_ratios[-1]) if persons is not None else np.zeros(Y.shape[1]),
+        spread * problem.person_effects(y - problem.C @ solved.coef, log_ratios),
+    )
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Orthonormal columns of the fixed effects, and penalised ones orthogonal to them.
+
+    Attributes
+    ----------
+    fixed : array of shape (rows, rank)
+    bent : array of shape (rows, penalised columns)
+        Of mean square 1 over the columns of a covariate.
+    blocks : tuple of slices
+        Columns of `bent` of each smooth covariate.
+    lengths : array of shape (smooth covariates,)
+        What they were divided by.
+    """
+
+    fixed: Array
+    bent: Array
+    blocks: tuple[slice, ...]
+    lengths: Array
+
+    @property
+    def scales(self) -> Array:
+        """Length of each column of `bent`, as a column."""
+        sizes = [block.stop - block.start for block in self.blocks]
+        return np.repeat(self.lengths, sizes)[:, None]
+
+
+def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
+    straight = np.setdiff1d(np.arange(D.shape[1]), _joined(smooth))
+    sites = indicators(codes)
+    means = sites / np.sqrt(sites.sum(axis=0))
+    fixed = np.column_stack([means, centred_span(D[:, straight], codes)])
+    bent, blocks, lengths = [np.empty((len(D), 0))], [], []
+    start = 0
+    for columns in smooth:
+        own = D[:, columns] - fixed @ (fixed.T @ D[:, columns])
+        length = np.sqrt(np.mean(own**2))
+        # what is left of a curve that sites and other covariates determine is round-off
+        gone = length <= FLAT_EPS * np.abs(D[:, columns]).max(initial=0.0)
+        bent.append(np.zeros(own.shape) if gone else own / length)
+        lengths.append(1.0 if gone else length)
+        blocks.append(slice(start, start + len(columns)))
+        start += len(columns)
+    return _Space(fixed, np.column_stack(bent), tuple(blocks), np.array(lengths))
+
+
+def _joined(smooth: Sequence[Indices]) -> Indices:
+    return np.concatenate([np.empty(0, np.intp), *smooth])
+
+
+def _slopes(
+    D: Array, codes: Indices, smooth: Sequence[Indices], fitted: Array, bends: Array
+) -> Slopes:
+    """Weights of all design columns, from the fitted values and the weights of penalised ones."""
+    penalised = _joined(smooth)
+    straight = np.setdiff1d(np.arange(D.shape[1]), penalised)
+    fixed = within_group_slopes(D[:, straight], fitted - D[:, penalised] @ bends, codes)
+    coef = np.zeros((D.shape[1], fitted.shape[1]))
+    coef[straight], coef[penalised] = fixed.coef, bends
+    return Slopes(coef, straight[fixed.constant], straight[fixed.collinear])
+
+
+class _Solved(NamedTuple):
+    """Coefficients of the columns, penalised sum of squares, and the restricted likelihood."""
+
+    coef: Array
+    rss: Array
+    criterion: Array
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Normal equations of all regions as a function of the ratios.
+
+    Attributes
+    ----------
+    C, n_free
+        Columns, of which the first `n_free` are not penalised.
+    blocks : tuple of slices
+        Columns of each smooth covariate.
+    dof : int
+        Rows less fixed effects.
+    CC, Cy, yy
+        Products of the columns with each other and with the regions, and squares of the regions.
+    person : array of shape (rows,), or None
+    visits, n_persons : arrays of shape (k,)
+        Numbers of visits that occur, and how many persons have each.
+    CC_by, Cy_by, yy_by
+        Products as above, of sums over the rows of each person, added up by number of visits.
+    """
+
+    C: Array
+    n_free: int
+    blocks: tuple[slice, ...]
+    dof: int
+    CC: Array
+    Cy: Array
+    yy: Array
+    person: Indices | None
+    visits: Array
+    n_persons: Array
+    CC_by: Array
+    Cy_by: Array
+    yy_by: Array
+
+    @property
+    def n_ratios(self) -> int:
+        """One ratio per smooth covariate, and that of persons at the end."""
+        return len(self.blocks) + (self.person is not None)
+
+    def of(self, regions: Indices) -> _Problem:
+        """Part of the problem: some regions."""
+        return replace(
+            self,
+            Cy=self.Cy[:, regions],
+            yy=self.yy[regions],
+            Cy_by=self.Cy_by[:, :, regions],
+            yy_by=self.yy_by[:, regions],
+        )
+
+    def bends(self, coef: Array) -> Array:
+        """Coefficients of the penalised columns."""
+        return coef[self.n_free :]
+
+    def solve(self, log_ratios: Array) -> _Solved:
+        """Solve for given ratios, one column of them per region."""
+        rho = np.zeros(len(self.yy))
+        if self.person is not None:
+            rho = _ratio(log_ratios[-1])
+        shrunk = rho / (1 + np.outer(self.visits, rho))
+        A = self.CC - np.einsum("km,kcd->mcd", shrunk, self.CC_by)
+        b = (self.Cy - np.einsum("km,kcm->cm", shrunk, self.Cy_by)).T
+        log_det = self.n_persons @ np.log1p(np.outer(self.visits, rho))
+        diagonal = np.arange(A.shape[1])
+        for block, ratio in zip(self.blocks, log_ratios, strict=False):
+            own = diagonal[self.n_free :][block]
+            A[:, own, own] += np.exp(-ratio)[:, None]
+            log_det = log_det + len(own) * ratio
+        L = np.linalg.cholesky(A)
+        log_det = log_det + 2 * np.log(L[:, diagonal, diagonal]).sum(axis=1)
+        coef = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+        rss = self.yy - np.sum(shrunk * self.yy_by, axis=0) - np.sum(coef * b, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a region that is flat has none
+            criterion = log_det + self.dof * np.log(rss)
+        return _Solved(coef.T, rss, criterion)
+
+    def person_effects(self, rest: Array, log_ratios: Array) -> Array:
+        """Predict the intercepts of persons from what the columns leave."""
+        if self.person is None:
+            return np.zeros((0, rest.shape[1]))
+        rho, counts = _ratio(log_ratios[-1]), np.bincount(self.person)[:, None]
+        effects: Array = rho / (1 + rho * counts) * (indicators(self.person).T @ rest)
+        return effects
+
+
+def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
+    if person is None:  # fixed columns are orthogonal to all that is left: they drop out
+        C, sums, counts = space.bent, np.empty((0, space.bent.shape[1])), np.empty(0, np.intp)
+        y_sums = np.empty((0, y.shape[1]))
+    else:
+        C = np.column_stack([space.fixed, space.bent])
+        counts = np.bincount(person)
+        sums, y_sums = (indicators(person).T @ table for table in (C, y))
+    visits = np.unique(counts)
+    by = [np.flatnonzero(counts == k) for k in visits]
+    c, m = C.shape[1], y.shape[1]
+    return _Problem(
+        C,
+        c - space.bent.shape[1],
+        space.blocks,
+        len(y) - space.fixed.shape[1],
+        C.T @ C,
+        C.T @ y,
+        np.sum(y**2, axis=0),
+        person,
+        visits.astype(float),
+        np.array([len(rows) for rows in by], float),
+        np.array([sums[rows].T @ sums[rows] for rows in by]).reshape(-1, c, c),
+        np.array([sums[rows].T @ y_sums[rows] for rows in by]).reshape(-1, c, m),
+        np.array([np.sum(y_sums[rows] ** 2, axis=0) for rows in by]).reshape(-1, m),
+    )
+
+
+def _ratio(log_ratio: Array) -> Array:
+    """Ratio of variances; at the least it is none at all."""
+    return np.where(log_ratio <= LEAST, 0.0, np.exp(log_ratio))
+
+
+def _best_ratios(problem: _Problem) -> Array:
+    """Logarithms of the ratios that minimise the criterion of each region, in turns."""
+    start = np.zeros((problem.n_ratios, len(problem.yy)))
+    best = start
+    for round_ in range(MAX_ROUNDS):
+        before = best
+        for k in range(problem.n_ratios):
+            best = _minimise_one(problem, best, k, everywhere=round_ == 0)
+        change = np.abs(best - before).max(initial=0.0)
+        if problem.n_ratios == 1 or change <= TOL:
+            return best
+    warn(
+        f"the smoothness of covariates and the variance of persons still change by {change:.1e} "
+        f"after {MAX_ROUNDS} rounds. Name fewer smooth covariates."
+    )
+    return best
+
+
+def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool) -> Array:
+    """Minimise over one ratio: a grid over all of it or near its value, then golden section."""
+
+    def criterion(own: Array) -> Array:
+        changed = ratios.copy()
+        changed[k] = own
+        return problem.solve(changed).criterion
+
+    if everywhere:
+        grid = np.arange(LEAST, -LEAST + 0.5)[:, None] + np.zeros(ratios.shape[1])
+    else:
+        grid = np.clip(ratios[k] + np.arange(-2.0, 2.5)[:, None], LEAST, -LEAST)
+    values = np.array([criterion(own) for own in grid])
+    centre = grid[values.argmin(axis=0), np.arange(grid.shape[1])]
+    low, high = np.maximum(centre - 1, LEAST), np.minimum(centre + 1, -LEAST)
+    own = _golden(criterion, low, high)
+    own = np.where(values.min(axis=0) <= criterion(own), centre, own)
+    changed = ratios.copy()
+    changed[k] = own
+    return changed
+
+
+def _golden(criterion: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Golden section search between `low` and `high`, of all regions at once."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = criterion(left), criterion(right)
+    for _ in range(N_SHRINKS):
+        down = at_left <= at_right
+        low, high = np.where(down, low, left), np.where(down, right, high)
+        fresh = np.where(down, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        at_fresh = criterion(fresh)
+        left, right = np.where(down, fresh, right), np.where(down, left, fresh)
+        at_left, at_right = np.where(down, at_fresh, at_right), np.where(down, at_left, at_fresh)
+    return (low + high) / 2
