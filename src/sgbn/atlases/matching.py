@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sgbn.atlases.atlas import Atlas, Region
 from sgbn.atlases.library import ATLASES, is_aseg, load_atlas
+from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 
 FEWEST = 2  # columns that an atlas must match to be taken for the table's own
@@ -52,13 +53,13 @@ class AtlasMatch:
     unmatched: tuple[str, ...]
 
 
-def match_columns(columns: Sequence[str], atlas: Atlas | str | None = None) -> AtlasMatch:
+def match_columns(columns: Sequence[str], atlas: AtlasLike | None = None) -> AtlasMatch:
     """Find the columns that are regions of an atlas.
 
     Parameters
     ----------
     columns : sequence of str
-    atlas : Atlas, str or None
+    atlas : Atlas, str, path or None
         None takes the atlas that matches most columns; of equal ones that whose names are
         written as in the atlas most often, then the first of `ATLASES`. With fewer than two
         columns matched there is none.
@@ -69,7 +70,7 @@ def match_columns(columns: Sequence[str], atlas: Atlas | str | None = None) -> A
             key=lambda regions: (len(regions.columns), _as_written(regions)),
         )
         return found if len(found.columns) >= FEWEST else _no_atlas(columns)
-    return _regions(columns, load_atlas(atlas) if isinstance(atlas, str) else atlas)
+    return _regions(columns, as_atlas(atlas))
 
 
 def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
