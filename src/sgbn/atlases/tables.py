@@ -38,7 +38,8 @@ def read_atlas(path: str | Path) -> Atlas:
     ----------
     path : path
         With the columns region, hemisphere (L, R, or empty on the midline), lobe, x, y, z (MNI,
-        in mm) and, if known, volume_mm3. The file's name without its ending names the atlas.
+        in mm) and, if known, volume_mm3. The file's name without its ending names the atlas; if
+        ``sgbn extract`` wrote the table, the label image does.
 
         A table of labels after BIDS (``dseg.tsv``) will do: the region may be called name or label,
         and the lobe network or network_label. Without a column of hemispheres they are as the
@@ -59,9 +60,9 @@ def read_atlas(path: str | Path) -> Atlas:
         ) from error
     rows = _rows(text, str(path))
     label_image = rows[0][1].get(LABEL_IMAGE, "")
-    title = label_image or path.stem
+    name = label_image or path.stem
     file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
-    return Atlas(path.stem, title, _regions(rows), file)
+    return Atlas(name, name, _regions(rows), file)
 
 
 def parse_regions(text: str, source: str) -> tuple[Region, ...]:

@@ -51,8 +51,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--labels",
         type=Path,
-        help="names of the labels: a table with index and name, a FreeSurfer colour table, or "
-        "FSL's XML (the file of the same name beside the atlas)",
+        help="names of the labels: a table with index and name (and lobe or network, which go to "
+        "atlas.csv), a FreeSurfer colour table, or FSL's XML (the file of the same name beside the "
+        "atlas)",
     )
     parser.add_argument(
         "--measure",

@@ -13,7 +13,6 @@ from sgbn.atlases.sides import side_of
 from sgbn.atlases.tables import table_rows
 from sgbn.exceptions import counted, listed, warn
 from sgbn.io.images.label_atlas import LabelAtlas
-from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.runs import write_atomically
 from sgbn.types import Array, Indices
 
@@ -35,7 +34,7 @@ def places_of(atlas: LabelAtlas) -> Atlas:
     columns = (atlas.regions, _sides(atlas), _lobes(atlas), x, y, z, volumes)
     regions = tuple(Region(*cells) for cells in zip(*columns, strict=True))
     image = Path(atlas.name).name
-    return Atlas(Path(EXTRACTED).stem, image, regions, AtlasFile("", "", image))
+    return Atlas(image, image, regions, AtlasFile("", "", image))
 
 
 def write_places(atlas: Atlas, path: Path) -> None:
