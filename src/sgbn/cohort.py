@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.atlases import Atlas, Region
+from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
 from sgbn.atlases.labels import region_labels
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.graph.parts import joined_parts
@@ -24,7 +24,6 @@ from sgbn.validation import LARGEST
 
 ID, SITE, PAIR = "subject_id", "site", "pair"  # what a table of a cohort calls these columns
 PERSON, BLOCK = "person", "block"
-UNKNOWN_LOBE = "unknown"
 LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
 MANY_LEVELS = 24  # of a column, that a summary lists
 

@@ -225,3 +225,10 @@ def test_names_in_other_scripts_and_with_numbers_are_found():
     regions = tuple(Region(name, "L", "", -1.0, 0.0, 0.0, 1.0) for name in names)
     atlas = Atlas("own", "own", regions)
     assert [atlas.find(name).name for name in names] == names
+
+
+def test_names_that_differ_in_signs_alone_are_told_apart_as_written():
+    places = ("", "lobe", 1.0, 2.0, 3.0, 4.0)
+    atlas = Atlas("own", "own", tuple(Region(name, *places) for name in ("signal +", "signal -")))
+    assert [atlas.find(name).name for name in ("signal -", "signal +")] == ["signal -", "signal +"]
+    assert atlas.find("signal") is None

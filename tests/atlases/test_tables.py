@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import pytest
 
 from sgbn.atlases import match_columns, read_atlas
+from sgbn.atlases.tables import table_rows
 from sgbn.exceptions import InputError
 
 HEADER = "region,hemisphere,lobe,x,y,z"
@@ -47,7 +49,9 @@ def test_volume_other_columns_quotes_and_empty_lines(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no column 'region', 'hemisphere'"),
+        ("", "no column 'region', 'lobe'"),
+        ("hemisphere,lobe\nL,f\n", "no column 'region'"),
+        ("region,hemisphere\nA,L\n", "no column 'lobe'"),
         ("region,hemisphere,lobe,x,y\nA,L,,1,2\n", "no column 'z'"),
         (f"{HEADER}\n", "lists no region"),
         (f"{HEADER}\nA,L,f,1,2,3\nB,X,f,1,2,3\n", "row 3, column 'hemisphere': 'X'"),
@@ -73,6 +77,47 @@ def test_a_file_that_is_absent_or_no_text_is_named(tmp_path):
     (tmp_path / "image.csv").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(InputError, match=r"image\.csv.*UTF-8"):
         read_atlas(tmp_path / "image.csv")
+
+
+def test_a_table_of_labels_after_bids_is_read(tmp_path):
+    text = "index\tname\tnetwork_label\n1\tLH_Vis_1\tVis\n2\tRH_Vis_1\tVis\n3\tStem\tn/a\n"
+    regions = read_atlas(written(tmp_path, text, "atlas-X_dseg.tsv")).regions
+    assert [one[:3] for one in regions] == [
+        ("LH_Vis_1", "L", "Vis"),
+        ("RH_Vis_1", "R", "Vis"),
+        ("Stem", "", "unknown"),
+    ]
+    assert all(math.isnan(number) for one in regions for number in one[3:])
+    names = read_atlas(written(tmp_path, "index,label,color\n1,A,red\n2,B,blue\n")).regions
+    assert [(one.name, one.lobe) for one in names] == [("A", "unknown"), ("B", "unknown")]
+
+
+def test_lobes_or_coordinates_may_be_absent(tmp_path):
+    (only_lobe,) = read_atlas(written(tmp_path, "region,lobe\nA,frontal\n")).regions
+    assert (only_lobe.lobe, math.isnan(only_lobe.x)) == ("frontal", True)
+    (only_place,) = read_atlas(written(tmp_path, "region,x,y,z\nA,1,2,3\n")).regions
+    assert only_place[2:6] == ("unknown", 1.0, 2.0, 3.0)
+    first, second = read_atlas(
+        written(tmp_path, f"{HEADER}\nA,,f,n/a,n/a,n/a\nB,,f,1,2,3\n")
+    ).regions
+    assert (math.isnan(first.y), second.y) == (True, 2.0)
+
+
+def test_the_file_is_known_by_its_content(tmp_path):
+    path = written(tmp_path, GOOD)
+    atlas = read_atlas(path)
+    assert atlas.file == (str(path), hashlib.sha256(path.read_bytes()).hexdigest(), "")
+    assert read_atlas(written(tmp_path, GOOD.replace("30.5", "31.5"))) != atlas
+
+
+def test_a_table_is_written_as_it_is_read(tmp_path):
+    header = f"{HEADER},volume_mm3,label_image\n"
+    text = header + "A,L,f,-1.5,2.0,3.0,8.0,x.nii\nB,,unknown,1.0,2.0,3.0,8.0,x.nii\n"
+    atlas = read_atlas(written(tmp_path, text))
+    assert atlas.title == atlas.file.label_image == "x.nii"
+    rows = table_rows(atlas)
+    assert ",".join(rows[0]) + "\n" == header
+    assert [",".join(map(str, row.values())) for row in rows] == text.splitlines()[1:]
 
 
 @pytest.mark.parametrize("side", ["l", "LH", "Left"])

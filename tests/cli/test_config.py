@@ -42,6 +42,20 @@ def test_paths_are_relative_to_the_folder_of_the_config(tmp_path):
     assert found.participants == moved / "data" / "people.tsv"
 
 
+def test_an_atlas_that_is_a_table_is_a_path_and_one_that_has_a_name_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "results" / "config.toml"
+    config.parent.mkdir()
+    (tmp_path / "mine").touch()
+    for name, kept in {"mine.csv": "../mine.csv", "mine": "../mine", "aal": "aal"}.items():
+        write_config(config, {"atlas": name})
+        assert f'atlas = "{kept}"' in config.read_text()
+        monkeypatch.chdir(tmp_path.parent)
+        found = parsed("--config", str(config)).atlas
+        assert found == (name if name == "aal" else str(tmp_path / name))
+        monkeypatch.chdir(tmp_path)
+
+
 @given(
     st.fixed_dictionaries(
         {

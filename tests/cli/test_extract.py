@@ -1,4 +1,5 @@
 import argparse
+import shlex
 
 import nibabel as nib
 import numpy as np
@@ -6,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError
-from sgbn.cli import extract
+from sgbn.cli import extract, main
 
 AFFINE = np.diag([-2.0, 2, 2, 1])
 
@@ -50,6 +51,12 @@ def test_the_table_the_sheets_and_the_picture_are_written(study, capsys):
     assert subjects.loc[subjects["flagged"], "subject_id"].tolist() == ["sub-05"]
     assert pd.read_csv(out / "quality_regions.csv")["voxels"].tolist() == [192, 192, 128]
     assert (out / "quality.png").stat().st_size > 10_000
+    places = pd.read_csv(out / "atlas.csv", keep_default_na=False)
+    assert places["region"].tolist() == ["L hippocampus", "G&S", "insula"]
+    assert places["x"].tolist() == [-2, -8, -13]
+    assert places["volume_mm3"].tolist() == [1536, 1536, 1024]
+    last = printed.splitlines()[-1]
+    assert last.startswith(f"  sgbn compare {out / 'regions.csv'} --participants participants.tsv")
     first = (out / "regions.csv").read_bytes()
     kept = {path: path.stat().st_mtime_ns for path in (out / "images").rglob("*.npz")}
     command(study / "data", *options)
@@ -97,6 +104,28 @@ def test_time_series_are_one_table_a_subject(study, capsys):
     assert table.columns.tolist() == ["L hippocampus", "G&S", "insula"]
     assert len(table) == 6
     assert pd.read_csv(study / "series" / "quality_subjects.csv")["volumes"].tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("kind", ["regions", "series"])
+def test_the_command_that_is_printed_reads_what_was_extracted(study, capsys, kind):
+    rng = np.random.default_rng(0)
+    words = [study / "data"]
+    if kind == "series":
+        for k in range(12):
+            save(study / "runs" / f"sub-{k:02d}_bold.nii.gz", rng.random((8, 8, 8, 30)))
+        words = [study / "runs", "--time-series"]
+    options = ("--atlas", study / "atlas.nii.gz", "--out", study / "my out")
+    command(*words, *options)
+    printed = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    people = study / "participants.tsv"
+    groups = [f"sub-{k:02d}\t{'ab'[k % 2]}\n" for k in range(12)]
+    people.write_text("participant_id\tdx\n" + "".join(groups))
+    given = {"compare": "check", "participants.tsv": str(people), "GROUP": "dx"}
+    asked = [given.get(word, word) for word in printed[1 : printed.index("--out")]]
+    main(asked)
+    said = capsys.readouterr().out
+    assert "12 subjects, 3 regions (atlas.nii.gz)" in said
+    assert f"atlas: {study / 'my out' / 'atlas.csv'}, as sgbn extract wrote it (found;" in said
 
 
 def test_a_named_atlas_is_not_downloaded_unasked(study):

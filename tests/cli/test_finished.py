@@ -8,11 +8,12 @@ import pytest
 
 from sgbn import simulate_cohort
 from sgbn.cli import finished, main
-from sgbn.cli.finished import FINISHED, finished_key
+from sgbn.cli.finished import ATLAS, FINISHED, finished_key
 from sgbn.cli.main import parser
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifierCV
 from sgbn.inference import NormativeDeviation
 from sgbn.io.series.folders import PARTICIPANTS
+from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.report import drawing
 from sgbn.runs import tasks
 
@@ -173,3 +174,79 @@ def test_the_key_tells_files_of_a_folder_that_lies_within_the_results(tmp_path, 
     before = finished_key(parser().parse_args(words))
     (tmp_path / "series" / "sub-1.tsv").write_text("1")
     assert finished_key(parser().parse_args(words)) != before
+
+
+@pytest.fixture
+def run_with_own_atlas(tmp_path, capsys):
+    """Function (table of the atlas) -> exit code and what was said, of a run in one folder."""
+    values = np.random.default_rng(0).normal(size=(40, 4))
+    frame = pd.DataFrame(values, columns=["one", "two", "three", "four"])
+    frame.insert(0, "dx", ["a", "b"] * 20)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = [
+        "compare",
+        str(tmp_path / "table.csv"),
+        "--group",
+        "dx",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    words += ["--quick", "--permutations", "20", "--half-samples", "0", "--no-accuracy"]
+    words += ["--refinements", "--workers", "1"]
+    words += ["--rows-are-subjects", "--atlas", str(tmp_path / "mine.csv")]
+
+    def run(text):
+        (tmp_path / "mine.csv").write_text(text)
+        code = main(words)
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return run
+
+
+OWN = "region,hemisphere,lobe,x,y,z\n" + (
+    "one,L,f,-20,5,30\ntwo,R,f,20,5,30\nthree,L,t,-40,5,-10\nfour,R,t,40,5,-10\n"
+)
+
+
+def test_another_table_of_the_atlas_is_drawn_anew_or_refused(run_with_own_atlas, tmp_path):
+    brain = tmp_path / "out" / "figures" / "network_a_brain.png"
+    nodes = tmp_path / "out" / "networks" / "a_nodes.csv"
+    assert run_with_own_atlas(OWN)[0] == 0
+    first = brain.read_bytes()
+    code, said = run_with_own_atlas(OWN)
+    assert (code, SAID in said) == (0, True)
+    code, said = run_with_own_atlas(OWN.replace("-20,5", "-25,60"))
+    assert (code, SAID in said) == (0, False)
+    assert brain.read_bytes() != first
+    assert pd.read_csv(nodes)["y"].tolist() == [60, 5, 5, 5]
+    code, said = run_with_own_atlas(OWN.replace("R,t", "R,f"))
+    assert code == 1
+    assert "not the same" in said
+
+
+def test_the_key_changes_with_an_atlas_beside_the_table(tmp_path):
+    (tmp_path / "table.csv").touch()
+    words = ["compare", str(tmp_path / "table.csv"), "--out", str(tmp_path / "out")]
+    keys = [finished_key(parser().parse_args(words))]
+    for text in (OWN, OWN.replace("-20,5", "-25,60")):
+        (tmp_path / EXTRACTED).write_text(text)
+        keys.append(finished_key(parser().parse_args(words)))
+    assert len(set(keys)) == 3
+    assert ATLAS == EXTRACTED
+
+
+def test_without_coordinates_there_are_lobes_and_no_brain(run_with_own_atlas, tmp_path):
+    code, said = run_with_own_atlas(
+        "index\tname\tnetwork\n1\tone\tA\n2\ttwo\tA\n3\tthree\tB\n4\tfour\tB\n"
+    )
+    assert code == 0, said
+    figures = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
+    assert {"network_a_circle.png", "network_a_matrix.png"} <= figures
+    assert not any("brain" in name for name in figures)
+    assert pd.read_csv(tmp_path / "out" / "networks" / "a_nodes.csv")["lobe"].tolist() == list(
+        "AABB"
+    )
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "has no coordinates of 4 regions" in page
+    assert "NaN" not in page.split("<main")[-1].split("<script")[0]

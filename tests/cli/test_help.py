@@ -214,3 +214,18 @@ def test_a_misspelt_option_is_answered_in_one_line_by_its_like(capsys):
         assert said.count("\n") == 1
         assert "Did you mean '--" in said
         assert said.startswith(f"sgbn {words[0]}: there is no option --")
+
+
+def test_each_atlas_option_but_that_of_images_says_the_columns_of_a_table():
+    atlases = [
+        action
+        for name, page in PAGES.items()
+        if name != "sgbn extract"
+        for action in page._actions
+        if "--atlas" in action.option_strings
+    ]
+    assert len(atlases) >= 3  # check, compare, simulate
+    for action in atlases:
+        assert "a table of your own (.csv, .tsv, .txt) with the columns region" in action.help
+        for column in ("hemisphere", "lobe", "x, y, z", "volume_mm3"):
+            assert column in action.help

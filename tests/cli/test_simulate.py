@@ -1,12 +1,13 @@
 import argparse
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sgbn import InputError, simulate_cohort
-from sgbn.cli import simulate
+from sgbn.cli import main, simulate
 
 
 def run(folder, *words):
@@ -99,6 +100,20 @@ def test_the_next_command_names_the_columns(tmp_path, capsys):
     options = "--group group --id subject_id --covariates sex --site site"
     assert f"sgbn check '{table}' {options}\n" in printed
     assert f"sgbn compare '{table}' {options} --out '{table.parent / 'results'}'\n" in printed
+
+
+def test_a_table_of_ones_own_is_simulated_and_named_in_the_next_command(tmp_path, capsys):
+    own = tmp_path / "my atlas.csv"
+    rows = [f"area {k} {side},{side},lobe {k % 2},1000\n" for k in range(4) for side in "LR"]
+    own.write_text("region,hemisphere,lobe,volume_mm3\n" + "".join(rows))
+    run(tmp_path / "study", "--subjects", "6", "--atlas", str(own), "--regions", "all")
+    table = tmp_path / "study" / "cohort.csv"
+    assert pd.read_csv(table).columns[-1] == "area 3 R"
+    words = f"sgbn check {table} --group group --id subject_id --atlas '{own}'"
+    printed = capsys.readouterr().out
+    assert f"{words}\n" in printed
+    assert main(shlex.split(words)[1:]) == 0
+    assert "8 regions (my atlas)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,17 @@ def test_every_option_reaches_the_reader(read, table):
     assert cohort.atlas.name == "aal"
 
 
+def test_an_atlas_may_be_a_table_of_ones_own(read, table, tmp_path):
+    own = tmp_path / "mine.csv"
+    names = [name for name in table.columns if name not in ("code", "dx", "age")]
+    own.write_text("region,lobe\n" + "".join(f"{name},mine\n" for name in names))
+    cohort = read(table, "--id", "code", "--exclude", "age", "--atlas", str(own))
+    assert cohort.lobes == ("mine",) * 6
+    assert cohort.provenance["atlas_file"] == str(own)
+    with pytest.raises(InputError, match=r"gone\.csv.*desikan_killiany"):
+        read(table, "--id", "code", "--atlas", str(tmp_path / "gone.csv"))
+
+
 def test_regions_are_names_patterns_or_all(read, table):
     with pytest.raises(InputError, match=r"'age' \(by its name\).*--covariates age"):
         read(table, "--id", "code", "--regions", "all")

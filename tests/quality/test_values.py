@@ -1,7 +1,9 @@
+import math
+
 import numpy as np
 import pytest
 
-from sgbn.atlases import load_atlas
+from sgbn.atlases import Atlas, load_atlas
 from sgbn.quality.reviews import review
 from sgbn.quality.values import robust_z
 
@@ -64,6 +66,17 @@ def test_regions_that_the_atlas_does_not_know_are_listed(make, only):
     assert "no atlas knows the regions" in only(make(atlas=None)).what
     finding = only(make(atlas=load_atlas("destrieux")))
     assert "5 regions are not in the atlas" in finding.what
+
+
+def test_regions_without_coordinates_are_listed(make, only):
+    first, second = make().regions[:2]
+    nowhere = dict.fromkeys("xyz", math.nan)
+    regions = [
+        one._replace(**nowhere) if one.name in (first, second) else one
+        for one in load_atlas("desikan_killiany").regions
+    ]
+    finding = only(make(atlas=Atlas("own", "mine", tuple(regions))))
+    assert finding.what == f"the atlas mine has no coordinates of 2 regions: {first!r}, {second!r}"
 
 
 def test_robust_z_is_that_of_normal_draws_and_ignores_outliers():

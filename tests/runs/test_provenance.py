@@ -15,6 +15,6 @@ def test_differences_are_one_line_each():
     assert differences(there, now) == [
         "  alpha: 1 there, (not set) now",
         "  beta: (not set) there, 2 now",
-        "  the data are not the same",
+        "  the data are not the same (cells, labels, names, or the lobes of the regions)",
     ]
     assert not differences(there, there)

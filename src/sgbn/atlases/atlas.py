@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from sgbn.atlases.names import alias_keys, name_keys, readings
 
+UNKNOWN_LOBE = "unknown"
+
 
 class Region(NamedTuple):
     """A region: hemisphere "L", "R" or "" on the midline; centre in MNI space, in mm.
 
-    `lobe` is the network where the atlas has networks; `volume_mm3` is nan where it is not known.
-    Columns may carry `other_names`, such as the abbreviations of CAT12.
+    `lobe` is the network where the atlas has networks, and "unknown" where a table does not say it;
+    centre and volume are NaN where they are not known. Columns may carry `other_names`, such as the
+    abbreviations of CAT12.
     """
 
     name: str
@@ -28,6 +31,21 @@ class Region(NamedTuple):
     other_names: tuple[str, ...] = ()
 
 
+class AtlasFile(NamedTuple):
+    """The table of a user's own atlas.
+
+    Attributes
+    ----------
+    path, sha256 : str
+    label_image : str
+        Name of the image whose regions these are, if ``sgbn extract`` wrote the table; else "".
+    """
+
+    path: str
+    sha256: str
+    label_image: str
+
+
 @dataclass(frozen=True)
 class Atlas:
     """Regions under one name.
@@ -36,11 +54,14 @@ class Atlas:
     ----------
     name, title : str
     regions : tuple of Region
+    file : AtlasFile or None
+        Where a user's own atlas was read; None of those of the package.
     """
 
     name: str
     title: str
     regions: tuple[Region, ...]
+    file: AtlasFile | None = None
 
     def find(self, column: str) -> Region | None:
         """Region that a column's name means, whatever its spelling; None if it means none."""
@@ -49,10 +70,18 @@ class Atlas:
 
     def read(self, column: str) -> tuple[Region, str] | None:
         """Region and measure that a column's name means; None if it means no region."""
+        if column in self._by_name:
+            return self._by_name[column], ""
         for key, measure in readings(column):
             if key in self._by_key:
                 return self._by_key[key], measure
         return None
+
+    @cached_property
+    def _by_name(self) -> dict[str, Region]:
+        """Name as written -> region; names may differ in signs alone, such as T1+ and T1-."""
+        count = Counter(region.name for region in self.regions)
+        return {region.name: region for region in self.regions if count[region.name] == 1}
 
     @cached_property
     def _by_key(self) -> dict[str, Region]:

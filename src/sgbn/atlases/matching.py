@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sgbn.atlases.atlas import Atlas, Region
 from sgbn.atlases.library import atlases_for, is_aseg, is_schaefer, load_atlas
 from sgbn.atlases.names import stem
+from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 from sgbn.exceptions import InputError
 
@@ -75,21 +76,19 @@ class AtlasMatch:
         return self.atlas
 
 
-def match_columns(columns: Sequence[str], atlas: Atlas | str | None = None) -> AtlasMatch:
+def match_columns(columns: Sequence[str], atlas: AtlasLike | None = None) -> AtlasMatch:
     """Find the columns that are regions of an atlas.
 
     Parameters
     ----------
     columns : sequence of str
-    atlas : Atlas, str or None
+    atlas : Atlas, str, path or None
         None takes the atlas that matches most columns. Of equal ones it takes that whose regions
         are all there, then that whose names are written so most often, then the first of
         `ATLASES`. With fewer than two columns matched there is none. Schaefer's atlases share
         names: `AtlasMatch.others` lists those that fit as well.
     """
-    if atlas is None:
-        return _best(columns)
-    return _regions(columns, load_atlas(atlas) if isinstance(atlas, str) else atlas)
+    return _best(columns) if atlas is None else _regions(columns, as_atlas(atlas))
 
 
 def _best(columns: Sequence[str]) -> AtlasMatch:

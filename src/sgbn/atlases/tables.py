@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
-from sgbn.atlases.atlas import Atlas, Region
+from sgbn.atlases.atlas import UNKNOWN_LOBE, Atlas, AtlasFile, Region
 from sgbn.atlases.names import SIDES
+from sgbn.atlases.sides import side_of
 from sgbn.exceptions import InputError
 
-REQUIRED = ("region", "hemisphere", "lobe", "x", "y", "z")
-VOLUME = "volume_mm3"  # may be absent
-OTHER_NAMES = "other_names"  # may be absent; several are separated by |
+NAMES = ("region", "name", "label")  # BIDS calls it name, some of its atlases label
+LOBES = ("lobe", "network", "network_label")
+PLACE = ("x", "y", "z")
+VOLUME = "volume_mm3"
+OTHER_NAMES = "other_names"  # several are separated by |
+INDEX = "index"  # a table of labels after BIDS has it
+LABEL_IMAGE = "label_image"  # in tables that `sgbn extract` writes
+KNOWN = {*NAMES, *LOBES, *PLACE, "hemisphere"}
+COLUMNS = f"region, hemisphere, lobe, x, y, z and, if known, {VOLUME} and {OTHER_NAMES}"
 DELIMITERS = (",", "\t", ";")
+ABSENT = ("", "n/a", "na", "nan")
 HEMISPHERES = {
     **{side: hemisphere for hemisphere, sides in SIDES.items() for side in sides},
-    **dict.fromkeys(("", "b", "m", "midline", "both", "bilateral"), ""),
+    **dict.fromkeys((*ABSENT, "b", "m", "midline", "both", "bilateral"), ""),
 }
+
+Row = dict[str, str]
 
 
 def read_atlas(path: str | Path) -> Atlas:
@@ -28,11 +40,18 @@ def read_atlas(path: str | Path) -> Atlas:
     path : path
         With the columns region, hemisphere (L, R, or empty on the midline), lobe, x, y, z (MNI,
         in mm) and, if known, volume_mm3 and other_names (names that columns may have instead,
-        separated by ``|``). The file's name without its ending names the atlas.
+        separated by ``|``). The file's name without its ending names the atlas; if
+        ``sgbn extract`` wrote the table, the label image does.
+
+        A table of labels after BIDS (``dseg.tsv``) will do: the region may be called name or label,
+        and the lobe network or network_label. Without a column of hemispheres they are as the
+        names say (``LH``, ``Left``, ``_L``). Lobes, or the coordinates, may be absent: without
+        lobes they are "unknown", and without coordinates no brain can be drawn.
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise InputError(
             f"cannot read the atlas {str(path)!r}: {error.strerror}. Check the path."
@@ -41,14 +60,48 @@ def read_atlas(path: str | Path) -> Atlas:
         raise InputError(
             f"the atlas {str(path)!r} is no text in UTF-8. Save it as a CSV file in UTF-8."
         ) from error
-    return Atlas(path.stem, path.stem, parse_regions(text, str(path)))
+    rows = _rows(text, str(path))
+    label_image = rows[0][1].get(LABEL_IMAGE, "")
+    name = label_image or path.stem
+    file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
+    return Atlas(name, name, _regions(rows), file)
 
 
 def parse_regions(text: str, source: str) -> tuple[Region, ...]:
     """Regions of a table given as text; `source` is what errors call it."""
-    header, rows = _header_and_rows(text.splitlines(), source)
+    return _regions(_rows(text, source))
+
+
+def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:
+    """Rows of a table that `read_atlas` reads as this atlas; a column is marked if it has one."""
+    marker = {} if atlas.file is None else {LABEL_IMAGE: atlas.file.label_image}
+    return [{NAMES[0]: region.name, **_further(region), **marker} for region in atlas.regions]
+
+
+def _further(region: Region) -> dict[str, str | float]:
+    cells = region._asdict()
+    del cells["name"]
+    return cells
+
+
+def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:
     regions: dict[tuple[str, str], Region] = {}
-    for number, cells in enumerate(rows, start=2):
+    for place, row in rows:
+        region = _region(row, place)
+        if (region.name, region.hemisphere) in regions:
+            raise InputError(
+                f"{place}, column {_first(NAMES, row)!r}: {region.name!r} is listed before. Keep "
+                "one of them."
+            )
+        regions[region.name, region.hemisphere] = region
+    return tuple(regions.values())
+
+
+def _rows(text: str, source: str) -> list[tuple[str, Row]]:
+    """Each row under its place, which errors name: column -> cell."""
+    header, lines = _header_and_rows(text.splitlines(), source)
+    rows = []
+    for number, cells in enumerate(lines, start=2):
         if not any(cell.strip() for cell in cells):
             continue
         place = f"{source!r}, row {number}"
@@ -57,20 +110,16 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
                 f"{place}: {len(cells)} cells under {len(header)} columns. Give a cell per column; "
                 "one that holds the delimiter needs quotes."
             )
-        region = _region(dict(zip(header, map(str.strip, cells), strict=True)), place)
-        if (region.name, region.hemisphere) in regions:
-            raise InputError(
-                f"{place}, column 'region': {region.name!r} is listed before. Keep one of them."
-            )
-        regions[region.name, region.hemisphere] = region
-    if not regions:
+        rows.append((place, dict(zip(header, map(str.strip, cells), strict=True))))
+    if not rows:
         raise InputError(f"{source!r} lists no region: give one row per region under its header.")
-    return tuple(regions.values())
+    return rows
 
 
 def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[list[str]]]:
     try:
-        header, delimiter = _header(lines[0] if lines else "", source)
+        header, delimiter = _header(lines[0] if lines else "")
+        _check_header(header, source)
         return header, list(csv.reader(lines[1:], delimiter=delimiter))
     except csv.Error as error:
         raise InputError(
@@ -78,37 +127,64 @@ def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[lis
         ) from error
 
 
-def _header(line: str, source: str) -> tuple[list[str], str]:
-    """Column names in lower case, and the delimiter that finds most of the required ones."""
+def _header(line: str) -> tuple[list[str], str]:
+    """Column names in lower case, and the delimiter that finds most of the known ones."""
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
-    header, delimiter = max(named, key=lambda found: len(set(found[0]) & set(REQUIRED)))
-    missing = [name for name in REQUIRED if name not in header]
+    return max(named, key=lambda found: len(set(found[0]) & KNOWN))
+
+
+def _check_header(header: Sequence[str], source: str) -> None:
+    """Refuse a table that says nothing but names, unless it is a list of labels after BIDS."""
+    missing = [axis for axis in PLACE if axis not in header]
+    if len(missing) == len(PLACE):
+        missing = [] if INDEX in header or _first(LOBES, header) else ["lobe"]
+    if not _first(NAMES, header):
+        missing = ["region", *missing]
     if missing:
         raise InputError(
             f"{source!r} has no column {', '.join(map(repr, missing))}. An atlas has the columns "
-            f"{', '.join(REQUIRED)} and, if known, {VOLUME} and {OTHER_NAMES}; the first line "
-            "names them."
+            f"{COLUMNS}; the first line names them. Either the lobe or all of x, y, z may be "
+            "absent."
         )
-    return header, delimiter
 
 
-def _region(row: dict[str, str], place: str) -> Region:
-    if not row["region"]:
-        raise InputError(f"{place}, column 'region': it is empty. Name the region.")
-    side = row["hemisphere"].lower()
-    if side not in HEMISPHERES:
+def _first(names: Sequence[str], there: Sequence[str] | Row) -> str:
+    """Return the first of these columns that is there, "" if none is."""
+    return next((name for name in names if name in there), "")
+
+
+def _region(row: Row, place: str) -> Region:
+    column = _first(NAMES, row)
+    name = row[column]
+    if not name:
+        raise InputError(f"{place}, column {column!r}: it is empty. Name the region.")
+    lobe = row.get(_first(LOBES, row), "")
+    lobe = UNKNOWN_LOBE if lobe.lower() in ABSENT else lobe
+    side = row["hemisphere"] if "hemisphere" in row else side_of(name)
+    if side.lower() not in HEMISPHERES:
         raise InputError(
-            f"{place}, column 'hemisphere': {row['hemisphere']!r} is none. Write L, R, or nothing "
-            "on the midline."
+            f"{place}, column 'hemisphere': {side!r} is none. Write L, R, or nothing on the "
+            "midline."
         )
-    x, y, z = (_number(row, axis, place) for axis in ("x", "y", "z"))
-    volume = _number(row, VOLUME, place) if row.get(VOLUME) else math.nan
+    volume = math.nan if _is_absent(row, VOLUME) else _number(row, VOLUME, place)
     others = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))
-    return Region(row["region"], HEMISPHERES[side], row["lobe"], x, y, z, volume, others)
+    return Region(name, HEMISPHERES[side.lower()], lobe, *_centre(row, place), volume, others)
 
 
-def _number(row: dict[str, str], column: str, place: str) -> float:
+def _centre(row: Row, place: str) -> tuple[float, float, float]:
+    """Coordinates; all three are NaN if none is given."""
+    if all(_is_absent(row, axis) for axis in PLACE):
+        return math.nan, math.nan, math.nan
+    x, y, z = (_number(row, axis, place) for axis in PLACE)
+    return x, y, z
+
+
+def _is_absent(row: Row, column: str) -> bool:
+    return row.get(column, "").lower() in ABSENT
+
+
+def _number(row: Row, column: str, place: str) -> float:
     try:
         value = float(row[column])
     except ValueError:

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sgbn.atlases.sources import names_table
 from sgbn.cli.options import LEARNER, QUICK, SERIES, SETTINGS, TABLE
 from sgbn.exceptions import InputError, did_you_mean
 
 TABLES = "tables"  # the one argument without dashes that a config has
 OPTIONS = {one.name: one.dest for one in (*TABLE, *SERIES, *LEARNER, *SETTINGS)} | {TABLES: TABLES}
+ATLAS = "atlas"
 PATHS = {TABLES, *(one.name for one in TABLE if one.kind.get("type") is Path)}
 
 
@@ -33,7 +35,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
 
     given = {name: chosen.get(dest) for name, dest in sorted(OPTIONS.items())}
     written = {
-        name: _relative(value, path.parent) if name in PATHS else _plain(value)
+        name: _relative(value, path.parent) if _is_path(name, value) else _plain(value)
         for name, value in given.items()
         if value is not None
     }
@@ -65,12 +67,19 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
             )
         if OPTIONS[name] in replaced:
             continue
-        value = _absolute(value, path) if name in PATHS else value
+        value = _absolute(value, path) if _is_path(name, value, path.parent) else value
         if name == TABLES:
             tables = [str(one) for one in (value if isinstance(value, list) else [value])]
         else:
             options += _as_words(parser, name, value)
     return [*tables, *options, *words]  # an option of many values would take tables after it
+
+
+def _is_path(name: str, value: Any, folder: str | Path = ".") -> bool:
+    """Whether an option is one of files; an atlas may be a table, or have a name."""
+    if name == ATLAS and isinstance(value, str):
+        return names_table(value, folder)
+    return name in PATHS
 
 
 def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Measures the regions of a label atlas in one NIfTI image a subject: volumes "
         "from grey-matter maps, means from PET or any other map, time series from four-dimensional "
         "runs. The images must be normalised to the space of the atlas (by SPM, CAT12, ANTs, "
-        "fMRIPrep, ...). What is finished is kept: started again, the command does only what is "
-        "missing, failed or has changed.",
+        "fMRIPrep, ...). atlas.csv has hemisphere, lobe, centre and volume of each region, for the "
+        "pictures of sgbn compare. What is finished is kept: started again, the command does only "
+        "what is missing, failed or has changed.",
         epilog=examples(
             {
                 "sgbn extract 'cat12/mri/mwp1*.nii' --atlas aal.nii --labels aal.txt --workers 2 "
@@ -49,8 +51,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--labels",
         type=Path,
-        help="names of the labels: a table with index and name, a FreeSurfer colour table, or "
-        "FSL's XML (the file of the same name beside the atlas)",
+        help="names of the labels: a table with index and name (and lobe or network, which go to "
+        "atlas.csv), a FreeSurfer colour table, or FSL's XML (the file of the same name beside the "
+        "atlas)",
     )
     parser.add_argument(
         "--measure",
@@ -115,6 +118,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
     from sgbn.io.images.extraction import extract_regions
+    from sgbn.io.images.places import write_places
+    from sgbn.io.tables.extracted import EXTRACTED
 
     out = arguments.out
     found = extract_regions(
@@ -124,6 +129,7 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     _write(found.table(), out / "regions.csv")
     _write(subjects, out / "quality_subjects.csv")
     _write(found.quality.regions, out / "quality_regions.csv")
+    write_places(found.atlas, out / EXTRACTED)
     _draw(found, out / "quality.png")
     unit = "volumes in mm^3" if found.measure == "volume" else "means"
     print(
@@ -138,11 +144,15 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     _print_flagged(subjects)
     _report_failures(found.failures, out)
     print(f"Wrote {out / 'regions.csv'}, and beside it quality_subjects.csv, quality_regions.csv")
-    print("and quality.png: look at them before you go on.")
+    print(
+        f"and quality.png: look at them before you go on. {EXTRACTED} says where the regions lie."
+    )
+    _print_next(out / "regions.csv")
 
 
 def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[str, Any]) -> None:
     from sgbn.io.images.time_series import write_time_series
+    from sgbn.io.tables.extracted import EXTRACTED
 
     subjects, failures = write_time_series(images, arguments.atlas, arguments.out, **common)
     _write(subjects, arguments.out / "quality_subjects.csv")
@@ -151,9 +161,21 @@ def _run_series(images: list[Path], arguments: argparse.Namespace, common: dict[
     print(
         f"Wrote {counted(len(subjects), 'table')} of {volumes} volumes to {arguments.out}, such as"
     )
-    print(f"{subjects['file'][0]}, and quality_subjects.csv.")
+    print(
+        f"{subjects['file'][0]}, quality_subjects.csv and {EXTRACTED}, the places of the regions."
+    )
     _print_flagged(subjects)
     _report_failures(failures, arguments.out)
+    _print_next(arguments.out)
+
+
+def _print_next(source: Path) -> None:
+    """Print how to compare what was extracted, as the last line."""
+    print("Next, with a table of the subjects that has a column of their groups:")
+    print(
+        f"  sgbn compare {shlex.quote(str(source))} --participants participants.tsv --group GROUP "
+        "--out results"
+    )
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:

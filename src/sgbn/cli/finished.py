@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FINISHED = "finished.json"
 REPORT = "report.html"  # as `sgbn.report` calls it, which would import for seconds
+ATLAS = "atlas.csv"  # of `sgbn extract`; readers look for it beside a table
 PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them in folders above
 # Of numbers, tables, figures and page.
 LIBRARIES = (
@@ -121,7 +122,7 @@ def _paths(value: Any) -> Iterator[Path]:
 
 
 def _state(path: Path, out: Path) -> list[Any]:
-    """Collect what can be seen of an input, and of tables of participants above it.
+    """Collect what can be seen of an input, of an atlas beside it, and of participants above it.
 
     Of a folder, which may be large, these are name, size and time of each file, without those of
     `out` if that is a folder within.
@@ -129,8 +130,9 @@ def _state(path: Path, out: Path) -> list[Any]:
     people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
     is_within = out != path and out.is_relative_to(path)
     below = [one for one in _files_below(path) if not (is_within and one.is_relative_to(out))]
-    content = _digest(path.read_bytes()) if path.is_file() else ""
-    return [content, _looks(below), _looks(one for one in people if one.is_file())]
+    beside = (path, path.parent / ATLAS)
+    contents = [_digest(one.read_bytes()) if one.is_file() else "" for one in beside]
+    return [contents, _looks(below), _looks(one for one in people if one.is_file())]
 
 
 def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:

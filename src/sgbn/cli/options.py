@@ -18,6 +18,11 @@ from sgbn.cli.arguments import at_least, number_above, number_from
 ENSEMBLE = "ensemble"
 LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
 
+ATLAS_COLUMNS = (
+    "with the columns region, hemisphere, lobe, x, y, z (MNI, in mm) and, if known, volume_mm3; or "
+    "a BIDS dseg.tsv. Lobes or coordinates may be absent: without coordinates no brain is drawn"
+)
+
 
 @dataclass(frozen=True)
 class Option:
@@ -139,7 +144,13 @@ FILES = (
     ),
     Option("delimiter", "between cells (found)"),
     Option("decimal", "decimal point or comma (found)", {"choices": (".", ",")}),
-    Option("atlas", "desikan_killiany, destrieux, aal, aal2 or aal3 (found)"),
+    Option(
+        "atlas",
+        "desikan_killiany, destrieux, aal, aal2, aal3, or a table of your own (.csv, .tsv, .txt) "
+        f"{ATLAS_COLUMNS} (found by the names of the columns; that of sgbn extract beside the "
+        "table counts too)",
+        {"metavar": "NAME_OR_TABLE"},
+    ),
     Option(
         "sheet",
         "sheet of an Excel file by name or number, the first is 1; not for FreeSurfer tables "

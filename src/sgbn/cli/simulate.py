@@ -45,7 +45,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--groups", nargs="+", default=["control", "patient"], metavar="NAME", help="two or more"
     )
-    parser.add_argument("--atlas", default="aal", help="aal, aal2, aal3, desikan_killiany, ...")
+    parser.add_argument(
+        "--atlas",
+        default="aal",
+        metavar="NAME_OR_TABLE",
+        help="aal, aal2, aal3, desikan_killiany, destrieux, or a table of your own (.csv, .tsv, "
+        ".txt) with the columns region, hemisphere, lobe, volume_mm3 and, for pictures, x, y, z "
+        "(aal)",
+    )
     parser.add_argument(
         "--regions", type=_all_or_number, default=40, help="number of regions, or 'all' (40)"
     )
@@ -102,7 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
     print()
     for path in [*written, about]:
         print(f"Wrote {path}.")
-    options = _reading_options(cohort)
+    options = _reading_options(cohort, arguments.atlas)
     print("\nNext:")
     print(f"  sgbn check {shlex.quote(str(table))} {options}")
     results = shlex.quote(str(arguments.out / "results"))
@@ -126,12 +133,14 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _reading_options(cohort: SimulatedCohort) -> str:
-    """Options that name the table's columns."""
+def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
+    """Options that name the table's columns, and an atlas that is not of the package."""
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
     words += ["--site", "site"] if cohort.site is not None else []
-    return " ".join(words)
+    if cohort.atlas is not None and cohort.atlas.file is not None:
+        words += ["--atlas", atlas]
+    return shlex.join(words)
 
 
 def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:

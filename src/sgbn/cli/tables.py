@@ -91,6 +91,9 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
     for name in LEFT_OUT:
         if cohort.provenance.get(name):
             print(f"columns left out, {name.replace('_', ' ')}: {listed(cohort.provenance[name])}")
+    atlas_file = cohort.provenance.get("atlas_file")
+    if atlas_file and arguments.atlas is None:
+        print(f"atlas: {atlas_file}, as sgbn extract wrote it (found; --atlas takes another)")
     people = cohort.provenance.get("participants")
     if people and arguments.participants is None:
         print(f"participants: {people['source']} (found; --participants takes another)")

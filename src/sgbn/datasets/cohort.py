@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas, load_atlas
+from sgbn.atlases import AtlasLike, as_atlas
 from sgbn.cohort import Cohort, read_only
 from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_networks
 from sgbn.datasets.nuisance import (
@@ -113,7 +113,7 @@ def simulate_cohort(
     n_per_group: int | Sequence[int] | Mapping[str, int] = 200,
     random_state: int | np.random.Generator | None = 0,
     *,
-    atlas: str | Atlas = "aal",
+    atlas: AtlasLike = "aal",
     regions: int | Sequence[str] | None = 40,
     groups: Sequence[str] = ("control", "patient"),
     differ: str = "both",
@@ -139,7 +139,7 @@ def simulate_cohort(
     random_state : int, Generator or None
         Sites, covariates, missing cells and groups beyond the second have random streams of their
         own: asking for them leaves everything else as it was.
-    atlas : str or Atlas
+    atlas : str, path or Atlas
         Name of one of `sgbn.atlases.ATLASES`, or your own. A region of unknown volume, as in
         Schaefer's atlases, has 3,500 mm^3.
     regions : int, sequence of str or None
@@ -181,7 +181,7 @@ def simulate_cohort(
     Number(0, MOST_SITE_EFFECT).check("site_effect", site_effect)
     PROBABILITY.check("missing", missing)
     _check_sites_and_confounding(n_sites, confounding, asked)
-    space = load_atlas(atlas) if isinstance(atlas, str) else atlas
+    space = as_atlas(atlas)
     places = choose_regions(space, regions)
     rng = np.random.default_rng(random_state)
     for_sites, for_covariates, for_missing = rng.spawn(3)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.atlases import Atlas, Region, load_atlas
+from sgbn.atlases import AtlasLike, Region, as_atlas
 from sgbn.cohort import read_only
 from sgbn.datasets.cohort import group_names, group_sizes, subject_ids
 from sgbn.datasets.group_networks import Difference, Edge, group_networks, limited, standardised
@@ -101,7 +101,7 @@ def simulate_series(
     n_per_group: int | Sequence[int] | Mapping[str, int] = 40,
     random_state: int | np.random.Generator | None = 0,
     *,
-    atlas: str | Atlas = "aal",
+    atlas: AtlasLike = "aal",
     regions: int | Sequence[str] | None = 40,
     groups: Sequence[str] = ("control", "patient"),
     n_volumes: int | tuple[int, int] = 200,
@@ -205,7 +205,7 @@ def simulate_series(
     for name, value in given.items():
         _ALLOWED[name].check(name, value)
     asked = _covariate_names(covariates)
-    space = load_atlas(atlas) if isinstance(atlas, str) else atlas
+    space = as_atlas(atlas)
     places = choose_regions(space, regions)
     names = tuple(place.name for place in places)
     n, m = sum(sizes.values()), len(places)

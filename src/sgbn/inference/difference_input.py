@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.cohort import UNKNOWN_LOBE, Cohort
+from sgbn.atlases import UNKNOWN_LOBE
+from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
 from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.inference.rows import region_index

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sgbn.cohort import UNKNOWN_LOBE
+from sgbn.atlases import UNKNOWN_LOBE
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.edge_statistics import Edges, Estimates, Ways

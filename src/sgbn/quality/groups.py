@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sgbn.cohort import UNKNOWN_LOBE, Cohort
+from sgbn.atlases import UNKNOWN_LOBE
+from sgbn.cohort import Cohort
 from sgbn.exceptions import counted, listed
 from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference

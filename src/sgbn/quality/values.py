@@ -138,12 +138,20 @@ def check_atlas(cohort: Cohort) -> Iterator[Finding]:
     if cohort.atlas is None:
         yield Finding("note", "no atlas knows the regions", "Pictures come without lobes")
         return
-    places = zip(cohort.regions, cohort.places, strict=True)
-    unknown = [name for name, place in places if place is None]
+    places = dict(zip(cohort.regions, cohort.places, strict=True))
+    unknown = [name for name, place in places.items() if place is None]
     if unknown:
         yield Finding(
             "note",
             f"{counted(len(unknown), 'region is', 'regions are')} not in the atlas "
             f"{cohort.atlas.title}: {listed(unknown)}",
             "Such regions are used, but have no lobe and no place",
+        )
+    nowhere = [name for name, place in places.items() if place and np.isnan(place.x)]
+    if nowhere:
+        yield Finding(
+            "note",
+            f"the atlas {cohort.atlas.title} has no coordinates of "
+            f"{counted(len(nowhere), 'region')}: {listed(nowhere)}",
+            "Such regions are not drawn in a brain",
         )

@@ -20,6 +20,8 @@ TITLES = {
     "left_out": "rows left out",
     "regions": "regions",
     "atlas": "atlas, by its name here",
+    "atlas_file": "table of the atlas",
+    "atlas_sha256": "SHA-256 of that table",
     "totals": "columns left out: totals",
     "excluded": "columns left out: as asked",
     "other_measures": "columns left out: of other measures",

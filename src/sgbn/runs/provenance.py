@@ -26,7 +26,7 @@ def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """One line for each entry that is not the same; of data only that, for they are a hash."""
     names = sorted(set(there) | set(now))
     return [
-        "  the data are not the same"
+        "  the data are not the same (cells, labels, names, or the lobes of the regions)"
         if name == DATA
         else f"  {name}: {there.get(name, '(not set)')} there, {now.get(name, '(not set)')} now"
         for name in names

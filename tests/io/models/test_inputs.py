@@ -55,6 +55,21 @@ def test_all_columns_are_listed_where_none_is_near(analysis, table):
         read_inputs(analysis, other)
 
 
+def test_a_region_of_an_own_atlas_may_be_called_like_a_total(regions, tmp_path):
+    X, y = regions
+    total = "Left-Cerebral-Cortex"
+    X = X.rename(columns={X.columns[0]: total})
+    own = tmp_path / "mine.csv"
+    own.write_text("region,lobe\n" + "".join(f"{name},mine\n" for name in X.columns))
+    read = sgbn.read_table(X, atlas=own)
+    assert read.regions[0] == total
+    model = sgbn.SGBNClassifier(temperature=1.0).fit(X, y)
+    sgbn.save(model, tmp_path / "model.sgbn")
+    own.unlink()
+    rows = read_inputs(sgbn.load(tmp_path / "model.sgbn"), X)
+    assert list(rows.columns) == list(X.columns)
+
+
 def test_a_site_of_another_name_is_named(analysis, table):
     X, _ = table
     other = X.rename(columns={"site": "scanner"})

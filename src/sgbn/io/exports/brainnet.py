@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas, load_atlas
+from sgbn.atlases import Atlas, AtlasLike, as_atlas
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_matrix, write_text
@@ -33,7 +33,7 @@ _ENDS_LABEL = re.compile(r"[\s#]+")
 def write_brainnet(
     stem: PathName,
     network: NetworkLike,
-    atlas: Atlas | str,
+    atlas: AtlasLike,
     *,
     confidence: EdgeConfidence | None = None,
     supported: ArrayLike | None = None,
@@ -59,7 +59,7 @@ def write_brainnet(
     stem : path
         Folder and start of the file names.
     network : GaussianNetwork or fitted learner
-    atlas : Atlas or str
+    atlas : Atlas, str or path
         Where the regions lie.
     confidence, supported : optional
         Which directions are supported, see `edge_table`.
@@ -70,8 +70,7 @@ def write_brainnet(
         The files written.
     """
     found = network_of(network)
-    if isinstance(atlas, str):
-        atlas = load_atlas(atlas)
+    atlas = as_atlas(atlas)
     nodes, weights = node_table(found, atlas), standardised_weights(found)
     check_text(nodes["region"])
     drawn = has_place(nodes)

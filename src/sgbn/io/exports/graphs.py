@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas
+from sgbn.atlases import AtlasLike
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.files import PathName, check_text, write_file, write_json
 from sgbn.io.exports.network_tables import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def write_graphml(
     path: PathName,
     network: NetworkLike,
-    atlas: Atlas | str | None = None,
+    atlas: AtlasLike | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
     confidence: EdgeConfidence | None = None,
@@ -49,7 +49,7 @@ def write_graphml(
     ----------
     path : path
     network : GaussianNetwork or fitted learner
-    atlas : Atlas or str, optional
+    atlas : Atlas, str or path, optional
         Where the regions lie.
     more_edge_columns : DataFrame, optional
         With the columns source and target: what else to say of an edge.
@@ -75,7 +75,7 @@ def write_graphml(
 def write_node_link(
     path: PathName,
     network: NetworkLike,
-    atlas: Atlas | str | None = None,
+    atlas: AtlasLike | None = None,
     *,
     more_edge_columns: pd.DataFrame | None = None,
     confidence: EdgeConfidence | None = None,
@@ -105,7 +105,7 @@ def write_node_link(
 
 def annotated_graph(
     network: NetworkLike,
-    atlas: Atlas | str | None = None,
+    atlas: AtlasLike | None = None,
     more_edge_columns: pd.DataFrame | None = None,
     confidence: EdgeConfidence | None = None,
     supported: ArrayLike | None = None,

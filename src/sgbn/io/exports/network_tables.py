@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas, load_atlas
-from sgbn.cohort import UNKNOWN_LOBE
+from sgbn.atlases import UNKNOWN_LOBE, AtlasLike, as_atlas
 from sgbn.exceptions import InputError, listed
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph import edge_kinds
@@ -84,13 +83,13 @@ def support_mask(
     return mask
 
 
-def node_table(network: NetworkLike, atlas: Atlas | str | None = None) -> pd.DataFrame:
+def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataFrame:
     """Regions of a network, or of a fitted learner, in its order.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
-    atlas : Atlas or str, optional
+    atlas : Atlas, str or path, optional
         Where the regions lie, such as ``cohort.atlas``. Regions are found by name, whatever the
         spelling.
 
@@ -104,9 +103,8 @@ def node_table(network: NetworkLike, atlas: Atlas | str | None = None) -> pd.Dat
         and the coordinates are NaN.
     """
     network = network_of(network)
-    if isinstance(atlas, str):
-        atlas = load_atlas(atlas)
-    places = [None if atlas is None else atlas.find(name) for name in network.names]
+    known = None if atlas is None else as_atlas(atlas)
+    places = [None if known is None else known.find(name) for name in network.names]
     strength = np.abs(standardised_weights(network))
     joined = network.coef != 0
     table = pd.DataFrame(

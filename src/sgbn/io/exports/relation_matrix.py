@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import Atlas
-from sgbn.cohort import UNKNOWN_LOBE
+from sgbn.atlases import UNKNOWN_LOBE, AtlasLike
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_json, write_matrix
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
@@ -42,7 +41,7 @@ _COLUMNS = {
 
 
 def write_relation_matrix(
-    stem: PathName, network: NetworkLike, atlas: Atlas | str | None = None
+    stem: PathName, network: NetworkLike, atlas: AtlasLike | None = None
 ) -> list[Path]:
     """Write STEM_relmat.tsv and .json, STEM_nodeindices.tsv and .json.
 
@@ -56,7 +55,7 @@ def write_relation_matrix(
     stem : path
         Folder and start of the file names, such as ``group-patients_atlas-AAL``.
     network : GaussianNetwork or fitted learner
-    atlas : Atlas or str, optional
+    atlas : Atlas, str or path, optional
         Where the regions lie.
 
     Returns
@@ -79,7 +78,7 @@ def write_relation_matrix(
     ]
 
 
-def _node_indices(network: GaussianNetwork, atlas: Atlas | str | None) -> pd.DataFrame:
+def _node_indices(network: GaussianNetwork, atlas: AtlasLike | None) -> pd.DataFrame:
     """Table of the nodes in the order of the matrix; missing cells are missing, not empty."""
     nodes = node_table(network, atlas).rename(columns={"region": "name"})
     nodes["lobe"] = nodes["lobe"].replace(UNKNOWN_LOBE, "")

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from sgbn.atlases import Atlas, load_atlas
+from sgbn.atlases import AtlasLike, as_atlas
 from sgbn.exceptions import InputError
 from sgbn.gaussian import NetworkLike
 from sgbn.io.exports.brainnet import has_place, write_brainnet
@@ -23,7 +23,7 @@ from sgbn.structure.ensemble import EdgeConfidence
 def export_network(
     network: NetworkLike,
     stem: PathName,
-    atlas: Atlas | str | None = None,
+    atlas: AtlasLike | None = None,
     more_edge_columns: pd.DataFrame | None = None,
     *,
     confidence: EdgeConfidence | None = None,
@@ -41,7 +41,7 @@ def export_network(
     network : GaussianNetwork or fitted learner
     stem : path
         Folder, made if absent, and start of the file names.
-    atlas : Atlas or str, optional
+    atlas : Atlas, str or path, optional
         Where the regions lie, such as ``cohort.atlas``.
     more_edge_columns : DataFrame, optional
         With the columns source and target: what else to say of an edge. It goes to the CSV and the
@@ -55,8 +55,7 @@ def export_network(
     list of Path
         The files written. Nothing is written if a name or column is refused.
     """
-    if isinstance(atlas, str):
-        atlas = load_atlas(atlas)
+    atlas = None if atlas is None else as_atlas(atlas)
     nodes = node_table(network, atlas)
     known: dict[str, Any] = {"confidence": confidence, "supported": supported}
     edges = with_columns(edge_table(network, **known), more_edge_columns)

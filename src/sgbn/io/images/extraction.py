@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sgbn.atlases import Atlas
 from sgbn.exceptions import InputError, listed
 from sgbn.io.images.files import images_by_subject
 from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import nibabel
+from sgbn.io.images.places import places_of
 from sgbn.io.images.quality import Quality, region_table, subject_table
 from sgbn.io.images.voxels import MEASURES, measure_image
 from sgbn.parameters import PROBABILITY, OneOf
@@ -47,6 +49,9 @@ class Extraction:
     failures : dict
         Subject id -> message, of images that were skipped.
     measure : str
+    atlas : Atlas
+        The regions with hemisphere, lobe, centre and volume, see `sgbn.io.images.places`: for
+        ``read_table(found.table(), atlas=found.atlas)``.
     """
 
     ids: list[str]
@@ -56,6 +61,7 @@ class Extraction:
     quality: Quality
     failures: dict[str, str]
     measure: str
+    atlas: Atlas
 
     def table(self) -> pd.DataFrame:
         """One row per subject: ``subject_id``, then the regions."""
@@ -118,6 +124,7 @@ def extract_regions(
     PROBABILITY.check("min_coverage", min_coverage)
     paths = images_by_subject(images, ids)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    places = places_of(atlas)
     same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
         Study(folder, n_jobs, progress),
@@ -140,6 +147,7 @@ def extract_regions(
         ),
         failures,
         measure,
+        places,
     )
 
 

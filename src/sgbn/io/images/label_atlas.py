@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sgbn.atlases import UNKNOWN_LOBE, read_atlas
 from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.images.label_names import Names, find_label_file, read_label_names
 from sgbn.io.images.nifti import Grid, grid_of, nibabel, open_image, reading, spatial_shape
@@ -47,6 +48,8 @@ class LabelAtlas:
         Regions that are listed with the atlas, but have no voxel in it.
     fingerprint : str
         SHA-256 of all that decides what is extracted.
+    lobes : dict
+        Region -> lobe or network, where the file of labels says it.
     """
 
     name: str
@@ -56,6 +59,7 @@ class LabelAtlas:
     grid: Grid
     absent: tuple[str, ...]
     fingerprint: str
+    lobes: Mapping[str, str] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -119,7 +123,8 @@ def load_label_atlas(
         raise InputError(
             f"the atlas {name} has no label but the background ({background}). Give a label image."
         )
-    names = _names(own_labels if labels is None else labels, values, name)
+    labels = own_labels if labels is None else labels
+    names = _names(labels, values, name)
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
     _check_unique(regions, values, name)
     known = {v: n for v, n in names.items() if v not in skipped}
@@ -129,7 +134,7 @@ def load_label_atlas(
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
     grid = grid_of(image, name)
     digest = _fingerprint(index, grid, regions)
-    return LabelAtlas(name, regions, index, n_voxels, grid, absent, digest)
+    return LabelAtlas(name, regions, index, n_voxels, grid, absent, digest, _lobes(labels))
 
 
 def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
@@ -229,6 +234,17 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
             f"{values.max()}. Give a mapping of label to name."
         )
     return dict(enumerate(names, start=first))
+
+
+def _lobes(labels: Labels) -> dict[str, str]:
+    """Region -> lobe of a file of labels that is a table with such a column."""
+    if not isinstance(labels, str | Path):
+        return {}
+    try:
+        atlas = read_atlas(labels)
+    except InputError:  # a colour table, FSL's XML, or a table without lobes
+        return {}
+    return {one.name: one.lobe for one in atlas.regions if one.lobe != UNKNOWN_LOBE}
 
 
 def _label_value(value: Any) -> int:

@@ -23,8 +23,10 @@ from sgbn.io.images.extraction import (
 from sgbn.io.images.files import image_path, images_by_subject
 from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
+from sgbn.io.images.places import places_of, write_places
 from sgbn.io.images.quality import FULL
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
+from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.parameters import PROBABILITY
 from sgbn.runs import Arrays, Study, write_atomically
 from sgbn.types import Array
@@ -103,7 +105,8 @@ def write_time_series(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Write ``ID_timeseries.tsv`` for each of many images; a second start does what is missing.
 
-    A subject has one table, that of the image which was given last.
+    A subject has one table, that of the image which was given last. ``atlas.csv`` beside them has
+    the regions with hemisphere, lobe, centre and volume.
 
     Parameters
     ----------
@@ -127,6 +130,7 @@ def write_time_series(
     nibabel()
     paths, out = images_by_subject(images), Path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    places = places_of(atlas)
     study, targets = out / "series", _targets(out, paths)
     kept = {s: study / "tasks" / f"{task_name(s, path)}.npz" for s, path in paths.items()}
     for subject, target in targets.items():
@@ -141,6 +145,7 @@ def write_time_series(
         same,
         on_error,
     )
+    write_places(places, out / EXTRACTED)
     return _subject_table(paths, targets, results), failures
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
 from sgbn.cohort import ID, Cohort
 from sgbn.exceptions import InputError, did_you_mean, listed
 from sgbn.io.tables.assembly import assemble, read_as_text
@@ -144,6 +145,7 @@ def read_inputs(
             site=column,
             regions=inputs.regions,
             missing=missing,
+            atlas=_atlas_of(inputs),
         )
         as_text = partial(read_as_text, options)
         table = load_table(source, as_text, sheet=sheet, delimiter=delimiter, decimal=decimal)
@@ -154,6 +156,16 @@ def read_inputs(
         table, options = read(inputs.site)  # read anew: labels of a site are text
     _check_columns(table, options, inputs, joined=participants is not None)
     return _rows(assemble(table, options, participants), inputs)
+
+
+def _atlas_of(inputs: Inputs) -> Atlas:
+    """Atlas by which each region of a model is one, whatever the atlas of the training was.
+
+    A user's own atlas may have a region that is called like a total, such as Left-Cerebral-Cortex.
+    """
+    nowhere = (np.nan,) * 3
+    regions = (Region(name, "", UNKNOWN_LOBE, *nowhere, np.nan) for name in inputs.regions)
+    return Atlas("model", "regions of the model", tuple(regions))
 
 
 def _is_called_as_in_the_model(table: RawTable, inputs: Inputs) -> bool:

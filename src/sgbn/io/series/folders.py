@@ -28,7 +28,7 @@ LEVELS = 3  # folders above the series in which participants are looked for
 OTHERS = re.compile(  # names of files that hold no series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
     r"regressors|relmat|qc|coverage|bold|phenotypic|phenotype|labels|readme|changes|failures|"
-    r"quality_subjects|quality_regions|series_quality)",
+    r"atlas|dseg|quality_subjects|quality_regions|series_quality)",
     re.IGNORECASE,
 )
 

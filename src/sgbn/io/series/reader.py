@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import Atlas, match_columns
+from sgbn.atlases import AtlasLike, match_columns
 from sgbn.cohort import LABELS
 from sgbn.exceptions import InputError, counted, listed, warn
 from sgbn.io.series.archives import ENDING, find_in_archive
@@ -28,6 +28,7 @@ from sgbn.io.series.sidecars import LONGEST_TR
 from sgbn.io.tables.assembly import assemble_rows, load_participants, read_as_text
 from sgbn.io.tables.cells import Markers, covariate
 from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
+from sgbn.io.tables.extracted import with_extracted
 from sgbn.io.tables.files import Source as TableSource
 from sgbn.io.tables.files import load_table
 from sgbn.io.tables.joins import absent_ids
@@ -58,7 +59,7 @@ def read_series(
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
-    atlas: str | Atlas | None = None,
+    atlas: AtlasLike | None = None,
     participants_missing: str = "refuse",
     sheet: str | int | None = None,
     delimiter: str | None = None,
@@ -113,8 +114,10 @@ def read_series(
     options = Options.of(**{**locals(), "participants": beside})
     found = _find(source, options, files, marks, sheet, beside)
     rows = rows_of(found, options)
+    first = _loaded(found, rows[0], rows[0].runs[0])
+    options = with_extracted(options, source, first.columns)
     of_subjects = _excluded_of_subjects(options, beside, found)
-    joined, choice = _load(found, rows, options, of_subjects)
+    joined, choice = _load(found, rows, first, options, of_subjects)
     table, own = _row_table(found, rows, joined, choice.regions)
     people = beside if participants is not None or _needs(table, options, beside) else None
     there = None if people is None else load_participants(options, people, found.participant)
@@ -191,11 +194,14 @@ def _excluded_of_subjects(
 
 
 def _load(
-    source: Source, rows: Sequence[Row], options: Options, of_subjects: Sequence[str]
+    source: Source,
+    rows: Sequence[Row],
+    first: RawTable,
+    options: Options,
+    of_subjects: Sequence[str],
 ) -> tuple[list[Joined], Choice]:
-    """Series of all rows, with the regions that the first of them shows."""
+    """Series of all rows, with the regions that the first run shows."""
     all_columns = options.regions in (None, (ALL,))
-    first = _loaded(source, rows[0], rows[0].runs[0])
     choice = _choose(source, first, options, of_subjects)
     confounds: dict[str, None] = {}
     doubts: dict[str, list[str]] = {}

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sgbn.atlases import Atlas
+from sgbn.atlases import AtlasLike
 from sgbn.cohort import BLOCK, ID, PAIR, PERSON, SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.io.tables.assembly import assemble, read_as_text
 from sgbn.io.tables.cells import Markers
+from sgbn.io.tables.extracted import with_extracted
 from sgbn.io.tables.files import PARQUET, Source, load_table
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import MISSING
@@ -44,7 +45,7 @@ def read_table(
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
-    atlas: str | Atlas | None = None,
+    atlas: AtlasLike | None = None,
     measure: str | Sequence[str] | None = None,
     participants: Source | None = None,
     participants_missing: str = "refuse",
@@ -89,8 +90,10 @@ def read_table(
         Names or patterns of columns to leave out.
     groups : list of str, optional
         Keep the rows of these groups alone; those without a group go too.
-    atlas : str or Atlas, optional
-        If not given, the one that matches most columns.
+    atlas : str, path or Atlas, optional
+        Name of one of the package, or a table of your own, see `read_atlas`. If not given, the one
+        of the package that matches most columns, or the ``atlas.csv`` that ``sgbn extract`` wrote
+        beside the table, if that matches more.
     measure : str or list of str, optional
         ``"thickness"``, ``"volume"``, ... where a table has several. Of a list, each region has
         the first that there is.
@@ -129,6 +132,7 @@ def read_table(
         delimiter=delimiter,
         decimal=decimal,
     )
+    options = with_extracted(options, source, table.columns)
     return assemble(table, options, participants)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
+from sgbn.io.tables.extracted import atlas_facts
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
@@ -199,7 +200,7 @@ def choose_regions(
     left = {*chosen, *match.totals, *others}
     facts = {
         "regions": rule,
-        "atlas": match.atlas.name if match.atlas else None,
+        **atlas_facts(match.atlas),
         "totals": list(match.totals),
         "excluded": excluded,
         "other_measures": others,
@@ -385,10 +386,10 @@ def _too_few(
         numeric = _numeric(table, free, options.missing)
         return InputError(
             f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
-            "and a network needs "
-            f"{FEWEST}. Say which are regions (regions=['name', 'lh_*'], or regions='all' for all "
-            f"columns of numbers; --regions). Columns of numbers: {listed(numeric) or 'none'}; "
-            f"all columns: {listed(table.columns)}."
+            f"and a network needs {FEWEST}. Say which are regions (regions=['name', 'lh_*'], or "
+            "regions='all' for all columns of numbers; --regions), or give a table of them "
+            f"(atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}; all columns: "
+            f"{listed(table.columns)}."
             + _better_atlas(free, match_columns(free, options.atlas), options)
         )
     return InputError(

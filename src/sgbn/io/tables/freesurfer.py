@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import Atlas, is_total, match_columns
+from sgbn.atlases import AtlasLike, is_total, match_columns
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.tables.assembly import assemble, find_id, read_as_text
@@ -37,7 +37,7 @@ def read_freesurfer(
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
-    atlas: str | Atlas | None = None,
+    atlas: AtlasLike | None = None,
     measure: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sgbn.atlases import Atlas
+from sgbn.atlases import Atlas, as_atlas
 from sgbn.exceptions import InputError
 from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
@@ -30,7 +30,7 @@ class Options:
     regions: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     groups: tuple[str, ...] | None = None
-    atlas: Atlas | str | None = None
+    atlas: Atlas | None = None
     measure: tuple[str, ...] = ()
     missing: Missing = Missing()  # noqa: RUF009 (it cannot be changed)
     participants_missing: str = REFUSE
@@ -47,11 +47,9 @@ class Options:
         asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
         if "groups" in asked:
             asked["groups"] = tuple(map(as_text, asked["groups"]))
+        if "atlas" in asked:
+            asked["atlas"] = as_atlas(asked["atlas"])
         options = cls(**(asked | {"missing": Missing.of(asked.get("missing"))}))
-        if not isinstance(options.atlas, Atlas | str | None):
-            raise InputError(
-                f"atlas is {options.atlas!r}. Give the name of one, or read_atlas(path)."
-            )
         if options.participants_missing not in (REFUSE, DROP):
             raise InputError(
                 f"participants_missing is {options.participants_missing!r}. Give {REFUSE!r} or "

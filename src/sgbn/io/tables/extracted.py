@@ -1,0 +1,59 @@
+"""The atlas that ``sgbn extract`` wrote beside a table or a folder of series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from sgbn.atlases import Atlas, match_columns, read_atlas
+from sgbn.atlases.tables import LABEL_IMAGE
+from sgbn.io.tables.options import Options
+
+EXTRACTED = "atlas.csv"
+LONGEST_HEADER = 10_000  # bytes: a file may have one line without end
+
+
+def with_extracted(options: Options, source: object, columns: Sequence[str]) -> Options:
+    """Options with the extracted atlas, if it knows more of the columns than any of the package.
+
+    Parameters
+    ----------
+    options : Options
+        An atlas that the caller names is kept.
+    source : object
+        Of the table: only a path has an atlas beside it.
+    columns : sequence of str
+    """
+    if options.atlas is not None or not isinstance(source, str | PathLike):
+        return options
+    atlas = extracted_atlas(Path(source))
+    if atlas is None:
+        return options
+    own, packaged = match_columns(columns, atlas), match_columns(columns)
+    known = len(packaged.columns)
+    return replace(options, atlas=atlas) if len(own.columns) > known else options
+
+
+def extracted_atlas(source: Path) -> Atlas | None:
+    """Atlas in a folder of series, or beside a table; None if ``sgbn extract`` wrote none.
+
+    Its table has a column that names the label image. Any other ``atlas.csv`` is somebody's own: it
+    counts only if it is asked for.
+    """
+    path = (source if source.is_dir() else source.parent) / EXTRACTED
+    try:
+        with path.open("rb") as stream:
+            header = stream.readline(LONGEST_HEADER)
+    except OSError:
+        return None
+    return read_atlas(path) if LABEL_IMAGE.encode() in header.lower() else None
+
+
+def atlas_facts(atlas: Atlas | None) -> dict[str, str | None]:
+    """Facts of the provenance: the atlas, and the table of one that is not of the package."""
+    if atlas is None or atlas.file is None or not atlas.file.path:
+        return {"atlas": None if atlas is None else atlas.name}
+    facts = {"atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}
+    return {"atlas": atlas.name, **facts}
