@@ -1,12 +1,14 @@
 """Jobs of a real SLURM where there is one, and what is made of its answers everywhere."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -127,8 +129,8 @@ def test_an_interrupt_cancels_the_jobs(real, jobs, tmp_path, after_results):
     handler = signal.getsignal(signal.SIGINT)
     after_results(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt), on_slurm(jobs, tmp_path / "logs"):
-        assert signal.getsignal(signal.SIGINT) is handler  # dask-jobqueue would only exit
         Study(tmp_path / "study").run(draw, TASKS, {})
+    assert signal.getsignal(signal.SIGINT) is handler  # dask-jobqueue would only exit
     assert real.all_gone()
 
 
@@ -199,6 +201,29 @@ def test_processes_of_srun_give_the_bits_of_one_process(real, compare_words, tmp
     assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
     assert len(files_of(tmp_path / "here")) > 20
     assert not list(tmp_path.glob(".sgbn-*"))
+
+
+@pytest.mark.long  # it draws all figures
+def test_the_job_script_of_the_guide_works(real, compare_words, tmp_path, monkeypatch):
+    guide = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    script = re.search(r"^```bash\n(#!/bin/bash\n.*?)^```", guide, re.DOTALL | re.MULTILINE)[1]
+    table = (tmp_path / "table.csv").read_text()
+    (tmp_path / "table.csv").write_text(table.replace("group", "diagnosis", 1))
+    smaller = "--quick --regions all --permutations 39 --refinements --no-accuracy --slurm"
+    (tmp_path / "compare.sh").write_text(script.replace("--slurm", smaller))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sbatch", "--wait", "compare.sh"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        timeout=1200,
+        check=False,
+    )
+    (log,) = tmp_path.glob("compare-*.log")
+    assert done.returncode == 0, log.read_text()
+    assert "Open results/report.html in a browser." in log.read_text()
+    assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
+    assert log.read_text().count("Wrote") == 1
 
 
 # Answers of a SLURM that is not there
