@@ -137,6 +137,8 @@ NOT_RUN = {
     "start.md": {"python3 -m venv .venv": f"{INSTALLS}; the demo is tested in tests/cli"},
     "scale.md": {
         "dask scheduler": "needs three machines",
+        "sgbn compare table.csv --group diagnosis --out results": "tests/runs/test_slurm.py does",
+        "#!/bin/bash": "tests/runs/test_slurm.py runs it where there is a SLURM",
         "seconds = ": "a formula",
         "bytes per worker = ": "a formula",
     },

@@ -99,8 +99,26 @@ LONG = {
 def test_every_long_command_says_who_does_the_work(command):
     assert parser().parse_args([*command, "--workers", "3"]).workers == 3
     assert parser().parse_args([*command, "--dask", "tcp://host:1"]).dask == "tcp://host:1"
-    with pytest.raises(SystemExit):
-        parser().parse_args([*command, "--workers", "3", "--dask", "tcp://host:1"])
+    assert parser().parse_args([*command, "--slurm", "jobs=2"]).slurm == "jobs=2"
+    for two in (["--dask", "tcp://host:1"], ["--slurm", "jobs=2"]):
+        with pytest.raises(SystemExit):
+            parser().parse_args([*command, "--workers", "3", *two])
+
+
+def test_a_key_of_slurm_that_is_unknown_is_named_before_anything_is_read(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", "partiton=long"])
+    assert stop.value.code == 2
+    assert (
+        "argument --slurm: no key of SLURM's options is called 'partiton'. Did you mean 'part"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_a_command_of_srun_alone_is_refused_elsewhere(capsys, monkeypatch):
+    monkeypatch.delenv("SLURM_STEP_ID", raising=False)
+    assert main(["compare", "nowhere.csv", "--out", "x", "--slurm", "runner"]) == 1
+    assert "this is none. Start it as srun -n 5 sgbn" in capsys.readouterr().err
 
 
 def test_workers_are_processes_of_this_machine_or_of_a_cluster(monkeypatch):

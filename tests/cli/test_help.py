@@ -139,7 +139,7 @@ def figures_alone(cohort, settings, learner, arguments):
     assert arguments.figures
 
 
-ELSEWHERE = ("--dask", "--download")  # need a scheduler, or a network
+ELSEWHERE = ("--dask", "--slurm", "--download")  # need a scheduler, SLURM, or a network
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

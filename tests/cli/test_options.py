@@ -110,7 +110,8 @@ def test_choices_are_those_of_the_library():
 
 def test_a_config_knows_all_options_of_compare_but_those_of_one_run():
     compare = parser().parse_args(["compare", "--out", "x"]).parser
-    of_one_run = {"out", "config", "figures", "quick", "workers", "dask", "subjects_in_report"}
+    of_one_run = {"out", "config", "figures", "quick", "workers", "dask", "slurm"}
+    of_one_run |= {"subjects_in_report"}
     beside = {"help", "debug"} | of_one_run
     assert set(OPTIONS.values()) == {action.dest for action in compare._actions} - beside
     assert {"tables", "participants"} == PATHS

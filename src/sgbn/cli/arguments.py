@@ -7,11 +7,21 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from sgbn.exceptions import InputError
+
+SLURM_LOGS = "slurm-logs"  # folder of --out
+SLURM_HELP = (
+    "run the tasks in jobs of SLURM, which are submitted, replaced when they end early, and "
+    "cancelled; the results are the same. Keys, with commas between: jobs (4), partition, account, "
+    "qos, constraint, walltime (of a job, HH:MM:SS), memory (of a job, 4GB for each process), "
+    "processes (of a job, 1), interface (network, such as ib0), scratch (folder of a node), extra "
+    "(an option of sbatch), setup (a line of shell before the workers start), retries (3). Or "
+    "runner, under srun: the first process runs the command, the others are its workers"
+)
 
 
 class OptionError(InputError):
@@ -76,7 +86,7 @@ def make_folder(path: Path) -> Path:
 
 
 def add_worker_options(parser: Any, default: int | None = None) -> None:
-    """Add ``--workers`` and ``--dask``.
+    """Add ``--workers``, ``--dask`` and ``--slurm``.
 
     Parameters
     ----------
@@ -95,6 +105,18 @@ def add_worker_options(parser: Any, default: int | None = None) -> None:
         help="run the tasks on the cluster of this Dask scheduler, such as tcp://host:8786; the "
         "results are the same",
     )
+    ways.add_argument("--slurm", type=slurm_text, metavar="KEY=VALUE,...", help=SLURM_HELP)
+
+
+def slurm_text(text: str) -> str:
+    """Type of ``--slurm``: the text itself, if it can be used."""
+    from sgbn.runs.slurm_options import SlurmOptions
+
+    try:
+        SlurmOptions.of(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def local_workers(arguments: argparse.Namespace) -> int:
@@ -106,11 +128,29 @@ def local_workers(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def workers(arguments: argparse.Namespace) -> Iterator[int]:
-    """Context in which tasks run where ``--workers`` or ``--dask`` say; gives `n_jobs`."""
-    if arguments.dask is None:
-        yield local_workers(arguments)
-        return
-    from sgbn.runs import on_dask
+    """Context in which tasks run where ``--workers``, ``--dask`` or ``--slurm`` say; `n_jobs`."""
+    from sgbn.runs import on_dask, on_slurm
 
-    with on_dask(arguments.dask):
-        yield 1
+    if arguments.dask is not None:
+        with on_dask(arguments.dask):
+            yield 1
+    elif arguments.slurm is not None:
+        with on_slurm(arguments.slurm, arguments.out / SLURM_LOGS, progress=True):
+            yield 1
+    else:
+        yield local_workers(arguments)
+
+
+def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object]:
+    """Context of the whole command: with ``--slurm runner``, one process of srun alone enters it.
+
+    The others become its workers, before they read, print or write anything.
+    """
+    text = getattr(arguments, "slurm", None)
+    if text is None:
+        return nullcontext()
+    from sgbn.runs.slurm_options import SlurmOptions
+    from sgbn.runs.slurm_step import slurm_step
+
+    options = SlurmOptions.of(text)
+    return slurm_step(options) if options.runner else nullcontext()

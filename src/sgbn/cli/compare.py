@@ -61,6 +61,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 "sgbn compare table.csv --group diagnosis --dask tcp://host:8786 --out results": (
                     "on a cluster"
                 ),
+                "sgbn compare table.csv --group diagnosis --slurm "
+                "partition=main,walltime=04:00:00,memory=4GB,jobs=8 --out results": (
+                    "in jobs of SLURM"
+                ),
             },
             EXITS,
         ),

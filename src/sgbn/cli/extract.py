@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> None:
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
     make_folder(arguments.out)  # before hours of work
-    if arguments.dask is not None:  # workers start from folders of their own
+    if arguments.dask or arguments.slurm:  # workers start from folders of their own
         images = [path.absolute() for path in images]
         arguments.out = arguments.out.absolute()
     common: dict[str, Any] = {

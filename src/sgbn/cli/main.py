@@ -22,7 +22,7 @@ from sgbn.cli import (
     status,
     warmup,
 )
-from sgbn.cli.arguments import OptionError
+from sgbn.cli.arguments import OptionError, step_of_srun
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
 from sgbn.cli.own_errors import own_error_text
@@ -78,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen = top.parse_args([*words[:begin], *with_config(chosen.parser, words[begin:])])
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            chosen.run(chosen)
+            with step_of_srun(chosen):
+                chosen.run(chosen)
     except KeyboardInterrupt:
         print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
         return 130

@@ -1,8 +1,8 @@
 """Tasks: parallel, resumable, with progress. The one place that starts workers.
 
-`parallel` and `Study` run tasks in processes of this machine or, within ``on_dask``, on the
-workers of a Dask cluster. Results are the same to the bit: a task depends on its arguments only
-(a seed among them), and BLAS uses one thread in every task.
+`parallel` and `Study` run tasks in processes of this machine or, within ``on_dask`` and
+``on_slurm``, on the workers of a Dask cluster. Results are the same to the bit: a task depends on
+its arguments only (a seed among them), and BLAS uses one thread in every task.
 
 A worker holds what all tasks share once, and the arguments and results of the tasks that it runs.
 """
@@ -10,6 +10,7 @@ A worker holds what all tasks share once, and the arguments and results of the t
 from sgbn.runs.cluster import ClusterWarning, on_dask
 from sgbn.runs.files import UNFINISHED, Arrays, read_result, write_atomically, write_json
 from sgbn.runs.provenance import versions
+from sgbn.runs.slurm import on_slurm
 from sgbn.runs.status import StudyStatus, find_studies, study_status
 from sgbn.runs.study import Results, Study
 from sgbn.runs.tasks import n_processors, parallel
@@ -24,6 +25,7 @@ __all__ = [
     "find_studies",
     "n_processors",
     "on_dask",
+    "on_slurm",
     "parallel",
     "read_result",
     "study_status",

@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from sgbn.exceptions import InputError, StudyError, warn
 from sgbn.runs.calls import call_in_worker, packed, unpacked
@@ -46,7 +46,19 @@ LOST = (
     "lost: start the scheduler, then the same command, to go on."
 )
 
+
+class Supply(Protocol):
+    """Where workers come from, looked after while tasks run."""
+
+    def look(self) -> None:
+        """Replace workers that are lost; raise StudyError if there can be no more."""
+
+    def note_result(self) -> None:
+        """Note that a batch of tasks is finished."""
+
+
 _client: ContextVar[Any] = ContextVar("client", default=None)
+_supply: ContextVar[Supply | None] = ContextVar("supply", default=None)
 
 
 class ClusterWarning(UserWarning):
@@ -79,19 +91,28 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     >>> with sgbn.runs.on_dask("tcp://host:8786"):  # doctest: +SKIP
     ...     differences = sgbn.inference.edge_differences(X, groups)
     """
-    distributed = _distributed()
+    distributed = load_distributed()
     own = not isinstance(scheduler, distributed.Client)
     client = _connected(distributed, scheduler) if own else scheduler
     try:
-        _check_workers(client)
-        token = _client.set(client)
-        try:
+        if not check_workers(client):
+            warn("the Dask cluster has no worker yet. Tasks wait until there is one.")
+        with running_on(client):
             yield client
-        finally:
-            _client.reset(token)
     finally:
         if own:
-            _close(client)
+            close_client(client)
+
+
+@contextmanager
+def running_on(client: Any, supply: Supply | None = None) -> Iterator[None]:
+    """Context in which tasks run on the workers of a client, which `supply` looks after."""
+    tokens = _client.set(client), _supply.set(supply)
+    try:
+        yield
+    finally:
+        _client.reset(tokens[0])
+        _supply.reset(tokens[1])
 
 
 def active_client() -> Any:
@@ -150,7 +171,7 @@ class _Batches:
     """
 
     def __init__(self, client: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
-        self._distributed = _distributed()
+        self._distributed = load_distributed()
         self._client, self._tasks = client, tasks
         self._name = f"sgbn-{uuid.uuid4().hex}"
         with warnings.catch_warnings():
@@ -163,6 +184,7 @@ class _Batches:
         self._size, self._count = 1, 0
         self._ahead, self._asked = FEWEST_AHEAD, -float("inf")
         self._silence_said = False
+        self._supply = _supply.get()
         self.running: dict[str, tuple[Any, list[int]]] = {}
 
     def submit_from(self, waiting: deque[int]) -> None:
@@ -202,6 +224,8 @@ class _Batches:
                 return numbers, None
             raise error
         results, seconds = outcome
+        if self._supply is not None:
+            self._supply.note_result()
         self._adapt(len(numbers), len(results), seconds)
         return numbers, results
 
@@ -214,8 +238,13 @@ class _Batches:
     def _wait(self) -> None:
         """Wait until a batch is finished; say so if there is no worker for long."""
         alone_since = looked = time.monotonic()
+        if self._supply is not None:
+            self._supply.look()
         while not self._completed.has_ready():
             time.sleep(LOOK_SECONDS)
+            if self._supply is not None:
+                self._supply.look()
+                continue
             now = time.monotonic()
             if now - looked < ALONE_SECONDS / 5:
                 continue
@@ -305,7 +334,8 @@ def _cancelled(reason: object) -> str:
     )
 
 
-def _distributed() -> Any:
+def load_distributed() -> Any:
+    """Import Dask's package distributed, or say how to install it."""
     try:
         return import_module("distributed")
     except ImportError as error:
@@ -327,7 +357,7 @@ def _connected(distributed: Any, address: Any) -> Any:
         ) from error
 
 
-def _close(client: Any) -> None:
+def close_client(client: Any) -> None:
     """Close; that a scheduler is lost is said in our words, not by a traceback in the log."""
     log = logging.getLogger("distributed.client")
     level = log.level
@@ -339,8 +369,8 @@ def _close(client: Any) -> None:
         log.setLevel(level)
 
 
-def _check_workers(client: Any) -> None:
-    """Say which workers have other versions; refuse those without sgbn."""
+def check_workers(client: Any) -> int:
+    """Count the workers; say which have other versions, refuse those without sgbn."""
     try:
         found = client.run(versions)
     except Exception as error:
@@ -348,8 +378,6 @@ def _check_workers(client: Any) -> None:
             f"a worker of the Dask cluster cannot load sgbn ({error}). Install the same versions "
             "there as here."
         ) from error
-    if not found:
-        warn("the Dask cluster has no worker yet. Tasks wait until there is one.")
     for address, there in found.items():
         if there != versions():
             lines = "\n".join(differences(there, versions()))
@@ -357,3 +385,4 @@ def _check_workers(client: Any) -> None:
                 f"worker {address} has other versions, with which the last digits of results may "
                 f"differ:\n{lines}"
             )
+    return len(found)

@@ -136,7 +136,7 @@ def test_a_better_atlas_is_named_with_both_counts():
 def test_an_atlas_that_the_names_leave_open_is_asked_for(regions):
     names = ["LH_Vis_1", "LH_Vis_2", "RH_SomMot_1"]
     made = from_frame(pd.DataFrame({"id": list("abc")} | dict.fromkeys(names, 1.5)), "t")
-    with pytest.raises(InputError, match=r"'LH_Vis_1', are regions of schaefer_100_7, but of .*400"):
+    with pytest.raises(InputError, match=r"'LH_Vis_1', are regions of schaefer_100_7, but .*400"):
         choose_regions(made, ["id"], Options.of(regions=regions))
     choice = choose_regions(made, ["id"], Options.of(regions=regions, atlas="schaefer200"))
     assert choice.atlas.name == "schaefer_200_7"

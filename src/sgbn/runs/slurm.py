@@ -1,0 +1,358 @@
+"""Workers in jobs of SLURM, which this process submits, replaces and cancels.
+
+dask-jobqueue starts the scheduler in this process and writes the script of a job, with what the
+site's jobqueue.yaml says. The jobs are submitted and counted here: dask-jobqueue itself does not
+replace a job that ended, and what sbatch says against a later job reaches nobody.
+
+A job may end at any time (its walltime, scancel, a node that fails). Its tasks run again in the
+others, and a new job takes its place. That ends when too many jobs in a row end without one
+finished task, or before their workers have joined.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from sgbn.exceptions import InputError, StudyError, warn
+from sgbn.runs.cluster import (
+    ClusterWarning,
+    check_workers,
+    close_client,
+    load_distributed,
+    running_on,
+)
+from sgbn.runs.slurm_options import SlurmOptions
+from sgbn.runs.slurm_step import on_step
+
+QUEUE_SECONDS = 10.0  # between two looks at the queue: squeue loads a controller that all share
+COMMAND_SECONDS = 60.0  # for an answer of sbatch, squeue or scancel
+DEATHS = 5  # of workers that a task may see, beside those of one job, before it is suspected
+LOG_LINES = 5  # of the last log, shown in an error
+COMMANDS = ("sbatch", "squeue", "scancel")
+# As squeue calls jobs that have ended or are about to; it leaves most of them out.
+ENDED = ("COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "STAGE_OUT")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@contextmanager
+def on_slurm(
+    options: str | Mapping[str, Any], logs: str | Path = "slurm-logs", *, progress: bool = False
+) -> Iterator[Any]:
+    """Context in which all tasks of sgbn run in jobs of SLURM, or in the processes of srun.
+
+    Parameters
+    ----------
+    options : str or mapping
+        Keys and values of the jobs, such as ``"partition=long,memory=8GB,jobs=4"``; docs/scale.md
+        lists them. ``"runner"`` in a program that srun started: the first process goes on, and the
+        others are its workers and end with it. Put this line at the beginning of such a program:
+        what stands before it runs in all of them.
+    logs : path
+        Folder for what the jobs print; the nodes must see it.
+    progress : bool
+        Whether to print how many jobs run, to stderr.
+
+    Yields
+    ------
+    distributed.Client
+
+    Notes
+    -----
+    Results are the same to the bit as in one process, on processors of the same kind. The jobs are
+    cancelled at the end, also after an error or Ctrl-C. If this process is killed, they end by
+    themselves after a minute.
+
+    Examples
+    --------
+    >>> with sgbn.runs.on_slurm("partition=long,memory=8GB,jobs=4"):  # doctest: +SKIP
+    ...     differences = sgbn.inference.edge_differences(X, groups)
+    """
+    chosen = SlurmOptions.of(options)
+    if chosen.runner:
+        with on_step(chosen) as client:
+            yield client
+        return
+    folder = Path(logs).absolute()
+    with _scheduler(chosen) as cluster:
+        client = load_distributed().Client(cluster, set_as_default=False)
+        jobs = _Jobs(client, cluster, chosen, folder, progress=progress)
+        try:
+            jobs.start()
+            with running_on(client, jobs):
+                yield client
+        finally:
+            jobs.cancel()
+            close_client(client)
+
+
+class _Jobs:
+    """Jobs of one run.
+
+    Attributes
+    ----------
+    live : dict
+        Name of the workers of a job -> id of the job, as long as it has not ended.
+    """
+
+    def __init__(
+        self, client: Any, cluster: Any, options: SlurmOptions, logs: Path, *, progress: bool
+    ) -> None:
+        self._client, self._cluster, self._options = client, cluster, options
+        self._logs, self._progress = logs, progress
+        self._name = f"sgbn-{uuid.uuid4().hex[:8]}"
+        self._count = self._fruitless = self._failed_starts = 0
+        self._looked, self._said, self._last_ended = -float("inf"), "", ""
+        self._joined: set[str] = set()
+        self._versions_checked = self._silence_said = False
+        self.live: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Submit all jobs; raise InputError if SLURM does not take them."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        try:
+            while len(self.live) < self._options.jobs:
+                self._submit()
+        except StudyError as error:
+            raise InputError(
+                f"{error}. Change what --slurm asks for (sinfo lists the partitions)."
+            ) from error
+
+    def look(self) -> None:
+        """See which jobs have ended, and submit others; raise StudyError if none can be had."""
+        if time.monotonic() - self._looked < QUEUE_SECONDS:
+            return
+        self._looked = time.monotonic()
+        if self._note_workers() >= self._options.jobs * self._options.processes:
+            self._say(f"{len(self.live)} of {self._options.jobs} jobs running")
+            return  # all are there: squeue need not be asked
+        queue = self._queue()
+        if queue is None:
+            return
+        self._say(self._waiting(queue))
+        for name in [name for name, job in self.live.items() if job not in queue]:
+            self._end(name)
+        self._fill()
+
+    def note_result(self) -> None:
+        """Note that a batch of tasks is finished: the jobs are of use."""
+        self._fruitless = 0
+
+    def cancel(self) -> None:
+        """Cancel all jobs of this run, also one whose id an interrupt kept from being noted."""
+        try:
+            _run(["scancel", f"--name={self._name}"])
+        except StudyError as error:
+            warn(f"{error}. Cancel the jobs yourself: scancel --name={self._name}", ClusterWarning)
+
+    def _submit(self) -> None:
+        """Submit one job; raise StudyError with what sbatch says against it."""
+        self._count += 1
+        name = f"{self._name}-{self._count}"
+        log = str(self._logs).replace("%", "%%") + "/%j.log"
+        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={self._name}"]
+        words += [f"--output={log}", f"--error={log}"]
+        script = self._cluster.job_cls(
+            self._cluster.scheduler.address, name=name, **_job_keywords(self._options)
+        ).job_script()
+        said = _run(words, script)
+        job = re.search(r"^(\d+)", said, re.MULTILINE)
+        if job is None:
+            raise StudyError(f"sbatch gave no number of a job but {said!r}")
+        self.live[name] = job[1]
+
+    def _note_workers(self) -> int:
+        """Note which jobs have workers, and count these."""
+        workers = [str(one.name) for one in list(self._cluster.scheduler.workers.values())]
+        joined = {name for name in self.live for one in workers if _is_of(one, name)}
+        if joined - self._joined:
+            self._failed_starts = 0
+        self._joined |= joined
+        if workers and not self._versions_checked:
+            self._versions_checked = True
+            check_workers(self._client)
+        return len(workers)
+
+    def _queue(self) -> dict[str, tuple[str, str]] | None:
+        """Job -> state and reason; None if squeue does not answer this time."""
+        try:
+            said = _run(["squeue", "--noheader", f"--name={self._name}", "--format=%i|%T|%r"])
+        except StudyError as error:
+            if not self._silence_said:
+                self._silence_said = True
+                warn(f"{error}. The run goes on, and asks again.", ClusterWarning)
+            return None
+        rows = [line.strip().split("|", 2) for line in said.splitlines() if line.count("|") >= 2]
+        return {job: (state, reason) for job, state, reason in rows if state not in ENDED}
+
+    def _end(self, name: str) -> None:
+        """Note that a job has ended."""
+        job = self._last_ended = self.live.pop(name)
+        self._fruitless += 1
+        self._failed_starts += name not in self._joined
+        warn(
+            f"SLURM job {job} ended before the work was done. What it had not finished runs "
+            f"again; its log is {self._log(job)}.",
+            ClusterWarning,
+        )
+
+    def _fill(self) -> None:
+        """Submit as many jobs as have ended, while that makes sense."""
+        while len(self.live) < self._options.jobs and self._may_submit():
+            try:
+                self._submit()
+            except StudyError as error:
+                self._failed_starts += 1
+                warn(f"{error}. The run goes on without that job for now.", ClusterWarning)
+                break  # until the next look
+        if not self.live and not self._may_submit():
+            raise StudyError(self._gone())
+
+    def _may_submit(self) -> bool:
+        limit = self._options.retries * self._options.jobs
+        return max(self._fruitless, self._failed_starts) <= limit
+
+    def _waiting(self, queue: Mapping[str, tuple[str, str]]) -> str:
+        states = [queue[job] for job in self.live.values() if job in queue]
+        n_running = sum(state == "RUNNING" for state, _ in states)
+        reasons = sorted({reason for state, reason in states if state == "PENDING"} - {"None"})
+        why = f"; SLURM says: {', '.join(reasons)}" if reasons else ""
+        counts = f"{n_running} of {self._options.jobs} running{why}"
+        if n_running < self._options.jobs:
+            return f"waiting for jobs in the queue ({counts})"
+        return f"waiting for the workers of the jobs to start ({counts})"
+
+    def _say(self, text: str) -> None:
+        if self._progress and text != self._said:
+            tqdm.write(f"SLURM: {text}", file=sys.stderr)
+        self._said = text
+
+    def _log(self, job: str) -> Path:
+        return self._logs / f"{job}.log"
+
+    def _gone(self) -> str:
+        path = self._log(self._last_ended)
+        try:
+            lines = path.read_text(errors="replace").strip().splitlines()[-LOG_LINES:]
+            log = f"The last log, {path}, ends with:\n" + "\n".join(lines)
+        except OSError:
+            log = f"No log is at {path}: perhaps the nodes do not see that folder."
+        ended = "before their workers joined" if self._failed_starts else "without a finished task"
+        return (
+            f"the jobs of SLURM end {ended}, and {self._options.retries} retries for each did not "
+            "help. Look whether the nodes reach this machine (interface=, or --slurm runner), "
+            "whether memory= is enough and walltime= longer than a task. What was finished and "
+            f"kept in a folder is not lost: the same command goes on. {log}"
+        )
+
+
+def _is_of(worker: str, name: str) -> bool:
+    """Whether a worker belongs to a job; those of several processes have a number behind."""
+    return worker == name or worker.startswith(f"{name}-")
+
+
+@contextmanager
+def _scheduler(options: SlurmOptions) -> Iterator[Any]:
+    """Scheduler in this process, as dask-jobqueue starts it."""
+    for command in COMMANDS:
+        if shutil.which(command) is None:
+            raise InputError(
+                f"there is no command {command} here, and --slurm needs it. Run this on a machine "
+                "from which jobs of SLURM are submitted."
+            )
+    load_distributed()
+    jobqueue = _load_jobqueue()
+    own = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
+    try:
+        cluster = jobqueue.SLURMCluster(
+            n_workers=0,
+            scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | own,
+            **_job_keywords(options),
+        )
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"no Dask scheduler can start here ({error}). Look at interface= of --slurm, and at "
+            "the site's jobqueue.yaml."
+        ) from error
+    with closing(cluster):
+        yield cluster
+
+
+def _job_keywords(options: SlurmOptions) -> dict[str, Any]:
+    """Keywords of dask-jobqueue for a job; it takes from the site's files what is None."""
+    wanted = {"--qos": options.qos, "--constraint": options.constraint}
+    directives = [f"{name}={value}" for name, value in wanted.items() if value]
+    return {
+        "queue": options.partition or None,
+        "account": options.account or None,
+        "walltime": options.walltime or None,
+        "memory": options.job_memory,
+        "cores": options.processes,
+        "processes": options.processes,
+        "interface": options.interface or None,
+        "local_directory": options.scratch or None,
+        "python": shlex.quote(sys.executable),
+        "worker_extra_args": [*_site("worker-extra-args", []), "--no-dashboard"],
+        "job_extra_directives": [
+            *_site("job-extra-directives", []),
+            *directives,
+            *options.extra,
+        ],
+        "job_script_prologue": [
+            *_site("job-script-prologue", []),
+            *(f"export {name}=1" for name in THREADS),
+            *options.setup,
+        ],
+    }
+
+
+def _site(name: str, otherwise: Any) -> Any:
+    return import_module("dask").config.get(f"jobqueue.slurm.{name}", None) or otherwise
+
+
+def _load_jobqueue() -> Any:
+    """Import dask-jobqueue; it takes Ctrl-C over when it is loaded, which is undone."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        return import_module("dask_jobqueue")
+    except ImportError as error:
+        raise InputError(
+            f"jobs of SLURM need the package dask-jobqueue ({error}). Install it with: "
+            "pip install 'sgbn[slurm]'."
+        ) from error
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+def _run(words: Sequence[str], given: str | None = None) -> str:
+    """Return what a command of SLURM prints; raise StudyError with its own words if it fails."""
+    try:
+        done = subprocess.run(
+            words,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StudyError(f"{words[0]} of SLURM does not answer ({error})") from error
+    if done.returncode:
+        said = "; ".join(done.stderr.split("\n")).strip("; ")
+        raise StudyError(f"SLURM refuses: {said or f'{words[0]} ended with {done.returncode}'}")
+    return done.stdout

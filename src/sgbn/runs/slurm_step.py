@@ -1,0 +1,194 @@
+"""The processes that srun started: the first runs the command, the others are its workers.
+
+For clusters on which one allocation is all that may be had, or whose nodes do not reach the machine
+that submits. The first process has the Dask scheduler within it, so that all others end with it,
+however it ends. They learn its address from a file in the folder where srun was called.
+
+Not dask-jobqueue's SLURMRunner: it takes one more process for the scheduler, which stays when the
+client is killed, and a file that an earlier step of the same job left leads to a scheduler that is
+gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from sgbn.exceptions import InputError, StudyError
+from sgbn.runs.cluster import check_workers, close_client, load_distributed, running_on
+from sgbn.runs.files import write_json
+from sgbn.runs.slurm_options import SlurmOptions
+
+ADDRESS_SECONDS = 300.0  # for the first process to start, and for a file to be seen on all nodes
+JOIN_SECONDS = 20.0  # at the end, for workers that have not joined yet
+WORKER_SECONDS = 300.0  # without any worker, before the run stops
+DEATHS = 5  # of workers that a task may see before it is suspected
+LOOK_SECONDS = 5.0  # between two looks at the workers
+QUIET = {  # as one process prints: what workers have to say is said by the first
+    "DASK_LOGGING__DISTRIBUTED": "critical",
+    "DASK_LOGGING__ASYNCIO": "critical",
+}
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+_scheduler: ContextVar[Any] = ContextVar("scheduler", default=None)
+
+
+@contextmanager
+def slurm_step(options: SlurmOptions) -> Iterator[Any]:
+    """Context of the first process of srun, with a scheduler; the others never enter it.
+
+    They become workers, and end when the first one leaves the context.
+    """
+    if _scheduler.get() is not None:
+        yield _scheduler.get()
+        return
+    rank = _rank()
+    load_distributed()
+    if rank:
+        _become_worker(rank, options)
+    with _started(options) as cluster:
+        path = _address_file()
+        write_json(path, {"address": cluster.scheduler.address})
+        token = _scheduler.set(cluster)
+        try:
+            yield cluster
+        finally:
+            _scheduler.reset(token)
+            _leave(path, cluster)
+
+
+@contextmanager
+def on_step(options: SlurmOptions) -> Iterator[Any]:
+    """Context in which all tasks run in the other processes of srun; gives the client."""
+    with slurm_step(options) as cluster:
+        client = load_distributed().Client(cluster, set_as_default=False)
+        try:
+            with running_on(client, _Workers(client, cluster)):
+                yield client
+        finally:
+            close_client(client)
+
+
+class _Workers:
+    """Workers of this step; no others will come."""
+
+    def __init__(self, client: Any, cluster: Any) -> None:
+        self._client, self._cluster = client, cluster
+        self._seen = self._looked = time.monotonic()
+        self._versions_checked = False
+
+    def look(self) -> None:
+        """Raise StudyError if there has been no worker for long."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        if self._cluster.scheduler.workers:
+            self._seen = now
+            if not self._versions_checked:
+                self._versions_checked = True
+                check_workers(self._client)
+        elif now - self._seen > WORKER_SECONDS:
+            raise StudyError(
+                f"no process of srun has worked for {WORKER_SECONDS:g} seconds: all workers have "
+                "ended, or never joined. Often they need more memory (--mem of srun). What was "
+                "finished and kept in a folder is not lost: the same command goes on."
+            )
+
+    def note_result(self) -> None:
+        """Do nothing: workers of a step are not replaced."""
+
+
+def _rank() -> int:
+    """Return the number of this process; raise InputError unless srun started several."""
+    try:
+        rank, count, _ = (int(os.environ[f"SLURM_{name}"]) for name in _OF_STEP)
+    except (KeyError, ValueError):
+        raise InputError(
+            "--slurm runner is for processes that srun started, and this is none. Start it as "
+            "srun -n 5 sgbn ... --slurm runner, on the command line or in a script for sbatch."
+        ) from None
+    if count < 2:
+        raise InputError(
+            f"srun started {count} process, and --slurm runner needs two or more: the first runs "
+            "the command, the others do the work. Give srun -n 5, for example."
+        )
+    return rank
+
+
+_OF_STEP = ("PROCID", "STEP_NUM_TASKS", "STEP_ID")
+
+
+def _address_file() -> Path:
+    """File of this step alone: a job may have several, and may be started again by SLURM."""
+    names = ("JOB_ID", "STEP_ID", "RESTART_COUNT")
+    numbers = [os.environ.get(f"SLURM_{name}", "0") for name in names]
+    return Path(f".sgbn-scheduler-{'-'.join(numbers)}.json").absolute()
+
+
+def _leave(path: Path, cluster: Any) -> None:
+    """Remove the file of the address, when all have read it; a short run may end before that."""
+    n_workers = int(os.environ["SLURM_STEP_NUM_TASKS"]) - 1
+    deadline = time.monotonic() + JOIN_SECONDS
+    while len(cluster.scheduler.workers) < n_workers and time.monotonic() < deadline:
+        time.sleep(0.1)
+    if len(cluster.scheduler.workers) >= n_workers:
+        path.unlink(missing_ok=True)
+    else:
+        write_json(path, {"address": ""})  # who still comes need not wait for more
+
+
+@contextmanager
+def _started(options: SlurmOptions) -> Iterator[Any]:
+    distributed = load_distributed()
+    own = {"allowed_failures": DEATHS, "dashboard": False, "dashboard_address": ":0"}
+    network = {"interface": options.interface} if options.interface else {}
+    try:
+        cluster = distributed.SpecCluster(
+            workers={},
+            scheduler={"cls": distributed.Scheduler, "options": own | network},
+            silence_logs="error",
+        )
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"no Dask scheduler can start here ({error}). Look at interface= of --slurm."
+        ) from error
+    with closing(cluster):
+        yield cluster
+
+
+def _become_worker(rank: int, options: SlurmOptions) -> None:
+    """Replace this process by a Dask worker, with one task at a time."""
+    address = _address()
+    if not address:
+        raise SystemExit(0)
+    words = [sys.executable, "-m", "distributed.cli.dask_worker", address]
+    words += ["--name", str(rank), "--nthreads", "1", "--nanny", "--no-dashboard"]
+    words += ["--memory-limit", "0", "--death-timeout", "60"]  # SLURM has limits of its own
+    if options.interface:
+        words += ["--interface", options.interface]
+    if options.scratch:
+        words += ["--local-directory", os.path.expandvars(options.scratch)]
+    os.execve(sys.executable, words, os.environ | QUIET | THREADS)
+
+
+def _address() -> str:
+    """Address of the scheduler, when the first process has written it; "" if that has ended."""
+    path = _address_file()
+    deadline = time.monotonic() + ADDRESS_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return str(json.loads(path.read_text())["address"])
+        except (OSError, ValueError):
+            time.sleep(0.1)
+    raise StudyError(
+        f"the first process of srun did not write {path} in {ADDRESS_SECONDS:g} seconds. Look at "
+        "what it says, and start srun in a folder that all nodes see and can write to."
+    )

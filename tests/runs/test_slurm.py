@@ -1,0 +1,425 @@
+"""Jobs of a real SLURM where there is one, and what is made of its answers everywhere."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sgbn import Cohort, InputError, StudyError, simulate_cohort, write_table
+from sgbn.cli import main
+from sgbn.cli.arguments import SLURM_HELP
+from sgbn.runs import ClusterWarning, Study, on_slurm, parallel, slurm, study
+from sgbn.runs.slurm_options import KEYS, SlurmOptions
+
+TASKS = {f"task{k}": {"seed": k} for k in range(40)}
+OF_ONE_RUN = ("report.html", "about.json")  # they say how long steps took, and what was typed
+NOT_COMPARED = ("work", "slurm-logs")
+
+
+def draw(seed):
+    time.sleep(0.05)
+    X = np.random.default_rng(seed).standard_normal((50, 50))
+    return {"draw": X.T @ X}
+
+
+def assert_same(results):
+    assert list(results) == list(TASKS)
+    for name, result in results.items():
+        assert np.array_equal(result["draw"], draw(TASKS[name]["seed"])["draw"])
+
+
+# A real SLURM
+
+
+@pytest.fixture
+def real(slurm_service, monkeypatch, tmp_path):
+    """Service whose commands this process and all that it starts use."""
+    if find_spec("dask_jobqueue") is None:  # importing it here would take Ctrl-C over
+        pytest.skip("needs dask-jobqueue (the extra slurm)")
+    monkeypatch.setenv("SLURM_CONF", str(slurm_service.config))
+    monkeypatch.setattr(slurm, "QUEUE_SECONDS", 0.5)
+    yield slurm_service
+    assert slurm_service.all_gone()  # whatever happened, no job stays
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    """Text of options for two small jobs."""
+    return f"jobs=2,memory=1GB,interface=lo,scratch={tmp_path / 'scratch'}"
+
+
+@pytest.fixture
+def after_results(monkeypatch):
+    """Function that takes what is called when a number of results is written, and that number."""
+
+    def arrange(happen, number=5):
+        count = iter(range(10**6))
+
+        def write(path, result):
+            write_result(path, result)
+            if next(count) == number - 1:
+                happen()
+
+        monkeypatch.setattr(study, "write_result", write)
+
+    write_result = study.write_result
+    return arrange
+
+
+def files_of(folder):
+    """Path -> bytes of what a comparison wrote, but for what differs between any two runs."""
+    paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {
+        name: path.read_bytes()
+        for name, path in paths.items()
+        if name.parts[0] not in NOT_COMPARED and str(name) not in OF_ONE_RUN
+    }
+
+
+@pytest.fixture
+def compare_words(tmp_path):
+    """Words of a small comparison."""
+    table, drawn = tmp_path / "table.csv", simulate_cohort(30, regions=6)
+    write_table(Cohort(drawn.values, list("abcdef"), drawn.ids, group=drawn.group), table)
+    few = ["--permutations", "39", "--half-samples", "3", "--refinements", "--no-accuracy"]
+    return ["compare", str(table), "--group", "group", "--regions", "all", "--quick", *few]
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_compare_with_a_job_killed_in_the_middle_gives_the_bits_of_one_process(
+    real, jobs, compare_words, tmp_path, after_results, capsys
+):
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert main([*compare_words, "--out", str(here), "--workers", "1"]) == 0
+    n_results = len(list(here.rglob("*.npz")))
+    killed = []
+
+    def kill():
+        killed.append(real.running()[0])
+        real.ask("scancel", killed[0])
+
+    after_results(kill, n_results // 2)
+    assert main([*compare_words, "--out", str(there), "--slurm", jobs]) == 0
+    assert len(killed) == 1 < n_results // 2
+    assert files_of(there) == files_of(here)
+    assert len(files_of(here)) > 20
+    assert len(list((there / "slurm-logs").glob("*.log"))) >= 2
+    said = capsys.readouterr().err
+    assert "SLURM: waiting for" in said
+
+
+def test_all_jobs_are_replaced_when_all_are_killed(real, jobs, tmp_path, after_results):
+    after_results(lambda: real.ask("scancel", *real.running()))
+    message = r"SLURM job \d+ ended before the work was done\. .* log is .*\d\.log"
+    with pytest.warns(ClusterWarning, match=message), on_slurm(jobs, tmp_path / "logs"):
+        assert_same(Study(tmp_path / "study").run(draw, TASKS, {}))
+    assert len(list((tmp_path / "logs").glob("*.log"))) >= 3
+
+
+def test_an_interrupt_cancels_the_jobs(real, jobs, tmp_path, after_results):
+    handler = signal.getsignal(signal.SIGINT)
+    after_results(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt), on_slurm(jobs, tmp_path / "logs"):
+        Study(tmp_path / "study").run(draw, TASKS, {})
+    assert signal.getsignal(signal.SIGINT) is handler  # dask-jobqueue would only exit
+    assert real.all_gone()
+
+
+def test_workers_have_one_thread_and_run_what_the_user_sets_up(real, jobs, tmp_path):
+    more = "processes=2,partition=main,walltime=5:00,setup=export SET_UP=yes,extra=--comment=x"
+    text = jobs.replace("jobs=2", "jobs=1").replace("1GB", "2GB") + "," + more
+    with on_slurm(text, tmp_path / "logs with a blank") as client:
+        client.wait_for_workers(2, timeout=120)
+        assert set(client.nthreads().values()) == {1}
+        assert set(client.run(lambda: sys.executable).values()) == {sys.executable}
+        names = ("SET_UP", "OPENBLAS_NUM_THREADS", "SLURM_CPUS_PER_TASK")
+        (found,) = set(client.run(lambda: tuple(map(os.environ.get, names))).values())
+        assert found == ("yes", "1", "2")
+        assert parallel(abs, range(-3, 0)) == [3, 2, 1]
+    assert list((tmp_path / "logs with a blank").glob("*.log"))
+
+
+@pytest.mark.parametrize("wrong", ["partition=nowhere", "memory=900GB", "extra=--nonsense"])
+def test_what_slurm_refuses_is_said_in_its_own_words(real, tmp_path, wrong):
+    reason = {
+        "partition=nowhere": "invalid partition specified: nowhere",
+        "memory=900GB": "Memory specification can not be satisfied",
+        "extra=--nonsense": "unrecognized option '--nonsense'",
+    }[wrong]
+    message = rf"SLURM refuses: sbatch: .*{reason}.*Change what --slurm asks for"
+    with pytest.raises(InputError, match=message), on_slurm(f"{wrong},interface=lo", tmp_path):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore:SLURM job")
+def test_jobs_that_cannot_start_end_the_run_with_their_log(real, jobs, tmp_path):
+    text = jobs + ",retries=1,setup=echo the disk is away; exit 3"
+    message = (
+        r"end before their workers joined, and 1 retries .*\d\.log, ends with:\nthe disk is aw"
+    )
+    with pytest.raises(StudyError, match=message), on_slurm(text, tmp_path / "logs"):
+        parallel(abs, [1])
+    assert len(list((tmp_path / "logs").glob("*.log"))) >= 3
+
+
+WITHOUT_FIGURES = """
+import sys
+from importlib import import_module
+
+from sgbn.cli import main
+
+if __name__ == "__main__":  # drawing would be most of the work
+    plan = import_module("sgbn.report.figures").Plan
+    plan.files = lambda plan, kinds, dpi: dict.fromkeys(kinds, b"<svg></svg>")
+    import_module("sgbn.report.drawing").WORTH_WORKERS = float("inf")
+    sys.exit(main())
+"""
+
+
+def test_processes_of_srun_give_the_bits_of_one_process(real, compare_words, tmp_path):
+    (tmp_path / "program.py").write_text(WITHOUT_FIGURES)
+    command = [sys.executable, "program.py", *compare_words]
+    ways = {
+        "here": [*command, "--out", "here", "--workers", "1"],
+        "there": ["srun", "--ntasks=3", *command, "--out", "there", "--slurm", "runner"],
+    }
+    for name, words in ways.items():
+        done = subprocess.run(
+            words, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("One network per group") == 1, name  # one process prints
+    assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
+    assert len(files_of(tmp_path / "here")) > 20
+    assert not list(tmp_path.glob(".sgbn-*"))
+
+
+@pytest.mark.long  # it draws all figures
+def test_the_job_script_of_the_guide_works(real, compare_words, tmp_path, monkeypatch):
+    guide = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    script = re.search(r"^```bash\n(#!/bin/bash\n.*?)^```", guide, re.DOTALL | re.MULTILINE)[1]
+    table = (tmp_path / "table.csv").read_text()
+    (tmp_path / "table.csv").write_text(table.replace("group", "diagnosis", 1))
+    smaller = "--quick --regions all --permutations 39 --refinements --no-accuracy --slurm"
+    (tmp_path / "compare.sh").write_text(script.replace("--slurm", smaller))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sbatch", "--wait", "compare.sh"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        timeout=1200,
+        check=False,
+    )
+    (log,) = tmp_path.glob("compare-*.log")
+    assert done.returncode == 0, log.read_text()
+    assert "Open results/report.html in a browser." in log.read_text()
+    assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
+    assert log.read_text().count("Wrote") == 1
+
+
+# Answers of a SLURM that is not there
+
+
+@pytest.fixture
+def fake(monkeypatch, tmp_path):
+    """Commands that answer as they are told, and a scheduler with the workers that it is told."""
+    state = SimpleNamespace(queue={}, words=[], workers={}, refuses="", silent=False, checked=0)
+
+    def run(words, given=None):
+        state.words.append(words)
+        if words[0] == "sbatch":
+            if state.refuses:
+                raise StudyError(f"SLURM refuses: {state.refuses}")
+            job = str(len(state.queue) + 1)
+            state.queue[job] = "RUNNING|None"
+            return f"{job};cluster\n"
+        if state.silent:
+            raise StudyError(f"{words[0]} of SLURM does not answer")
+        live = {job: text for job, text in state.queue.items() if text}
+        return "".join(f"{job}|{text}\n" for job, text in live.items())
+
+    def check(client):
+        state.checked += 1
+
+    monkeypatch.setattr(slurm, "_run", run)
+    monkeypatch.setattr(slurm, "_job_keywords", lambda options: {})
+    monkeypatch.setattr(slurm, "check_workers", check)
+    monkeypatch.setattr(slurm, "QUEUE_SECONDS", 0.0)
+    state.cluster = SimpleNamespace(
+        scheduler=SimpleNamespace(workers=state.workers, address="tcp://host:1"),
+        job_cls=lambda address, name: SimpleNamespace(job_script=lambda: f"{address} {name}"),
+    )
+    state.make = lambda text: slurm._Jobs(
+        None, state.cluster, SlurmOptions.of(text), tmp_path, progress=True
+    )
+    return state
+
+
+def end(fake, job):
+    fake.queue[job] = ""
+
+
+def join(fake, jobs, job):
+    """Let the worker of a job join."""
+    (name,) = [name for name, own in jobs.live.items() if own == job]
+    fake.workers[f"tcp://{job}"] = SimpleNamespace(name=name)
+
+
+@pytest.mark.filterwarnings("ignore:SLURM job")
+def test_jobs_are_replaced_as_long_as_tasks_get_finished(fake):
+    jobs = fake.make("jobs=2,retries=1")
+    jobs.start()
+    for k in range(1, 20):
+        join(fake, jobs, str(k))
+        jobs.look()
+        end(fake, str(k))
+        fake.workers.pop(f"tcp://{k}")
+        jobs.look()
+        assert len(jobs.live) == 2
+        jobs.note_result()
+    assert fake.checked == 1
+
+
+@pytest.mark.filterwarnings("ignore:SLURM job")
+def test_jobs_that_finish_no_task_are_replaced_up_to_the_limit(fake, tmp_path):
+    jobs = fake.make("jobs=2,retries=2")
+    jobs.start()
+
+    def work_without_result():
+        for k in range(1, 100):
+            join(fake, jobs, str(k))
+            jobs.look()
+            end(fake, str(k))
+            fake.workers.pop(f"tcp://{k}")
+            jobs.look()
+
+    with pytest.raises(StudyError, match=r"end without a finished task, and 2 retries .* No log"):
+        work_without_result()
+    assert len(fake.queue) == 2 + 2 * 2
+
+
+@pytest.mark.filterwarnings("ignore:SLURM job")
+def test_one_place_where_jobs_cannot_start_does_not_stop_the_others(fake):
+    jobs = fake.make("jobs=2,retries=2")
+    jobs.start()
+    join(fake, jobs, "1")
+    for _ in range(30):
+        jobs.look()
+        last = max(fake.queue, key=int)
+        if last != "1":
+            end(fake, last)
+        jobs.note_result()
+    assert list(jobs.live.values()) == ["1"]
+    assert len(fake.queue) == 2 + 2 * 2  # and then no more are tried
+    end(fake, "1")
+    fake.workers.clear()
+    with pytest.raises(StudyError, match="end before their workers joined"):
+        jobs.look()
+
+
+@pytest.mark.filterwarnings("ignore:SLURM job")
+def test_a_job_that_is_refused_later_is_tried_again(fake):
+    jobs = fake.make("jobs=2,retries=1")
+    jobs.start()
+    join(fake, jobs, "1")
+    end(fake, "2")
+    fake.refuses = "the queue is closed"
+    with pytest.warns(ClusterWarning, match=r"the queue is closed\. The run goes on without"):
+        jobs.look()
+    fake.refuses = ""
+    jobs.look()
+    assert len(jobs.live) == 2
+
+
+def test_a_queue_that_does_not_answer_is_said_once_and_changes_nothing(fake):
+    jobs = fake.make("jobs=2")
+    jobs.start()
+    fake.silent = True
+    with pytest.warns(ClusterWarning, match=r"squeue .* does not answer\. The run goes on"):
+        jobs.look()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jobs.look()
+    with pytest.warns(ClusterWarning, match="Cancel the jobs yourself: scancel --name=sgbn-"):
+        jobs.cancel()
+    assert len(jobs.live) == 2
+
+
+def test_how_many_jobs_run_is_said_when_it_changes(fake, capsys):
+    jobs = fake.make("jobs=2")
+    jobs.start()
+    fake.queue["1"] = fake.queue["2"] = "PENDING|Resources"
+    jobs.look()
+    jobs.look()
+    fake.queue["1"] = "RUNNING|None"
+    jobs.look()
+    fake.queue["2"] = "RUNNING|None"
+    jobs.look()
+    join(fake, jobs, "1")
+    join(fake, jobs, "2")
+    jobs.look()
+    assert capsys.readouterr().err.splitlines() == [
+        "SLURM: waiting for jobs in the queue (0 of 2 running; SLURM says: Resources)",
+        "SLURM: waiting for jobs in the queue (1 of 2 running; SLURM says: Resources)",
+        "SLURM: waiting for the workers of the jobs to start (2 of 2 running)",
+        "SLURM: 2 of 2 jobs running",
+    ]
+    asked = len(fake.words)
+    jobs.look()
+    assert len(fake.words) == asked  # all workers are there: the controller is left alone
+
+
+def test_the_script_of_a_job_has_what_the_user_said(monkeypatch):
+    pytest.importorskip("dask_jobqueue")
+    slurm._load_jobqueue()
+    from dask_jobqueue.slurm import SLURMJob
+
+    text = "partition=long,account=brain,qos=low,constraint=avx2,walltime=1:00:00,memory=6GB,"
+    text += "processes=3,interface=ib0,scratch=$TMPDIR,extra=--exclude=n1,n2,setup=module load x"
+    keywords = slurm._job_keywords(SlurmOptions.of(text))
+    script = SLURMJob("tcp://host:1", name="w", **keywords).job_script()
+    for line in (
+        *("-p long", "-A brain", "--qos=low", "--constraint=avx2", "-t 1:00:00", "--mem=6G"),
+        *("--cpus-per-task=3", "--exclude=n1,n2"),
+    ):
+        assert f"#SBATCH {line}\n" in script
+    command = script.splitlines()[-1]
+    assert command.startswith(f"{sys.executable} -m distributed.cli.dask_worker tcp://host:1 ")
+    for words in ("--nthreads 1", "--nworkers 3", "--interface ib0", "--local-directory $TMPDIR"):
+        assert words in command
+    assert script.index("export OMP_NUM_THREADS=1") < script.index("module load x")
+
+
+def test_without_slurm_or_its_package_that_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(slurm.shutil, "which", lambda name: None)
+    message = r"no command sbatch here, .* machine from which jobs of SLURM are submitted"
+    with pytest.raises(InputError, match=message), on_slurm("jobs=1", tmp_path):
+        pass
+    monkeypatch.setattr(slurm.shutil, "which", lambda name: name)
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", None)
+    with pytest.raises(InputError, match=r"pip install 'sgbn\[slurm\]'"), on_slurm("", tmp_path):
+        pass
+
+
+def test_a_command_that_fails_is_quoted():
+    with pytest.raises(StudyError, match=r"^SLURM refuses: one; two$"):
+        slurm._run(["sh", "-c", "echo one >&2; echo two >&2; exit 3"])
+    with pytest.raises(StudyError, match=r"^SLURM refuses: sh ended with 3$"):
+        slurm._run(["sh", "-c", "exit 3"])
+    with pytest.raises(StudyError, match="no-such-command of SLURM does not answer"):
+        slurm._run(["no-such-command"])
+    assert slurm._run(["cat"], "given") == "given"
+
+
+def test_the_help_lists_all_keys():
+    for key in (*KEYS, "runner"):
+        assert key in SLURM_HELP

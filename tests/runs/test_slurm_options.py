@@ -1,0 +1,71 @@
+import pytest
+
+from sgbn import InputError
+from sgbn.runs.slurm_options import KEYS, SlurmOptions
+
+
+def test_text_and_mapping_say_the_same():
+    text = (
+        "partition=long,short, account = brain ,walltime=1-00:00:00,memory=8GB,jobs=3,processes=2"
+    )
+    said = {
+        "partition": "long,short",  # as sbatch takes several
+        "account": "brain",
+        "walltime": "1-00:00:00",
+        "memory": "8GB",
+        "jobs": 3,
+        "processes": 2,
+    }
+    assert SlurmOptions.of(text) == SlurmOptions.of(said) == SlurmOptions(**said)
+
+
+def test_what_may_be_said_more_than_once_is_kept_in_order():
+    text = "extra=--exclude=n1,n2,setup=module load a,setup=module load b,extra=--exclusive"
+    chosen = SlurmOptions.of(text)
+    assert chosen.extra == ("--exclude=n1,n2", "--exclusive")
+    assert chosen.setup == ("module load a", "module load b")
+    assert SlurmOptions.of({"extra": "--exclusive"}).extra == ("--exclusive",)
+
+
+def test_memory_is_that_of_all_processes_of_a_job():
+    assert SlurmOptions.of("processes=3").job_memory == "12GB"
+    assert SlurmOptions.of("processes=3,memory=500 MB").job_memory == "500 MB"
+
+
+def test_a_runner_takes_only_what_srun_does_not_decide():
+    assert SlurmOptions.of("runner") == SlurmOptions(runner=True)
+    chosen = SlurmOptions.of("runner,interface=ib0,scratch=$TMPDIR")
+    assert (chosen.runner, chosen.interface, chosen.scratch) == (True, "ib0", "$TMPDIR")
+    assert SlurmOptions.of({"runner": True}) == SlurmOptions(runner=True)
+    with pytest.raises(InputError, match="runner takes no jobs: srun and its allocation decide"):
+        SlurmOptions.of("runner,jobs=3")
+    for text in ("jobs=3,runner", "runner=yes", "jobs=3,runner=no"):
+        with pytest.raises(InputError, match="runner stands first and has no value"):
+            SlurmOptions.of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("partiton=long", r"called 'partiton'\. Did you mean 'partition'\?"),
+        ("nonsense=1", r"called 'nonsense'\. There are 'partition', 'account'"),
+        ("long", r"'long' in 'long' has no value\. Give key=value"),
+        ("partition=long,memory", r"'memory' in .* has no value"),
+        ("partition=", r"partition='' is not one line of text"),
+        ("jobs=2,jobs=3", r"says jobs twice\. Say it once"),
+        ("memory=much", r"memory=much is no size\. Give one such as 8GB"),
+        ("memory=8", r"memory=8 is no size"),
+        ("jobs=0", r"jobs=0 is no such count\. Give a whole number from 1 on"),
+        ("jobs=-1", r"jobs=-1 is no such count"),
+        ("processes=1.5", r"processes=1\.5 is no such count"),
+        ("partition=a\nrm -r x", r"is not one line of text\. Give one, or leave partition out"),
+    ],
+)
+def test_what_cannot_be_used_is_named(text, message):
+    with pytest.raises(InputError, match=message):
+        SlurmOptions.of(text)
+
+
+def test_nothing_at_all_is_a_valid_wish():
+    assert SlurmOptions.of("") == SlurmOptions()
+    assert set(KEYS) < set(vars(SlurmOptions()))
