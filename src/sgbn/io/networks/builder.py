@@ -44,7 +44,10 @@ class GraphBuilder:
         """Add an arrow, or else a line, whose weight belongs to this direction."""
         if source == target:
             raise InputError(f"line {line}: {source!r} has an edge to itself. Remove it.")
-        if (source, target) in self._weights or (target, source) in self._lines:
+        reverse = (target, source)
+        if (source, target) in self._weights or reverse in (
+            self._lines if arrow else self._weights
+        ):
             raise InputError(
                 f"line {line}: a second edge between {source!r} and {target!r}. Keep one."
             )

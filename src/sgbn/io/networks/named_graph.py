@@ -100,7 +100,10 @@ def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
 
 def weights_of(content: NamedGraph) -> dict[Edge, float]:
     """Weight of each edge; nothing if the weights are not known."""
-    return {} if content.network is None else {(s, t): w for s, t, w in content.network.edges()}
+    if content.network is None:
+        return {}
+    coef, names = content.network.coef, content.names
+    return {(names[i], names[j]): float(coef[i, j]) for i, j in np.argwhere(coef)}
 
 
 def check_dag(content: NamedGraph, tool: str) -> None:

@@ -36,7 +36,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
     weights = network_of(network)
     model = LinearGaussianBayesianNetwork()
     model.add_nodes_from(weights.names)
-    model.add_edges_from((source, target) for source, target, _ in weights.edges().tolist())
+    model.add_edges_from((weights.names[i], weights.names[j]) for i, j in np.argwhere(weights.coef))
     for j, name in enumerate(weights.names):
         parents = np.flatnonzero(weights.coef[:, j])
         beta = [float(weights.intercept[j]), *weights.coef[parents, j].tolist()]

@@ -68,7 +68,7 @@ def safe_names(
 
 def _made(name: str, fill: str) -> str:
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    begins_well = r"[A-Za-z]|\.(?![0-9])" if fill == "." else "[A-Za-z]"
+    begins_well = r"\.?[A-Za-z]" if fill == "." else "[A-Za-z]"
     safe = re.sub(rf"[^A-Za-z0-9_{fill}]", fill, ascii_name)
     if not re.match(begins_well, ascii_name):
         safe = f"X{safe}"

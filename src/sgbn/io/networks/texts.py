@@ -11,7 +11,7 @@ from pathlib import Path
 from sgbn.exceptions import InputError
 
 MAX_BYTES = 2**28  # Far more than a network needs: beyond it is a gzip bomb.
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 
 
 def read_text(path: Path) -> str:
