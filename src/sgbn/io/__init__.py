@@ -1,6 +1,8 @@
 """Where sgbn meets tables, images and other files."""
 
 from sgbn.io.exports import (
+    Connectome,
+    connectome,
     edge_table,
     export_network,
     node_table,
@@ -25,8 +27,10 @@ from sgbn.io.series import is_series, read_series
 from sgbn.io.tables import read_freesurfer, read_table, write_table
 
 __all__ = [
+    "Connectome",
     "Extraction",
     "NamedGraph",
+    "connectome",
     "edge_table",
     "export_network",
     "extract_regions",
