@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from sgbn import __version__
-from sgbn.cli import check, compare, demo, extract, predict, reproduce, simulate, status, warmup
+from sgbn.cli import (
+    check,
+    compare,
+    convert,
+    demo,
+    extract,
+    predict,
+    reproduce,
+    simulate,
+    status,
+    warmup,
+)
 from sgbn.cli.arguments import OptionError
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
@@ -38,7 +49,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"sgbn {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, check, compare, predict, extract, simulate, reproduce, status, warmup):
+    for command in (
+        *(demo, check, compare, predict, convert),
+        *(extract, simulate, reproduce, status, warmup),
+    ):
         command.add_parser(commands)
     return top
 

@@ -113,6 +113,17 @@ def write_network(
     [('left insula', 'cuneus', 0.8)]
     """
     name = _format_name(path, format)
+    return write_text(path, network_text(network, name, directions, supported, weights))
+
+
+def network_text(
+    network: NetworkLike | NamedGraph | BenchmarkNetwork,
+    name: str,
+    directions: str = "graph",
+    supported: ArrayLike | None = None,
+    weights: str | None = None,
+) -> str:
+    """Text of the file that `write_network` writes, in the format of this name."""
     chosen = FORMATS[name]
     if chosen.write is None:
         raise InputError(f"{name} is written by sgbn.io.write_node_link. Call it instead.")
@@ -123,7 +134,7 @@ def write_network(
                 f"weights={weights!r} is for lavaan and semopy, and not for {name}. Leave it out."
             )
         options["weights"] = weights
-    return write_text(path, chosen.write(named_graph(network, directions, supported), **options))
+    return chosen.write(named_graph(network, directions, supported), **options)
 
 
 def read_network(path: PathName, format: str | None = None) -> NamedGraph:
