@@ -60,7 +60,8 @@ def test_one_command_writes_report_tables_networks_and_figures(whole_run):
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert {"report.html", "summary.txt", "config.toml", "about.json"} <= names
     assert {"tables/edges.csv", "tables/differences.csv", "tables/subjects.csv"} <= names
-    assert {"networks/CTR.graphml", "networks/AD_MCI_relmat.tsv"} <= names
+    matrix = "networks/group-ADMCI_seg-aal_meas-StandardisedWeight_relmat.tsv"
+    assert {"networks/CTR.graphml", matrix} <= names
     assert {"figures/network_CTR_matrix.svg", "figures/accuracy.png"} <= names
     about = json.loads((out / "about.json").read_text())
     assert about["groups"] == {"AD/../MCI": 40, "CTR": 40}

@@ -31,6 +31,7 @@ from sgbn.io.images.label_names import read_label_names
 from sgbn.io.images.voxels import measure_image
 from sgbn.io.models.arrays import from_npy, to_npy
 from sgbn.io.models.container import MANIFEST, MODEL
+from sgbn.io.networks.formats import FORMATS, WRITTEN, network_text
 from sgbn.io.subjects.cat12_xml import read_regions
 from sgbn.io.subjects.stats_files import read_stats
 
@@ -161,6 +162,18 @@ def bif(content: bytes, folder: Path) -> None:
     assert len(set(network.names)) == len(network.graph)
 
 
+def other_tool(content: bytes, folder: Path) -> None:
+    """A network in the format that the first byte chooses."""
+    formats = list(FORMATS)
+    name = formats[content[0] % len(formats)] if content else "dot"
+    found = sgbn.read_network(written(content[1:], folder, ".txt"), name)
+    assert found.graph.shape == (len(found.names),) * 2
+    assert not found.graph.diagonal().any()
+    assert is_dag(found.graph & ~found.graph.T)
+    if found.network is not None:
+        check_model(found.network)
+
+
 def atlas(content: bytes, folder: Path) -> None:
     for region in sgbn.read_atlas(written(content, folder, ".csv")).regions:
         assert region.name
@@ -264,7 +277,7 @@ READERS: dict[str, Callable[[bytes, Path], None]] = {
     one.__name__: one
     for one in (
         *(table, participants, freesurfer, excel, sheet, parquet),
-        *(bif, atlas, label_names, stats_file, region_file, nifti, label_image),
+        *(bif, other_tool, atlas, label_names, stats_file, region_file, nifti, label_image),
         *(model, model_json, npy, config),
     )
 }
@@ -343,6 +356,22 @@ def model_texts() -> list[bytes]:
     return [b"%d" % k + one.read(MODEL) for k, one in enumerate(archives)]
 
 
+def tool_files() -> list[bytes]:
+    """A network in each format, after the byte that chooses it."""
+    network = sgbn.GaussianNetwork([[0, 0.5], [0, 0]], names=["a b", "c"])
+    fixed = {"lavaan": "fixed", "semopy": "start"}
+    texts = {name: network_text(network, name, weights=fixed.get(name)) for name in WRITTEN}
+    texts["json"] = json.dumps(
+        {
+            "directed": True,
+            "nodes": [{"id": "a"}, {"id": "b"}],
+            "edges": [{"source": "a", "target": "b"}],
+        }
+    )
+    first = {name: bytes([len(FORMATS) * 10 + k]) for k, name in enumerate(FORMATS)}
+    return [first[name] + text.encode() for name, text in texts.items()]
+
+
 def images() -> list[bytes]:
     import nibabel as nib
 
@@ -376,6 +405,7 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "sheet": lambda: options_and(zipfile.ZipFile(io.BytesIO(made(".xlsx"))).read(SHEET))[:3],
     "parquet": lambda: options_and(made(".parquet"))[:3],
     "bif": lambda: [BIF.encode()],
+    "other_tool": tool_files,
     "atlas": lambda: [ATLAS.encode(), ATLAS.replace(",", "\t").encode()],
     "label_names": lambda: [text.encode() for text in LABELS],
     "stats_file": lambda: [STATS.encode(), NUCLEI.encode()],

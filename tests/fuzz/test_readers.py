@@ -12,7 +12,9 @@ HERE = Path(__file__).parent
 FUZZ = runpy.run_path(str(HERE / "readers.py"))
 CASES = sorted((HERE / "corpus").glob("*/*"))
 LONGEST_FIELD = 131_072  # that Python's csv takes
-TEXTS = ["table", "participants", "freesurfer", "bif", "atlas", "label_names", "config"]
+TEXTS = [
+    *("table", "participants", "freesurfer", "bif", "other_tool", "atlas", "label_names", "config"),
+]
 
 pytest.importorskip("nibabel")
 pytest.importorskip("pyarrow")

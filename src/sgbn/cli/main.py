@@ -13,6 +13,7 @@ from sgbn import __version__
 from sgbn.cli import (
     check,
     compare,
+    convert,
     demo,
     extract,
     predict,
@@ -31,7 +32,7 @@ from sgbn.exceptions import InputError, StudyError
 # Their messages say what the user can do; those of the system name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)
 COMMANDS = (
-    *(demo, check, compare, predict, extract, read_subjects),
+    *(demo, check, compare, predict, convert, extract, read_subjects),
     *(simulate, reproduce, status, warmup),
 )
 MEMORY = "Take fewer processes (--workers 1), fewer regions, or a larger machine."

@@ -13,15 +13,22 @@ NAMES = ("source", "target", "region", "skewed_region", "heavy_region")  # colum
 
 
 def file_names(groups: Iterable[str]) -> dict[str, str]:
-    """Group -> a name that is safe in a file name; no two are the same, whatever the case."""
+    """Group -> a name that is safe in a file name.
+
+    No two are the same in letters and digits, whatever the case: names after BIDS have only these.
+    """
     names: dict[str, str] = {}
     for group in groups:
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
         number = 2
-        while name.lower() in (taken.lower() for taken in names.values()):
+        while _letters(name) in map(_letters, names.values()):
             name, number = f"{safe}_{number}", number + 1
         names[group] = name
     return names
+
+
+def _letters(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:

@@ -200,6 +200,7 @@ def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
             comparison.cohort.atlas,
             confidence=comparison.confidence.get(group),
             supported=comparison.supported[group],
+            group=group,
         )
 
 

@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.atlases import Atlas, load_atlas
+from sgbn.atlases import Atlas, AtlasLike, as_atlas
 from sgbn.exceptions import InputError, counted
 from sgbn.types import Array, Indices, Mask
 from sgbn.viz.parcellations import Parcellation, find_parcellation, read_parcellation
@@ -33,7 +33,7 @@ def plot_surface(
     figure: Figure | SubFigure,
     values: ArrayLike,
     names: Sequence[str],
-    atlas: Atlas | str,
+    atlas: AtlasLike,
     *,
     marked: ArrayLike | None = None,
     label: str = "",
@@ -55,7 +55,7 @@ def plot_surface(
         NaN where a region has none.
     names : sequence of str
         Of the m regions, in any spelling that the atlas knows.
-    atlas : Atlas or str
+    atlas : Atlas, str or path
     marked : array-like of bool, shape (m,), optional
         Regions with a dark outline, such as those that are significant.
     label : str
@@ -80,7 +80,7 @@ def plot_surface(
         ``pip install "sgbn[brain]"``.
     """
     check_figure(figure, "plot_surface")
-    atlas = load_atlas(atlas) if isinstance(atlas, str) else atlas
+    atlas = as_atlas(atlas)
     parcels = _parcels(parcellation, atlas)
     values = np.asarray(values, dtype=float)
     chosen = np.zeros(len(names), bool) if marked is None else np.asarray(marked, dtype=bool)

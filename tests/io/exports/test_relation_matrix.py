@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -54,10 +55,10 @@ def test_the_sidecar_says_what_the_proposal_requires(tmp_path, network):
 def test_the_node_file_names_rows_and_columns(tmp_path, network):
     files = write_relation_matrix(tmp_path / "group-a", network, "dk")
     assert [path.name for path in files] == [
-        "group-a_relmat.tsv",
-        "group-a_relmat.json",
-        "group-a_nodeindices.tsv",
-        "group-a_nodeindices.json",
+        "group-a_seg-desikankilliany_meas-StandardisedWeight_relmat.tsv",
+        "group-a_seg-desikankilliany_meas-StandardisedWeight_relmat.json",
+        "group-a_seg-desikankilliany_nodeindices.tsv",
+        "group-a_seg-desikankilliany_nodeindices.json",
     ]
     nodes, wanted = read(files[2]), node_table(network, "dk")
     assert nodes["index"].tolist() == list(range(6))
@@ -72,3 +73,32 @@ def test_a_name_that_would_end_a_line_is_refused(tmp_path):
     with pytest.raises(InputError, match="Rename it"):
         write_relation_matrix(tmp_path / "a", GaussianNetwork([[0]], names=["a\tb"]))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("stem", "start"),
+    [
+        ("sub-01_task-rest", "sub-01_task-rest"),
+        ("non-responders", "group-nonresponders"),
+        ("AD_MCI", "group-ADMCI"),
+        ("Köln 2", "group-Koln2"),
+        ("患者", "group-[0-9a-f]{8}"),
+    ],
+)
+def test_names_of_files_are_made_of_entities(tmp_path, network, stem, start):
+    files = write_relation_matrix(tmp_path / stem, network)
+    assert re.fullmatch(f"{start}_meas-StandardisedWeight_relmat.tsv", files[0].name)
+    assert json.loads(files[1].read_text())["Group"] == stem
+
+
+def test_true_names_are_in_the_json(tmp_path, network):
+    files = write_relation_matrix(tmp_path / "AD_MCI", network, "dk", group="AD + MCI")
+    about = json.loads(files[1].read_text())
+    assert (about["Group"], about["Atlas"]) == ("AD + MCI", "desikan_killiany")
+
+
+def test_the_matrix_of_another_group_is_not_replaced(tmp_path, network):
+    write_relation_matrix(tmp_path / "a b", network)
+    write_relation_matrix(tmp_path / "a b", network)
+    with pytest.raises(InputError, match="is of the group 'a b'"):
+        write_relation_matrix(tmp_path / "ab", network)

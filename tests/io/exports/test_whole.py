@@ -13,11 +13,16 @@ ALWAYS = [
     "g_nodes.csv",
     "g.graphml",
     "g.json",
-    "g_relmat.tsv",
-    "g_relmat.json",
-    "g_nodeindices.tsv",
-    "g_nodeindices.json",
+    "group-g{}_meas-StandardisedWeight_relmat.tsv",
+    "group-g{}_meas-StandardisedWeight_relmat.json",
+    "group-g{}_nodeindices.tsv",
+    "group-g{}_nodeindices.json",
 ]
+
+
+def always(seg=""):
+    """Names of the files that every network has."""
+    return [name.format(seg) for name in ALWAYS]
 
 
 @pytest.fixture
@@ -33,7 +38,9 @@ def learner():
 def test_all_formats_hold_the_same_edges(tmp_path, learner):
     with pytest.warns(UserWarning, match="'=cmd\\(\\)', 'd'"):
         files = export_network(learner, tmp_path / "new" / "g", "dk")
-    assert sorted(path.name for path in files) == sorted([*ALWAYS, "g.node", "g.edge"])
+    assert sorted(path.name for path in files) == sorted(
+        [*always("_seg-desikankilliany"), "g.node", "g.edge"]
+    )
     assert sorted(files) == sorted((tmp_path / "new").iterdir())
     wanted = edge_table(learner)
     edges = set(zip(wanted["source"], wanted["target"], strict=True))
@@ -45,7 +52,8 @@ def test_all_formats_hold_the_same_edges(tmp_path, learner):
     assert set(nx.read_graphml(folder / "g.graphml").edges) == edges
     graph = nx.node_link_graph(json.loads((folder / "g.json").read_text()), edges="edges")
     assert set(graph.edges) == edges
-    matrix = pd.read_csv(folder / "g_relmat.tsv", sep="\t")
+    (matrix_file,) = folder.glob("*_relmat.tsv")
+    matrix = pd.read_csv(matrix_file, sep="\t")
     pairs = np.argwhere(matrix.to_numpy())
     assert {(matrix.columns[i], matrix.columns[j]) for i, j in pairs} == edges
     nodes = pd.read_csv(folder / "g_nodes.csv")
@@ -53,9 +61,9 @@ def test_all_formats_hold_the_same_edges(tmp_path, learner):
 
 
 def test_without_coordinates_there_is_nothing_for_brainnet(tmp_path, learner, recwarn):
-    for atlas in (None, "aal3"):
+    for atlas, seg in ((None, ""), ("aal3", "_seg-aal3")):
         files = export_network(GaussianNetwork([[0, 1], [0, 0]]), tmp_path / "g", atlas)
-        assert [path.name for path in files] == ALWAYS
+        assert [path.name for path in files] == always(seg)
     assert not recwarn
 
 

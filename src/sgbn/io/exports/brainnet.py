@@ -74,7 +74,7 @@ def write_brainnet(
     nodes, weights = node_table(found, atlas), standardised_weights(found)
     check_text(nodes["region"])
     drawn = has_place(nodes)
-    _check_drawn(nodes["region"], weights, drawn)
+    check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
     rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
     kept = weights[np.ix_(drawn, drawn)]
@@ -107,10 +107,13 @@ def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
     return "\t".join(map(str, cells))
 
 
-def _check_drawn(
-    regions: pd.Series[Any], weights: np.ndarray[Any, Any], drawn: np.ndarray[Any, Any]
+def check_drawn(
+    regions: pd.Series[Any],
+    weights: np.ndarray[Any, Any],
+    drawn: np.ndarray[Any, Any],
+    picture: str,
 ) -> None:
-    """Say which regions and edges are left out; refuse to leave out all."""
+    """Say which regions and edges a picture leaves out; refuse to leave out all."""
     missing = regions[~drawn].tolist()
     if not missing:
         return
@@ -121,7 +124,6 @@ def _check_drawn(
         )
     edges = np.count_nonzero(weights) - np.count_nonzero(weights[np.ix_(drawn, drawn)])
     warn(
-        f"left out of the files for BrainNet Viewer, as the atlas has no coordinates of them: "
-        f"{listed(missing)}, and {edges} edges. Give an atlas that has them; read_atlas reads "
-        "your own table."
+        f"left out of {picture}, as the atlas has no coordinates of them: {listed(missing)}, and "
+        f"{edges} edges. Give an atlas that has them; read_atlas reads your own table."
     )

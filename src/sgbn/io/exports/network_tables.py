@@ -52,7 +52,7 @@ def edge_table(
     """
     learner, network = network, network_of(network)
     confidence = getattr(learner, "confidence_", None) if confidence is None else confidence
-    arrows, weights = support_mask(learner, confidence, supported), _standardised(network)
+    arrows, weights = support_mask(learner, confidence, supported), standardised_or_nan(network)
     edges = network.coef != 0
     table = to_frame(network.edges())
     for name in ("low", "high"):
@@ -179,7 +179,7 @@ def standardised_weights(network: GaussianNetwork) -> Array:
     InputError
         If an edge has none, because one of its ends has no variance.
     """
-    weights = _standardised(network)
+    weights = standardised_or_nan(network)
     lost = np.argwhere((network.coef != 0) & (~np.isfinite(weights) | (weights == 0)))
     if lost.size:
         source, target = (network.names[k] for k in lost[0])
@@ -191,7 +191,7 @@ def standardised_weights(network: GaussianNetwork) -> Array:
     return weights
 
 
-def _standardised(network: GaussianNetwork) -> Array:
+def standardised_or_nan(network: GaussianNetwork) -> Array:
     """Standardised weights; NaN or infinite where an end of an edge has no variance."""
     sd = np.sqrt(np.diag(network.covariance))
     i, j = np.nonzero(network.coef)

@@ -1,11 +1,17 @@
 """Networks as relation matrices after BIDS extension proposal 17 (BEP017, a draft).
 
 The proposal names three parts: the matrix (``_relmat``), a JSON file that says what its numbers
-are, and a table of the nodes that its rows and columns stand for (``_nodeindices``).
+are, and a table of the nodes that its rows and columns stand for (``_nodeindices``). Names of files
+are made of entities, such as ``seg-aal`` for the atlas and ``meas-StandardisedWeight`` for what the
+numbers are (XCP-D calls the latter ``stat``); their labels have ASCII letters and digits only.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,12 +19,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import UNKNOWN_LOBE, AtlasLike
+from sgbn.atlases import UNKNOWN_LOBE, Atlas, AtlasLike, as_atlas
+from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.io.exports.files import PathName, beside, check_text, write_json, write_matrix
 from sgbn.io.exports.network_tables import PLACE, network_of, node_table, standardised_weights
 
 MATRIX, NODES = "_relmat", "_nodeindices"
+MEASURE = "StandardisedWeight"
+
+# Entities that may stand before seg; another word before a dash is a part of a group's name.
+_ENTITY = r"(?:group|cohort|sub|ses|sample|task|acq|dir|run|space|res|den|atlas|seg)-[A-Za-z0-9]+"
+_ENTITIES = re.compile(rf"{_ENTITY}(?:_{_ENTITY})*")
 
 _MEASURE = "standardised edge weight of a Gaussian Bayesian network"
 _MEANING = (
@@ -41,9 +53,19 @@ _COLUMNS = {
 
 
 def write_relation_matrix(
-    stem: PathName, network: NetworkLike, atlas: AtlasLike | None = None
+    stem: PathName,
+    network: NetworkLike,
+    atlas: AtlasLike | None = None,
+    *,
+    group: str | None = None,
 ) -> list[Path]:
-    """Write STEM_relmat.tsv and .json, STEM_nodeindices.tsv and .json.
+    """Write a matrix, a table of its nodes, and what is said of both.
+
+    Of the stem ``patients`` and the atlas AAL these are
+    ``group-patients_seg-aal_meas-StandardisedWeight_relmat.tsv`` and ``.json``, and
+    ``group-patients_seg-aal_nodeindices.tsv`` and ``.json``. A stem that is made of entities
+    already, such as ``sub-01_task-rest``, is kept. Labels have ASCII letters and digits only; the
+    true names are in the JSON.
 
     The matrix holds standardised weights and is directed: row i, column j is i -> j. Its first
     line names the columns, as in every TSV file of BIDS; rows have the same order. Missing cells
@@ -53,32 +75,78 @@ def write_relation_matrix(
     Parameters
     ----------
     stem : path
-        Folder and start of the file names, such as ``group-patients_atlas-AAL``.
+        Folder and start of the file names.
     network : GaussianNetwork or fitted learner
     atlas : Atlas, str or path, optional
-        Where the regions lie.
+        Where the regions lie. Without it the names have no ``seg``.
+    group : str, optional
+        True name of the group, for the JSON; by default that of the stem.
 
     Returns
     -------
     list of Path
         The files written.
+
+    Raises
+    ------
+    InputError
+        If the folder has the matrix of another group whose label is the same.
     """
     found = network_of(network)
+    atlas = None if atlas is None else as_atlas(atlas)
+    about = _about(beside(stem, "").name if group is None else group, atlas)
+    start = bids_stem(stem, atlas)
+    matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
+    _check_not_taken(beside(matrix_start, ".json"), about["Group"])
     nodes = _node_indices(found, atlas)
     for column in ("name", "label", "lobe"):
         check_text(nodes[column])
     matrix = pd.DataFrame(standardised_weights(found), columns=list(found.names))
-    node_file = beside(stem, f"{NODES}.tsv")
+    node_file = beside(start, f"{NODES}.tsv")
     about_nodes = {name: _about_column(name) for name in nodes.columns}
     return [
-        write_matrix(beside(stem, f"{MATRIX}.tsv"), matrix, header=True),
-        write_json(beside(stem, f"{MATRIX}.json"), _about_matrix(node_file.name)),
+        write_matrix(beside(matrix_start, ".tsv"), matrix, header=True),
+        write_json(beside(matrix_start, ".json"), about | _about_matrix(node_file.name)),
         write_matrix(node_file, nodes, header=True),
-        write_json(beside(stem, f"{NODES}.json"), about_nodes),
+        write_json(beside(start, f"{NODES}.json"), about_nodes),
     ]
 
 
-def _node_indices(network: GaussianNetwork, atlas: AtlasLike | None) -> pd.DataFrame:
+def bids_stem(stem: PathName, atlas: Atlas | None) -> Path:
+    """Path whose name is made of entities: the stem's, or ``group``, and the atlas as ``seg``."""
+    path = beside(stem, "")
+    name = path.name if _ENTITIES.fullmatch(path.name) else f"group-{label(path.name)}"
+    if atlas is not None and "seg-" not in name:
+        name += f"_seg-{label(atlas.name)}"
+    return path.with_name(name)
+
+
+def label(name: str) -> str:
+    """Label of an entity: the ASCII letters and digits of a name, without accents."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # A name in another script keeps nothing: its label is made of what it is written with.
+    return re.sub("[^A-Za-z0-9]", "", plain) or sha256(name.encode()).hexdigest()[:8]
+
+
+def _check_not_taken(path: Path, group: str) -> None:
+    """Refuse to replace the matrix of another group, which happens to have the same label."""
+    try:
+        other = json.loads(path.read_text()).get("Group")
+    except (OSError, ValueError, AttributeError):
+        return  # there is none, or it is not ours
+    if other != group:
+        raise InputError(
+            f"{str(path)!r} is of the group {other!r}: in letters and digits its name is that of "
+            f"{group!r}. Rename one of the two, or write to another folder."
+        )
+
+
+def _about(group: str, atlas: Atlas | None) -> dict[str, Any]:
+    """Say the true names of what the name of the file has as labels."""
+    return {"Group": group} | ({} if atlas is None else {"Atlas": atlas.name})
+
+
+def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame:
     """Table of the nodes in the order of the matrix; missing cells are missing, not empty."""
     nodes = node_table(network, atlas).rename(columns={"region": "name"})
     nodes["lobe"] = nodes["lobe"].replace(UNKNOWN_LOBE, "")

@@ -28,13 +28,16 @@ def export_network(
     *,
     confidence: EdgeConfidence | None = None,
     supported: ArrayLike | None = None,
+    group: str | None = None,
 ) -> list[Path]:
     """Write a network in all formats.
 
     STEM_edges.csv and STEM_nodes.csv for people, STEM.graphml and STEM.json (node-link) for graph
     programs, STEM.node, STEM.edge and STEM_arrows.edge for BrainNet Viewer (if any region has
-    coordinates), STEM_relmat and STEM_nodeindices (.tsv and .json) after BIDS. See
-    `write_csv`, `write_graphml`, `write_node_link`, `write_brainnet` and `write_relation_matrix`.
+    coordinates), and a relation matrix after BIDS, whose name is made of entities, such as
+    group-STEM_seg-ATLAS_meas-StandardisedWeight_relmat.tsv. See `write_csv`, `write_graphml`,
+    `write_node_link`, `write_brainnet` and `write_relation_matrix`; `write_network` has the formats
+    of further tools.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ def export_network(
     confidence, supported : optional
         What half samples say of the edges, and which directions are supported, see `edge_table`.
         Only these are arrows: nothing is for a learner without half samples, such as `SGBN`.
+    group : str, optional
+        True name of the group, for the JSON of the relation matrix; by default that of the stem.
 
     Returns
     -------
@@ -76,4 +81,4 @@ def export_network(
     ]
     if atlas is not None and has_place(nodes).any():
         written += write_brainnet(stem, network, atlas, confidence=confidence, supported=supported)
-    return [*written, *write_relation_matrix(stem, network, atlas)]
+    return [*written, *write_relation_matrix(stem, network, atlas, group=group)]

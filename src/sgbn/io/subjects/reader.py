@@ -8,7 +8,7 @@ from os import PathLike
 
 import numpy as np
 
-from sgbn.atlases import Atlas, AtlasMatch, match_columns
+from sgbn.atlases import AtlasLike, AtlasMatch, match_columns
 from sgbn.cohort import Cohort
 from sgbn.io.subjects.collection import CAT12, ID, PERSON, SubjectsTable, collect_subjects
 from sgbn.io.tables.assembly import assemble_rows, load_participants
@@ -40,7 +40,7 @@ def read_subjects(
     regions: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
-    atlas: str | Atlas | None = None,
+    atlas: AtlasLike | None = None,
     missing: Markers = None,
 ) -> Cohort:
     """Read a folder of FreeSurfer, FastSurfer or CAT12 subjects into a cohort.

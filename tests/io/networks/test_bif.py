@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sgbn import InputError, load_network
 from sgbn.graph import random_dag
 from sgbn.io import read_bif
-from sgbn.io.bif import MAX_BYTES, MAX_VARIABLES
+from sgbn.io.networks.bif import MAX_VARIABLES
+from sgbn.io.networks.texts import MAX_BYTES
 
 SPRINKLER = """
 network sprinkler { property author nobody; }

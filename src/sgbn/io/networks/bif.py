@@ -9,9 +9,7 @@ A file is a sequence of blocks ``head { body }``. The heads say all about the gr
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from os import PathLike
@@ -21,8 +19,8 @@ from typing import NamedTuple
 from sgbn.datasets import BenchmarkNetwork
 from sgbn.exceptions import InputError
 from sgbn.graph import find_cycle
+from sgbn.io.networks.texts import read_text
 
-MAX_BYTES = 2**28  # Far more than a published network needs: beyond it is a gzip bomb.
 MAX_VARIABLES = 20_000  # The graph is a matrix of all pairs: 400 MB.
 KEYWORDS = ("network", "variable", "probability")
 
@@ -83,30 +81,13 @@ def read_bif(path: str | PathLike[str]) -> BenchmarkNetwork:
         If the file is not BIF, contradicts itself, or its graph has a directed cycle.
     """
     try:
-        return _parse(_text(Path(path)))
+        return parse_bif(read_text(Path(path)))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _text(path: Path) -> str:
-    """Decode a plain or gzipped file."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    try:
-        with gzip.open(path) if zipped else path.open("rb") as source:
-            content = source.read(MAX_BYTES + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the gzip file is damaged ({error}): fetch it again.") from error
-    if len(content) > MAX_BYTES:
-        raise InputError(f"more than {MAX_BYTES >> 20} MB of text: this cannot be one network.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:  # Older tools write latin-1, in which every file can be read.
-        text = content.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _parse(text: str) -> BenchmarkNetwork:
+def parse_bif(text: str) -> BenchmarkNetwork:
+    """Structure that the text of a BIF file declares."""
     blocks: dict[str, dict[str, _Block]] = {"variable": {}, "probability": {}}
     for head in _heads(_tokens(text)):
         kind = head[0].text

@@ -1,0 +1,8 @@
+"""Networks to and from files of other tools."""
+
+from sgbn.io.networks.bif import read_bif
+from sgbn.io.networks.formats import read_network, write_network
+from sgbn.io.networks.named_graph import NamedGraph
+from sgbn.io.networks.pgmpy_models import from_pgmpy, to_pgmpy
+
+__all__ = ["NamedGraph", "from_pgmpy", "read_bif", "read_network", "to_pgmpy", "write_network"]

@@ -1,0 +1,58 @@
+"""Structures as BIF files, which bnlearn (`read.bif`) and pgmpy (`BIFReader`) read.
+
+BIF has discrete variables only: it cannot hold the weights of a Gaussian network. The file has the
+graph; its variables have two states, and all probabilities are the same and mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+from sgbn.io.networks.bif import parse_bif
+from sgbn.io.networks.named_graph import NamedGraph, check_dag
+from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+
+STATES = ("low", "high")
+MAX_PARENTS = 12  # A table has a row for each combination of the parents' states: 4096.
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def write_bif(content: NamedGraph) -> str:
+    """Graph as BIF, with probabilities that mean nothing."""
+    check_dag(content, "BIF")
+    names = safe_names(content.names, _PLAIN, ignore_case=True)  # pgmpy ignores case
+    lines = [
+        "// Structure only: the probabilities are placeholders and mean nothing.",
+        *name_comments(names, "//"),
+        "network structure_only {",
+        "}",
+    ]
+    for name in content.names:
+        states = ", ".join(STATES)
+        lines += [f"variable {names[name]} {{", f"  type discrete [ 2 ] {{ {states} }};", "}"]
+    for j, name in enumerate(content.names):
+        parents = [content.names[i] for i in np.flatnonzero(content.graph[:, j])]
+        if len(parents) > MAX_PARENTS:
+            raise InputError(
+                f"{name!r} has {len(parents)} parents; BIF lists all combinations of their states, "
+                f"and sgbn writes it up to {MAX_PARENTS}. Choose another format."
+            )
+        lines += _probability(names[name], [names[parent] for parent in parents])
+    return "\n".join(lines) + "\n"
+
+
+def read_bif_text(text: str) -> NamedGraph:
+    """Graph of a BIF file."""
+    return with_true_names(NamedGraph(*parse_bif(text)), text)
+
+
+def _probability(name: str, parents: list[str]) -> list[str]:
+    if not parents:
+        return [f"probability ( {name} ) {{", "  table 0.5, 0.5;", "}"]
+    rows = [f"  ({', '.join(states)}) 0.5, 0.5;" for states in product(STATES, repeat=len(parents))]
+    return [f"probability ( {name} | {', '.join(parents)} ) {{", *rows, "}"]

@@ -1,0 +1,190 @@
+"""Networks for the R package bnlearn: its model string, and an R script with the weights.
+
+A model string names each node with its parents, ``[a][b][c|a:b]``; ``model2network`` reads it. The
+files that bnlearn writes for other programs (BIF, DSC, NET) hold discrete networks only. A Gaussian
+one is made by ``custom.fit``, of which the script is a call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.named_graph import NamedGraph, check_dag
+from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+from sgbn.io.networks.texts import NUMBER, number_of, number_text
+
+INTERCEPT = "(Intercept)"
+
+# Anything but the four marks of a model string, a quote, a backslash, and what ends a line.
+_PLAIN = re.compile(r"(?![\s#])[^\[\]|:\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff]+(?<!\s)")
+_NODE = re.compile(r"\[([^\[\]|:]+)(?:\|([^\[\]|]+))?\]")
+_STRING = r'"(?:[^"\\]|\\.)*+"'
+_MODEL = re.compile(rf"^\s*model *<- *({_STRING})\s*$", re.M)
+_FIT = re.compile(
+    rf"^\s*({_STRING}) *= *list\(coef *= *c\((.*)\), *sd *= *({NUMBER})\),?\s*$", re.M
+)
+_COEFFICIENT = re.compile(rf"\s*({_STRING}) *= *({NUMBER})\s*(?:,|$)")
+
+
+class _Family(NamedTuple):
+    name: str
+    parents: list[str]
+    line: int
+
+
+def write_model_string(content: NamedGraph) -> str:
+    """Model string in the first line; comments below it, if names had to be replaced."""
+    names = _names(content)
+    return "\n".join([_model_string(content, names), *name_comments(names)]) + "\n"
+
+
+def read_model_string(text: str) -> NamedGraph:
+    """Graph of a model string, which may be broken into lines between nodes."""
+    families = [
+        family
+        for number, line in enumerate(text.split("\n"), start=1)
+        if not line.lstrip().startswith("#")
+        for family in _families(line.strip(), number)
+    ]
+    return with_true_names(_graph(families), text)
+
+
+def write_script(content: NamedGraph) -> str:
+    """R script that makes the network, with its weights, by `custom.fit`."""
+    network = content.network
+    if network is None:
+        raise InputError(
+            "an R script for bnlearn needs weights, and this graph has none. Write the model "
+            "string (format='bnlearn'), or give a GaussianNetwork."
+        )
+    names = _names(content)
+    rows = []
+    for j, name in enumerate(network.names):
+        cells = [f"{_quoted(INTERCEPT)} = {number_text(network.intercept[j])}"]
+        cells += [
+            f"{_quoted(names[network.names[i]])} = {number_text(network.coef[i, j])}"
+            for i in np.flatnonzero(network.coef[:, j])
+        ]
+        sd = number_text(np.sqrt(network.noise_variance[j]))
+        rows.append(f"  {_quoted(names[name])} = list(coef = c({', '.join(cells)}), sd = {sd})")
+    lines = [
+        "# source() makes fitted, the network with its weights (class bn.fit).",
+        *name_comments(names),
+        f"model <- {_quoted(_model_string(content, names))}",
+        "dag <- bnlearn::model2network(model)",
+        "fitted <- bnlearn::custom.fit(dag, dist = list(",
+        ",\n".join(rows),
+        "))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def read_script(text: str) -> NamedGraph:
+    """Network of a script of the form that `write_script` gives it; nothing in it is run."""
+    model = _MODEL.search(text)
+    if model is None:
+        raise InputError("the script has no line 'model <- \"[...]\"'. Is it one that sgbn wrote?")
+    line = text.count("\n", 0, model.start(1)) + 1
+    graph = _graph(_families(_unquoted(model[1], line), line))
+    builder = GraphBuilder()
+    for name in graph.names:
+        builder.add_node(name)
+    for fit in _FIT.finditer(text):
+        line = text.count("\n", 0, fit.start(1)) + 1
+        _read_fit(_unquoted(fit[1], line), fit, line, builder)
+    found = builder.graph()
+    if found.names != graph.names or (found.graph != graph.graph).any():
+        raise InputError(
+            "the coefficients are not those of the parents that the model string names. Write the "
+            "script again, or correct one of the two."
+        )
+    return with_true_names(found, text)
+
+
+def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
+    """Read the coefficients and the standard deviation of one node."""
+    weights = _coefficients(fit[2], line)
+    builder.intercept[name] = weights.pop(INTERCEPT, 0.0)
+    builder.set_variance(name, number_of(fit[3], line) ** 2, line)
+    for parent, weight in weights.items():
+        builder.add_edge(parent, name, line, weight, arrow=True)
+
+
+def _coefficients(text: str, line: int) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    position = 0
+    while position < len(text):
+        cell = _COEFFICIENT.match(text, position)
+        if cell is None:
+            raise InputError(
+                f'line {line}: expected coefficients as "name" = number, not '
+                f"{text[position : position + 40]!r}. Correct the line."
+            )
+        weights[_unquoted(cell[1], line)] = number_of(cell[2], line)
+        position = cell.end()
+    return weights
+
+
+def _names(content: NamedGraph) -> dict[str, str]:
+    check_dag(content, "bnlearn")
+    return safe_names(content.names, _PLAIN, ".")
+
+
+def _model_string(content: NamedGraph, names: dict[str, str]) -> str:
+    parts = []
+    for j, name in enumerate(content.names):
+        parents = [names[content.names[i]] for i in np.flatnonzero(content.graph[:, j])]
+        parts.append(f"[{names[name]}{'|' * bool(parents)}{':'.join(parents)}]")
+    return "".join(parts)
+
+
+def _families(line: str, number: int) -> list[_Family]:
+    """Nodes of a line of a model string, with their parents."""
+    position = 0
+    families = []
+    while position < len(line):
+        node = _NODE.match(line, position)
+        if node is None:
+            raise InputError(
+                f"line {number}: expected [node|parent:parent] and not "
+                f"{line[position : position + 40]!r}. Is it a model string of bnlearn?"
+            )
+        families.append(_Family(node[1], node[2].split(":") if node[2] else [], number))
+        position = node.end()
+    return families
+
+
+def _graph(families: list[_Family]) -> NamedGraph:
+    builder = GraphBuilder()
+    declared: set[str] = set()
+    for family in families:
+        if family.name in declared:
+            raise InputError(f"line {family.line}: a second node {family.name!r}. Keep one.")
+        declared.add(family.name)
+        builder.add_node(family.name)
+    for family in families:
+        for parent in family.parents:
+            if parent not in declared:
+                raise InputError(
+                    f"line {family.line}: {family.name!r} has the parent {parent!r}, which is no "
+                    "node of the model string. Add it, or correct the name."
+                )
+            builder.add_edge(parent, family.name, family.line, arrow=True)
+    return builder.graph()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _unquoted(text: str, line: int) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        raise InputError(f"line {line}: {text[:40]!r} is no text. Correct the line.") from None

@@ -1,0 +1,115 @@
+"""Graphs for DAGitty (the web page, and the R package of this name).
+
+``dag { a -> b }`` has arrows only, ``pdag { a -- b }`` has edges without a direction too. DAGitty
+takes ``beta`` for the standardised weight of an edge, as its ``simulateSEM`` does; what else the
+file says of an edge or a node it leaves alone: ``coef``, the weight in the units of the data,
+``intercept`` and ``noise_variance``. It has no comments: the true name of a node that had to be
+renamed is its attribute ``sgbn_name``, with ``%`` and two digits for each byte that is no letter.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+from sgbn.io.exports.network_tables import standardised_or_nan
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
+from sgbn.io.networks.named_graph import Edge, NamedGraph, edges_and_lines, weights_of
+from sgbn.io.networks.safe_names import renamed, safe_names
+from sgbn.io.networks.texts import number_of, number_text
+
+BETA, COEF, INTERCEPT, VARIANCE = "beta", "coef", "intercept", "noise_variance"
+NAME = "sgbn_name"
+TAKEN = ("graph", "node", "edge")  # a node of this name would be an attribute of the graph
+
+
+def write_dagitty(content: NamedGraph) -> str:
+    """Graph in the language of DAGitty: a dag, or a pdag if there are lines."""
+    names = safe_names(content.names, QUOTABLE, reserved=TAKEN)
+    arrows, lines = edges_and_lines(content)
+    rows = [_node(content, k, names[name]) for k, name in enumerate(content.names)]
+    weights, betas = weights_of(content), _betas(content)
+    for source, target in arrows:
+        about = {}
+        if (source, target) in betas:
+            about[BETA] = betas[source, target]
+        if weights:
+            about[COEF] = weights[source, target]
+        rows.append(f"{quoted(names[source])} -> {quoted(names[target])}{_attributes(about)}")
+    # The weight of a line would belong to a direction that the line does not have.
+    rows += [f"{quoted(names[source])} -- {quoted(names[target])}" for source, target in lines]
+    return "\n".join([f"{'pdag' if lines else 'dag'} {{", *rows, "}"]) + "\n"
+
+
+def _node(content: NamedGraph, k: int, safe: str) -> str:
+    network, name = content.network, content.names[k]
+    about: dict[str, float | str] = {}
+    if safe != name:
+        about[NAME] = quote(name.encode("utf-8", "surrogatepass"), safe="")
+    if network is not None:
+        about |= {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
+    return quoted(safe) + _attributes(about)
+
+
+def _attributes(about: dict[str, float | str] | dict[str, float]) -> str:
+    cells = [
+        f'{key}="{value if isinstance(value, str) else number_text(value)}"'
+        for key, value in about.items()
+    ]
+    return f" [{','.join(cells)}]" if cells else ""
+
+
+def _betas(content: NamedGraph) -> dict[Edge, float]:
+    """Standardised weights, where both ends of an edge vary."""
+    if content.network is None:
+        return {}
+    weights, names = standardised_or_nan(content.network), content.names
+    known = np.argwhere((content.network.coef != 0) & np.isfinite(weights))
+    return {(names[i], names[j]): float(weights[i, j]) for i, j in known}
+
+
+def read_dagitty(text: str) -> NamedGraph:
+    """Graph of a text of DAGitty.
+
+    A latent variable that only an edge ``<->`` stands for is no node of a network: such an edge is
+    refused, as is one of a mag or pag whose end is not known.
+    """
+    parsed = parse_graph_text(text, ("dag", "pdag", "digraph", "graph"))
+    builder = GraphBuilder()
+    replaced: dict[str, str] = {}
+    for statement in parsed.statements:
+        if statement.operator:
+            _add_edge(statement, builder)
+        else:
+            _add_node(statement, builder, replaced)
+    return renamed(builder.graph(), replaced)
+
+
+def _add_node(statement: Statement, builder: GraphBuilder, replaced: dict[str, str]) -> None:
+    (name,), about, line = statement.names, statement.attributes, statement.line
+    builder.add_node(name)
+    if INTERCEPT in about:
+        builder.intercept[name] = number_of(about[INTERCEPT], line)
+    if VARIANCE in about:
+        builder.set_variance(name, number_of(about[VARIANCE], line), line)
+    if NAME in about:
+        replaced[name] = unquote(about[NAME], errors="surrogatepass")
+
+
+def _add_edge(statement: Statement, builder: GraphBuilder) -> None:
+    source, target = statement.names
+    operator, line = statement.operator, statement.line
+    if operator == "<-":
+        source, target, operator = target, source, "->"
+    if operator not in ("->", "--"):
+        raise InputError(
+            f"line {line}: {source} {operator} {target} is neither an arrow (->) nor a line (--): "
+            "a hidden cause, or an end that is not known, has no place in a network. Remove it, or "
+            "name the hidden cause as a node."
+        )
+    about = statement.attributes
+    weight = number_of(about[COEF], line) if COEF in about else None
+    builder.add_edge(source, target, line, weight, arrow=operator == "->")

@@ -1,0 +1,90 @@
+"""Networks as dot files of Graphviz, with weights, intercepts and variances.
+
+Graphviz draws the file; other attributes than its own it leaves alone. The weight of an edge is the
+attribute ``coef``: Graphviz has another meaning for ``weight``, and refuses negative ones. An edge
+without a direction has ``dir=none``, and is drawn as a line.
+"""
+
+from __future__ import annotations
+
+from sgbn.exceptions import InputError
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
+from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines, weights_of
+from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+from sgbn.io.networks.texts import number_of, number_text
+
+COEF, INTERCEPT, VARIANCE = "coef", "intercept", "noise_variance"
+
+
+def write_dot(content: NamedGraph) -> str:
+    """Graph in the dot language."""
+    names = safe_names(content.names, QUOTABLE)
+    weights, network = weights_of(content), content.network
+    rows = []
+    for k, name in enumerate(content.names):
+        numbers = {}
+        if network is not None:
+            numbers = {INTERCEPT: network.intercept[k], VARIANCE: network.noise_variance[k]}
+        about = [f'{key}="{number_text(value)}"' for key, value in numbers.items()]
+        rows.append(f"  {quoted(names[name])}{_attributes(about)};")
+    for edges, shape in zip(edges_and_lines(content), ([], ["dir=none"]), strict=True):
+        for source, target in edges:
+            weight = weights.get((source, target))
+            about = shape + ([] if weight is None else [f'{COEF}="{number_text(weight)}"'])
+            rows.append(
+                f"  {quoted(names[source])} -> {quoted(names[target])}{_attributes(about)};"
+            )
+    return "\n".join([*name_comments(names, "//"), "digraph {", *rows, "}"]) + "\n"
+
+
+def _attributes(about: list[str]) -> str:
+    return f" [{', '.join(about)}]" if about else ""
+
+
+def read_dot(text: str) -> NamedGraph:
+    """Graph of a dot file; a network too, if all weights and variances are there."""
+    parsed = parse_graph_text(text, ("digraph", "graph"))
+    builder = GraphBuilder()
+    defaults: dict[str, str] = {}
+    for statement in parsed.statements:
+        if statement.is_default:
+            if statement.names[0].lower() == "edge":
+                defaults |= statement.attributes
+        elif statement.operator:
+            _add_edge(statement, defaults | statement.attributes, parsed.kind, builder)
+        else:
+            _add_node(statement, builder)
+    return with_true_names(builder.graph(), text)
+
+
+def _add_node(statement: Statement, builder: GraphBuilder) -> None:
+    (name,), about, line = statement.names, statement.attributes, statement.line
+    builder.add_node(name)
+    if INTERCEPT in about:
+        builder.intercept[name] = number_of(about[INTERCEPT], line)
+    if VARIANCE in about:
+        builder.set_variance(name, number_of(about[VARIANCE], line), line)
+
+
+def _add_edge(
+    statement: Statement, about: dict[str, str], kind: str, builder: GraphBuilder
+) -> None:
+    line = statement.line
+    expected = "->" if kind == "digraph" else "--"
+    if statement.operator != expected:
+        raise InputError(
+            f"line {line}: the edges of a {kind} are written {expected}, not "
+            f"{statement.operator}. Correct the line."
+        )
+    source, target = statement.names
+    way = about.get("dir", "forward" if kind == "digraph" else "none")
+    if way == "back":
+        source, target, way = target, source, "forward"
+    if way not in ("forward", "none"):
+        raise InputError(
+            f"line {line}: an edge with dir={way[:20]} is neither an arrow nor a line. Give it a "
+            "direction, or dir=none."
+        )
+    weight = number_of(about[COEF], line) if COEF in about else None
+    builder.add_edge(source, target, line, weight, arrow=way == "forward")

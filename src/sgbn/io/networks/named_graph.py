@@ -1,0 +1,118 @@
+"""Graphs with names, and with weights where they are known: what files of other tools hold."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sgbn.datasets import BenchmarkNetwork
+from sgbn.exceptions import InputError
+from sgbn.gaussian import GaussianNetwork, NetworkLike
+from sgbn.graph import cpdag, find_cycle
+from sgbn.io.exports.network_tables import network_of, support_mask
+from sgbn.structure.ensemble.confidence import drawn_graph
+from sgbn.types import Mask
+
+DIRECTIONS = ("graph", "supported", "cpdag")
+
+Edge = tuple[str, str]
+
+
+class NamedGraph(NamedTuple):
+    """A graph as a file has it.
+
+    Attributes
+    ----------
+    graph : ndarray of bool, shape (m, m)
+        ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. Set both ways, it is a line:
+        an edge without a direction.
+    names : tuple of str
+    network : GaussianNetwork or None
+        The weights, where the file has all of them. Its edges have the direction to which the
+        weights belong, also where `graph` has a line.
+    supported : ndarray of bool, shape (m, m), or None
+        Edges whose direction is supported, where the file says so.
+    """
+
+    graph: Mask
+    names: tuple[str, ...]
+    network: GaussianNetwork | None = None
+    supported: Mask | None = None
+
+
+def named_graph(
+    network: NetworkLike | NamedGraph | BenchmarkNetwork,
+    directions: str = "graph",
+    supported: ArrayLike | None = None,
+) -> NamedGraph:
+    """Graph of a network, a fitted learner or a file, with the directions asked for."""
+    if directions not in DIRECTIONS:
+        raise InputError(f"directions is one of {', '.join(DIRECTIONS)}, not {directions!r}.")
+    if isinstance(network, BenchmarkNetwork):
+        network = NamedGraph(network.graph, network.names)
+    if isinstance(network, NamedGraph):
+        given = network
+        mask = given.supported if supported is None else np.asarray(supported, bool)
+    else:
+        weights = network_of(network)
+        given = NamedGraph(weights.coef != 0, weights.names, weights)
+        mask = support_mask(network, None, supported) if directions == "supported" else None
+    if directions == "graph":
+        return given._replace(supported=None)
+    # Lines of a file have a direction again where its weights say which.
+    graph = given.graph if given.network is None else given.network.coef != 0
+    return given._replace(graph=_directed(graph, given.names, directions, mask), supported=None)
+
+
+def _directed(graph: Mask, names: tuple[str, ...], directions: str, mask: Mask | None) -> Mask:
+    """Graph with lines for the edges without a supported direction, or for the reversible ones."""
+    if directions == "cpdag":
+        check_acyclic(graph, names)
+        return np.asarray(cpdag(graph) != 0)
+    if mask is None or mask.shape != graph.shape:
+        raise InputError(
+            "which directions are supported is not known of this network. Give the mask "
+            "`supported`, one value for each pair of variables, or choose directions='graph'."
+        )
+    return drawn_graph(graph, mask)
+
+
+def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
+    """Refuse a directed cycle by the names on it."""
+    cycle = find_cycle(graph)
+    if cycle is not None:
+        circle = " -> ".join(names[k] for k in (*cycle, cycle[0]))
+        raise InputError(f"the graph has a directed cycle: {circle}. Remove one of these edges.")
+
+
+def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
+    """Arrows and lines of a graph; a line has the direction of its weight, if that is known."""
+    both = content.graph & content.graph.T
+    way = np.triu(both) if content.network is None else both & (content.network.coef != 0)
+    arrows, lines = (
+        [(content.names[i], content.names[j]) for i, j in np.argwhere(mask)]
+        for mask in (content.graph & ~both, way)
+    )
+    return arrows, lines
+
+
+def weights_of(content: NamedGraph) -> dict[Edge, float]:
+    """Weight of each edge; nothing if the weights are not known."""
+    if content.network is None:
+        return {}
+    coef, names = content.network.coef, content.names
+    return {(names[i], names[j]): float(coef[i, j]) for i, j in np.argwhere(coef)}
+
+
+def check_dag(content: NamedGraph, tool: str) -> None:
+    """Refuse lines where a tool's format has none."""
+    _, lines = edges_and_lines(content)
+    if lines:
+        source, target = lines[0]
+        raise InputError(
+            f"a file for {tool} has no edges without a direction, such as {source!r} - {target!r}. "
+            "Choose directions='graph', or a format that has lines: dagitty, tetrad, dot."
+        )
+    check_acyclic(content.graph, content.names)

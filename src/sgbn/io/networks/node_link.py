@@ -1,0 +1,88 @@
+"""Networks from the node-link JSON that sgbn writes, also to each results folder."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.named_graph import NamedGraph
+
+
+def read_node_link(text: str) -> NamedGraph:
+    """Graph of node-link JSON, with weights and supported directions where it has them."""
+    nodes, edges = _parts(text)
+    builder = GraphBuilder()
+    names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
+    for name, node in zip(names, nodes, strict=True):
+        builder.add_node(name)
+        if "intercept" in node:
+            builder.intercept[name] = _number(node, "intercept", name)
+        if "noise_variance" in node:
+            builder.set_variance(name, _number(node, "noise_variance", name), 1)
+    if len(set(names)) < len(names):
+        raise InputError("two nodes have the same id. Rename one of them.")
+    supported: set[tuple[str, str]] | None = set()
+    for k, edge in enumerate(edges, start=1):
+        source, target = (_text(edge, end, f"edge {k}") for end in ("source", "target"))
+        for name in (source, target):
+            if name not in builder.names:
+                raise InputError(f"edge {k}: there is no node {name!r}. Correct the name.")
+        weight = _number(edge, "weight", f"edge {k}") if "weight" in edge else None
+        builder.add_edge(source, target, k, weight, arrow=True)
+        if "supported" not in edge:
+            supported = None
+        elif supported is not None and edge["supported"] is True:
+            supported.add((source, target))
+    return _with_support(builder.graph(), supported)
+
+
+def _with_support(found: NamedGraph, supported: set[tuple[str, str]] | None) -> NamedGraph:
+    if supported is None:
+        return found
+    mask = np.zeros(found.graph.shape, dtype=bool)
+    place = {name: k for k, name in enumerate(found.names)}
+    for source, target in supported:
+        mask[place[source], place[target]] = True
+    return found._replace(supported=mask)
+
+
+def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Nodes and edges of a directed graph."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}. Check that the file is whole.") from None
+    content = content if isinstance(content, dict) else {}
+    nodes, edges = content.get("nodes"), content.get("edges")
+    if not _is_list_of_tables(nodes) or not _is_list_of_tables(edges):
+        raise InputError(
+            "the JSON has no lists 'nodes' and 'edges': it is no node-link graph. Give the file "
+            "STEM.json that sgbn wrote."
+        )
+    if content.get("directed") is not True or content.get("multigraph") is True:
+        raise InputError("the graph is not directed, or has several edges per pair. Give a DAG.")
+    return nodes, edges
+
+
+def _is_list_of_tables(part: object) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(part, list) and all(isinstance(one, dict) for one in part)
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        raise InputError(f"{where} has no text {key!r}. Correct it.")
+    return value
+
+
+def _number(table: dict[str, Any], key: str, where: str) -> float:
+    value = table[key]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
+        raise InputError(
+            f"{where}: {key} is {str(value)[:40]!r}, and no finite number. Correct it."
+        )
+    return float(value)

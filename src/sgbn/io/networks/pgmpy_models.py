@@ -1,0 +1,77 @@
+"""Networks as models of pgmpy, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sgbn.exceptions import InputError
+from sgbn.gaussian import NetworkLike
+from sgbn.io.exports.network_tables import network_of
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.named_graph import NamedGraph
+
+
+def to_pgmpy(network: NetworkLike) -> Any:
+    """Make a ``LinearGaussianBayesianNetwork`` of pgmpy, with the same weights.
+
+    Parameters
+    ----------
+    network : GaussianNetwork or fitted learner
+
+    Returns
+    -------
+    pgmpy.models.LinearGaussianBayesianNetwork
+        Its nodes are in the order of the network.
+    """
+    try:
+        from pgmpy.factors.continuous import LinearGaussianCPD
+        from pgmpy.models import LinearGaussianBayesianNetwork
+    except ImportError as error:
+        raise InputError(
+            'a model of pgmpy needs pgmpy. Install it: pip install "sgbn[pgmpy]".'
+        ) from error
+    make_cpd: Any = LinearGaussianCPD  # its type says that it is abstract, which it is not
+    weights = network_of(network)
+    model = LinearGaussianBayesianNetwork()
+    model.add_nodes_from(weights.names)
+    model.add_edges_from((weights.names[i], weights.names[j]) for i, j in np.argwhere(weights.coef))
+    for j, name in enumerate(weights.names):
+        parents = np.flatnonzero(weights.coef[:, j])
+        beta = [float(weights.intercept[j]), *weights.coef[parents, j].tolist()]
+        sd = float(np.sqrt(weights.noise_variance[j]))
+        model.add_cpds(make_cpd(name, beta, sd, [weights.names[i] for i in parents]))
+    return model
+
+
+def from_pgmpy(model: Any) -> NamedGraph:
+    """Graph of a model or DAG of pgmpy; with a network, if all its nodes are linear Gaussian.
+
+    Parameters
+    ----------
+    model : pgmpy.models.LinearGaussianBayesianNetwork, or any directed graph of pgmpy
+
+    Returns
+    -------
+    NamedGraph
+    """
+    if not hasattr(model, "nodes") or not hasattr(model, "edges"):
+        raise InputError(f"{type(model).__name__} is no graph of pgmpy. Give a model or a DAG.")
+    builder = GraphBuilder()
+    for node in model.nodes():
+        builder.add_node(str(node))
+    if len(builder.names) < len(model.nodes()):
+        raise InputError("two nodes have the same name as text. Rename one of them.")
+    weights: dict[tuple[str, str], float] = {}
+    for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
+        if hasattr(cpd, "beta") and hasattr(cpd, "std"):
+            name = str(cpd.variable)
+            intercept, *betas = map(float, cpd.beta)
+            builder.intercept[name] = intercept
+            builder.set_variance(name, float(cpd.std) ** 2, 0)
+            parents = [str(parent) for parent in cpd.evidence]
+            weights |= {(p, name): beta for p, beta in zip(parents, betas, strict=True)}
+    for source, target in ((str(i), str(j)) for i, j in model.edges()):
+        builder.add_edge(source, target, 0, weights.get((source, target)), arrow=True)
+    return builder.graph()

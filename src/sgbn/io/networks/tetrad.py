@@ -1,0 +1,98 @@
+"""Graphs as the text files of Tetrad ("Save Graph as Text"), which hold no weights.
+
+The nodes stand in one line, the edges are numbered: ``-->`` is an arrow, ``---`` an edge without a
+direction::
+
+    Graph Nodes:
+    a;b;c
+
+    Graph Edges:
+    1. a --> b
+    2. b --- c
+"""
+
+from __future__ import annotations
+
+import re
+
+from sgbn.exceptions import InputError
+from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines
+from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
+
+NODES, EDGES = "Graph Nodes:", "Graph Edges:"
+
+# An edge ends at white space, a list at ";" or ","; a name in brackets is a latent variable.
+_PLAIN = re.compile(r"(?!\#)[^\s;,()\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_EDGE = re.compile(r"\d+\.\s+(\S+)\s+(\S+)\s+(\S+)(?:\s.*)?")  # colours and such may follow
+
+
+def write_tetrad(content: NamedGraph) -> str:
+    """Graph as text of Tetrad; comments stand at the end, where Tetrad does not read on."""
+    names = safe_names(content.names, _PLAIN)
+    arrows, lines = edges_and_lines(content)
+    marked = [(edge, "-->") for edge in arrows] + [(edge, "---") for edge in lines]
+    rows = [
+        f"{number}. {names[source]} {mark} {names[target]}"
+        for number, ((source, target), mark) in enumerate(marked, start=1)
+    ]
+    nodes = ";".join(names[name] for name in content.names)
+    parts = [NODES, nodes, "", EDGES, *rows, "", *name_comments(names)]
+    return "\n".join(parts) + "\n"
+
+
+def read_tetrad(text: str) -> NamedGraph:
+    """Graph of a text file of Tetrad.
+
+    Edges that stand for a hidden common cause (``<->``) or for an end that is not known (``o->``)
+    are no edges of a DAG, and are refused.
+    """
+    builder = GraphBuilder()
+    declared: set[str] = set()
+    part = ""
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line = raw.strip()
+        if line in (NODES, EDGES):
+            part = line
+        elif not line:
+            part = "" if part == EDGES or declared else part
+        elif part == NODES:
+            declared |= _read_nodes(line, number, builder)
+        elif part == EDGES:
+            _read_edge(line, number, declared, builder)
+        elif not declared:
+            raise InputError(
+                f"line {number}: expected '{NODES}', not {line[:40]!r}. Is it Tetrad's?"
+            )
+    return with_true_names(builder.graph(), text)
+
+
+def _read_nodes(line: str, number: int, builder: GraphBuilder) -> set[str]:
+    names: set[str] = set()
+    for name in map(str.strip, re.split("[;,]", line)):
+        if not name or name in names:
+            raise InputError(f"line {number}: the node {name!r} is empty or there twice. Mend it.")
+        builder.add_node(name)
+        names.add(name)
+    return names
+
+
+def _read_edge(line: str, number: int, declared: set[str], builder: GraphBuilder) -> None:
+    edge = _EDGE.fullmatch(line)
+    if edge is None:
+        raise InputError(f"line {number}: expected an edge as '1. a --> b', not {line[:40]!r}.")
+    first, mark, second = edge[1], edge[2], edge[3]
+    for name in (first, second):
+        if name not in declared:
+            raise InputError(
+                f"line {number}: {name!r} is not among the nodes of the file. Correct the name."
+            )
+    if mark == "<--":
+        first, mark, second = second, "-->", first
+    if mark not in ("-->", "---"):
+        raise InputError(
+            f"line {number}: {first} {mark[:9]} {second} is neither an arrow (-->) nor a line "
+            "(---): a hidden cause, or an end that is not known, has no place in a network. Remove "
+            "it, or direct it."
+        )
+    builder.add_edge(first, second, number, arrow=mark == "-->")

@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from sgbn import InputError, NamedGraph
+from sgbn.io.networks.bif_writer import MAX_PARENTS, read_bif_text, write_bif
+from sgbn.io.networks.named_graph import named_graph
+
+
+def test_the_file_says_that_its_probabilities_mean_nothing(small):
+    text = write_bif(named_graph(small))
+    assert text.startswith("// Structure only: the probabilities are placeholders")
+    assert "probability ( b | a, c ) {\n  (low, low) 0.5, 0.5;\n" in text
+    assert '// sgbn name: d_e = "d e"' in text
+
+
+def test_names_that_differ_in_case_only_are_told_apart():
+    text = write_bif(NamedGraph(np.zeros((2, 2), bool), ("x", "X")))
+    assert "variable x {" in text
+    assert "variable X_1 {" in text
+    assert read_bif_text(text).names == ("x", "X")
+
+
+def test_a_table_that_would_be_huge_is_refused():
+    m = MAX_PARENTS + 2
+    graph = np.zeros((m, m), bool)
+    graph[:-1, -1] = True
+    with pytest.raises(InputError, match=f"'x{m - 1}' has {m - 1} parents"):
+        write_bif(NamedGraph(graph, tuple(f"x{k}" for k in range(m))))

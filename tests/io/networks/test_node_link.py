@@ -1,0 +1,42 @@
+import json
+
+import numpy as np
+import pytest
+
+from sgbn import InputError, read_network
+from sgbn.io import write_node_link
+from sgbn.io.networks.node_link import read_node_link
+
+
+def test_all_is_read_back_to_the_last_bit(tmp_path, nasty):
+    supported = np.zeros(nasty.coef.shape, bool)
+    supported[tuple(np.argwhere(nasty.coef)[1])] = True
+    found = read_network(write_node_link(tmp_path / "n.json", nasty, supported=supported))
+    assert found.names == nasty.names
+    for part in ("coef", "intercept", "noise_variance"):
+        np.testing.assert_array_equal(getattr(found.network, part), getattr(nasty, part))
+    np.testing.assert_array_equal(found.supported, supported)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"nodes": None}, "no lists 'nodes' and 'edges'"),
+        ({"directed": False}, "not directed"),
+        ({"nodes": [{"id": 1}]}, "node 1 has no text 'id'"),
+        ({"nodes": [{"id": "a"}, {"id": "a"}]}, "same id"),
+        ({"edges": [{"source": "a", "target": "z"}]}, "edge 1: there is no node 'z'"),
+        ({"edges": [{"source": "a", "target": "b", "weight": "1"}]}, "edge 1: weight"),
+        ({"nodes": [{"id": "a", "noise_variance": -1}]}, "negative"),
+    ],
+)
+def test_what_is_no_network_is_refused(change, match):
+    content = {"directed": True, "nodes": [{"id": "a"}, {"id": "b"}], "edges": []}
+    with pytest.raises(InputError, match=match):
+        read_node_link(json.dumps(content | change))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"nodes": [], "edges": []}'])
+def test_other_json_is_refused(text):
+    with pytest.raises(InputError):
+        read_node_link(text)
