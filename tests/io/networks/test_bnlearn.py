@@ -56,6 +56,8 @@ def test_a_script_says_what_custom_fit_needs(small):
         ('"a" = 0.5, ', "", "not those of the parents"),
         ('"a" = 0.5', '"a" = exp(1)', "expected coefficients"),
         ('"a" = 0.5', '"a" = 1e999', "no finite number"),
+        ("sd = 1.0", "sd = -1.0", "negative"),
+        ("sd = 1.0", "sd = 1e200", "infinity"),
     ],
 )
 def test_a_script_that_contradicts_itself_is_refused(small, old, new, match):

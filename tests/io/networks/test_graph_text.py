@@ -54,6 +54,12 @@ def test_what_cannot_be_read_is_refused_by_line(text, match):
         parse_graph_text(text, ("dag",))
 
 
+def test_a_name_of_many_strings_is_read():
+    text = "graph { " + " + ".join(['"ab"'] * 5000) + " }"
+    (node,) = parse_graph_text(text, ("graph",)).statements
+    assert node.names == ("ab" * 5000,)
+
+
 def test_a_long_text_of_quotes_is_refused_quickly():
     with pytest.raises(InputError, match="not closed"):
         parse_graph_text("dag { " + '"\\' * 100_000, ("dag",))

@@ -111,7 +111,8 @@ def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -
     """Read the coefficients and the standard deviation of one node."""
     weights = _coefficients(fit[2], line)
     builder.intercept[name] = weights.pop(INTERCEPT, 0.0)
-    builder.set_variance(name, number_of(fit[3], line) ** 2, line)
+    sd = number_of(fit[3], line)
+    builder.set_variance(name, sd * abs(sd), line)  # a negative one is refused
     for parent, weight in weights.items():
         builder.add_edge(parent, name, line, weight, arrow=True)
 

@@ -140,15 +140,16 @@ class _Reader:
 
     def next_word(self) -> str:
         """Name that comes next; strings joined by a plus sign are one."""
-        if self.at_end or self._tokens[self._next].kind == "mark":
-            raise self._unexpected("a name")
-        token = self._tokens[self._next]
-        self._next += 1
-        parts = [token.text]
-        while token.kind == "quoted" and self.peek() == "+":
+        parts = []
+        while True:
+            if self.at_end or self._tokens[self._next].kind == "mark":
+                raise self._unexpected("a name")
+            token = self._tokens[self._next]
             self._next += 1
-            parts.append(self.next_word())
-        return "".join(parts)
+            parts.append(token.text)
+            if token.kind != "quoted" or self.peek() != "+":
+                return "".join(parts)
+            self._next += 1
 
     def _unexpected(self, expected: str) -> InputError:
         if self.at_end:

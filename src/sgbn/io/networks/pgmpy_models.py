@@ -69,7 +69,8 @@ def from_pgmpy(model: Any) -> NamedGraph:
             name = str(cpd.variable)
             intercept, *betas = map(float, cpd.beta)
             builder.intercept[name] = intercept
-            builder.set_variance(name, float(cpd.std) ** 2, 0)
+            sd = float(cpd.std)
+            builder.set_variance(name, sd * sd, 0)
             parents = [str(parent) for parent in cpd.evidence]
             weights |= {(p, name): beta for p, beta in zip(parents, betas, strict=True)}
     for source, target in ((str(i), str(j)) for i, j in model.edges()):
