@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from sgbn.atlases.atlas import Atlas
-from sgbn.atlases.library import ATLASES, load_atlas
+from sgbn.atlases.library import ATLAS_NAMES, load_atlas
 from sgbn.atlases.tables import COLUMNS, read_atlas
 from sgbn.exceptions import InputError
 
@@ -29,7 +29,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
         return atlas
     if not isinstance(atlas, str | os.PathLike):
         raise InputError(
-            f"atlas is {atlas!r}. Give the name of one ({', '.join(ATLASES)}), the path of a table "
+            f"atlas is {atlas!r}. Give the name of one ({ATLAS_NAMES}), the path of a table "
             "of your own, or read_atlas(path)."
         )
     if os.fspath(atlas).lower().endswith(IMAGE_ENDINGS):
@@ -41,7 +41,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
         return _read(Path(atlas))
     if not is_packaged(atlas):
         raise InputError(
-            f"no atlas is called {atlas!r}, and no file: there are {', '.join(ATLASES)}, and a "
+            f"no atlas is called {atlas!r}, and no file: there are {ATLAS_NAMES}, and a "
             f"table of your own (.csv, .tsv or .txt) with the columns {COLUMNS}. Give one of these."
         )
     return load_atlas(atlas)
@@ -77,6 +77,6 @@ def _read(path: Path) -> Atlas:
     if not path.exists():
         raise InputError(
             f"the atlas {str(path)!r} is a file that does not exist. Give a table with the columns "
-            f"{COLUMNS}, or the name of an atlas of the package: {', '.join(ATLASES)}."
+            f"{COLUMNS}, or the name of an atlas of the package: {ATLAS_NAMES}."
         )
     return read_atlas(path)

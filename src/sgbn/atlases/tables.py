@@ -81,7 +81,7 @@ def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:
 def _further(region: Region) -> dict[str, str | float]:
     cells = region._asdict()
     del cells["name"]
-    return cells
+    return cells | {OTHER_NAMES: "|".join(region.other_names)}
 
 
 def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:

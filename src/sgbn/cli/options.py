@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sgbn.atlases.library import ATLAS_NAMES
 from sgbn.cli.arguments import at_least, number_above, number_from
 
 ENSEMBLE = "ensemble"
@@ -146,7 +147,7 @@ FILES = (
     Option("decimal", "decimal point or comma (found)", {"choices": (".", ",")}),
     Option(
         "atlas",
-        "desikan_killiany, destrieux, aal, aal2, aal3, or a table of your own (.csv, .tsv, .txt) "
+        f"{ATLAS_NAMES}, or a table of your own (.csv, .tsv, .txt) "
         f"{ATLAS_COLUMNS} (found by the names of the columns; that of sgbn extract beside the "
         "table counts too)",
         {"metavar": "NAME_OR_TABLE"},

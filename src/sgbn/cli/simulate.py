@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sgbn.atlases.library import ATLAS_NAMES
 from sgbn.cli.arguments import at_least, make_folder, number_from
 from sgbn.cli.help import examples
 
@@ -49,9 +50,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--atlas",
         default="aal",
         metavar="NAME_OR_TABLE",
-        help="aal, aal2, aal3, desikan_killiany, destrieux, or a table of your own (.csv, .tsv, "
-        ".txt) with the columns region, hemisphere, lobe, volume_mm3 and, for pictures, x, y, z "
-        "(aal)",
+        help=f"{ATLAS_NAMES}, or a table of your own (.csv, .tsv, .txt) with the columns region, "
+        "hemisphere, lobe, volume_mm3 and, for pictures, x, y, z (aal)",
     )
     parser.add_argument(
         "--regions", type=_all_or_number, default=40, help="number of regions, or 'all' (40)"
@@ -134,11 +134,14 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
-    """Options that name the table's columns, and an atlas that is not of the package."""
+    """Options that name the table's columns, and the atlas where the columns do not tell it."""
+    from sgbn.atlases import match_columns
+
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
     words += ["--site", "site"] if cohort.site is not None else []
-    if cohort.atlas is not None and cohort.atlas.file is not None:
+    told = match_columns(cohort.regions)
+    if told.atlas != cohort.atlas or told.others:
         words += ["--atlas", atlas]
     return shlex.join(words)
 
