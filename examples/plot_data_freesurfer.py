@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 
 import sgbn
-from sgbn.viz import plot_glass_brain
+from sgbn.inference import regional_differences
+from sgbn.viz import plot_glass_brain, plot_surface
 
 folder = Path(tempfile.mkdtemp())
 atlas = sgbn.load_atlas("desikan_killiany")
@@ -72,5 +73,23 @@ plot_glass_brain(
     places,
     supported=learner.supported_,
     title="Controls: cortical thickness, one network",
+)
+plt.show()
+
+# %%
+# On the cortex
+# -------------
+# The Desikan-Killiany atlas has a surface too: here is how much each region differs in its mean.
+# The lobes that we left out are grey, and regions with q of at most 0.05 would have an outline.
+
+found = regional_differences(cohort)
+plot_surface(
+    plt.figure(figsize=(7.2, 5.6)),
+    found["hedges_g"],
+    found["region"],
+    "desikan_killiany",
+    marked=found["q"] <= 0.05,
+    label="Hedges' g (standard deviations within the groups)",
+    title="Means of regions: patient less control",
 )
 plt.show()

@@ -61,10 +61,21 @@ def test_captions_say_what_is_shown_and_what_is_not(cortical):
     caption = surface_maps(cortical)["means_surface"].caption
     assert "patient less control" in caption
     assert ": 6 regions." in caption
-    assert "q ≤ 0.05" in caption
     hidden = [cortical.cohort.labels[f"{side}-Hippocampus"] for side in ("Left", "Right")]
     assert caption.endswith(f"not shown (2): {', '.join(hidden)}.")
     assert "not tested" in surface_maps(cortical)["deviations_surface"].caption
+
+
+@pytest.mark.parametrize(
+    ("q", "words"),
+    [
+        (1.0, "None of them has q ≤ 0.05: the colours may be chance."),
+        (0.01, "Outlined: 6 regions with q ≤ 0.05."),
+    ],
+)
+def test_captions_say_how_many_regions_are_significant(cortical, q, words):
+    found = with_tables(cortical, regional=cortical.tables.regional.assign(q=q))
+    assert words in surface_maps(found)["means_surface"].caption
 
 
 def test_a_plan_has_the_same_key_each_time_and_another_for_other_values(cortical):

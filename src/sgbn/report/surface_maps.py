@@ -114,13 +114,22 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
     there = surface.numbers >= 0
     drawn = int((there & np.isfinite(values)).sum())
     hidden = [labels[region] for region, on in zip(regions, there, strict=True) if not on]
-    outlined = f" {shown.test}: {counted(int((marked & there).sum()), 'region')} of those shown."
     left_out = f" Not on this surface, and not shown ({len(hidden)}): {', '.join(hidden)}."
+    outlined = _outlined(shown.test, int((marked & there).sum()))
     caption = (
-        f"{shown.what}, {SURFACE}: {counted(drawn, 'region')}.{outlined if shown.test else ''} "
+        f"{shown.what}, {SURFACE}: {counted(drawn, 'region')}.{outlined} "
         f"Grey has no value.{left_out if hidden else ''}"
     )
     return SurfaceMap(plot, f"{shown.what}, as colours on the cortex.", caption)
+
+
+def _outlined(test: str, count: int) -> str:
+    """Say which regions have an outline, and warn where none has."""
+    if not test:
+        return ""
+    if not count:
+        return f" None of them has {test}: the colours may be chance."
+    return f" Outlined: {counted(count, 'region')} with {test}."
 
 
 def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
@@ -148,7 +157,7 @@ def _means(comparison: Comparison, group: str) -> _Map:
         f"Means of regions: {group} less {reference}",
         "Hedges' g (standard deviations within the groups)",
         f"Hedges' g of the mean of each region, {group} less {reference}",
-        f"Outlined: q ≤ {level:g}",
+        f"q ≤ {level:g}",
     )
 
 
@@ -163,7 +172,7 @@ def _strength(comparison: Comparison, kind: str) -> _Map:
         f"Strength of edges {edges} each region: {group} less {reference}",
         "z of the change along the common sign (standard errors)",
         f"z of the change of the strength of edges {edges} each region, {group} less {reference}",
-        f"Outlined: family-wise p ≤ {level:g}",
+        f"a family-wise p ≤ {level:g}",
     )
 
 
