@@ -320,3 +320,15 @@ def test_a_notebook_shows_the_summary_with_every_name_escaped():
     assert "&lt;b&gt;SCZ" in page
     assert "<b>SCZ" not in page
     assert "covariate age" in page
+
+
+def test_smooth_covariates_are_covariates_of_numbers_and_part_of_the_content():
+    plain, smooth = make(), make(smooth="age")
+    assert smooth.smooth == ("age",)
+    assert smooth.subset([0, 1]).smooth == ("age",)
+    assert smooth.fingerprint != plain.fingerprint
+    assert "covariate age (a curve): " in smooth.summary()
+    with pytest.raises(InputError, match="'iq' is named as smooth and is no covariate"):
+        make(smooth=["iq"])
+    with pytest.raises(InputError, match="'sex' holds labels"):
+        make(smooth=["sex"])

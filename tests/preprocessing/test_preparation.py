@@ -12,6 +12,7 @@ from sgbn import (
     make_preparation,
     simulate_cohort,
 )
+from sgbn.inference.difference_input import read_group_data
 from sgbn.preprocessing.preparation import impute, prepare, regions_table
 
 
@@ -90,3 +91,50 @@ def test_time_series_are_no_measures_to_prepare():
     cohort = SeriesCohort.of(list(series), group=["a", "a", "b", "b"])
     with pytest.raises(InputError, match="no measures to prepare"):
         prepare(cohort)
+
+
+def visits(smooth=()):
+    """Persons with two rows each at three sites, whose regions follow an arch of age."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(60), 2)
+    age = rng.uniform(20, 80, 60)[person] + rng.uniform(0, 1, 120)
+    site = rng.choice(["A", "B", "C"], 120)
+    values = rng.normal(size=(60, 4))[person] - ((age - 50) / 15)[:, None] ** 2
+    values += 0.3 * rng.normal(size=(120, 4)) + 2.0 * (site == "B")[:, None]
+    return Cohort(
+        values,
+        tuple("abcd"),
+        tuple(f"r{k}" for k in range(120)),
+        group=np.where(person < 30, "CTR", "SCZ"),
+        covariates={"age": age},
+        smooth=smooth,
+        site=site,
+        person=person.astype(str),
+    )
+
+
+def test_a_smooth_covariate_is_taken_out_as_a_curve():
+    arch = ((visits().covariates["age"] - 50) / 15) ** 2
+    left = [
+        np.abs([np.corrcoef(arch, one)[0, 1] for one in prepare(visits(smooth)).values.T]).max()
+        for smooth in ((), ("age",))
+    ]
+    assert left[0] > 0.5
+    assert left[1] < 0.2
+
+
+def test_persons_with_several_rows_are_harmonised_as_such():
+    cohort = visits(("age",))
+    step = make_preparation(cohort).named_steps["harmonise"]
+    assert (step.subject, step.smooth, step.within_groups) == ("person", ("age",), True)
+    apart = replace(cohort, person=np.array(cohort.ids))
+    assert make_preparation(apart).named_steps["harmonise"].subject is None
+    assert not np.allclose(prepare(cohort).values, prepare(apart).values)
+
+
+def test_the_tests_hold_the_curve_fixed():
+    cohort = prepare(visits(("age",)))
+    data = read_group_data(cohort)
+    assert data.covariates["age"].shape == (120, 5)
+    plain = read_group_data(replace(cohort, smooth=()))
+    assert plain.covariates["age"].shape == (120,)

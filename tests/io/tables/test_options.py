@@ -38,3 +38,9 @@ def test_one_name_is_a_list_of_one_and_none_is_none():
 def test_the_pair_may_be_the_id():
     assert Options.of(id="s", pair="s").named == {"s": "id"}
     assert Options.of(id="s", pair="p").named == {"s": "id", "p": "pair"}
+
+
+def test_smooth_covariates_are_named_as_covariates_too():
+    assert Options.of(covariates=["age", "sex"], smooth="age").smooth == ("age",)
+    with pytest.raises(InputError, match=r"'age' is named as smooth .* and not as a covariate"):
+        Options.of(covariates="sex", smooth="age")
