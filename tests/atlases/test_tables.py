@@ -87,7 +87,7 @@ def test_a_table_of_labels_after_bids_is_read(tmp_path):
         ("RH_Vis_1", "R", "Vis"),
         ("Stem", "", "unknown"),
     ]
-    assert all(math.isnan(number) for one in regions for number in one[3:])
+    assert all(math.isnan(number) for one in regions for number in one[3:7])
     names = read_atlas(written(tmp_path, "index,label,color\n1,A,red\n2,B,blue\n")).regions
     assert [(one.name, one.lobe) for one in names] == [("A", "unknown"), ("B", "unknown")]
 
@@ -111,8 +111,8 @@ def test_the_file_is_known_by_its_content(tmp_path):
 
 
 def test_a_table_is_written_as_it_is_read(tmp_path):
-    header = f"{HEADER},volume_mm3,label_image\n"
-    text = header + "A,L,f,-1.5,2.0,3.0,8.0,x.nii\nB,,unknown,1.0,2.0,3.0,8.0,x.nii\n"
+    header = f"{HEADER},volume_mm3,other_names,label_image\n"
+    text = header + "A,L,f,-1.5,2.0,3.0,8.0,a|aa,x.nii\nB,,unknown,1.0,2.0,3.0,8.0,,x.nii\n"
     atlas = read_atlas(written(tmp_path, text))
     assert atlas.title == atlas.file.label_image == "x.nii"
     rows = table_rows(atlas)

@@ -115,6 +115,16 @@ def write_subjects(arguments):
             write_freesurfer(arguments.folder, f"sub-{k}", "aparc.DKTatlas.mapped")
 
 
+def write_converted(arguments):
+    """Write the network that a command converts, with the ending that it names."""
+    network = sgbn.SGBN().fit(a_table("diagnosis", ()).iloc[:, 2:]).network_
+    arguments.network.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.network.suffix == ".json":
+        sgbn.io.write_node_link(arguments.network, network)
+    else:
+        sgbn.write_network(arguments.network, network)
+
+
 class ReachedWorkError(RuntimeError):
     """All options were read, and the hours of an experiment would begin."""
 
@@ -172,6 +182,8 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         sgbn.save(classifier.fit(rows.iloc[:, 2:], rows["diagnosis"]), arguments.model)
     elif arguments.command == "extract":
         write_images(arguments)
+    elif arguments.command == "convert":
+        write_converted(arguments)
     elif arguments.command == "read-subjects":
         write_subjects(arguments)
     code = main(words)

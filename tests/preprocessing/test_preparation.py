@@ -125,11 +125,16 @@ def test_a_smooth_covariate_is_taken_out_as_a_curve():
 
 def test_persons_with_several_rows_are_harmonised_as_such():
     cohort = visits(("age",))
-    step = make_preparation(cohort).named_steps["harmonise"]
-    assert (step.subject, step.smooth, step.within_groups) == ("person", ("age",), True)
+    steps = make_preparation(cohort, subject="person")
+    harmonise = steps.named_steps["harmonise"]
+    assert (harmonise.subject, harmonise.smooth) == ("person", ("age",))
+    X = cohort_table(cohort).assign(person=cohort.person)
+    made = steps.fit_transform(X, cohort.group)[list(cohort.regions)]
+    np.testing.assert_array_equal(made, prepare(cohort).values)
     apart = replace(cohort, person=np.array(cohort.ids))
-    assert make_preparation(apart).named_steps["harmonise"].subject is None
     assert not np.allclose(prepare(cohort).values, prepare(apart).values)
+    plain = make_preparation(cohort).fit_transform(cohort_table(cohort), cohort.group)
+    np.testing.assert_allclose(plain, prepare(apart).values)
 
 
 def test_the_tests_hold_the_curve_fixed():

@@ -12,7 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sgbn.cohort import PERSON, SITE, Cohort
+from sgbn.cohort import SITE, Cohort
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 from sgbn.preprocessing.columns import Name, Names, as_names
@@ -132,9 +132,8 @@ def make_preparation(
     The steps are ``impute``, ``harmonise`` and ``covariates``, those that are needed, with the
     parameters of `make_analysis`. Effects of sites and covariates are learned within groups, so
     that no difference between the groups is taken for one of them. Call ``fit_transform(X, y)``
-    with the groups as y; where something is predicted, take `make_analysis`. A cohort with sites
-    and several rows of persons names the column ``"person"`` as `subject`: its sites are harmonised
-    by longitudinal ComBat.
+    with the groups as y; where something is predicted, take `make_analysis`. Beside a cohort only
+    `subject` may be named: `cohort_table` has no such column, so that X needs it in addition.
 
     Returns
     -------
@@ -147,8 +146,6 @@ def make_preparation(
     ['impute', 'covariates']
     """
     columns = _named_columns(cohort, covariates, site, smooth, subject)
-    if cohort is not None and has_repeated_visits(cohort):
-        columns = replace(columns, subject=PERSON)
     regressor = CovariateRegressor(columns.covariates, smooth=columns.smooth, within_groups=True)
     steps = {
         "impute": _imputer(impute, columns),
@@ -190,10 +187,10 @@ def _named_columns(
     if cohort is None:
         check_smooth(named.smooth, named.covariates)
         return named
-    if named != _Columns((), None, (), None):
+    if replace(named, subject=None) != _Columns((), None, (), None):
         raise InputError("give the cohort or the names of covariates and site, not both.")
     return _Columns(
-        tuple(cohort.covariates), None if cohort.site is None else SITE, cohort.smooth, None
+        tuple(cohort.covariates), None if cohort.site is None else SITE, cohort.smooth, subject
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from sgbn.cohort import ID, PERSON, SITE, Cohort, check_cohort
 from sgbn.exceptions import InputError, listed
@@ -45,7 +46,7 @@ def prepare(cohort: Cohort) -> Cohort:
         )
     if cohort.group is None:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
-    ready = _prepared(cohort, make_preparation(cohort))
+    ready = _prepared(cohort, _steps(cohort))
     for group in ready.groups:
         constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))
         if len(constant):
@@ -59,7 +60,7 @@ def prepare(cohort: Cohort) -> Cohort:
 
 def impute(cohort: Cohort) -> Cohort:
     """Fill gaps in as `prepare` does, and leave the effects of sites and covariates."""
-    return _prepared(cohort, make_preparation(cohort).named_steps["impute"])
+    return _prepared(cohort, _steps(cohort).named_steps["impute"])
 
 
 def fill_covariates(cohort: Cohort) -> Cohort:
@@ -67,6 +68,11 @@ def fill_covariates(cohort: Cohort) -> Cohort:
     filled = {name: _filled(column) for name, column in cohort.covariates.items()}
     same = all(np.array_equal(own, cohort.covariates[name]) for name, own in filled.items())
     return cohort if same else replace(cohort, covariates=filled)
+
+
+def _steps(cohort: Cohort) -> Pipeline:
+    """Make the steps, with longitudinal ComBat where persons have several rows."""
+    return make_preparation(cohort, subject=PERSON if has_repeated_visits(cohort) else None)
 
 
 def _prepared(cohort: Cohort, step: Any) -> Cohort:

@@ -31,6 +31,7 @@ def read_subjects(
     group: str | None = None,
     id: str | None = None,
     covariates: str | Sequence[str] = (),
+    smooth: str | Sequence[str] = (),
     site: str | None = None,
     pair: str | None = None,
     subject: str | None = None,
@@ -69,7 +70,7 @@ def read_subjects(
     on_error : {"skip", "raise"}
         Subjects who cannot be read, or have other regions than most: they are left out with a
         warning that names them, or are an error.
-    group, id, covariates, site, pair, subject, block : optional
+    group, id, covariates, smooth, site, pair, subject, block : optional
         As in `read_table`; columns of `participants`, or totals such as ``eTIV`` and
         ``SurfaceHoles``. ``"person"`` is a column where somebody has several visits.
     participants, participants_missing : optional
