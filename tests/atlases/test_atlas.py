@@ -179,7 +179,6 @@ def test_what_is_no_region_is_not_found(column):
         ("glasser", "lh_L_p9-46v_ROI_area", "L_p9-46v", "area"),
         ("glasser", "rh_R_1_ROI", "R_1", ""),
         ("glasser", "Primary_Visual_Cortex_R", "R_V1", ""),
-        ("hcpex", "Thal_Reuniens_L", "Thal_Reuniens_L", ""),
         ("neuromorphometrics", "lThaPro", "Left Thalamus Proper", ""),
         ("neuromorphometrics", "rAntCinGy_GM_Vol", "Right ACgG anterior cingulate gyrus", "volume"),
         ("neuromorphometrics", "Right angular gyrus", "Right AnG angular gyrus", ""),

@@ -27,7 +27,6 @@ SIZES = {
     "harvard_oxford": 2 * 48 + 2 * 7 + 1,
     "brainnetome": 246,
     "glasser": 360,
-    "hcpex": 360 + 66,
     "neuromorphometrics": 136 - 4,
     "lpba40": 56,
     **{f"schaefer_{size}_{k}": size for size in (100, 200, 300, 400) for k in (7, 17)},
@@ -86,7 +85,7 @@ def test_both_hemispheres_have_the_same_regions_at_mirrored_places(name):
         twin = right[key]
         apart = math.dist((-region.x, region.y, region.z), (twin.x, twin.y, twin.z))
         assert apart < 20, region  # brains are not symmetric, but regions keep their place
-        assert twin.lobe == region.lobe or name in ("glasser", "hcpex")  # networks may differ
+        assert twin.lobe == region.lobe or name == "glasser"  # networks may differ
 
 
 @pytest.mark.parametrize("size", [100, 200, 300, 400])
@@ -160,7 +159,6 @@ def test_dkt_lies_near_the_regions_of_desikan_killiany_of_the_same_name():
         ("bna246", "brainnetome"),
         ("glasser", "glasser"),
         ("HCP-MMP1", "glasser"),
-        ("HCPEx", "hcpex"),
         ("neuromorphometrics", "neuromorphometrics"),
         ("LPBA40", "lpba40"),
         ("schaefer200", "schaefer_200_7"),

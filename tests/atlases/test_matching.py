@@ -199,7 +199,7 @@ def test_short_names_count_beside_telling_ones():
 def test_tables_with_other_names_of_the_regions_are_known(name):
     columns = [region.other_names[-1] for region in load_atlas(name).regions if region.other_names]
     match = match_columns([*columns, "TIV"])
-    assert match.atlas.name in (name, "hcpex" if name == "glasser" else name)
+    assert match.atlas.name == name
     assert len(match.columns) == len(columns) > 50
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sgbn.atlases import match_columns, read_atlas
 from sgbn.atlases.tables import table_rows
-from sgbn.exceptions import InputError
+from sgbn.exceptions import DataWarning, InputError
 
 HEADER = "region,hemisphere,lobe,x,y,z"
 GOOD = f"""{HEADER}
@@ -137,3 +137,20 @@ def test_other_names_of_a_region_are_known_too(tmp_path):
     assert atlas.regions[1].other_names == ()
     assert atlas.find("lone_volume") == atlas.find("area_7_L") == atlas.regions[0]
     assert atlas.find("rone") is None
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("A,L,f,-550,20,30", r"1 region lies outside the head in MNI space: 'A'"),
+        ("A,L,f,40,20,30", r"on the other side than the hemisphere says: 'A'"),
+    ],
+)
+def test_places_that_cannot_be_are_said(tmp_path, row, words):
+    with pytest.warns(DataWarning, match=words):
+        read_atlas(written(tmp_path, f"{HEADER}\n{row}\n"))
+
+
+def test_a_region_may_reach_over_the_midline(tmp_path, recwarn):
+    read_atlas(written(tmp_path, f"{HEADER}\nA,L,f,3,20,30\nB,,f,20,20,30\n"))
+    assert not recwarn.list

@@ -67,3 +67,10 @@ def test_a_saved_network_and_a_file_of_a_tool_are_read(tmp_path, network, capsys
 def test_what_cannot_be_done_is_explained(source, words, message, capsys):
     assert main(["convert", source, *words]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_folder_and_a_missing_file_are_said(tmp_path, capsys):
+    assert main(["convert", str(tmp_path), "--to", "dot"]) == 1
+    assert "is a folder. Give a file, such as networks/GROUP.json" in capsys.readouterr().err
+    assert main(["convert", str(tmp_path / "none.json"), "--to", "dot"]) == 1
+    assert "is not there" in capsys.readouterr().err

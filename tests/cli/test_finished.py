@@ -156,6 +156,8 @@ def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
     keys.append(key())
     monkeypatch.setattr(sys, "argv", ["sgbn", "compare", "--workers", "2"])
     keys.append(key())
+    monkeypatch.setenv("SUBJECTS_DIR", str(tmp_path))  # surfaces are read from there
+    keys.append(key())
     monkeypatch.setattr(finished, "_version", lambda library: "other")
     keys.append(key())
     monkeypatch.setattr(finished, "_program", lambda: "other")

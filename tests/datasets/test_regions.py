@@ -36,7 +36,7 @@ def test_so_many_are_in_pairs_over_all_lobes_and_in_the_atlas_order(name):
     twins = Counter(twin_key(region) for region in chosen if region.hemisphere)
     single = sum(count == 1 for count in twins.values())
     assert abs(sides["L"] - sides["R"]) <= single
-    by_network = name.startswith(("schaefer", "glasser", "hcpex"))  # twins may be of two networks
+    by_network = name.startswith(("schaefer", "glasser"))  # twins may be of two networks
     assert single <= (9 if by_network else 1)
 
 

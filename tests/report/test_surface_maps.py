@@ -59,7 +59,7 @@ def test_values_and_marks_are_those_of_the_tables(cortical):
 
 def test_captions_say_what_is_shown_and_what_is_not(cortical):
     caption = surface_maps(cortical)["means_surface"].caption
-    assert "patient less control" in caption
+    assert "patient minus control" in caption
     assert ": 6 regions." in caption
     hidden = [cortical.cohort.labels[f"{side}-Hippocampus"] for side in ("Left", "Right")]
     assert caption.endswith(f"not shown (2): {', '.join(hidden)}.")
@@ -89,7 +89,7 @@ def test_a_plan_has_the_same_key_each_time_and_another_for_other_values(cortical
 def test_the_same_map_is_the_same_file(cortical):
     first, second = (plans(cortical)["means_surface"].files(["svg", "pdf"], 100) for _ in range(2))
     assert first == second
-    assert b"patient less control" in first["svg"].replace(b"<!-- ", b"")
+    assert b"patient minus control" in first["svg"].replace(b"<!-- ", b"")
 
 
 def test_each_map_stands_in_its_section_with_its_caption(cortical, no_pictures):
@@ -98,7 +98,7 @@ def test_each_map_stands_in_its_section_with_its_caption(cortical, no_pictures):
         name: page.split(f'<section id="{name}"')[1].split("</section>")[0]
         for name in ("regional", "differences", "subjects")
     }
-    assert "Hedges&#39; g of the mean of each region, patient less control" in sections["regional"]
+    assert "Hedges&#39; g of the mean of each region, patient minus control" in sections["regional"]
     assert "strength of edges into each region" in sections["differences"]
     assert "strength of edges out of each region" in sections["differences"]
     assert "Mean deviation z" in sections["subjects"]

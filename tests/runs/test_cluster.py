@@ -126,7 +126,7 @@ def after_five_results(monkeypatch):
 
 
 def test_two_processes_do_the_work(dask_client):
-    dask_client.wait_for_workers(2, timeout=60)
+    dask_client.wait_for_workers(2, timeout=300)
     pids = set(dask_client.run(os.getpid).values())
     assert len(pids - {os.getpid()}) == 2
 
@@ -139,7 +139,7 @@ def test_a_worker_that_is_killed_from_outside_changes_nothing(
     with on_dask(dask_client):
         found = Study(tmp_path).run(slow, TASKS, {})
     assert_same(found)
-    dask_client.wait_for_workers(2, timeout=60)
+    dask_client.wait_for_workers(2, timeout=300)
     assert victim not in dask_client.run(os.getpid).values()
 
 
@@ -301,7 +301,7 @@ def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_cli
 
 
 def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
-    dask_client.wait_for_workers(2, timeout=60)  # a test before it killed some
+    dask_client.wait_for_workers(2, timeout=300)  # a test before it killed some
     shared = {"witness": Witness(tmp_path / "loads")}
     with on_dask(dask_client):
         found = Study().run(draw_here, TASKS, {}, shared=shared)

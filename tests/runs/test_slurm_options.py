@@ -55,6 +55,8 @@ def test_a_runner_takes_only_what_srun_does_not_decide():
         ("jobs=2,jobs=3", r"says jobs twice\. Say it once"),
         ("memory=much", r"memory=much is no size\. Give one such as 8GB"),
         ("memory=8", r"memory=8 is no size"),
+        ("scratch=/my folder", r"scratch=/my folder has white space"),
+        ("scratch=/tmp;reboot", r"a sign of the shell"),
         ("jobs=0", r"jobs=0 is no such count\. Give a whole number from 1 on"),
         ("jobs=-1", r"jobs=-1 is no such count"),
         ("processes=1.5", r"processes=1\.5 is no such count"),

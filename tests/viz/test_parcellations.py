@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sgbn.atlases import ATLASES, Atlas, Region, load_atlas
+from sgbn.atlases import ATLASES, Atlas, Region, load_atlas, read_atlas
 from sgbn.atlases.library import is_aseg
 from sgbn.exceptions import InputError
 from sgbn.viz import parcellations
@@ -103,6 +103,13 @@ def test_packaged_parcellations_cover_the_cortex_without_the_medial_wall(name):
 def test_an_atlas_without_a_surface_has_a_reason():
     with pytest.raises(InputError, match="no surface of the atlas aal is known"):
         find_parcellation(load_atlas("aal"))
+
+
+def test_a_table_of_ones_own_does_not_get_the_surface_of_its_namesake(tmp_path):
+    path = tmp_path / "desikan_killiany.csv"
+    path.write_text("region,lobe\nlh_insula,insula\n")
+    with pytest.raises(InputError, match="no surface of the atlas desikan_killiany is known"):
+        find_parcellation(read_atlas(path))
 
 
 ANNOT = "aparc.a2009s"

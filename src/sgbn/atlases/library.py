@@ -21,7 +21,6 @@ _TITLES = {
     "harvard_oxford": "Harvard-Oxford cortex, left and right, and subcortical structures",
     "brainnetome": "Human Brainnetome Atlas",
     "glasser": "HCP multi-modal parcellation (HCP-MMP1, Glasser)",
-    "hcpex": "HCP-MMP1 with subcortical regions (HCPEx)",
     "neuromorphometrics": "Neuromorphometrics, as CAT12 and SPM have it",
     "lpba40": "LONI Probabilistic Brain Atlas (LPBA40)",
 }
@@ -37,7 +36,6 @@ _TABLES = {
     "desikan_killiany": ("desikan_killiany", "aseg"),
     "destrieux": ("destrieux", "aseg"),
     "dkt": ("dkt", "aseg"),
-    "hcpex": ("glasser", "hcpex_subcortical"),
 }
 
 # Other names, in lower case, letters and digits only.
@@ -54,7 +52,6 @@ _OTHER_NAMES = {
     "harvard_oxford": "ho hoa hoa111 harvardoxfordlateralized",
     "brainnetome": "bna bna246 bn246 bnatlas bnatlas246 brainnetome246 brainnetomeatlas",
     "glasser": "hcpmmp hcpmmp1 hcpmmp10 hcpmmp360 mmp mmp1 mmp10 glasser360 glasser2016",
-    "hcpex": "hcpex426",
     "neuromorphometrics": "neuromorpho nmm",
     "lpba40": "lpba lpba56",
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from sgbn.atlases.atlas import UNKNOWN_LOBE, Atlas, AtlasFile, Region
 from sgbn.atlases.names import SIDES
 from sgbn.atlases.sides import side_of
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted, listed, warn
 
 NAMES = ("region", "name", "label")  # BIDS calls it name, some of its atlases label
 LOBES = ("lobe", "network", "network_label")
@@ -28,6 +28,10 @@ HEMISPHERES = {
     **{side: hemisphere for hemisphere, sides in SIDES.items() for side in sides},
     **dict.fromkeys((*ABSENT, "b", "m", "midline", "both", "bilateral"), ""),
 }
+
+HEAD_MM = ((-90, 90), (-126, 91), (-72, 109))  # the field of view of MNI152, x, y, z
+SIGN = {"L": -1, "R": 1, "": 0}  # of x in MNI space
+MIDLINE_MM = 5  # so far a region of one side may reach over the midline
 
 Row = dict[str, str]
 
@@ -64,7 +68,31 @@ def read_atlas(path: str | Path) -> Atlas:
     label_image = rows[0][1].get(LABEL_IMAGE, "")
     name = label_image or path.stem
     file = AtlasFile(str(path), hashlib.sha256(content).hexdigest(), label_image)
-    return Atlas(name, name, _regions(rows), file)
+    regions = _regions(rows)
+    _warn_of_places(regions, str(path))
+    return Atlas(name, name, regions, file)
+
+
+def _warn_of_places(regions: Sequence[Region], source: str) -> None:
+    """Warn of centres outside the head, and on the other side than the hemisphere says."""
+    placed = [region for region in regions if not math.isnan(region.x)]
+    outside = [r.name for r in placed if not _is_in_head((r.x, r.y, r.z))]
+    if outside:
+        warn(
+            f"the atlas {source!r}: {counted(len(outside), 'region lies', 'regions lie')} outside "
+            f"the head in MNI space: {listed(outside)}. Give x, y, z in mm; they may be voxels."
+        )
+    crossed = [r.name for r in placed if SIGN[r.hemisphere] * r.x < -MIDLINE_MM]
+    if crossed:
+        warn(
+            f"the atlas {source!r}: {counted(len(crossed), 'region lies', 'regions lie')} on the "
+            f"other side than the hemisphere says: {listed(crossed)}. In MNI space x is negative "
+            "on the left: check which is right."
+        )
+
+
+def _is_in_head(place: tuple[float, float, float]) -> bool:
+    return all(low <= value <= high for value, (low, high) in zip(place, HEAD_MM, strict=True))
 
 
 def parse_regions(text: str, source: str) -> tuple[Region, ...]:

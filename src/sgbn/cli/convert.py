@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgbn.cli.help import examples
+from sgbn.exceptions import InputError
 
 if TYPE_CHECKING:
     from sgbn.gaussian import NetworkLike
@@ -27,8 +28,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "express are replaced, and the file says by what.",
         epilog=examples(
             {
-                "sgbn convert results/networks/CTR.json --to dagitty --out ctr.txt": "all edges as "
-                "arrows of a dag",
+                "sgbn convert results/networks/CTR.json --to dagitty --out ctr.dagitty": "all "
+                "edges as arrows of a dag",
                 "sgbn convert results/networks/CTR.json --to tetrad --directions supported": "only "
                 "supported directions as arrows, the others as lines; printed",
                 "sgbn convert asia.bif --to lavaan": "a structural equation model of a graph",
@@ -39,7 +40,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "network",
         type=Path,
         metavar="NETWORK",
-        help="file to read: STEM.json of sgbn, a network of sgbn.save (.sgbn), or a file of a tool",
+        help="file to read: networks/GROUP.json of a results folder, a network of sgbn.save "
+        "(.sgbn), or a file of a tool",
     )
     parser.add_argument(
         "--from", dest="source", choices=(*TO, "json"), help="format of NETWORK (by its ending)"
@@ -81,6 +83,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
     """Network of a file; of a model file, the one that was saved."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "is not there"
+        raise InputError(
+            f"{str(path)!r} {what}. Give a file, such as networks/GROUP.json of a results folder."
+        )
     if source is None and path.suffix == MODEL:
         from sgbn.io.exports.network_tables import network_of
         from sgbn.io.models import load

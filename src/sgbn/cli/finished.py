@@ -32,8 +32,10 @@ PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them
 # Of numbers, tables, figures and page.
 LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
-    *("matplotlib", "nilearn", "plotly", "itables", "jinja2"),
+    *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
 )
+# Where copies of surfaces are looked for, see `sgbn.viz.parcellations`.
+VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
 # What files do not depend on, beside the command, which they show.
 UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
 
@@ -53,6 +55,7 @@ def finished_key(arguments: argparse.Namespace) -> str:
         "out": str(out),
         "options": {name: str(one) for name, one in options.items()},
         "inputs": {str(path): _state(path, out) for path in inputs},
+        "variables": {name: os.environ.get(name, "") for name in VARIABLES},
         "python": sys.version,
         "libraries": {name: _version(name) for name in LIBRARIES},
         "program": _program(),

@@ -158,9 +158,11 @@ def _models(comparison: Comparison) -> str:
 
 
 def _arrows(comparison: Comparison, support: str) -> str:
+    some = any(mask.any() for mask in comparison.supported.values())
+    drawn = "Only these are drawn as arrows, the other edges as lines."
     parts = [
         support,
-        "Only these are drawn as arrows, the other edges as lines.",
+        drawn if some else "All edges are drawn as lines.",
         agreement_words(comparison),
     ]
     return " ".join(filter(None, parts))

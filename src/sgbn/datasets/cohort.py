@@ -141,7 +141,7 @@ def simulate_cohort(
         own: asking for them leaves everything else as it was.
     atlas : str, path or Atlas
         Name of one of `sgbn.atlases.ATLASES`, or your own. A region of unknown volume, as in
-        Schaefer's atlases, has 3,500 mm^3.
+        Schaefer's atlases, has 4,400 mm^3.
     regions : int, sequence of str or None
         So many, in pairs over all lobes; those named; or all of the atlas but ventricles and CSF.
     groups : sequence of str

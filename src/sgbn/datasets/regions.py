@@ -10,7 +10,7 @@ from sgbn.atlases.names import stem
 from sgbn.exceptions import InputError
 from sgbn.parameters import is_whole
 
-USUAL_VOLUME = 3500.0  # mm^3 where the atlas gives none: about the median of all that are given
+USUAL_VOLUME = 4400.0  # mm^3 where the atlas gives none: about the median of all that are given
 FLUID = "ventricle/CSF"  # no tissue: taken only when named
 FORTY = tuple(  # twenty regions of each hemisphere, over the whole brain: AAL's default
     f"{name}_{side}"

@@ -80,7 +80,10 @@ def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
         "their numbers.",
         f"Where: {which} ({change}). An arrow has a direction that is supported, a line has none.",
     )
-    chance = f" None is found to differ: the most extreme of {len(table)} lie beside 0 by chance."
+    chance = (
+        f" None is found to differ: the most extreme of {len(table)} may lie beside 0 by chance "
+        "alone."
+    )
     how_much = (
         "How much: the surest changes with their intervals, one row per pair of regions. The table "
         "of edges has their numbers.",

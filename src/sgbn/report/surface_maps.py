@@ -13,7 +13,7 @@ from sgbn.comparison import Comparison
 from sgbn.exceptions import InputError, counted
 from sgbn.inference import Deviations
 from sgbn.report.names import file_names
-from sgbn.types import Indices
+from sgbn.types import Indices, Mask
 from sgbn.viz.parcellations import Parcellation, find_parcellation
 from sgbn.viz.surface import draw_surface, parcel_numbers
 from sgbn.viz.surface_mesh import SIDES, load_mesh
@@ -110,6 +110,7 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         marked=marked,
         label=shown.label,
         title=shown.title,
+        note=_note(shown.test, marked),
     )
     there = surface.numbers >= 0
     drawn = int((there & np.isfinite(values)).sum())
@@ -121,6 +122,13 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         f"Grey has no value.{left_out if hidden else ''}"
     )
     return SurfaceMap(plot, f"{shown.what}, as colours on the cortex.", caption)
+
+
+def _note(test: str, marked: Mask) -> str:
+    """Say on the picture itself, which may leave the report, what an outline means."""
+    if not test:
+        return "not tested"
+    return f"outlined: {test}" if marked.any() else f"none has {test}: the colours may be chance"
 
 
 def _outlined(test: str, count: int) -> str:
@@ -154,9 +162,9 @@ def _means(comparison: Comparison, group: str) -> _Map:
     return _Map(
         table["hedges_g"],
         table["q"] <= level,
-        f"Means of regions: {group} less {reference}",
+        f"Means of regions: {group} minus {reference}",
         "Hedges' g (standard deviations within the groups)",
-        f"Hedges' g of the mean of each region, {group} less {reference}",
+        f"Hedges' g of the mean of each region, {group} minus {reference}",
         f"q ≤ {level:g}",
     )
 
@@ -169,9 +177,9 @@ def _strength(comparison: Comparison, kind: str) -> _Map:
     return _Map(
         table["z"],
         table["p_fwer"] <= level,
-        f"Strength of edges {edges} each region: {group} less {reference}",
+        f"Strength of edges {edges} each region: {group} minus {reference}",
         "z of the change along the common sign (standard errors)",
-        f"z of the change of the strength of edges {edges} each region, {group} less {reference}",
+        f"z of the change of the strength of edges {edges} each region, {group} minus {reference}",
         f"a family-wise p ≤ {level:g}",
     )
 

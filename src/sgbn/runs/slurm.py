@@ -43,6 +43,8 @@ QUEUE_SECONDS = 10.0  # between two looks at the queue: squeue loads a controlle
 COMMAND_SECONDS = 60.0  # for an answer of sbatch, squeue or scancel
 DEATHS = 5  # of workers that a task may see, beside those of one job, before it is suspected
 LOG_LINES = 5  # of the last log, shown in an error
+# As sbatch says that there is no controller, or no configuration that names one.
+UNREACHABLE = ("Unable to contact slurm controller", "configuration source", "DNS SRV")
 COMMANDS = ("sbatch", "squeue", "scancel")
 # As squeue calls jobs that have ended or are about to; it leaves most of them out.
 ENDED = ("COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "STAGE_OUT")
@@ -128,6 +130,13 @@ class _Jobs:
             while len(self.live) < self._options.jobs:
                 self._submit()
         except StudyError as error:
+            if not self.live:
+                self._count = 0  # nothing was taken, so that there is nothing to cancel
+            if any(sign in str(error) for sign in UNREACHABLE):
+                raise InputError(
+                    f"SLURM cannot be reached from this machine ({error}). Start the command on a "
+                    "login node of the cluster, or use --workers."
+                ) from error
             raise InputError(
                 f"{error}. Change what --slurm asks for (sinfo lists the partitions)."
             ) from error
@@ -154,6 +163,8 @@ class _Jobs:
 
     def cancel(self) -> None:
         """Cancel all jobs of this run, also one whose id an interrupt kept from being noted."""
+        if not self._count:
+            return
         try:
             _run(["scancel", f"--name={self._name}"])
         except StudyError as error:

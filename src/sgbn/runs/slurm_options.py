@@ -14,6 +14,8 @@ OF_RUNNER = ("interface", "scratch")  # what else can be said there
 SEVERAL = ("extra", "setup")  # may be given more than once
 COUNTS = {"jobs": 1, "processes": 1, "retries": 0}  # whole numbers, and the smallest of each
 BYTES = re.compile(r"\d+(\.\d+)?\s*[KMGT](i?B)?", re.IGNORECASE)
+# The folder is not quoted, so that the node fills in variables such as $TMPDIR.
+UNSAFE_IN_PATH = re.compile(r"[\s;&|<>()`'\"\\]")
 NEXT_KEY = re.compile(r",(?=\s*\w+\s*=)")  # other commas belong to a value: extra=--exclude=n1,n2
 
 
@@ -134,6 +136,11 @@ def _checked(key: str, value: Any) -> Any:
         lines = [value] if isinstance(value, str) else value
         return tuple(_line(key, line) for line in lines)
     value = _line(key, value)
+    if key == "scratch" and UNSAFE_IN_PATH.search(value):
+        raise InputError(
+            f"scratch={value} has white space or a sign of the shell, and stands in the job script "
+            "as it is. Give a plain path, or one such as $TMPDIR."
+        )
     if key == "memory" and not BYTES.fullmatch(value):
         raise InputError(f"memory={value} is no size. Give one such as 8GB or 500MB.")
     return value

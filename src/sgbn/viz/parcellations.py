@@ -66,6 +66,8 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
     InputError
         If there is none: with the reason, and what to do.
     """
+    if atlas.file is not None:  # a table of the user's own may have the name of another atlas
+        raise _no_surface(atlas)
     stem, _, networks = atlas.name.rpartition("_")
     if atlas.name in PACKAGED:
         return _packaged(atlas.name, "names")
@@ -73,10 +75,7 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
         return _packaged(stem, f"names_{networks}")
     wanted = ANNOTATIONS.get(atlas.name)
     if wanted is None:
-        raise InputError(
-            f"no surface of the atlas {atlas.name} is known. Give sgbn.viz.plot_surface your own "
-            "files of its left and right side (parcellation=)."
-        )
+        raise _no_surface(atlas)
     for pair in _places_of(atlas.name, wanted):
         if all(path.is_file() for path in pair):
             return read_parcellation(*pair)
@@ -84,6 +83,13 @@ def find_parcellation(atlas: Atlas) -> Parcellation:
         f"the surface of the atlas {atlas.name} does not come with sgbn, and no copy was found. "
         f"Set SUBJECTS_DIR to a folder with FreeSurfer's fsaverage: label/lh.{wanted[0]}.annot and "
         f"label/rh.{wanted[0]}.annot in it are read."
+    )
+
+
+def _no_surface(atlas: Atlas) -> InputError:
+    return InputError(
+        f"no surface of the atlas {atlas.name} is known. Give sgbn.viz.plot_surface your own files "
+        "of its left and right side (parcellation=)."
     )
 
 

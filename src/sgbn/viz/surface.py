@@ -101,6 +101,7 @@ def draw_surface(
     label: str = "",
     title: str = "",
     limit: float | None = None,
+    note: str = "",
 ) -> NDArray[np.object_]:
     """Draw values whose places are known, see `plot_surface` and `parcel_numbers`."""
     pictures = [look(view, PIXELS) for view in VIEWS]
@@ -119,7 +120,8 @@ def draw_surface(
     bar.set_label(literal(label), fontsize=8)
     bar.ax.tick_params(labelsize=7)
     hidden = int((numbers < 0).sum())
-    below = f"{counted(hidden, 'region')} not on this surface" if hidden else ""
+    not_shown = f"{counted(hidden, 'region')} not on this surface" if hidden else ""
+    below = "; ".join(filter(None, [note, not_shown]))
     figure.suptitle("\n".join(filter(None, [literal(title), below])), fontsize=10)
     return np.array(axes, dtype=object)
 

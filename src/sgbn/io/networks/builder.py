@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.io.networks.named_graph import Edge, NamedGraph, check_acyclic
+from sgbn.io.networks.texts import number_of
 
+INTERCEPT, VARIANCE = "intercept", "noise_variance"  # what DAGitty's and dot files call them
 MAX_VARIABLES = 20_000  # A graph is a matrix of all pairs: 400 MB.
 
 
@@ -37,6 +41,14 @@ class GraphBuilder:
                 f"more than {MAX_VARIABLES} variables: sgbn holds a graph as a matrix. Give a "
                 "smaller graph."
             )
+
+    def describe_node(self, name: str, about: Mapping[str, str], line: int) -> None:
+        """Add a node with what its attributes say of intercept and variance."""
+        self.add_node(name)
+        if INTERCEPT in about:
+            self.intercept[name] = number_of(about[INTERCEPT], line)
+        if VARIANCE in about:
+            self.set_variance(name, number_of(about[VARIANCE], line), line)
 
     def add_edge(
         self, source: str, target: str, line: int, weight: float | None = None, *, arrow: bool

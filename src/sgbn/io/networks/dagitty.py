@@ -15,13 +15,13 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 from sgbn.io.exports.network_tables import standardised_or_nan
-from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
 from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
 from sgbn.io.networks.named_graph import Edge, NamedGraph, edges_and_lines, weights_of
 from sgbn.io.networks.safe_names import renamed, safe_names
 from sgbn.io.networks.texts import number_of, number_text
 
-BETA, COEF, INTERCEPT, VARIANCE = "beta", "coef", "intercept", "noise_variance"
+BETA, COEF = "beta", "coef"
 NAME = "sgbn_name"
 TAKEN = ("graph", "node", "edge")  # a node of this name would be an attribute of the graph
 
@@ -89,12 +89,8 @@ def read_dagitty(text: str) -> NamedGraph:
 
 
 def _add_node(statement: Statement, builder: GraphBuilder, replaced: dict[str, str]) -> None:
-    (name,), about, line = statement.names, statement.attributes, statement.line
-    builder.add_node(name)
-    if INTERCEPT in about:
-        builder.intercept[name] = number_of(about[INTERCEPT], line)
-    if VARIANCE in about:
-        builder.set_variance(name, number_of(about[VARIANCE], line), line)
+    (name,), about = statement.names, statement.attributes
+    builder.describe_node(name, about, statement.line)
     if NAME in about:
         replaced[name] = unquote(about[NAME], errors="surrogatepass")
 

@@ -8,13 +8,13 @@ without a direction has ``dir=none``, and is drawn as a line.
 from __future__ import annotations
 
 from sgbn.exceptions import InputError
-from sgbn.io.networks.builder import GraphBuilder
+from sgbn.io.networks.builder import INTERCEPT, VARIANCE, GraphBuilder
 from sgbn.io.networks.graph_text import QUOTABLE, Statement, parse_graph_text, quoted
 from sgbn.io.networks.named_graph import NamedGraph, edges_and_lines, weights_of
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
 from sgbn.io.networks.texts import number_of, number_text
 
-COEF, INTERCEPT, VARIANCE = "coef", "intercept", "noise_variance"
+COEF = "coef"
 
 
 def write_dot(content: NamedGraph) -> str:
@@ -54,17 +54,9 @@ def read_dot(text: str) -> NamedGraph:
         elif statement.operator:
             _add_edge(statement, defaults | statement.attributes, parsed.kind, builder)
         else:
-            _add_node(statement, builder)
+            (name,) = statement.names
+            builder.describe_node(name, statement.attributes, statement.line)
     return with_true_names(builder.graph(), text)
-
-
-def _add_node(statement: Statement, builder: GraphBuilder) -> None:
-    (name,), about, line = statement.names, statement.attributes, statement.line
-    builder.add_node(name)
-    if INTERCEPT in about:
-        builder.intercept[name] = number_of(about[INTERCEPT], line)
-    if VARIANCE in about:
-        builder.set_variance(name, number_of(about[VARIANCE], line), line)
 
 
 def _add_edge(

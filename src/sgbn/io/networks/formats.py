@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,6 +184,9 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
         return "tetrad"
     if start.startswith("["):
         return "bnlearn"
+    if re.match(r"(dag|pdag|mag|pag)\s*\{", start):
+        return "dagitty"
     raise InputError(
-        f"{str(path)!r}: the ending says no format. Name it: format is one of {', '.join(FORMATS)}."
+        f"{str(path)!r}: the ending says no format. Name it (format=, --from): one of "
+        f"{', '.join(FORMATS)}. Of a results folder take networks/GROUP.json."
     )

@@ -113,6 +113,7 @@ def check_dag(content: NamedGraph, tool: str) -> None:
         source, target = lines[0]
         raise InputError(
             f"a file for {tool} has no edges without a direction, such as {source!r} - {target!r}. "
-            "Choose directions='graph', or a format that has lines: dagitty, tetrad, dot."
+            "Choose directions='graph' (--directions graph) and a network whose edges all have "
+            "one, such as networks/GROUP.json, or a format that has lines: dagitty, tetrad, dot."
         )
     check_acyclic(content.graph, content.names)

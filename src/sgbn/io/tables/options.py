@@ -77,8 +77,8 @@ class Options:
         for name in self.smooth:
             if name not in self.covariates:
                 raise InputError(
-                    f"{name!r} is named as smooth (smooth=, --smooth) and not as a covariate. Name "
-                    "it there too (covariates=, --covariates)."
+                    f"{name!r} is named as smooth (smooth=, --smooth) and not as a covariate. "
+                    "Correct its name, or name it there too (covariates=, --covariates)."
                 )
 
     def _check_groups(self) -> None:
