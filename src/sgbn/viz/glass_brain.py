@@ -128,7 +128,11 @@ def plot_glass_brain(
             _name_regions(ax, own, places[:, [view.across, view.up]], names)
     panels["legend"].set_axis_off()
     entries = arrow_entries(supported is not None, limit, edges)
-    add_legend(panels["legend"], entries, loc="center", fontsize=8)
+    # It begins where its part of the figure does: centred, it would cover the view from the top in
+    # small figures. What reaches beyond the right edge is kept, as files are cut to what is drawn.
+    add_legend(
+        panels["legend"], entries, loc="center left", bbox_to_anchor=(-0.02, 0.5), fontsize=8
+    )
     figure.suptitle(_title(title, len(edges), n_edges, shown), fontsize=10)
     return np.array(axes, dtype=object)
 
