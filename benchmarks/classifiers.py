@@ -4,9 +4,10 @@
     python benchmarks/classifiers.py --time   # CPU time alone: classifiers_time.json and .md
 
 Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
-analysis is not that of `sgbn reproduce exp3`, whose groups and covariates are others (`TABLES` and
-`INTRODUCTION` say which): its figures cannot be compared with these. `--workers` and `--dask`
-spread the splits; workers of a cluster need this folder on their PYTHONPATH.
+protocol is that of `sgbn reproduce exp3` (`sgbn.experiments.protocol`). The groups and covariates
+are others (`TABLES` and `INTRODUCTION` say which): figures cannot be compared with these.
+`--workers` and `--dask` spread the splits; workers of a cluster need this folder on their
+PYTHONPATH.
 """
 
 import os
@@ -18,6 +19,7 @@ import argparse
 import json
 import time
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,18 +33,17 @@ from sklearn.discriminant_analysis import (
 )
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
-from sklearn.metrics import balanced_accuracy_score, log_loss
-from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from sgbn import SGBNClassifierCV, cohort_table, random_dag, simulate_cohort, simulate_sem
+from sgbn import SGBNClassifierCV, random_dag, simulate_cohort, simulate_sem
 from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
 from sgbn.experiments.data import data_folder, read_neuro
 from sgbn.experiments.markdown import table
-from sgbn.preprocessing import make_analysis
+from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
 from sgbn.runs import parallel
 
 # Data: written before anything was tuned, and not changed since.
@@ -120,19 +121,16 @@ def methods():
     }
 
 
-def real(name, splits=SPLITS, seed=SEED):
-    """Training and test parts of a table: standardised regions chosen in training, and groups."""
+def real(name, n_splits=SPLITS, seed=SEED):
+    """Split a table, ready to classify: regions are chosen in the training part."""
     groups, site, covariates = TABLES[name]
     cohort = read_neuro(data_folder(), name).subset(groups=groups)
     if site is not None:
         cohort = cohort.subset(cohort.site == site)
-    X, y = cohort_table(cohort)[[*cohort.regions, *covariates]], cohort.group
-    prepare = make_analysis(covariates=covariates, k=REGIONS)[:-1]
-    for train, test in StratifiedShuffleSplit(splits, train_size=TRAIN, random_state=seed).split(
-        X, y
-    ):
-        Z = prepare.fit_transform(X.iloc[train], y[train]).to_numpy()
-        yield Z, y[train], prepare.transform(X.iloc[test]).to_numpy(), y[test]
+    kept = {covariate: cohort.covariates[covariate] for covariate in covariates}
+    cohort = replace(cohort, covariates=kept, site=None)
+    for rows in splits(cohort, (TRAIN, None), seed, n_splits):
+        yield prepare(cohort, cohort.group, rows, REGIONS)
 
 
 def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
@@ -142,39 +140,34 @@ def simulated(n, cohorts=COHORTS, seed=SEED, differ="edges"):
         fresh = [net.sample(TEST, [k, c]) for c, net in enumerate(cohort.networks.values())]
         mean, sd = cohort.values.mean(axis=0), cohort.values.std(axis=0)
         y = np.repeat(list(cohort.networks), TEST)
-        yield (cohort.values - mean) / sd, cohort.group, (np.vstack(fresh) - mean) / sd, y
+        parts = [(values - mean) / sd for values in (cohort.values, np.vstack(fresh))]
+        yield Problem(parts[0], cohort.group, parts[1], y)
 
 
-def measure(data_set, splits, n_jobs, names):
+def measure(data_set, problems, n_jobs, names):
     """Return a record per method: balanced accuracy and log-loss of every split or cohort."""
-    splits = list(splits)
-    sizes = {"n_train": len(splits[0][0]), "n_test": len(splits[0][2])}
-    found = parallel(partial(score, names), splits, n_jobs)
+    problems = list(problems)
+    sizes = {"n_train": len(problems[0].train), "n_test": len(problems[0].test)}
+    scores = parallel(partial(score, names), problems, n_jobs)
     return [
         {
             **{"data": data_set, **sizes, "method": name},
-            "accuracy": [one[name][0] for one in found],
-            "log_loss": [one[name][1] for one in found if one[name][1] is not None],
+            "accuracy": [one[name][0] for one in scores],
+            "log_loss": [one[name][1] for one in scores if not np.isnan(one[name][1])],
         }
         for name in names
     ]
 
 
-def score(names, split):
-    """Balanced accuracy of each method, and log-loss of those with probabilities."""
-    Z, y, rest, truth = split
-    found = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in names:
-            method = methods()[name]
-            method.fit(Z, y)
-            accuracy = round(balanced_accuracy_score(truth, method.predict(rest)), 5)
-            loss = None
-            if hasattr(method, "predict_proba"):
-                loss = round(log_loss(truth, method.predict_proba(rest)), 5)
-            found[name] = accuracy, loss
-    return found
+def score(names, problem):
+    """Balanced accuracy of each method, and log-loss, which is NaN without probabilities."""
+    scores = {}
+    for name in names:
+        outcome = evaluate(methods()[name], problem)
+        if outcome.failure:
+            raise RuntimeError(f"{name} failed: {outcome.failure}")
+        scores[name] = round(outcome.balanced, 5), round(outcome.log_loss, 5)
+    return scores
 
 
 def time_tables():
@@ -316,8 +309,8 @@ def main():
         data = {name: real(name) for name in TABLES} | data
     runs = []
     with workers(arguments) as n_jobs:
-        for name, splits in data.items():
-            runs += measure(name, splits, n_jobs, names)
+        for name, problems in data.items():
+            runs += measure(name, problems, n_jobs, names)
             runs += [run for run in kept if run["data"] == name]
             words = ["benchmarks/classifiers.py", *(["--ours"] if arguments.ours else [])]
             write(RESULTS, "classifiers", {"seed": SEED, "runs": runs}, report(runs), words)

@@ -74,12 +74,12 @@ def test_debug_goes_before_a_command_with_a_config_and_after_the_deepest_command
 
 
 def test_an_interrupt_says_that_finished_work_is_kept(monkeypatch, capsys, tmp_path):
-    from sgbn.experiments import exp1
+    from sgbn.experiments.experiment import Experiment
 
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exp1, "run", interrupt)
+    monkeypatch.setattr(Experiment, "run", interrupt)
     assert main(["reproduce", "exp1", "--out", str(tmp_path)]) == 130
     assert "goes on from there" in capsys.readouterr().err
 

@@ -2,7 +2,8 @@ import pytest
 
 from sgbn import simulate_cohort, write_table
 from sgbn.cli import main
-from sgbn.experiments import exp3, exp3_canary
+from sgbn.experiments import protocol
+from sgbn.experiments.experiment import Experiment
 
 
 def test_exp1_runs_prints_and_resumes(tmp_path, capsys, monkeypatch):
@@ -44,10 +45,9 @@ def guessed(monkeypatch):
     """No classifier is fitted: what they do is tested elsewhere."""
 
     def guess(classifier, problem, on_covariates=False):
-        return exp3.Outcome(0.5 + 0.001 * problem.train[0, 0], 0.5, 0.7, 0.01)
+        return protocol.Outcome(0.5 + 0.001 * problem.train[0, 0], 0.5, 0.7, 0.01)
 
-    monkeypatch.setattr(exp3, "evaluate", guess)
-    monkeypatch.setattr(exp3_canary, "evaluate", guess)
+    monkeypatch.setattr(protocol, "evaluate", guess)
 
 
 def test_exp3_runs_prints_resumes_and_shuffles(tmp_path, capsys, monkeypatch, guessed):
@@ -82,7 +82,7 @@ def test_exp3_runs_prints_resumes_and_shuffles(tmp_path, capsys, monkeypatch, gu
     ],
 )
 def test_options_of_a_table_need_one(tmp_path, capsys, monkeypatch, given):
-    monkeypatch.setattr(exp3, "run", None)  # nothing is begun
+    monkeypatch.setattr(Experiment, "run", None)  # nothing is begun
     assert main(["reproduce", "exp3", "--out", str(tmp_path / "exp3"), *given]) == 1
     message = capsys.readouterr().err
     assert f"{given[0]}: such options describe a table" in message

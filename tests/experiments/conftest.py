@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 
 from sgbn import simulate_cohort
-from sgbn.experiments import exp2, exp3, exp4
+from sgbn.experiments import exp2, exp2_methods, exp3, exp3_methods, exp4, exp4_methods, protocol
 from sgbn.runs import Study
 
 
 @pytest.fixture(scope="session")
 def exp2_settings():
-    return exp2.Settings(simulations=2, seed=3, networks=("alarm", "chain"))
+    return exp2_methods.Settings(simulations=2, seed=3, networks=("alarm", "chain"))
 
 
 @pytest.fixture(scope="session")
 def exp2_folder(tmp_path_factory, exp2_settings):
     folder = tmp_path_factory.mktemp("exp2")
-    exp2.run(Study(folder), exp2_settings)
+    exp2.EXPERIMENT.run(Study(folder), exp2_settings)
     return folder
 
 
 @pytest.fixture(scope="session")
 def exp2_results(exp2_folder):
-    return exp2.read(exp2_folder)
+    return exp2.EXPERIMENT.results(exp2_folder)
 
 
 @pytest.fixture
@@ -31,13 +31,15 @@ def exp3_folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
 
     def made_up(classifier, problem, on_covariates=False):
-        return exp3.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01)
+        return protocol.Outcome(*rng.uniform(0.5, 0.8, 3), 0.01)
 
-    monkeypatch.setattr(exp3, "evaluate", made_up)
-    settings = exp3.Settings(splits=3, regions=6, sizes=(24, 12))
+    monkeypatch.setattr(protocol, "evaluate", made_up)
+    settings = exp3_methods.Settings(splits=3, regions=6, sizes=(24, 12))
     cohort = simulate_cohort(20, 0, regions=10, covariates=["age"])
-    data = exp3.table_samples(cohort, settings) | {"edges": exp3.Sample((24, 12), differ="edges")}
-    exp3.run(Study(tmp_path), settings, data)
+    data = exp3_methods.table_samples(cohort, settings) | {
+        "edges": exp3_methods.Sample((24, 12), differ="edges")
+    }
+    exp3.EXPERIMENT.run(Study(tmp_path), settings, data)
     return tmp_path
 
 
@@ -45,7 +47,9 @@ def exp3_folder(tmp_path, monkeypatch):
 def exp4_folder(tmp_path_factory):
     """A finished run of Exp-IV on a small table."""
     folder = tmp_path_factory.mktemp("exp4")
-    settings = exp4.Settings(permutations=19, orders=2, seed=1)
+    settings = exp4_methods.Settings(permutations=19, orders=2, seed=1)
     cohort = simulate_cohort(30, 0, regions=14)
-    exp4.run(Study(folder), settings, {"table": exp4.make_sample(cohort, settings)})
+    exp4.EXPERIMENT.run(
+        Study(folder), settings, {"table": exp4_methods.make_sample(cohort, settings)}
+    )
     return folder

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort, InputError
-from sgbn.experiments.data import data_folder, most_different, read_neuro
+from sgbn.experiments.data import data_folder, most_different, one_site, read_neuro, without
 
 
 def test_the_folder_is_named_by_the_environment(tmp_path, monkeypatch):
@@ -42,3 +42,16 @@ def test_the_real_tables_have_the_stated_size(name, shape, sizes):
     cohort = read_neuro(folder, name)
     assert cohort.values.shape == shape
     assert cohort.sizes == sizes
+
+
+def test_one_site_is_none():
+    rng = np.random.default_rng(0)
+    ids = [f"s{k}" for k in range(4)]
+    cohort = Cohort(rng.standard_normal((4, 2)), ["a", "b"], ids, site=["x", "x", "y", "y"])
+    assert one_site(cohort) is cohort
+    assert one_site(cohort.subset([0, 1])).site is None
+
+
+def test_a_covariate_can_be_forgotten():
+    cohort = Cohort(np.eye(2), ["a", "b"], ["s", "t"], covariates={"age": [1.0, 2.0], "iq": [3, 4]})
+    assert list(without(cohort, "iq").covariates) == ["age"]

@@ -3,6 +3,8 @@ import pytest
 
 from sgbn import StudyError
 from sgbn.experiments import exp1
+from sgbn.experiments.exp1 import h_sgbn_frozen, h_sgbn_whole
+from sgbn.moments import moments_of
 from sgbn.runs import Study
 
 SETTINGS = exp1.Settings(permutations=12, alpha=0.15, seed=1)
@@ -14,12 +16,12 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exp1")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SGBN_DATA", str(folder))
-        exp1.run(Study(folder), SETTINGS)
+        exp1.EXPERIMENT.run(Study(folder), SETTINGS, exp1.samples())
     return folder
 
 
 def test_or_sgbn_does_not_depend_on_the_order_of_the_columns_and_h_sgbn_does(folder):
-    invariances, _ = exp1.read(folder)
+    invariances, _ = exp1.EXPERIMENT.results(folder)
     assert len(invariances) == 4
     for (_, method), seen in invariances.items():
         assert len(seen.distances) == 12
@@ -34,7 +36,7 @@ def test_or_sgbn_does_not_depend_on_the_order_of_the_columns_and_h_sgbn_does(fol
 
 
 def test_whole_oscillates_between_nothing_and_cycles_at_a_strong_penalty(folder):
-    _, variants = exp1.read(folder)
+    _, variants = exp1.EXPERIMENT.results(folder)
     for result in variants.values():
         edges, dag = result["whole_1.0_n_edges"], result["whole_1.0_is_dag"]
         assert result["whole_1.0_period"] == 2
@@ -43,7 +45,7 @@ def test_whole_oscillates_between_nothing_and_cycles_at_a_strong_penalty(folder)
 
 
 def test_the_report_shows_the_papers_figures_beside_ours(folder):
-    text = exp1.report(folder)
+    text = exp1.EXPERIMENT.text(folder)
     assert "| simulated.control | OR-SGBN |" in text
     assert "| 0.00 | 1.0000 | 0.08 | 0.9996 |" in text
     assert "| 1.91 | 0.6828 |" in text
@@ -52,20 +54,46 @@ def test_the_report_shows_the_papers_figures_beside_ours(folder):
 
 
 def test_the_figure_is_drawn_from_the_files(folder):
-    path = exp1.draw(folder)
-    assert path.stat().st_size > 50_000
+    _, [path] = exp1.EXPERIMENT.finish(folder)
+    assert path.name == "exp1.png"
+    assert path.stat().st_size > 20_000
 
 
 def test_a_second_start_with_other_settings_is_refused(folder, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(folder))
     other = exp1.Settings(permutations=12, alpha=0.3, seed=1)
     with pytest.raises(StudyError, match=r"alpha: 0\.15 there, 0\.3 now"):
-        exp1.run(Study(folder), other)
+        exp1.EXPERIMENT.run(Study(folder), other, exp1.samples())
 
 
 def test_results_do_not_depend_on_the_number_of_processes(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("SGBN_DATA", str(folder))
-    exp1.run(Study(tmp_path, n_jobs=2), SETTINGS)
-    first, second = exp1.read(folder)[0], exp1.read(tmp_path)[0]
+    exp1.EXPERIMENT.run(Study(tmp_path, n_jobs=2), SETTINGS, exp1.samples())
+    first, second = exp1.EXPERIMENT.results(folder)[0], exp1.EXPERIMENT.results(tmp_path)[0]
     for key, seen in first.items():
         assert np.array_equal(seen.average, second[key].average)
+
+
+@pytest.fixture
+def R(simulate):
+    X, _ = simulate(15, 60, 0)
+    return moments_of(X, [f"x{k}" for k in range(15)]).R
+
+
+def test_whole_never_settles_at_a_strong_penalty(R):
+    history = h_sgbn_whole(R, 0.05, 1.0, n_iter=30)
+    assert history.period == 2
+    assert len(history.n_edges) == 31
+    assert not history.is_dag[history.n_edges > 0].any()
+
+
+def test_frozen_stays_where_it_is_with_cycles_or_without_any_edge(R):
+    weak, strong = h_sgbn_frozen(R, 0.05, 0.05), h_sgbn_frozen(R, 0.05, 1.0)
+    assert weak.period == strong.period == 1
+    assert not weak.is_dag[-1]
+    assert strong.n_edges[-1] == 0
+
+
+def test_without_a_penalty_on_paths_whole_is_the_lasso(R):
+    history = h_sgbn_whole(R, 0.2, 0.0, n_iter=3)
+    assert np.all(history.n_edges == history.n_edges[0])

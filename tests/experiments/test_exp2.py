@@ -1,115 +1,136 @@
-import warnings
+import re
+import shutil
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from sgbn import InputError, StudyError
-from sgbn.datasets import load_network
-from sgbn.experiments import exp2
-from sgbn.experiments.exp2_paper import BASELINES
+from sgbn.experiments import calibration, exp2
+from sgbn.experiments.exp2 import CLAIMS, EXPERIMENT, MAIN, claims_table, place, place_in_paper
+from sgbn.experiments.exp2_methods import BASELINES
+from sgbn.experiments.experiment import Outcomes
 from sgbn.runs import Study
-from sgbn.structure import ORSGBN
 
 
-def edges(matrix):
-    return {(int(i), int(j)) for i, j in np.argwhere(matrix)}
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([1, 2, 3, 2], "fewest"),
+        ([30, 31, 32, 31], "most"),
+        ([11, 12, 13, 12], "between"),
+        ([0, 50, 0, 0], "between"),  # fewer in most simulations, but not clearly
+    ],
+)
+def test_a_place_is_clear_or_between(ours, expected):
+    others = [[10 + k, 10 + k, 11 + k, 10 + k] for k in range(len(BASELINES))]
+    values = {"errors": np.array([*others, ours], dtype=float)}
+    results = {"alarm": Outcomes([*BASELINES, "OR-SGBN"], values, {})}
+    assert place(results, "OR-SGBN", "errors", "alarm") == expected
 
 
-def test_results_have_an_axis_for_networks_methods_and_simulations(exp2_results, exp2_settings):
-    assert exp2_results.networks == ["alarm", "chain"]
-    assert exp2_results.methods == list(exp2.learners(exp2_settings))
-    shape = (2, len(exp2_results.methods), 2)
-    assert all(values.shape == shape for values in exp2_results.values.values())
-    assert not np.isnan(exp2_results.values["errors"]).any()
-    assert np.all(exp2_results.values["seconds"] > 0)
+def test_the_papers_own_figures_bear_its_claims_out_but_for_the_cell_that_is_not_mildews():
+    for claim in CLAIMS:
+        for network in claim["networks"].split():
+            is_broken = (claim["measure"], network) == ("errors", "mildew")
+            assert (place_in_paper(claim["measure"], network) == claim["place"]) != is_broken
 
 
-def test_a_cell_is_what_a_fit_to_the_same_data_gives(exp2_results, exp2_settings):
-    counts = []
-    for simulation in range(2):
-        X, graph = exp2.simulate("alarm", simulation, exp2_settings.seed, exp2.EVALUATION)
-        scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-        learner = ORSGBN(exp2_settings.alpha, init="l1mb", standardize=False).fit(scaled)
-        learned, true = edges(learner.coef_), edges(graph)
-        counts.append([len(learned ^ true), len(learned - true), len(learned)])
-    for field, expected in zip(("errors", "false", "edges"), np.transpose(counts), strict=True):
-        assert exp2_results.of(field, "alarm", "OR-SGBN").tolist() == expected.tolist()
-        mean, error = exp2_results.mean(field, "alarm", "OR-SGBN")
-        assert mean == pytest.approx(expected.mean())
-        assert error == pytest.approx(abs(expected[0] - expected[1]) / 2)
+def test_the_table_has_a_row_a_reading_and_one_of_the_paper(exp2_results):
+    lines = claims_table(exp2_results)
+    assert lines[2].startswith("| OR-SGBN | ")
+    assert "BIC" in lines[0]
+    assert lines[10].startswith("| the paper's own figures | 1 of 1 alarm | 1 of 1 alarm | 1 of 1")
+    assert lines[10].endswith("| 0 of 0 | 1 of 1 chain |  |")
 
 
-def test_the_variants_differ_from_each_other(exp2_results):
-    errors = exp2_results.values["errors"].sum(axis=(0, 2))
-    penalised = [k for k, m in enumerate(exp2_results.methods) if "OR-SGBN" in m or "H-SGBN" in m]
-    assert len(penalised) == 16
-    assert len(set(errors[penalised])) > 10
+def test_the_ranking_is_sorted(exp2_results):
+    lines = exp2.ranking(exp2_results)
+    assert len(lines) == 6
+    assert lines[1].startswith("- errors, paper: OR-SGBN 51, L1MB 62")
+    values = [int(item.split()[-1]) for item in lines[0].split(": ")[1].split(", ")]
+    assert values == sorted(values)
+    assert len(values) == len(MAIN)
 
 
-def test_columns_are_shuffled_and_simulations_differ():
-    graph = load_network("chain").graph
-    X, shuffled = exp2.simulate("chain", 0, 0, exp2.EVALUATION)
-    again, _ = exp2.simulate("chain", 0, 0, exp2.EVALUATION)
-    other, _ = exp2.simulate("chain", 1, 0, exp2.EVALUATION)
-    calibration, _ = exp2.simulate("chain", 0, 0, exp2.CALIBRATION)
-    assert X.shape == (1000, 7)
-    assert shuffled.sum() == graph.sum()
-    assert not np.array_equal(shuffled, graph)
-    assert np.array_equal(X, again)
-    assert not np.isclose(X, other).any()
-    assert not np.isclose(X, calibration).any()
+@pytest.fixture(scope="module")
+def text(exp2_folder):
+    return EXPERIMENT.text(exp2_folder)
 
 
-def test_methods_that_are_run_once_for_both_kinds_of_data_do_not_depend_on_units(exp2_settings):
-    X, _ = exp2.simulate("alarm", 0, 0, exp2.EVALUATION)
-    scaled = X / X.std(axis=0)
-    for name in (*BASELINES, "SGBN"):
-        learner = exp2.learners(exp2_settings)[name]
-        assert edges(learner.fit(X).coef_) == edges(learner.fit(scaled).coef_), name
+def tables(text):
+    """Header and rows of every table, as cells."""
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.M)
+    return [[re.split(r" *\| *", line)[1:-1] for line in b.splitlines()] for b in blocks]
 
 
-def test_a_failure_and_a_warning_are_kept_with_their_message():
-    class Failing(ORSGBN):
-        def fit(self, X, y=None):
-            raise InputError("no good")
-
-    class Unconverged(ORSGBN):
-        def fit(self, X, y=None):
-            warnings.warn("not there yet", ConvergenceWarning, stacklevel=1)
-            warnings.warn("ties", UserWarning, stacklevel=1)
-            return super().fit(X)
-
-    data = exp2.simulate("chain", 0, 0, exp2.EVALUATION)
-    failed = exp2.evaluate(Failing(), *data)
-    assert failed.failure == "InputError: no good"
-    assert np.isnan(failed.errors)
-    unconverged = exp2.evaluate(Unconverged(), *data)
-    assert unconverged.warning == "not there yet"
-    assert not unconverged.failure
-    assert unconverged.errors >= 0
+def test_three_tables_have_a_row_a_network_and_a_sum(text, exp2_results):
+    for measure, (header, _, *rows) in zip(("errors", "false", "pdag"), tables(text), strict=False):
+        assert header == ["network", *MAIN]
+        assert [row[0] for row in rows] == ["alarm", "chain", "sum"]
+        assert all(len(row) == len(header) for row in rows)
+        for k, method in enumerate(MAIN, start=1):
+            ours = [float(row[k].split(" ")[0]) for row in rows]
+            assert ours[0] + ours[1] == pytest.approx(ours[2])
+            assert ours[0] == exp2_results["alarm"].of(method, measure).mean()
 
 
-def test_means_leave_failures_out():
-    assert exp2.mean_and_error(np.array([1.0, np.nan, 3.0])) == (2.0, pytest.approx(1.0))
-    assert np.isnan(exp2.mean_and_error(np.array([np.nan]))).all()
+def test_the_papers_figures_stand_beside_ours_with_what_speaks_against_them(text):
+    errors, false, pdag = (table[2:] for table in tables(text)[:3])
+    assert errors[0][9].endswith("(44.40)")
+    assert errors[0][5].endswith("(61.76 [b])")
+    assert errors[2][9].endswith("(51.44)")
+    assert false[1][1].endswith("(2.66)")
+    assert pdag[1][9].endswith("(7.42 [c])")
+    assert "(" not in errors[0][10]
+    assert "- [a] The paper's figure is Hailfinder's" in text
 
 
-def test_a_second_start_does_only_what_is_missing(exp2_folder, exp2_settings, monkeypatch):
-    before = exp2.read(exp2_folder)
-    kept, lost = (exp2_folder / "tasks" / f"chain.{k:04d}.npz" for k in range(2))
-    written = kept.stat().st_mtime_ns
-    lost.unlink()
-    exp2.run(Study(exp2_folder), exp2_settings)
-    assert kept.stat().st_mtime_ns == written
-    after = exp2.read(exp2_folder)
-    for field in ("errors", "false", "pdag", "edges", "failure"):
-        assert np.array_equal(before.values[field], after.values[field])
+def test_the_goal_is_shown_beside_the_empty_graph(text):
+    goal = next(table for table in tables(text) if table[0][0] == "reading")
+    by_name = {row[0]: row[1:] for row in goal[2:]}
+    assert by_name["empty graph"] == ["52", "0", "52", "no"]
+    assert by_name["paper"][:2] == ["51.44", "26.66"]
+    assert len(by_name) == 8 + 2
 
 
-def test_other_settings_are_refused(exp2_folder):
-    other = exp2.Settings(simulations=2, seed=4, networks=("alarm", "chain"))
-    with pytest.raises(StudyError, match="seed: 3 there, 4 now"):
-        exp2.run(Study(exp2_folder), other)
-    with pytest.raises(InputError, match="no network is called 'asia'"):
-        exp2.Settings(networks=("asia",))
+def test_command_settings_and_times_are_part_of_the_report(text):
+    assert "2 simulations of each network, 1000 samples, alpha = 0." in text
+    assert "Versions: " in text
+    assert "None, in any fit of any method." in text
+    seconds = next(table for table in tables(text) if "slowest network" in table[0])
+    assert all(float(row[1]) >= float(row[2]) > 0 for row in seconds[2:])
+
+
+def test_failures_are_counted_and_shown(exp2_folder, tmp_path):
+    folder = tmp_path / "failed"
+    shutil.copytree(exp2_folder, folder)
+    path = folder / "tasks" / "alarm.0000.npz"
+    with np.load(path) as stored:
+        task = dict(stored)
+    failed = task["methods"] == "TC"
+    for field in ("errors", "false", "pdag", "edges", "seconds"):
+        task[field] = np.where(failed, np.nan, task[field])
+    task["failure"] = np.where(failed, "InputError: no good", "")
+    np.savez(path, **task)
+    text = EXPERIMENT.text(folder)
+    assert "| failure | TC | alarm | 1 | InputError: no good |" in text
+    left = EXPERIMENT.results(folder)["alarm"].of("TC", "errors")
+    assert f"| {left[1]:.1f} +- nan (60.60)" in text
+
+
+def test_a_calibration_in_the_folder_is_shown(exp2_folder, exp2_settings, tmp_path):
+    folder = tmp_path / "calibrated"
+    shutil.copytree(exp2_folder, folder)
+    assert "--calibrate" in EXPERIMENT.text(folder)
+    settings = calibration.Settings(2, exp2_settings.networks, 3, (0.3,))
+    calibration.CALIBRATION.run(Study(folder / "calibration"), settings)
+    assert "in 2 simulations that are not evaluated" in EXPERIMENT.text(folder)
+
+
+def test_a_figure_per_measure_is_drawn_from_the_files(exp2_folder):
+    _, paths = EXPERIMENT.finish(exp2_folder)
+    assert [path.name for path in paths] == [
+        "exp2_errors.png",
+        "exp2_false.png",
+        "exp2_pdag.png",
+    ]
+    assert all(path.stat().st_size > 10_000 for path in paths)

@@ -1,190 +1,314 @@
-import csv
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.naive_bayes import GaussianNB
 
-from sgbn import Cohort, InputError, StudyError, simulate_cohort
-from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.experiments import exp3
-from sgbn.experiments.data import data_folder
-from sgbn.experiments.exp3_methods import Method
-from sgbn.runs import Study
+from sgbn.comparison.intervals import Estimate
+from sgbn.experiments import exp3_methods
+from sgbn.experiments.canary import CANARY
+from sgbn.experiments.exp3 import (
+    CLAIMS,
+    EXPERIMENT,
+    ROWS,
+    STYLES,
+    cell,
+    claims_tables,
+    difference,
+    gains_tables,
+    most_growth,
+    sides,
+    verdict,
+)
+from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, SVM, grid
+from sgbn.experiments.experiment import Outcomes
+from sgbn.experiments.protocol import Outcome
 
-SETTINGS = exp3.Settings(splits=2, regions=6, sizes=(24, 12))
+ACCURACY = {"H-SGBN": 0.6, "OR-SGBN": 0.6, "KL-SGBN": 0.65, "MM-SGBN": 0.75, "CL-SGBN": 0.7}
+SPLITS = 12
+
+
+def made_up(overlap: float, gain: float = 1.0) -> Outcomes:
+    """Accuracies by network, SVMs 5 points below; the penalised bias gives all its 0.5."""
+    noise = np.tile([0.001, -0.001], SPLITS // 2)
+    methods = grid()
+    level = [
+        0.5
+        if m.bias == "penalised"
+        else 0.6 + gain * (ACCURACY[m.network] - 0.6) - 0.05 * (m.rule == SVM)
+        for m in methods
+    ]
+    signs = np.where([m.network in MOVED for m in methods], 1, -1)[:, None]
+    values = dict.fromkeys(Outcome._fields, np.zeros((len(methods), SPLITS)))
+    values["balanced"] = np.array(level)[:, None] + signs * noise
+    values["growth"] = np.tile(np.linspace(0, 0.009, SPLITS), (len(methods), 1))
+    return Outcomes([m.label for m in methods], values, {"overlap": np.array(overlap)})
 
 
 @pytest.fixture(scope="module")
-def table():
-    return simulate_cohort(20, 0, regions=10, covariates=["age", "sex"], missing=0.01)
+def results():
+    return {"cobre": made_up(0.5), "ixi": made_up(0.5, 0.0), "edges": made_up(0.0)}
 
 
-@pytest.fixture(scope="module")
-def problem(table):
-    cohort, train, test = exp3.draw(exp3.Sample((24, 12), table), 0, 0)
-    return exp3.prepare(cohort, np.asarray(cohort.group), train, test, 6)
+def find(words: str):
+    return next(claim for claim in CLAIMS if words in claim["words"])
 
 
-@pytest.fixture
-def few_methods(monkeypatch):
-    monkeypatch.setattr(exp3, "pipelines", lambda seed: {"naive Bayes": GaussianNB()})
-    monkeypatch.setattr(exp3, "grid", lambda: [Method("MM-SGBN", "free", edges=10)])
+def test_all_six_claims_are_there():
+    assert list(dict.fromkeys(claim["claim"] for claim in CLAIMS)) == [
+        "i",
+        "ii",
+        "iii",
+        "iv",
+        "v",
+        "vi",
+    ]
 
 
-def test_splits_keep_the_groups_shares_and_differ(table):
-    sample = exp3.Sample((24, 12), table)
-    seen = set()
-    for split in range(5):
-        cohort, train, test = exp3.draw(sample, split, 0)
-        assert (len(train), len(test)) == (24, 12)
-        assert not set(train) & set(test)
-        assert (cohort.group[train] == "patient").sum() == 12
-        seen.add(tuple(sorted(test)))
-    assert len(seen) == 5
-    assert np.array_equal(exp3.draw(sample, 3, 0)[2], exp3.draw(sample, 3, 0)[2])
-    assert not np.array_equal(exp3.draw(sample, 3, 0)[2], exp3.draw(sample, 3, 1)[2])
+def test_every_claim_compares_methods_that_are_run():
+    known = {method.label for method in grid()}
+    for claim in CLAIMS:
+        for bias in BIASES:
+            labels = [method.label for side in sides(claim, bias) for method in side]
+            assert known.issuperset(labels), claim["words"]
 
 
-def test_simulated_cohorts_are_drawn_afresh_and_again_the_same():
-    sample = exp3.Sample((24, 40), differ="edges")
-    first, second = (exp3.draw(sample, split, 0)[0] for split in range(2))
-    assert len(first) == 64
-    assert not np.allclose(first.values, second.values)
-    assert np.array_equal(first.values, exp3.draw(sample, 0, 0)[0].values)
-    assert sample.overlap == 0
+def test_differences_are_in_points(results):
+    data = results["cobre"]
+    gain = difference(find("MM-SGBN improves the SGBN"), "free", data)
+    assert gain.mean() == pytest.approx(15)
+    assert gain.std() > 0
+    assert difference(find("moved SGBN classifiers above"), "free", data).mean() == pytest.approx(5)
 
 
-def test_odd_sizes_can_be_simulated():
-    _, train, test = exp3.draw(exp3.Sample((25, 40), differ="edges"), 0, 0)
-    assert (len(train), len(test)) == (25, 40)
+@pytest.mark.parametrize(
+    ("words", "mean", "error", "said"),
+    [
+        ("KL-SGBN improves the SGBN", 3.0, 1.0, "holds"),
+        ("KL-SGBN improves the SGBN", 1.0, 1.0, "likely"),
+        ("KL-SGBN improves the SGBN", -1.0, 1.0, "unlikely"),
+        ("KL-SGBN improves the SGBN", -3.0, 1.0, "contradicted"),
+        ("MM-SGBN gains 10 points", 9.0, 0.1, "contradicted"),
+        ("MM-SGBN gains 10 points", 12.0, 0.1, "holds"),
+        ("alike", 0.0, 0.1, "holds"),
+        ("alike", 3.0, 0.1, "contradicted"),
+        ("alike", -3.0, 0.1, "contradicted"),
+        ("alike", 1.0, 2.0, "likely"),
+        ("alike", np.nan, np.nan, "not measured"),
+    ],
+)
+def test_the_interval_decides(words, mean, error, said):
+    assert verdict(find(words), Estimate(mean, error, 29)) == said
 
 
-def test_the_test_part_plays_no_role_in_training(table, problem):
-    cohort, train, test = exp3.draw(exp3.Sample((24, 12), table), 0, 0)
-    values, y = table.values.copy(), np.asarray(cohort.group).copy()
-    values[test] = 10 * np.nan_to_num(values[test])[::-1]
-    y[test] = y[test][::-1]
-    spoiled = exp3.prepare(replace(cohort, values=values, biology=values), y, train, test, 6)
-    assert np.array_equal(spoiled.train, problem.train)
-    assert problem.train.shape == (24, 6)
-    assert np.allclose(problem.train.mean(axis=0), 0)
-    assert not np.allclose(spoiled.test, problem.test)
-    assert list(problem.covariates[0]) == ["age", "sex"]
+def test_few_splits_give_no_verdict():
+    claim = find("KL-SGBN improves the SGBN")
+    said = {n: verdict(claim, Estimate(3.0, 0.001, n - 1)) for n in (2, 9, 10)}
+    assert said == {2: "too few splits", 9: "too few splits", 10: "holds"}
 
 
-def test_outcomes_are_those_of_the_test_part(problem):
-    prior = DummyClassifier(strategy="constant", constant="patient")
-    outcome = exp3.evaluate(prior, problem)
-    assert (outcome.balanced, outcome.accuracy) == (0.5, 0.5)
-    assert np.isnan(outcome.growth)
-    assert outcome.failure == ""
+def test_one_split_has_a_mean_and_no_interval():
+    alone = Estimate(3.0, np.nan, 1)
+    assert cell(alone) == "+3.0"
+    assert verdict(find("KL-SGBN improves the SGBN"), alone) == "too few splits"
 
 
-def test_a_failure_is_part_of_the_result(problem):
-    outcome = exp3.evaluate(DummyClassifier(strategy="none such"), problem)
-    assert np.isnan(outcome.balanced)
-    assert "none such" in outcome.failure
+def test_the_table_has_a_verdict_for_both_readings(results):
+    lines, by_table = claims_tables(results)
+    assert lines[0] == "| claim | in words | bias | real tables | edges |"
+    assert len(lines) == 2 + len(CLAIMS) * len(BIASES)
+    gain = next(line for line in lines if "MM-SGBN improves the SGBN classifier | free" in line)
+    assert "| +7.5 (" in gain  # the mean of 15 and 0
+    assert "| +15.0 (" in gain
+    assert gain.count("holds") == 2
+    none = next(line for line in lines if "MM-SGBN gains 10 points" in line and "penalised" in line)
+    assert none.count("contradicted") == 2
+    assert "| +15.0 +- " in by_table[4]
 
 
-def test_a_move_adds_no_more_fitting_error_than_allowed(problem):
-    method = Method("MM-SGBN", "free", edges=20, slack=0.05)
-    growth = exp3.evaluate(method.make(), problem).growth
-    assert 0 < growth < 0.05 + 1e-8
+def test_without_real_tables_simulations_are_shown():
+    only = {"edges": made_up(0.0)}
+    assert claims_tables(only)[0][0] == "| claim | in words | bias | edges |"
+    assert "+15.0" in gains_tables(only)[1][3]
 
 
-def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatch):
-    data = exp3.table_samples(table, SETTINGS) | {"edges": exp3.Sample((24, 12), differ="edges")}
-    exp3.run(Study(tmp_path), SETTINGS, data)
-    results = exp3.read(tmp_path)
-    assert (results.real, results.simulated) == (["table"], ["edges"])
-    assert results.data["table"].overlap == 0.5
-    assert results.data["table"].methods[-1] == COVARIATES_ALONE
-    assert COVARIATES_ALONE not in results.data["edges"].methods
-    assert results.data["edges"].of("naive Bayes").shape == (2,)
-    assert {name: one.regions for name, one in results.data.items()} == {
-        "table": (10, 6),
-        "edges": (40, 6),
-    }
-    monkeypatch.setattr(exp3, "draw", None)  # nothing is drawn again
-    exp3.run(Study(tmp_path), SETTINGS, data)
-    with pytest.raises(StudyError, match="other settings"):
-        exp3.run(Study(tmp_path), replace(SETTINGS, seed=1), data)
+def test_one_table_is_called_by_its_name():
+    assert claims_tables({"table": made_up(0.5)})[0][0].endswith("| bias | table |")
 
 
-def test_tables_and_sizes_are_told_apart(table):
-    known = exp3.Sample((24, 12), table).digest
-    assert exp3.Sample((24, 12), replace(table)).digest == known
-    assert exp3.Sample((24, 13), table).digest != known
-    assert exp3.Sample((24, 12), replace(table, group=table.group[::-1])).digest != known
+def test_occasions_are_counted(results):
+    lines, _ = gains_tables(results)
+    assert lines[2] == "| KL-SGBN | free | 0 of 6 | 0 of 6 | 0 of 6 | 0% |"
+    assert lines[3] == "| MM-SGBN | free | 6 of 6 | 0 of 6 | 6 of 6 | 67% |"
 
 
-def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
-    exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(table, SETTINGS))
-    shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
-    with pytest.raises(StudyError, match="other settings"):
-        exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(shuffled, SETTINGS))
+def test_the_fitting_error_of_the_papers_slack_is_looked_at(results):
+    assert most_growth(results) == pytest.approx(0.009)
 
 
-def test_means_leave_failures_out():
-    values = {"balanced": np.array([[0.5, np.nan, 0.7], [np.nan] * 3])}
-    data = exp3.Data(["some", "none"], values, 0.5, (24, 12))
-    assert data.mean("some") == pytest.approx(0.6)
-    assert np.isnan(data.mean("none"))
+@pytest.mark.filterwarnings("error")
+def test_the_fitting_error_of_moves_that_all_failed_is_not_known():
+    failed = made_up(0.5)
+    failed.values["growth"][:] = np.nan
+    assert np.isnan(most_growth({"cobre": failed}))
 
 
-def test_every_outcome_is_a_row(tmp_path, table, few_methods):
-    exp3.run(Study(tmp_path), SETTINGS, exp3.table_samples(table, SETTINGS))
-    results = exp3.read(tmp_path)
-    path = exp3.write_rows(tmp_path, results)
-    with path.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 2 * len(results.data["table"].methods)
-    naive = [float(row["balanced"]) for row in rows if row["method"] == "naive Bayes"]
-    assert naive == pytest.approx(results.data["table"].of("naive Bayes"), abs=1e-5)
+def report(folder, results=None):
+    """Report of a finished run, or of other results in its place."""
+    experiment = EXPERIMENT if results is None else replace(EXPERIMENT, read=lambda _: results)
+    return experiment.text(folder)
 
 
-def test_tables_that_cannot_be_split_are_refused(table):
-    three = simulate_cohort(20, 0, groups=("a", "b", "c"))
-    with pytest.raises(InputError, match=r"3 groups.*--groups"):
-        exp3.table_samples(three, SETTINGS)
-    with pytest.raises(InputError, match=r"40 subjects, fewer than 80 .*--train"):
-        exp3.table_samples(table, exp3.Settings())
+def test_the_report_says_what_was_run_and_what_holds(exp3_folder):
+    text = report(exp3_folder)
+    assert text.startswith("# Exp-III, 3 splits or cohorts, seed 0")
+    assert "| table | the table given; 6 of 10 regions | 24 | 12 | 3 |" in text
+    assert (
+        "| edges | simulated groups that differ in edges; 6 of 40 regions | 24 | 12 | 3 |" in text
+    )
+    assert "where there are more than 6 regions, the choice of 6 by F" in text
+    assert "| claim | in words | bias | table | edges |" in text
+    assert "added is 1.0000%, within the 1 % allowed" in text
+    assert "| **SGBNClassifierCV** | 0." in text
+    assert "| covariates alone | 0." in text
+    assert "None, in any fit." in text
+    assert "Command: `" in text
+    assert "`sgbn reproduce exp3 --canary` with the same folder" in text
 
 
-def test_a_real_table_that_is_too_small_is_named(tmp_path, table, monkeypatch):
-    (tmp_path / "neuro").mkdir()
-    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    large = simulate_cohort(60, 0, regions=4)
-    tables = {"cobre": large, "abide": table, "ixi": large}
-    monkeypatch.setattr(exp3, "_real_tables", lambda folder: tables)
-    assert set(tables) < set(exp3.samples(SETTINGS))
-    with pytest.raises(InputError, match=r"'abide' has 40 subjects, fewer than 80 .*--train"):
-        exp3.samples(exp3.Settings())
+def of_some(folder, names, **noted):
+    """Report of some of the data, or of the table's under other names."""
+    results = EXPERIMENT.results(folder)
+    data = {name: results.get(name, results["table"]) for name in names}
+    some = {name: replace(one, noted=one.noted | noted) for name, one in data.items()}
+    return report(folder, some).split("\nCommand: ")[0]
 
 
-def test_one_site_is_none():
-    rng = np.random.default_rng(0)
-    ids = [f"s{k}" for k in range(4)]
-    cohort = Cohort(rng.standard_normal((4, 2)), ["a", "b"], ids, site=["x", "x", "y", "y"])
-    assert exp3.one_site(cohort) is cohort
-    assert exp3.one_site(cohort.subset([0, 1])).site is None
+def test_few_splits_are_said_first_and_give_no_verdict(exp3_folder):
+    text = report(exp3_folder)
+    assert text.splitlines()[2] == "3 are too few for verdicts: give 10 or more (--splits)."
+    claims = [one for one in text.splitlines() if one.startswith("| i | ")]
+    assert claims
+    assert all(one.count("too few splits |") == 2 for one in claims)
 
 
-def test_without_real_tables_there_are_simulations(tmp_path, monkeypatch):
-    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    assert list(exp3.samples(exp3.Settings())) == list(exp3.SIMULATED)
+def test_a_table_alone_is_not_said_to_be_several_or_simulated(exp3_folder):
+    text = of_some(exp3_folder, ["table"], regions=np.array([12, 12]))
+    assert text.startswith("# Exp-III, 3 splits, seed 0")
+    assert "| table | the table given; 12 regions | 24 | 12 | 3 |" in text
+    assert "by the corrected resampled t (variance times 1/J + test/training).\n" in text
+    for other in ("simulated", "cohorts", "real tables", "Table by table", "independent"):
+        assert other not in text
 
 
-def test_the_real_tables_have_two_groups_and_no_covariate_that_makes_them():
-    folder = data_folder()
-    if folder is None or not (folder / "neuro").is_dir():
-        pytest.skip("the real tables are not part of the package: set SGBN_DATA to their folder")
-    data = exp3.samples(exp3.Settings())
-    tables = {name: sample.cohort for name, sample in data.items() if sample.cohort is not None}
-    assert set(tables) == {"cobre", "abide", "ixi", "cobre-small", "ixi-small"}
-    assert all(len(cohort.groups) == 2 and cohort.site is None for cohort in tables.values())
-    assert "age" not in tables["ixi"].covariates
-    assert "fiq" not in tables["abide"].covariates
-    assert data["ixi-small"].sizes == (60, 43)
+def test_simulated_cohorts_alone_are_not_said_to_be_split(exp3_folder):
+    text = of_some(exp3_folder, ["edges"])
+    assert text.startswith("# Exp-III, 3 cohorts, seed 0")
+    assert "real tables" not in text
+    assert "overlapping splits" not in text
+
+
+def test_several_real_tables_are_averaged_and_shown_one_by_one(exp3_folder):
+    text = of_some(exp3_folder, ["cobre", "ixi"])
+    assert "| claim | in words | bias | real tables |" in text
+    assert "| claim | in words | bias | cobre | ixi |" in text
+    assert "| pipeline | mean of the real tables |" in text
+    assert "| cobre | COBRE, schizophrenia and controls; 6 of 10 regions | 24 |" in text
+
+
+def test_moves_that_all_failed_are_not_measured(exp3_folder):
+    results = EXPERIMENT.results(exp3_folder)
+    for data in results.values():
+        data.values["growth"][:] = np.nan
+    text = report(exp3_folder, results)
+    assert "Claim vi, the fitting error: not measured, for every move failed." in text
+    assert "above the 1 %" not in text
+
+
+def test_pipelines_are_ranked(exp3_folder):
+    lines = report(exp3_folder).splitlines()
+    first = lines.index("## Ours and the peers: balanced accuracy") + 4
+    means = [float(line.split("|")[2]) for line in lines[first : first + 17]]
+    assert means == sorted(means, reverse=True)
+    first = lines.index("## Ours and the peers: log-loss") + 4
+    losses = [float(line.split("|")[2]) for line in lines[first : first + 17]]
+    assert losses == sorted(losses)
+
+
+def test_the_difference_to_the_recommended_one_is_paired(exp3_folder):
+    data = EXPERIMENT.results(exp3_folder)["table"]
+    gap = 100 * (data.of("SGBNClassifierCV", "balanced") - data.of("ridge", "balanced")).mean()
+    line = next(one for one in report(exp3_folder).splitlines() if one.startswith("| ridge |"))
+    assert f"| {gap:+.1f} (" in line
+
+
+def test_failures_are_listed(exp3_folder):
+    results = EXPERIMENT.results(exp3_folder)
+    data = results["table"]
+    data.values["failure"] = data.values["failure"].astype("<U40")
+    data.values["failure"][data.methods.index("ridge"), 1] = "ValueError: singular"
+    assert "| table | ridge | 1 | ValueError: singular |" in report(exp3_folder, results)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_method_that_always_fails_leaves_its_cells_blank(exp3_folder):
+    results = EXPERIMENT.results(exp3_folder)
+    data = results["table"]
+    for method in grid():
+        if method.network == "KL-SGBN":
+            data.values["balanced"][data.methods.index(method.label)] = np.nan
+    text = report(exp3_folder, results)
+    assert "nan" not in text
+    best = text.split("## The paper's networks at their best sparsity")[1]
+    line = next(one for one in best.splitlines() if one.startswith("| KL-SGBN | free | SGBN |"))
+    assert line.startswith("| KL-SGBN | free | SGBN |  | 0.")
+    assert "| KL-SGBN improves the SVM | free | not measured | " in text
+
+
+def test_real_tables_are_set_apart_from_those_of_the_benchmark(exp3_folder):
+    assert "benchmarks/classifiers.py" not in report(exp3_folder)
+    results = EXPERIMENT.results(exp3_folder)
+    text = report(exp3_folder, {"ixi": results["table"]})
+    assert "youngest third (OLD, YOUNG)" in text
+    assert "IXI (MID and OLD) without the quality of the scans" in text
+    assert "can therefore not be compared" in text
+
+
+def test_the_canary_is_shown_where_it_was_run(exp3_folder):
+    (exp3_folder / "canary" / "tasks").mkdir(parents=True)
+    study = {"settings": {"splits": 20, "regions": 6}, "versions": {}, "command": ["sgbn"]}
+    (exp3_folder / "canary" / "study.json").write_text(json.dumps(study))
+    balanced = {"ridge": np.tile([0.4, 0.6], 10)}
+    made_up = replace(EXPERIMENT, check=replace(CANARY, read=lambda _: balanced))
+    assert "## Labels shuffled\n\n20 shuffles, 1 of 1 pipelines: " in made_up.text(exp3_folder)
+
+
+def test_a_figure_for_each_reading_is_drawn_from_the_files(exp3_folder):
+    _, paths = EXPERIMENT.finish(exp3_folder)
+    assert [path.name for path in paths] == ["exp3.csv", "exp3_free.png", "exp3_penalised.png"]
+    assert all(path.stat().st_size > 20_000 for path in paths[1:])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_method_that_always_fails_is_left_out(exp3_folder):
+    results = EXPERIMENT.results(exp3_folder)
+    data = results["table"]
+    failed = [label.startswith("KL-SGBN") for label in data.methods]
+    data.values["balanced"][np.array(failed)] = np.nan
+    _, paths = replace(EXPERIMENT, read=lambda _: results).finish(exp3_folder)
+    assert all(path.exists() for path in paths)
+
+
+def test_the_panels_show_methods_that_are_run():
+    known = {method.label for method in grid()}
+    for _, rule, varied, networks in ROWS:
+        for bias in BIASES:
+            labels = {m.label for m in exp3_methods.methods(networks, bias, rule, varied)}
+            assert labels <= known
+            assert len(labels) >= len(exp3_methods.VARIED[varied])
+
+
+def test_networks_differ_in_colour_and_marker():
+    assert set(STYLES) == set(NETWORKS)
+    for what in ("color", "marker"):
+        assert len({style[what] for style in STYLES.values()}) == len(NETWORKS)

@@ -1,7 +1,15 @@
+import csv
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
+from sgbn import InputError, StudyError, simulate_cohort
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.experiments import exp3, exp3_methods
+from sgbn.experiments.data import data_folder
 from sgbn.experiments.exp3_methods import (
     BIASES,
     MOVED,
@@ -11,10 +19,130 @@ from sgbn.experiments.exp3_methods import (
     at_base,
     defaults,
     grid,
-    over_edges,
-    over_slack,
-    over_sparsity,
+    methods,
 )
+from sgbn.runs import Study
+
+SETTINGS = exp3_methods.Settings(splits=2, regions=6, sizes=(24, 12))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_cohort(20, 0, regions=10, covariates=["age", "sex"], missing=0.01)
+
+
+@pytest.fixture
+def few_methods(monkeypatch):
+    monkeypatch.setattr(exp3_methods, "pipelines", lambda seed: {"naive Bayes": GaussianNB()})
+    monkeypatch.setattr(exp3_methods, "grid", lambda: [Method("MM-SGBN", "free", edges=10)])
+
+
+def test_splits_keep_the_groups_shares_and_differ(table):
+    sample = exp3_methods.Sample((24, 12), table)
+    seen = set()
+    for split in range(5):
+        cohort, (train, test) = exp3_methods.draw(sample, split, 0)
+        assert (len(train), len(test)) == (24, 12)
+        assert not set(train) & set(test)
+        assert (cohort.group[train] == "patient").sum() == 12
+        seen.add(tuple(sorted(test)))
+    assert len(seen) == 5
+    first, again, other = (exp3_methods.draw(sample, 3, seed)[1][1] for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_simulated_cohorts_are_drawn_afresh_and_again_the_same():
+    sample = exp3_methods.Sample((24, 40), differ="edges")
+    first, second = (exp3_methods.draw(sample, split, 0)[0] for split in range(2))
+    assert len(first) == 64
+    assert not np.allclose(first.values, second.values)
+    assert np.array_equal(first.values, exp3_methods.draw(sample, 0, 0)[0].values)
+    assert sample.overlap == 0
+
+
+def test_odd_sizes_can_be_simulated():
+    _, (train, test) = exp3_methods.draw(exp3_methods.Sample((25, 40), differ="edges"), 0, 0)
+    assert (len(train), len(test)) == (25, 40)
+
+
+def test_a_run_is_kept_resumed_and_read(tmp_path, table, few_methods, monkeypatch):
+    data = exp3_methods.table_samples(table, SETTINGS) | {
+        "edges": exp3_methods.Sample((24, 12), differ="edges")
+    }
+    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, data)
+    results = exp3.EXPERIMENT.results(tmp_path)
+    assert (exp3.real(results), exp3.simulated(results)) == (["table"], ["edges"])
+    assert results["table"].noted["overlap"] == 0.5
+    assert results["table"].methods[-1] == COVARIATES_ALONE
+    assert COVARIATES_ALONE not in results["edges"].methods
+    assert results["edges"].of("naive Bayes", "balanced").shape == (2,)
+    assert results["table"].noted["regions"].tolist() == [10, 6]
+    assert results["edges"].noted["regions"].tolist() == [40, 6]
+    monkeypatch.setattr(exp3_methods, "draw", None)  # nothing is drawn again
+    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, data)
+    with pytest.raises(StudyError, match="other settings"):
+        exp3.EXPERIMENT.run(Study(tmp_path), replace(SETTINGS, seed=1), data)
+
+
+def test_tables_and_sizes_are_told_apart(table):
+    known = exp3_methods.Sample((24, 12), table).digest
+    assert exp3_methods.Sample((24, 12), replace(table)).digest == known
+    assert exp3_methods.Sample((24, 13), table).digest != known
+    assert exp3_methods.Sample((24, 12), replace(table, group=table.group[::-1])).digest != known
+
+
+def test_results_of_other_labels_are_not_taken_for_these(tmp_path, table, few_methods):
+    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, exp3_methods.table_samples(table, SETTINGS))
+    shuffled = replace(table, group=np.random.default_rng(0).permutation(table.group))
+    with pytest.raises(StudyError, match="other settings"):
+        exp3.EXPERIMENT.run(
+            Study(tmp_path), SETTINGS, exp3_methods.table_samples(shuffled, SETTINGS)
+        )
+
+
+def test_every_outcome_is_a_row(tmp_path, table, few_methods):
+    exp3.EXPERIMENT.run(Study(tmp_path), SETTINGS, exp3_methods.table_samples(table, SETTINGS))
+    results = exp3.EXPERIMENT.results(tmp_path)
+    rows = list(csv.DictReader(exp3.outcome_rows(results).splitlines()))
+    assert len(rows) == 2 * len(results["table"].methods)
+    naive = [float(row["balanced"]) for row in rows if row["method"] == "naive Bayes"]
+    assert naive == pytest.approx(results["table"].of("naive Bayes", "balanced"), abs=1e-5)
+
+
+def test_tables_that_cannot_be_split_are_refused(table):
+    three = simulate_cohort(20, 0, groups=("a", "b", "c"))
+    with pytest.raises(InputError, match=r"3 groups.*--groups"):
+        exp3_methods.table_samples(three, SETTINGS)
+    with pytest.raises(InputError, match=r"40 subjects, fewer than 80 .*--train"):
+        exp3_methods.table_samples(table, exp3_methods.Settings())
+
+
+def test_a_real_table_that_is_too_small_is_named(table, monkeypatch):
+    large = simulate_cohort(60, 0, regions=4)
+    tables = {"cobre": large, "abide": table, "ixi": large}
+    monkeypatch.setattr(exp3_methods, "real_tables", lambda: tables)
+    assert set(tables) < set(exp3_methods.samples(SETTINGS))
+    with pytest.raises(InputError, match=r"'abide' has 40 subjects, fewer than 80 .*--train"):
+        exp3_methods.samples(exp3_methods.Settings())
+
+
+def test_without_real_tables_there_are_simulations(tmp_path, monkeypatch):
+    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
+    assert list(exp3_methods.samples(exp3_methods.Settings())) == list(exp3_methods.SIMULATED)
+
+
+def test_the_real_tables_have_two_groups_and_no_covariate_that_makes_them():
+    folder = data_folder()
+    if folder is None or not (folder / "neuro").is_dir():
+        pytest.skip("the real tables are not part of the package: set SGBN_DATA to their folder")
+    data = exp3_methods.samples(exp3_methods.Settings())
+    tables = {name: sample.cohort for name, sample in data.items() if sample.cohort is not None}
+    assert set(tables) == {"cobre", "abide", "ixi", "cobre-small", "ixi-small"}
+    assert all(len(cohort.groups) == 2 and cohort.site is None for cohort in tables.values())
+    assert "age" not in tables["ixi"].covariates
+    assert "fiq" not in tables["abide"].covariates
+    assert data["ixi-small"].sizes == (60, 43)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +169,8 @@ def test_the_grid_holds_every_row_of_the_figure():
     assert len(at_base()) == len(NETWORKS) * len(BIASES) * len(RULES)
     rows = [*at_base()]
     for bias in BIASES:
-        rows += [*over_sparsity(bias), *over_edges(bias), *over_slack(bias)]
+        rows += [method for rule in RULES for method in methods(NETWORKS, bias, rule, "alpha")]
+        rows += [*methods(MOVED, bias, varied="edges moved"), *methods(MOVED, bias, varied="slack")]
     assert set(rows) == set(grid())
 
 

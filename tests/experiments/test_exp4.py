@@ -1,104 +1,173 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from sgbn import InputError, StudyError, simulate_cohort
 from sgbn.experiments import exp4
-from sgbn.runs import Study
+from sgbn.experiments.exp4 import EXPERIMENT, nested
+from sgbn.experiments.exp4_methods import ALPHAS, BIASED, COUNTS, METHODS, PERMUTED
 
-SETTINGS = exp4.Settings(permutations=19, orders=2, regions=12, seed=1)
-
-
-@pytest.fixture(scope="module")
-def data():
-    cohort = simulate_cohort((40, 30), 0, regions=16, covariates=["age"], n_sites=2)
-    return {"table": exp4.make_sample(cohort, SETTINGS, "patient")}
+REGIONS = ["Frontal_Sup_L", "Rectus_L", "Fusiform_L", "Hippocampus_L"]
 
 
-@pytest.fixture(scope="module")
-def folder(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exp4")
-    exp4.run(Study(folder), SETTINGS, data)
-    return folder
+def full(n_edges):
+    """Network along the columns with the first so many of its six possible edges."""
+    weights = np.zeros((4, 4))
+    tails, heads = np.triu_indices(4, 1)
+    weights[tails[:n_edges], heads[:n_edges]] = 0.5
+    return weights
 
 
-def test_a_sample_has_the_hippocampi_no_ventricles_and_the_papers_lobes():
-    names = ["Hippocampus_L", "Hippocampus_R", "Amygdala_L", "Frontal_Mid_L", "Thalamus_L"]
-    cohort = simulate_cohort(30, 0, atlas="aal", regions=[*names, "Rectus_L", "Rectus_R"])
-    sample = exp4.make_sample(cohort, replace(SETTINGS, regions=3))
-    assert len(sample.cohort.regions) == 3
-    assert {"Hippocampus_L", "Hippocampus_R"} <= set(sample.cohort.regions)
-    assert "medial temporal" not in sample.cohort.lobes
-    fs = simulate_cohort(30, 0, atlas="desikan_killiany", regions=20)
-    ventricle = next(r for r in fs.atlas.regions if r.lobe == exp4.NO_BRAIN)
-    renamed = replace(fs, regions=(ventricle.name, *fs.regions[1:]))
-    assert ventricle.name not in exp4.choose_regions(renamed, 20).regions
+@pytest.fixture
+def parts():
+    """A made-up run: six edges, then three."""
+    pair = np.array([full(6), full(3)])
+    chance = np.tile(np.linspace(-2.0, 2.0, 41)[:, None], len(COUNTS))
+    networks = {f"{method} {alpha:g}": pair for method in PERMUTED for alpha in ALPHAS}
+    networks |= dict.fromkeys(METHODS, pair) | {
+        "lobes": np.array(["frontal", "frontal", "temporal", "temporal"]),
+        "regions": np.array(REGIONS),
+    }
+    moves = {name: np.ones(40) for name in ("KL-SGBN", "MM-SGBN")}
+    shares = {"H-SGBN": 0.7, "OR-SGBN": 0.5, "SGBN": 0.5}
+    noise = np.linspace(-0.01, 0.01, 5)[None, :, None] * np.ones((2, 1, 2))
+    return {
+        "networks": networks,
+        "chance": dict.fromkeys(PERMUTED, chance),
+        "moves": moves,
+        **{f"orders.{name}": {"shares": share + noise} for name, share in shares.items()},
+    }
 
 
-def test_the_reference_comes_first_and_must_exist(data):
-    assert data["table"].groups == ("patient", "control")
-    assert np.bincount(data["table"].codes).tolist() == [30, 40]
-    cohort = simulate_cohort(20, 0, regions=6)
-    with pytest.raises(InputError, match=r"'Patient' \(the reference, --reference\).*'patient'"):
-        exp4.make_sample(cohort, SETTINGS, "Patient")
-    with pytest.raises(InputError, match="has 1 groups"):
-        exp4.make_sample(cohort.subset(groups=["control"]), SETTINGS)
+def verdicts(parts):
+    found = exp4.claims(parts)
+    return {claim: text.split("**")[1] for (claim, _), text in found.items() if "**" in text}
 
 
-def test_only_h_sgbn_depends_on_the_order_of_the_columns(folder):
-    parts = exp4.read(folder)["table"]
-    for method in ("OR-SGBN", "SGBN"):
-        assert parts[f"orders.{method}"]["shares"].mean(axis=2) == pytest.approx(0.5, abs=1e-12)
-    assert np.abs(parts["orders.H-SGBN"]["shares"].mean(axis=2) - 0.5).min() > 0.01
+def test_a_change_beyond_chance_holds_and_one_within_is_undecided(parts):
+    change = exp4.changes(parts, "OR-SGBN")["edges"]
+    assert (change.first, change.second) == (6, 3)
+    assert change.p == pytest.approx(2 / 42)
+    assert verdicts(parts)["OR-SGBN: fewer edges"] == "holds"
+    parts["chance"]["OR-SGBN"] = 2 * parts["chance"]["OR-SGBN"]
+    assert verdicts(parts)["OR-SGBN: fewer edges"] == "undecided"
 
 
-def test_residuals_have_no_effect_of_group_site_or_covariate_left(data):
-    sample = data["table"]
-    X = sample.residuals
-    for block in (*(sample.codes == c for c in (0, 1)), *(sample.sites == c for c in (0, 1))):
-        assert X[block].mean(axis=0) == pytest.approx(0.0, abs=1e-8)
-    age = sample.cohort.covariates["age"]
-    assert X.T @ (age - age.mean()) == pytest.approx(0.0, abs=1e-5)
+def test_a_change_the_other_way_contradicts(parts):
+    parts["networks"]["OR-SGBN"] = parts["networks"]["OR-SGBN"][::-1]
+    assert verdicts(parts)["OR-SGBN: fewer edges"] == "contradicted"
 
 
-def test_counts_by_chance_are_of_the_size_of_the_study_and_repeat(folder, data, tmp_path):
-    first = exp4.read(folder)["table"]
-    assert first["chance"]["OR-SGBN"].shape[0] == 19
-    assert first["networks"][exp4.BIASED].shape == (2, 13, 12)
-    exp4.run(Study(tmp_path, n_jobs=2), SETTINGS, data)
-    second = exp4.read(tmp_path)["table"]
-    assert first.keys() == second.keys()
-    for part, arrays in first.items():
-        for name, values in arrays.items():
-            assert np.array_equal(values, second[part][name], equal_nan=values.dtype.kind == "f")
+def test_a_change_is_shown_beside_the_truth(parts):
+    parts["networks"]["truth"] = np.array([full(4), full(5)])
+    text = exp4.claims(parts)["OR-SGBN: fewer edges", "183 → 145"]
+    assert text.endswith("**seen, but false in truth** (truth 4 → 5)")
 
 
-def test_other_settings_and_other_data_are_refused(folder, data):
-    with pytest.raises(StudyError, match=r"alpha: 0\.1 there, 0\.2 now"):
-        exp4.run(Study(folder), replace(SETTINGS, alpha=0.2), data)
-    swapped = {"table": replace(data["table"], groups=("control", "patient"))}
-    with pytest.raises(StudyError, match="samples: "):
-        exp4.run(Study(folder), SETTINGS, swapped)
+def test_the_upper_triangle_is_decided_by_its_interval(parts):
+    found = verdicts(parts)
+    assert found["H-SGBN: more edges in the upper triangle"] == "holds"
+    assert found["OR-SGBN: as many in both triangles"] == "holds"
+    parts["orders.H-SGBN"], parts["orders.OR-SGBN"] = (
+        parts["orders.OR-SGBN"],
+        parts["orders.H-SGBN"],
+    )
+    found = verdicts(parts)
+    assert found["H-SGBN: more edges in the upper triangle"] == "does not hold"
+    assert found["OR-SGBN: as many in both triangles"] == "does not hold"
 
 
-def test_every_part_of_a_sample_is_in_its_digest(data):
-    sample = data["table"]
-    cohort = sample.cohort
-    age = cohort.covariates["age"]
-    others = [
-        replace(sample, groups=sample.groups[::-1]),
-        replace(sample, cohort=replace(cohort, site=cohort.site[::-1])),
-        replace(sample, cohort=replace(cohort, covariates={"age": age[::-1]})),
-        replace(sample, cohort=replace(cohort, atlas=None)),
+def test_fewer_edges_in_the_upper_triangle_contradict_the_paper(parts):
+    parts["orders.H-SGBN"] = {"shares": 1 - parts["orders.H-SGBN"]["shares"]}
+    assert verdicts(parts)["H-SGBN: more edges in the upper triangle"] == "contradicted"
+
+
+def test_there_is_no_verdict_on_regions_that_are_not_there(parts):
+    parts["networks"]["regions"] = np.array([*REGIONS[:3], "Insula_L"])
+    assert exp4.claims(parts)["OR-SGBN: fewer edges into the hippocampi", "fewer"] == "–"
+
+
+def test_structures_must_stay_at_every_alpha(parts):
+    claim = "OR-SGBN: alpha does not change the major structures"
+    assert verdicts(parts)[claim] == "holds"
+    networks = parts["networks"]
+    networks[f"OR-SGBN {ALPHAS[2]:g}"] = networks["OR-SGBN"].transpose(0, 2, 1)
+    assert exp4.steps(parts, "OR-SGBN").shape == (len(ALPHAS) - 1, 2, 3)
+    assert verdicts(parts)[claim] == "does not hold"
+
+
+def test_signs_are_compared_over_the_30_that_either_method_moves_most(parts):
+    moves, claim = parts["moves"], "KL and MM move edges in the same directions"
+    moves["KL-SGBN"] = np.r_[np.full(10, 1e-3), np.ones(30)]
+    moves["MM-SGBN"] = np.r_[np.full(10, -5e-3), np.full(30, 5.0)]
+    assert exp4.agree(moves).tolist() == [True] * 30
+    assert verdicts(parts)[claim] == "holds"
+    moves["MM-SGBN"] = np.r_[np.full(10, -5.0), np.tile([5.0, -5.0], 15)]
+    assert exp4.agree(moves).sum() < 20
+    assert verdicts(parts)[claim] == "undecided"
+
+
+def test_nested_tells_a_reversed_edge_from_a_lost_one():
+    sparse, reverse, lost = np.zeros((3, 3, 3))
+    sparse[0, 1] = sparse[1, 2] = 1.0
+    reverse[0, 1] = reverse[2, 1] = 1.0
+    lost[0, 1] = 1.0
+    assert nested(sparse, reverse) == pytest.approx([1 / 3, 1 / 2, 1.0])
+    assert nested(sparse, lost) == pytest.approx([1 / 2, 1 / 2, 1 / 2])
+    assert nested(sparse, sparse) == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_the_report_shows_every_claim_count_and_test(exp4_folder):
+    text = EXPERIMENT.text(exp4_folder)
+    parts = EXPERIMENT.results(exp4_folder)["table"]
+    for (claim, paper), ours in exp4.claims(parts).items():
+        assert f"| {claim} | {paper} | {ours} |" in text
+    for count in COUNTS:
+        assert f"\n| {count} | " in text
+    change = exp4.changes(parts, "OR-SGBN")["edges"]
+    assert f"{change} ({change.low:.3g} to {change.high:.3g}, p = {change.p:.2f})" in text
+    assert f"| table | p = {parts['tests']['all']:.3f} | {parts['tests']['tested']} | " in text
+    assert "control (30) → patient (30) | 14 | none | 1 |" in text
+    assert "19 permutations, seed 1" in text
+    assert "Versions: " in text
+
+
+def test_only_what_was_run_is_spoken_of(exp4_folder):
+    text = EXPERIMENT.text(exp4_folder)
+    assert "Of more than 40 regions the hippocampi are kept" in text
+    assert "real tables" not in text
+    assert "drawn from" not in text
+    parts = EXPERIMENT.results(exp4_folder)["table"]
+    networks = parts["networks"] | {"truth": parts["networks"]["OR-SGBN"]}
+    data = {"simulated": parts | {"networks": networks}, "cobre": parts}
+    text = replace(EXPERIMENT, read=lambda _: data).text(exp4_folder)
+    assert "the real tables have other groups" in text
+    assert '"False in truth": the networks that the data were drawn from' in text
+
+
+def test_every_row_has_as_many_cells_as_its_header(exp4_folder):
+    widths = [
+        line.count("|") if line.startswith("|") else 0
+        for line in EXPERIMENT.text(exp4_folder).splitlines()
     ]
-    assert replace(sample).digest == sample.digest
-    assert len({sample.digest, *(one.digest for one in others)}) == 1 + len(others)
+    assert all(first == second for first, second in pairwise(widths) if first and second)
 
 
-def test_samples_are_the_simulated_cohort_alone_without_tables(tmp_path, monkeypatch):
-    monkeypatch.setenv("SGBN_DATA", str(tmp_path))
-    [(name, sample)] = exp4.samples(exp4.Settings()).items()
-    assert name == "simulated"
-    assert sample.groups == tuple(sample.truth) == ("control", "patient")
-    assert all(weights.shape == (40, 40) for weights in sample.truth.values())
+def test_the_figures_are_drawn_from_the_files(exp4_folder):
+    _, paths = EXPERIMENT.finish(exp4_folder)
+    assert [path.name for path in paths] == ["exp4_networks.png", "exp4_moves.png"]
+    assert all(path.stat().st_size > 10_000 for path in paths)
+
+
+def test_a_matrix_has_a_dot_an_edge_and_the_bias_last(exp4_folder):
+    parts = EXPERIMENT.results(exp4_folder)["table"]
+    weights = parts["networks"][BIASED][0]
+    ax = Figure().subplots()
+    exp4._draw_matrix(ax, weights, parts, "title")
+    drawn = np.asarray(ax.images[0].get_array())
+    assert drawn.shape == (15, 15)
+    assert np.count_nonzero(drawn) == (np.abs(weights) >= 0.01).sum()
+    assert np.array_equal(np.sort(drawn[-1, :-1]), np.sort(np.sign(weights[-1])))
+    assert not drawn[:, -1].any()

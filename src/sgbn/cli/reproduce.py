@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import add_worker_options, at_least, workers
 from sgbn.cli.help import examples
 from sgbn.cli.options import TABLE
 from sgbn.cli.tables import add_column_options, read_cohort
+
+if TYPE_CHECKING:
+    from sgbn.experiments.experiment import Experiment
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -181,91 +183,87 @@ def _add_common(parser: argparse.ArgumentParser, name: str, run: Run) -> None:
 
 
 def run_exp1(arguments: argparse.Namespace) -> None:
-    """Run Exp-I, print its tables, draw its figure."""
+    """Run Exp-I."""
     from sgbn.experiments import exp1
 
     settings = exp1.Settings(arguments.permutations, arguments.alpha, arguments.seed)
-    _run(arguments, exp1.run, arguments.out, settings)
-    if not any(name.startswith("cobre") for name in exp1.samples()):
+    data = exp1.samples()
+    if not any(name.startswith("cobre") for name in data):
         print("No COBRE table: set SGBN_DATA to a folder that holds neuro/cobre_scz.csv.\n")
-    _show(arguments.out / "exp1.md", exp1.report(arguments.out), [exp1.draw(arguments.out)])
+    _run(arguments, exp1.EXPERIMENT, settings, data)
 
 
 def run_exp2(arguments: argparse.Namespace) -> None:
-    """Run Exp-II or its calibration, print its tables, draw its figures."""
-    from sgbn.datasets import load_network
-    from sgbn.experiments import exp2, exp2_calibration, exp2_figure, exp2_report
+    """Run Exp-II or its calibration."""
+    from sgbn.experiments import calibration, exp2, exp2_methods
 
-    chosen = {name: getattr(arguments, name) for name in ("simulations", "alpha", "alpha_raw")}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    settings = exp2.Settings(**given, seed=arguments.seed)
-    if arguments.networks:
-        for name in arguments.networks:
-            load_network(name)  # refused before any work
-        settings = replace(settings, networks=tuple(arguments.networks))
+    names = ("simulations", "alpha", "alpha_raw", "networks", "seed")
+    options = {name: getattr(arguments, name) for name in names}
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = exp2_methods.Settings(**given)  # refuses an unknown network before any work
     if arguments.calibrate:
-        n = arguments.simulations or exp2_calibration.SIMULATIONS
-        folder = arguments.out / "calibration"
-        _run(arguments, exp2_calibration.run, folder, replace(settings, simulations=n))
-        _show(folder / "calibration.md", exp2_calibration.report(folder), [])
-        return
-    _run(arguments, exp2.run, arguments.out, settings)
-    text = exp2_report.report(arguments.out)
-    _show(arguments.out / "exp2.md", text, exp2_figure.draw(arguments.out))
+        networks = tuple(exp2_methods.summed(settings.networks))
+        kept = {name: given[name] for name in ("simulations", "seed") if name in given}
+        chosen = calibration.Settings(networks=networks, **kept)
+        _run(arguments, calibration.CALIBRATION, chosen)
+    else:
+        _run(arguments, exp2.EXPERIMENT, settings)
 
 
 def run_exp3(arguments: argparse.Namespace) -> None:
-    """Run Exp-III or its canary, print its tables, draw its figures."""
-    from sgbn.experiments import exp3, exp3_canary, exp3_figure, exp3_report
+    """Run Exp-III or its canary."""
+    from sgbn.experiments import canary, exp3, exp3_methods
 
     _check_columns(arguments)
-    usual = exp3_canary.SHUFFLES if arguments.canary else exp3.Settings.splits
-    n_splits = arguments.splits or usual
+    usual = canary.SHUFFLES if arguments.canary else exp3_methods.Settings.splits
     sizes = (arguments.train, arguments.test)
-    settings = exp3.Settings(n_splits, arguments.seed, arguments.k, sizes)
+    n_splits = arguments.splits or usual
+    settings = exp3_methods.Settings(n_splits, arguments.seed, arguments.k, sizes)
     if arguments.tables:
-        data = exp3.table_samples(read_cohort(arguments), settings)
+        data = exp3_methods.table_samples(read_cohort(arguments), settings)
     else:
-        data = exp3.samples(settings)
-        if len(data) == len(exp3.SIMULATED):
-            print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
+        data = exp3_methods.samples(settings)
+        _note_no_tables(len(data) == len(exp3_methods.SIMULATED))
     if arguments.canary:
-        folder = arguments.out / "canary"
-        sample = exp3_canary.canary_sample(settings, data)
-        _run(arguments, exp3_canary.run, folder, settings, sample)
-        _show(folder / "canary.md", exp3_canary.report(folder), [])
-        return
-    _run(arguments, exp3.run, arguments.out, settings, data)
-    rows = exp3.write_rows(arguments.out, exp3.read(arguments.out))
-    text = exp3_report.report(arguments.out)
-    _show(arguments.out / "exp3.md", text, [rows, *exp3_figure.draw(arguments.out)])
+        _run(arguments, canary.CANARY, settings, canary.choose_sample(settings, data))
+    else:
+        _run(arguments, exp3.EXPERIMENT, settings, data)
 
 
 def run_exp4(arguments: argparse.Namespace) -> None:
-    """Run Exp-IV, print its tables, draw its figures."""
-    from sgbn.experiments import exp4, exp4_figure, exp4_report
+    """Run Exp-IV."""
+    from sgbn.experiments import data, exp4, exp4_methods
 
     _check_columns(arguments)
     sizes = (arguments.permutations, arguments.orders, arguments.k)
-    settings = exp4.Settings(arguments.alpha, *sizes, arguments.seed)
+    settings = exp4_methods.Settings(arguments.alpha, *sizes, arguments.seed)
     if arguments.tables:
         cohort = read_cohort(arguments)
-        data = {exp4.TABLE: exp4.make_sample(cohort, settings, arguments.reference)}
+        samples = {data.TABLE: exp4_methods.make_sample(cohort, settings, arguments.reference)}
     else:
-        data = exp4.samples(settings)
-        if len(data) == 1:
-            print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
-    _run(arguments, exp4.run, arguments.out, settings, data)
-    text = exp4_report.report(arguments.out)
-    _show(arguments.out / "exp4.md", text, exp4_figure.draw(arguments.out))
+        samples = exp4_methods.samples(settings)
+        _note_no_tables(len(samples) == 1)
+    _run(arguments, exp4.EXPERIMENT, settings, samples)
 
 
-def _run(arguments: argparse.Namespace, run: Callable[..., Any], folder: Path, *given: Any) -> None:
-    """Run an experiment where the options say."""
+def _note_no_tables(none_found: bool) -> None:
+    if none_found:
+        print("No real tables: set SGBN_DATA to a folder that holds neuro/*.csv.\n")
+
+
+def _run(
+    arguments: argparse.Namespace, experiment: Experiment, settings: Any, data: Any = None
+) -> None:
+    """Run an experiment where the options say, print its report, and name what else is written."""
     from sgbn.runs import Study
 
+    folder = arguments.out / experiment.name if experiment.option else arguments.out
     with workers(arguments) as n_jobs:
-        run(Study(folder, n_jobs, progress=True), *given)
+        experiment.run(Study(folder, n_jobs, progress=True), settings, data)
+    text, paths = experiment.finish(folder)
+    print(text)
+    for path in paths:
+        print(f"Wrote {path}.")
 
 
 def _check_columns(arguments: argparse.Namespace) -> None:
@@ -286,11 +284,3 @@ def _check_columns(arguments: argparse.Namespace) -> None:
             raise InputError(
                 f"--{name}: the experiments take rows for different persons. Leave it out."
             )
-
-
-def _show(path: Path, text: str, figures: Sequence[Path]) -> None:
-    """Write and print a report, and say what else was written."""
-    path.write_text(text)
-    print(text)
-    for figure in figures:
-        print(f"Wrote {figure}.")

@@ -1,8 +1,9 @@
-"""Tables for the experiments: the real ones, which are not part of the package, and digests."""
+"""Tables for the experiments: the real ones are not part of the package."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ COVARIATES = {
     "ixi_age": ("age", "sex", "eTIV", "euler_mean"),
     "abide1_asd": ("age", "sex", "fiq", "eTIV"),
 }
+TABLE = "table"  # name of a user's own
 
 
 def data_folder() -> Path | None:
@@ -36,6 +38,48 @@ def read_neuro(folder: Path, name: str) -> Cohort:
         covariates=COVARIATES[name],
         regions="all",
     )
+
+
+def real_tables() -> dict[str, Cohort]:
+    """Two groups of each real table; none where there is no folder of them.
+
+    COBRE; ABIDE's largest site, since 80 subjects of 20 sites would be 4 per site; and the oldest
+    and the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality
+    of the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism
+    affects.
+    """
+    folder = data_folder()
+    if folder is None or not (folder / "neuro").is_dir():
+        return {}
+    abide = without(read_neuro(folder, "abide1_asd"), "fiq")
+    ixi = without(read_neuro(folder, "ixi_age"), "age")
+    return {
+        "cobre": one_site(read_neuro(folder, "cobre_scz")),
+        "abide": one_site(abide.subset(abide.site == "NYU")),
+        "ixi": one_site(ixi.subset(groups=["OLD", "YOUNG"])),
+    }
+
+
+def without(cohort: Cohort, *covariates: str) -> Cohort:
+    """Forget some covariates."""
+    others = {c: values for c, values in cohort.covariates.items() if c not in covariates}
+    smooth = tuple(name for name in cohort.smooth if name in others)
+    return replace(cohort, covariates=others, smooth=smooth)
+
+
+def one_site(cohort: Cohort) -> Cohort:
+    """Forget the site where there is only one."""
+    several = cohort.site is not None and len(np.unique(cohort.site)) > 1
+    return cohort if several else replace(cohort, site=None)
+
+
+def require_two_groups(cohort: Cohort) -> None:
+    """Raise InputError unless a table has two groups."""
+    if len(cohort.groups) != 2:
+        raise InputError(
+            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
+            "compares two. Name the column of the groups (--group), or two of them (--groups)."
+        )
 
 
 def most_different(cohort: Cohort, n_regions: int = 40) -> Cohort:

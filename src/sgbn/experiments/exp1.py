@@ -1,17 +1,17 @@
 """Exp-I: does the order of the columns change the learned network? (Section 5.2).
 
 OR-SGBN and H-SGBN learn from randomly permuted columns; the weights are put back into the first
-order, averaged, and compared with those of the first order.
+order, averaged, and compared with those of the first order. Beside this, two ways to solve H-SGBN
+that go wrong (Section 4.1) are kept to show how: both solve all columns with one and the same path
+matrix P, instead of searching P anew before each column as `sgbn.HSGBN` does.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,21 +19,24 @@ from numpy.typing import NDArray
 
 from sgbn.datasets import simulate_cohort
 from sgbn.experiments.data import data_folder, most_different, read_neuro
-from sgbn.experiments.h_sgbn_variants import h_sgbn_frozen, h_sgbn_whole
-from sgbn.experiments.markdown import provenance, table
+from sgbn.experiments.experiment import Experiment, Files, Tasks
+from sgbn.graph import is_dag
 from sgbn.moments import moments_of
-from sgbn.runs import Arrays, Study, read_result
+from sgbn.runs import Arrays
+from sgbn.solvers.lasso import lasso_gram
 from sgbn.structure import HSGBN, ORSGBN
-from sgbn.types import Array
+from sgbn.structure.reachability import descendant_prices
+from sgbn.types import Array, Mask
 
 METHODS = {"OR-SGBN": ORSGBN, "H-SGBN": HSGBN}
 PAPER = {  # distance and correlation of the paper's table, for Theta_1 and Theta_2
     "OR-SGBN": ((0.08, 0.9996), (0.18, 0.9981)),
     "H-SGBN": ((1.91, 0.6828), (2.06, 0.6396)),
 }
-BLOCK = 10  # permutations a task
-WHOLE_PENALTIES = (0.05, 0.2, 1.0)  # lambda_2 / n; 1 forbids an edge
-SUBJECTS = 100  # a simulated group: about the size of the paper's
+BLOCK = 10  # permutations per task
+PENALTIES = {0.05: "tab:blue", 0.2: "tab:orange", 1.0: "k"}  # lambda_2 / n; 1 forbids an edge
+SUBJECTS = 100  # per simulated group: about the size of the paper's
+VARIANTS = "variants"  # names the task of the ways that go wrong
 
 
 @dataclass(frozen=True)
@@ -56,66 +59,97 @@ def samples() -> dict[str, Array]:
     return result
 
 
-def run(study: Study, settings: Settings) -> dict[str, Arrays]:
-    """Run what the study does not hold yet."""
-    tasks: dict[str, dict[str, Any]] = {}
-    data = samples()
+def tasks(settings: Settings, data: Mapping[str, Array]) -> Tasks:
+    """Blocks of permutations for each sample and method, and the ways that go wrong."""
+    result: Tasks = {}
     for name in data:
         for method in METHODS:
             for first in range(0, settings.permutations, BLOCK):
-                tasks[f"{name}.{method}.{first:04d}"] = {
-                    "name": name,
-                    "method": method,
-                    "alpha": settings.alpha,
-                    "seed": settings.seed,
-                    "permutations": range(first, min(first + BLOCK, settings.permutations)),
-                }
-        tasks[f"{name}.variants"] = {
-            "name": name,
-            "method": "variants",
-            "alpha": settings.alpha,
-        }
-    described = asdict(settings) | {
-        "experiment": "exp1",
-        "samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()},
-    }
-    return study.run(_task, tasks, described, shared={"data": data})
+                numbers = range(first, min(first + BLOCK, settings.permutations))
+                arguments = {"name": name, "method": method, "numbers": numbers}
+                result[f"{name}.{method}.{first:04d}"] = arguments
+        result[f"{name}.{VARIANTS}"] = {"name": name, "method": VARIANTS}
+    return result
 
 
-def _task(data: Mapping[str, Array], name: str, method: str, **arguments: Any) -> dict[str, Any]:
-    X = data[name]
-    if method == "variants":
-        return _variants(X, **arguments)
-    return _permute(method, X, **arguments)
-
-
-def _permute(method: str, X: Array, alpha: float, seed: int, permutations: range) -> dict[str, Any]:
+def work(
+    settings: Settings, data: Mapping[str, Array], name: str, method: str, numbers: range = range(0)
+) -> dict[str, Any]:
     """Learn on permuted columns, put the weights back, and compare them with the unpermuted."""
-    learner = METHODS[method](alpha=alpha, init="lasso")
+    X = data[name]
+    if method == VARIANTS:
+        return _variants(X, settings.alpha)
+    learner = METHODS[method](alpha=settings.alpha, init="lasso")
     original = learner.fit(X).coef_std_
     learned = []
-    for number in permutations:
-        order = np.random.default_rng([seed, number]).permutation(X.shape[1])
+    for number in numbers:
+        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
         back = np.argsort(order)
         learned.append(learner.fit(X[:, order]).coef_std_[np.ix_(back, back)])
-    different = [(coef != 0) != (original != 0) for coef in learned]
     return {
         "original": original,
         "total": np.sum(learned, axis=0),
         "distances": [np.linalg.norm(coef - original) for coef in learned],
-        "changed_edges": [d.sum() for d in different],
+        "changed_edges": [((coef != 0) != (original != 0)).sum() for coef in learned],
     }
 
 
 def _variants(X: Array, alpha: float) -> dict[str, Any]:
     R = moments_of(X, [f"x{k}" for k in range(X.shape[1])]).R
-    result: dict[str, Any] = {}
-    for penalty in WHOLE_PENALTIES:
-        for variant, solve in (("whole", h_sgbn_whole), ("frozen", h_sgbn_frozen)):
-            history = solve(R, alpha, penalty)
-            for field, value in history._asdict().items():
-                result[f"{variant}_{penalty}_{field}"] = value
-    return result
+    return {
+        f"{variant}_{penalty}_{field}": value
+        for penalty in PENALTIES
+        for variant, solve in (("whole", h_sgbn_whole), ("frozen", h_sgbn_frozen))
+        for field, value in solve(R, alpha, penalty)._asdict().items()
+    }
+
+
+class History(NamedTuple):
+    """Edges and acyclicity after each iteration, and the period that it falls into (0: none)."""
+
+    n_edges: NDArray[np.int64]
+    is_dag: Mask
+    period: int
+
+
+def h_sgbn_whole(R: Array, alpha: float, penalty: float, n_iter: int = 40) -> History:
+    """H-SGBN (WHOLE): all columns at once for a fixed P, then P anew, and so on.
+
+    Paper: Section 4.1, Section 5.2: oscillates.
+    """
+    units = np.ones(len(R))
+    start = _without_paths(R, alpha)
+    return _iterate(R, start, n_iter, lambda B: descendant_prices(B, alpha, penalty, units))
+
+
+def h_sgbn_frozen(R: Array, alpha: float, penalty: float, n_iter: int = 3) -> History:
+    """Columns one by one with the P of the start throughout.
+
+    Paper: Section 4.1, footnote: leads to graphs with cycles only. (Or to none at all: where P is
+    full, a strong penalty forbids every edge.)
+    """
+    start = _without_paths(R, alpha)
+    prices = descendant_prices(start, alpha, penalty, np.ones(len(R)))
+    return _iterate(R, start, n_iter, lambda _: prices)
+
+
+def _without_paths(R: Array, alpha: float) -> Array:
+    return lasso_gram(R, np.full(R.shape, alpha)).x
+
+
+def _iterate(R: Array, B: Array, n_iter: int, prices_of: Callable[[Array], Array]) -> History:
+    """Solve all columns again and again, at the prices that the last weights B give."""
+    supports = [B != 0]
+    for _ in range(n_iter):
+        B = lasso_gram(R, prices_of(B), start=B).x
+        supports.append(B != 0)
+    last = supports[-1]
+    earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
+    return History(
+        np.array([support.sum() for support in supports]),
+        np.array([is_dag(support) for support in supports]),
+        len(supports) - 1 - earlier[-1] if earlier else 0,
+    )
 
 
 @dataclass(frozen=True)
@@ -138,122 +172,103 @@ class Invariance:
         return float(np.corrcoef(self.average.ravel(), self.original.ravel())[0, 1])
 
 
-def read(folder: Path) -> tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]:
-    """Results of a finished run: (sample, method) -> Invariance, and sample -> variants."""
-    invariances: dict[tuple[str, str], Invariance] = {}
+Results = tuple[dict[tuple[str, str], Invariance], dict[str, Arrays]]
+
+
+def read(stored: dict[str, Arrays]) -> Results:
+    """(Sample, method) -> Invariance, and sample -> what goes wrong."""
     blocks: dict[tuple[str, str], list[Arrays]] = {}
-    variants = {}
-    for path in sorted((folder / "tasks").glob("*.npz")):
-        dataset, group, method, *_ = path.stem.split(".")
-        result = read_result(path)
-        if method == "variants":
-            variants[f"{dataset}.{group}"] = result
-        else:
-            blocks.setdefault((f"{dataset}.{group}", method), []).append(result)
-    for key, results in blocks.items():
-        distances = np.concatenate([result["distances"] for result in results])
-        invariances[key] = Invariance(
-            results[0]["original"],
-            np.sum([result["total"] for result in results], axis=0) / len(distances),
-            distances,
-            np.concatenate([result["changed_edges"] for result in results]),
-        )
-    return invariances, variants
+    for name, result in stored.items():
+        dataset, group, method, *_ = name.split(".")
+        blocks.setdefault((f"{dataset}.{group}", method), []).append(result)
+    variants = {name: blocks.pop((name, VARIANTS))[0] for name, m in [*blocks] if m == VARIANTS}
+    return {key: _joined(results) for key, results in blocks.items()}, variants
 
 
-def report(folder: Path) -> str:
-    """Tables of a finished run beside the paper's, as Markdown."""
-    study = json.loads((folder / "study.json").read_text())
-    invariances, variants = read(folder)
-    settings = study["settings"]
-    lines = [
-        f"Exp-I, {settings['permutations']} column permutations, alpha = {settings['alpha']}, "
-        f"seed {settings['seed']}",
-        "",
-        *_invariance_table(invariances),
-        "",
-        "The paper's figures are those of its own two groups (MCI and controls, ADNI), the first "
-        "beside the first.",
-        "",
-        "H-SGBN with one path matrix for all columns (WHOLE: searched anew after each iteration; "
-        "frozen: never):",
-        "",
-        *_variants_table(variants),
-        "",
-        provenance(study),
-    ]
-    return "\n".join(lines) + "\n"
+def _joined(blocks: list[Arrays]) -> Invariance:
+    distances = np.concatenate([block["distances"] for block in blocks])
+    return Invariance(
+        blocks[0]["original"],
+        np.sum([block["total"] for block in blocks], axis=0) / len(distances),
+        distances,
+        np.concatenate([block["changed_edges"] for block in blocks]),
+    )
 
 
-def _invariance_table(invariances: dict[tuple[str, str], Invariance]) -> list[str]:
+def report(results: Results, _: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
+    """Tables beside the paper's."""
+    invariances, variants = results
+    return {"invariances": _invariances(invariances), "variants": _periods(variants)}
+
+
+def _invariances(invariances: Mapping[tuple[str, str], Invariance]) -> list[list[Any]]:
     rows = []
     for method in METHODS:
         names = [name for name, m in invariances if m == method]
-        for name in names:
+        for place, name in enumerate(names):
             seen = invariances[name, method]
-            group = names.index(name) % 2
-            figures = [(seen.distance, seen.correlation), PAPER[method][group]]
+            figures = [(seen.distance, seen.correlation), PAPER[method][place % 2]]
             compared = [text for d, r in figures for text in (f"{d:.2f}", f"{r:.4f}")]
             means = [f"{seen.distances.mean():.2f}", f"{seen.changed_edges.mean():.1f}"]
             rows.append([name, method, np.count_nonzero(seen.original), *compared, *means])
-    header = ["sample", "method", "edges", "distance", "correlation", "paper's distance"]
-    more = ["paper's correlation", "mean distance of one permutation", "mean edges changed by one"]
-    return table(header + more, rows)
+    return rows
 
 
-def _variants_table(variants: dict[str, Arrays]) -> list[str]:
-    header = ["sample", "variant", "penalty", "edges in the last iterations", "a DAG", "period"]
+def _periods(variants: Mapping[str, Arrays]) -> list[list[Any]]:
     rows = []
     for name, result in variants.items():
-        for penalty in WHOLE_PENALTIES:
+        for penalty in PENALTIES:
             for variant in ("whole", "frozen"):
-                key = f"{variant}_{penalty}"
-                last = [_last(result[f"{key}_{field}"]) for field in ("n_edges", "is_dag")]
-                rows.append([name, variant, penalty, *last, int(result[f"{key}_period"])])
-    return table(header, rows)
+                edges, dag, period = (
+                    result[f"{variant}_{penalty}_{field}"] for field in History._fields
+                )
+                last_edges = ", ".join(map(str, edges[-3:]))
+                last_dag = ", ".join(np.where(dag[-3:], "yes", "no"))
+                rows.append([name, variant, penalty, last_edges, last_dag, int(period)])
+    return rows
 
 
-def _last(values: NDArray[Any]) -> str:
-    words = ["yes" if v else "no" for v in values[-3:]] if values.dtype == bool else values[-3:]
-    return ", ".join(map(str, words))
-
-
-def draw(folder: Path) -> Path:
-    """Draw the files of a finished run.
-
-    The weights before and after averaging over permutations (the paper's Fig. 2), and the
-    oscillation of WHOLE.
-    """
-    invariances, variants = read(folder)
+def files(results: Results) -> Files:
+    """Draw the weights before and after averaging (the paper's Fig. 2), and WHOLE's oscillation."""
+    invariances, variants = results
     names = sorted(variants)
-    figure = Figure(figsize=(11, 2.3 * len(names) + 2.2), layout="constrained")
+    figure = Figure(figsize=(11, 2.3 * len(names) + 2.2), layout="constrained", dpi=150)
     axes = figure.subplots(len(names) + 1, 2, squeeze=False)
     for row, name in enumerate(names):
-        for column, method in enumerate(METHODS):
-            _draw_weights(axes[row, column], invariances[name, method], f"{method}, {name}")
-    for column, name in enumerate(names[:2]):
-        _draw_oscillation(axes[-1, column], variants[name], name)
-    path = folder / "exp1.png"
-    figure.savefig(path, dpi=150)
-    return path
+        for ax, method in zip(axes[row], METHODS, strict=True):
+            _draw_weights(ax, invariances[name, method], f"{method}, {name}")
+    for ax, name in zip(axes[-1], names, strict=False):
+        _draw_oscillation(ax, variants[name], name)
+    return {"exp1.png": figure}
 
 
 def _draw_weights(ax: Any, seen: Invariance, title: str) -> None:
     ax.plot(seen.original.ravel(), color="0.7", lw=2.0, label="columns as they are")
     ax.plot(seen.average.ravel(), color="tab:blue", lw=0.6, label="mean over permutations")
-    ax.set_title(f"{title}: distance {seen.distance:.2f}, r = {seen.correlation:.4f}", fontsize=9)
-    ax.set_xlabel("weight (Theta as a long vector)", fontsize=8)
-    ax.tick_params(labelsize=7)
     ax.legend(fontsize=7, loc="lower right")
+    figures = f"distance {seen.distance:.2f}, r = {seen.correlation:.4f}"
+    _label(ax, f"{title}: {figures}", "weight (Theta as a long vector)")
 
 
 def _draw_oscillation(ax: Any, result: Arrays, name: str) -> None:
-    for penalty, colour in zip(WHOLE_PENALTIES, ("tab:blue", "tab:orange", "k"), strict=True):
+    for penalty, colour in PENALTIES.items():
         edges, dag = result[f"whole_{penalty}_n_edges"], result[f"whole_{penalty}_is_dag"]
         iteration = np.arange(len(edges))
         ax.plot(iteration, edges, color=colour, lw=0.8, label=f"penalty {penalty}")
         ax.plot(iteration[dag], edges[dag], "o", color=colour, ms=4)
-    ax.set_title(f"H-SGBN (WHOLE), {name}: edges (dots: a DAG)", fontsize=9)
-    ax.set_xlabel("iteration", fontsize=8)
-    ax.tick_params(labelsize=7)
     ax.legend(fontsize=7)
+    _label(ax, f"H-SGBN (WHOLE), {name}: edges (dots: a DAG)", "iteration")
+
+
+def _label(ax: Any, title: str, along: str) -> None:
+    ax.set_title(title, fontsize=9)
+    ax.set_xlabel(along, fontsize=8)
+    ax.tick_params(labelsize=7)
+
+
+def described(data: Mapping[str, Array]) -> dict[str, Any]:
+    """Tell two data sets apart."""
+    return {"samples": {name: sha256(X.tobytes()).hexdigest()[:16] for name, X in data.items()}}
+
+
+EXPERIMENT = Experiment("exp1", tasks, work, read, report, files, described)

@@ -1,232 +1,292 @@
 """Exp-II: how well are known networks recovered? (Section 5.2).
 
 Nine published networks, random weights, 1000 samples; the errors of the eight methods that the
-paper compares with, of OR-SGBN and H-SGBN, and of SGBN. Every learner gets the same data, in raw
-units: those that standardise do so themselves, and the tests of independence, L1MB and SGBN with
-unequal variances do not depend on units, so that they are run once for both kinds of data.
+paper compares with, of OR-SGBN and H-SGBN, and of SGBN (`exp2_methods`).
 """
 
 from __future__ import annotations
 
-import time
-import warnings
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
+from matplotlib.figure import Figure
+from scipy.stats import rankdata
 
-from sgbn.datasets import NETWORKS, load_network, simulate_sem
-from sgbn.experiments.exp2_paper import BASELINES
-from sgbn.graph import compare_graphs
-from sgbn.runs import Arrays, Study, read_result
-from sgbn.structure import HSGBN, ORSGBN, SGBN
-from sgbn.structure.base import NetworkEstimator
-from sgbn.structure.baselines import (
-    GS,
-    IAMB,
-    L1MB,
-    TC,
-    IAMBnPC,
-    InterIAMB,
-    InterIAMBnPC,
-    TCbw,
-)
-from sgbn.types import Array, Graph
+from sgbn.comparison.intervals import Estimate, estimate
+from sgbn.datasets import load_network
+from sgbn.experiments import exp2_methods as methods
+from sgbn.experiments.calibration import CALIBRATION
+from sgbn.experiments.exp2_methods import BASELINES, METHODS, PAPER, RAW, paper_sum, summed
+from sgbn.experiments.experiment import Experiment, Files, Outcomes, read_rows
+from sgbn.experiments.markdown import table
+from sgbn.types import Array
 
-N_SAMPLES = 1000
-RAW = ", raw"  # ends the names of learners whose alpha, or assumption, is meant in raw units
-BIC = " BIC"
-PATHS = {"": "homotopy", " literal": "literal"}
-EVALUATION, CALIBRATION = 0, 1  # begin the seeds, so that the two never share a simulation
+Results = dict[str, Outcomes]  # by network
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What makes one run of Exp-II differ from another.
-
-    The paper does not give its one alpha. The defaults were found by `sgbn reproduce exp2
-    --calibrate` (`sgbn.experiments.exp2_calibration`): they bring OR-SGBN nearest to the sums of
-    the paper's total errors and false edges, in other simulations than those evaluated.
-    """
-
-    simulations: int = 50
-    alpha: float = 0.32  # nearest of the homotopy on standardised data, started from L1MB
-    alpha_raw: float = 0.36  # nearest of Algorithm 3 as printed on raw data, likewise
-    seed: int = 0
-    networks: tuple[str, ...] = NETWORKS
-
-    def __post_init__(self) -> None:
-        for network in self.networks:
-            load_network(network)  # refuses a name that is none
+MEASURES = {  # as the paper's tables count them, in their order
+    "errors": "total errors (false and missing edges)",
+    "false": "false edges",
+    "pdag": "falsely identified PDAG structures",
+}
+MAIN = (*METHODS, "H-SGBN", "SGBN")  # columns of the three tables
+SHOWN = (*METHODS, f"OR-SGBN literal{RAW}", "H-SGBN", "SGBN", f"SGBN equal{RAW}")  # in figures
+PANELS = 3  # side by side
+GOAL = 0.1  # each sum within this share of the paper's
+AIMED_AT = ("errors", "false")
+CLEAR = 2.0  # standard errors that a difference must exceed
+CLAIMS = read_rows("exp2_claims.csv")  # the paper's words, and the place that they mean
 
 
-def simulate(network: str, simulation: int, seed: int, purpose: int) -> tuple[Array, Graph]:
-    """Rows and true graph of one simulation, the columns in random order.
-
-    Weights are +-Uniform(0.5, 1), noise is standard normal. Every network has its own stream, so
-    that a run of some networks repeats those of all.
-    """
-    rng = np.random.default_rng([purpose, seed, simulation, NETWORKS.index(network)])
-    graph = load_network(network).graph
-    order = rng.permutation(len(graph))
-    graph = graph[np.ix_(order, order)]
-    X, _ = simulate_sem(graph, N_SAMPLES, random_state=rng)
-    return X, graph
+def mean(results: Results, measure: str, network: str, method: str) -> Estimate:
+    """Mean over the simulations of a network that did not fail."""
+    return estimate(results[network].of(method, measure), 0.0)
 
 
-def learners(settings: Settings) -> dict[str, NetworkEstimator]:
-    """All learners by name."""
-    classes = (L1MB, GS, TCbw, TC, IAMB, InterIAMB, IAMBnPC, InterIAMBnPC)
+def total(results: Results, measure: str, method: str) -> Estimate:
+    """Sum of the means over the networks but Mildew."""
+    means = [mean(results, measure, network, method) for network in summed(results)]
+    sums, errors, dfs = zip(*means, strict=True)
+    return Estimate(sum(sums), float(np.linalg.norm(errors)), min(dfs))
+
+
+def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables beside the paper's, its goal, and which of its claims hold."""
+    sums = "sum without mildew" if methods.BROKEN_ROW in results else "sum"
     return {
-        **{name: make() for name, make in zip(BASELINES, classes, strict=True)},
-        **readings(settings),
-        **_others_with_penalty(settings),
-        "SGBN": SGBN(),
-        f"SGBN equal{RAW}": SGBN(noise="equal"),
+        "sums": sums,
+        **{measure: _beside_paper(results, measure, sums) for measure in MEASURES},
+        "goal": _goal(results),
+        "goal_by_network": _goal_by_network(results),
+        "variants": _variants(results),
+        "claims": claims_table(results),
+        "ranking": ranking(results),
+        "costs": _costs(results),
+        "remarks": _remarks(results),
     }
 
 
-def readings(settings: Settings) -> dict[str, ORSGBN]:
-    """OR-SGBN with a fixed alpha, as the paper can be read.
+def _cell(ours: Estimate, paper: str = "") -> str:
+    return f"{ours.mean:.1f} +- {ours.error:.1f}" + (f" ({paper})" if paper else "")
 
-    It starts from L1MB's first stage, as the paper says of this experiment, or from the lasso
-    ("from lasso"); it is the homotopy that the paper's text means, or Algorithm 3 as printed
-    ("literal"; see `ORSGBN`); the data are standardised or raw, which the paper does not say.
+
+def _beside_paper(results: Results, measure: str, sums: str) -> list[str]:
+    """Table of one measure: networks down, methods across."""
+    rows = [
+        [
+            network,
+            *(
+                _cell(mean(results, measure, network, m), PAPER.get((measure, network, m), ""))
+                for m in MAIN
+            ),
+        ]
+        for network in results
+    ]
+    papers = {m: f"{paper_sum(measure, m, results):.2f}" for m in METHODS}
+    last = [_cell(total(results, measure, m), papers.get(m, "")) for m in MAIN]
+    return table(["network", *MAIN], [*rows, [sums, *last]])
+
+
+def _goal(results: Results) -> list[list[Any]]:
+    """OR-SGBN's sums for every reading, beside those of the paper and of no edges at all."""
+    paper = {measure: paper_sum(measure, "OR-SGBN", results) for measure in MEASURES}
+    rows: list[list[Any]] = []
+    for reading in methods.readings(methods.Settings()):
+        sums = {measure: total(results, measure, reading) for measure in MEASURES}
+        shares = {measure: sums[measure].mean / paper[measure] - 1 for measure in MEASURES}
+        cells = [_cell(sums[m], f"{shares[m]:+.1%}") for m in MEASURES]
+        within = all(abs(shares[measure]) <= GOAL for measure in AIMED_AT)
+        rows.append([reading, *cells, "yes" if within else "no"])
+    n_edges = sum(_n_edges(network) for network in summed(results))
+    rows.append(["empty graph", n_edges, 0, n_edges, "no"])
+    rows.append(["paper", *(f"{value:.2f}" for value in paper.values()), ""])
+    return rows
+
+
+def _n_edges(network: str) -> int:
+    return int(load_network(network).graph.sum())
+
+
+def _goal_by_network(results: Results) -> list[list[Any]]:
+    rows = []
+    for network in results:
+        row: list[Any] = [network]
+        for measure in AIMED_AT:
+            cell = measure, network, "OR-SGBN"
+            ours = mean(results, *cell).mean
+            gap = "" if methods.in_doubt(*cell) else f"{ours - methods.paper_figure(*cell):+.1f}"
+            row += [f"{ours:.1f}", PAPER[cell], gap]
+        rows.append([*row, _n_edges(network)])
+    return rows
+
+
+def _methods(results: Results) -> list[str]:
+    return next(iter(results.values())).methods
+
+
+def _variants(results: Results) -> list[list[Any]]:
+    """Sum up every way to run OR-SGBN, H-SGBN and SGBN."""
+    rows = []
+    for name in _methods(results)[len(BASELINES) :]:
+        sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
+        alpha = _median(np.concatenate([results[n].of(name, "alpha") for n in summed(results)]))
+        rows.append([name, *sums, "" if np.isnan(alpha) else f"{alpha:.3f}"])
+    return rows
+
+
+def _median(values: Array) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else np.nan
+
+
+def place(results: Results, method: str, measure: str, network: str) -> str:
+    """Where a method stands among the eight baselines: "fewest", "most" or "between".
+
+    The differences are those on the same data, and must exceed two standard errors.
     """
-    return {
-        f"OR-SGBN{name}{start}{units}": ORSGBN(
-            alpha, path=path, init=init, standardize=units != RAW
-        )
-        for units, alpha in _units(settings)
-        for start, init in (("", "l1mb"), (" from lasso", "lasso"))
-        for name, path in PATHS.items()
-    }
+    of = partial(results[network].of, field=measure)
+    return _place(estimate(of(method) - of(baseline), 0.0) for baseline in BASELINES)
 
 
-def _others_with_penalty(settings: Settings) -> dict[str, NetworkEstimator]:
-    """OR-SGBN that chooses alpha by BIC, and H-SGBN with either."""
-    result: dict[str, NetworkEstimator] = {}
-    for units, fixed in _units(settings):
-        common: dict[str, Any] = {"init": "l1mb", "standardize": units != RAW}
-        for name, path in PATHS.items():
-            result[f"OR-SGBN{name}{BIC}{units}"] = ORSGBN("bic", path=path, **common)
-        for choice, alpha in (("", fixed), (BIC, "bic")):
-            result[f"H-SGBN{choice}{units}"] = HSGBN(alpha, **common)
-    return result
+def place_in_paper(measure: str, network: str) -> str:
+    """`place` of OR-SGBN by the paper's own means; it gives no standard errors."""
+    of = partial(methods.paper_figure, measure, network)
+    return _place(Estimate(of("OR-SGBN") - of(baseline), 0.0, 0) for baseline in BASELINES)
 
 
-def _units(settings: Settings) -> tuple[tuple[str, float], tuple[str, float]]:
-    """End of a learner's name, and its alpha, for both kinds of data."""
-    return ("", settings.alpha), (RAW, settings.alpha_raw)
+def _place(differences: Iterable[Estimate]) -> str:
+    signs = {np.sign(gap) * (abs(gap) > CLEAR * error) for gap, error, _ in differences}
+    return "fewest" if signs == {-1} else "most" if signs == {1} else "between"
 
 
-class Outcome(NamedTuple):
-    """What one learner made of one simulation; counts are NaN where it failed.
-
-    `consistent` is whether some DAG agrees with all that the learner found (tests of independence
-    may contradict each other); the counts are those of the DAG that it then settled on.
-    """
-
-    errors: float = np.nan
-    false: float = np.nan
-    pdag: float = np.nan
-    edges: float = np.nan
-    alpha: float = np.nan
-    seconds: float = np.nan
-    consistent: bool = True
-    failure: str = ""
-    warning: str = ""
-
-
-def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
-    """Fit and compare with the truth; a failure is part of the result, not the end of the run."""
-    begun = time.process_time()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            learner.fit(X)
-    except Exception as error:
-        return Outcome(failure=f"{type(error).__name__}: {error}")
-    seconds = time.process_time() - begun
-    seen = compare_graphs(learner.coef_, graph)
-    unconverged = [w.message for w in caught if issubclass(w.category, ConvergenceWarning)]
-    return Outcome(
-        seen.errors,
-        seen.false,
-        seen.pdag_errors,
-        seen.n_learned,
-        getattr(learner, "alpha_", np.nan),
-        seconds,
-        getattr(learner, "consistent_", True),
-        warning=str(unconverged[0]) if unconverged else "",
+def claims_table(results: Results) -> list[str]:
+    """Table of the networks on which each claim holds, one row per reading of OR-SGBN."""
+    header = [f"{claim['words']} ({claim['place']}, {claim['measure']})" for claim in CLAIMS]
+    rows = [
+        [name, *_upheld(results, partial(place, results, name)), _bic(results, name)]
+        for name in methods.readings(methods.Settings())
+    ]
+    return table(
+        ["reading", *header, "BIC did not behave well (errors, BIC : fixed alpha)"],
+        [*rows, ["the paper's own figures", *_upheld(results, place_in_paper), ""]],
     )
 
 
-def run(study: Study, settings: Settings) -> dict[str, Arrays]:
-    """Run what the study does not hold yet: a task is one simulation of one network."""
-    tasks = {
-        f"{network}.{simulation:04d}": {
-            "network": network,
-            "simulation": simulation,
-            "settings": settings,
-        }
-        for simulation in range(settings.simulations)
-        for network in settings.networks
-    }
-    described = asdict(settings) | {"experiment": "exp2"}
-    return study.run(_task, tasks, described)
+def _upheld(results: Results, place_of: Callable[[str, str], str]) -> list[str]:
+    cells = []
+    for claim in CLAIMS:
+        networks = [network for network in claim["networks"].split() if network in results]
+        upheld = [n for n in networks if place_of(claim["measure"], n) == claim["place"]]
+        cells.append(f"{len(upheld)} of {len(networks)} {', '.join(upheld)}".rstrip())
+    return cells
 
 
-def _task(network: str, simulation: int, settings: Settings) -> dict[str, object]:
-    X, graph = simulate(network, simulation, settings.seed, EVALUATION)
-    all_learners = learners(settings)
-    outcomes = [evaluate(learner, X, graph) for learner in all_learners.values()]
-    columns = zip(Outcome._fields, zip(*outcomes, strict=True), strict=True)
-    return {"methods": list(all_learners), **{name: np.array(values) for name, values in columns}}
+def _bic(results: Results, reading: str) -> str:
+    raw = RAW if reading.endswith(RAW) else ""
+    with_bic = reading.removesuffix(RAW) + methods.BIC + raw
+    if with_bic not in _methods(results):
+        return ""
+    fixed, chosen = (total(results, "errors", name).mean for name in (reading, with_bic))
+    return f"{'holds' if chosen > fixed else 'does not hold'}, {chosen / fixed:.2f}"
 
 
-@dataclass(frozen=True)
-class Results:
-    """Outcomes of a run: ``values[field]`` has an axis for networks, methods and simulations."""
-
-    networks: list[str]
-    methods: list[str]
-    values: Arrays
-
-    def of(self, field: str, network: str, method: str) -> NDArray[Any]:
-        """One field of the outcomes of a method on a network, a simulation each."""
-        return self.values[field][self.networks.index(network), self.methods.index(method)]
-
-    def mean(self, field: str, network: str, method: str) -> tuple[float, float]:
-        """Mean over the simulations that did not fail, and its standard error."""
-        return mean_and_error(self.of(field, network, method))
-
-    def total(self, field: str, networks: list[str], method: str) -> tuple[float, float]:
-        """Sum of the means over networks, and its standard error."""
-        means, errors = np.transpose([self.mean(field, one, method) for one in networks])
-        return float(means.sum()), float(np.linalg.norm(errors))
+def ranking(results: Results) -> list[str]:
+    """Methods from the fewest errors to the most, ours and the paper's, two lines per measure."""
+    lines = []
+    for measure in MEASURES:
+        ours = {method: total(results, measure, method).mean for method in MAIN}
+        paper = {method: paper_sum(measure, method, results) for method in METHODS}
+        ranks = rankdata([[ours[method] for method in METHODS], list(paper.values())], axis=1)
+        with np.errstate(invalid="ignore"):  # where all are equal there is no correlation
+            agreement = np.corrcoef(ranks)[0, 1]
+        lines += [
+            f"- {measure}, ours: {_ranked(ours)}",
+            f"- {measure}, paper: {_ranked(paper)} (rank correlation with ours {agreement:.2f})",
+        ]
+    return lines
 
 
-def mean_and_error(values: Array) -> tuple[float, float]:
-    """Mean of what is not NaN, and its standard error; NaN if there are none, or one only."""
-    found = values[~np.isnan(values)]
-    mean = float(found.mean()) if found.size else np.nan
-    spread = float(found.std(ddof=1)) if found.size > 1 else np.nan
-    return mean, spread / np.sqrt(max(found.size, 1))
+def _ranked(values: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{name} {values[name]:.0f}" for name in sorted(values, key=values.__getitem__)
+    )
 
 
-def read(folder: Path) -> Results:
-    """Results of a finished run."""
-    stored: dict[str, list[Arrays]] = {}
-    for path in sorted((folder / "tasks").glob("*.npz")):
-        stored.setdefault(path.stem.split(".")[0], []).append(read_result(path))
-    networks = [network for network in NETWORKS if network in stored]
-    values = {
-        field: np.array([[task[field] for task in stored[n]] for n in networks]).swapaxes(1, 2)
-        for field in Outcome._fields
-    }
-    methods = stored[networks[0]][0]["methods"].tolist()
-    return Results(networks, methods, values)
+def _costs(results: Results) -> list[list[Any]]:
+    """CPU time, and how often tests contradicted each other."""
+    rows = []
+    for method in _methods(results):
+        seconds = [_median(outcomes.of(method, "seconds")) for outcomes in results.values()]
+        consistent = [outcomes.of(method, "consistent").mean() for outcomes in results.values()]
+        share = 1 - np.mean(consistent)
+        rows.append([method, f"{sum(seconds):.3f}", f"{max(seconds):.3f}", f"{share:.0%}"])
+    return rows
+
+
+def _remarks(results: Results) -> list[str]:
+    """Failures and fits that did not converge, with their messages."""
+    rows = []
+    for kind in ("failure", "warning"):
+        said = [
+            (kind, method, network, count, text)
+            for network, outcomes in results.items()
+            for method, count, text in outcomes.messages(kind)
+        ]
+        rows += sorted(said, key=lambda row: _methods(results).index(row[1]))
+    if not rows:
+        return ["None, in any fit of any method."]
+    return table(["kind", "method", "network", "fits", "message"], rows)
+
+
+def files(results: Results) -> Files:
+    """Draw our means beside the paper's: one figure per measure, one panel per network."""
+    return {f"exp2_{measure}.png": _figure(results, measure) for measure in MEASURES}
+
+
+def _figure(results: Results, measure: str) -> Figure:
+    n_rows = -(-len(results) // PANELS)
+    figure = Figure(figsize=(11, 3.1 * n_rows + 0.8), layout="constrained", dpi=150)
+    axes = figure.subplots(n_rows, PANELS, squeeze=False, sharey=True).ravel()
+    for ax, network in zip(axes, results, strict=False):
+        _panel(ax, results, measure, network)
+    for ax in axes[len(results) :]:
+        ax.remove()
+    figure.suptitle(f"Exp-II: {MEASURES[measure]}, mean and two standard errors")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
+    places = np.arange(len(SHOWN))
+    ours, errors, _ = np.transpose([mean(results, measure, network, m) for m in SHOWN])
+    ax.errorbar(ours, places, xerr=CLEAR * errors, fmt="o", ms=5, color="tab:blue", label="ours")
+    for label, doubted, style in (
+        ("paper", False, {"marker": "D", "facecolors": "none", "edgecolors": "tab:red"}),
+        ("paper, in doubt", True, {"marker": "x", "color": "0.6"}),
+    ):
+        cells = {k: (measure, network, method) for k, method in enumerate(METHODS)}
+        kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
+        ax.scatter(
+            [methods.paper_figure(*cells[k]) for k in kept],
+            kept,
+            s=26,
+            label=label,
+            zorder=3,
+            **style,
+        )
+    if measure != "false":
+        ax.axvline(_n_edges(network), ls=":", lw=1, color="0.4", label="empty graph")
+    ax.set_yticks(places, SHOWN, fontsize=8)
+    ax.set_ylim(len(SHOWN) - 0.5, -0.5)
+    ax.set_xlim(left=-0.03 * ax.get_xlim()[1])
+    ax.grid(axis="x", color="0.9")
+    ax.set_axisbelow(True)
+    ax.set_title(network, fontsize=10)
+    ax.tick_params(labelsize=8)
+
+
+EXPERIMENT = Experiment(
+    "exp2", methods.tasks, methods.work, methods.read, report, files, check=CALIBRATION
+)

@@ -2,353 +2,359 @@
 
 Real tables are split at random into a training and a test part again and again; simulated cohorts
 are drawn afresh each time. Everything that learns, the choice of 40 regions among it, sees the
-training part alone. Then all methods (`exp3_methods`) and their peers (`sgbn.comparison.peers`)
-classify the same test rows.
+training part alone (`protocol`). Then all methods (`exp3_methods`) and their peers
+(`sgbn.comparison.peers`) classify the same test rows.
 """
 
 from __future__ import annotations
 
 import csv
-import warnings
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from collections.abc import Iterable, Mapping
 from io import StringIO
-from pathlib import Path
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
-from sklearn.model_selection import StratifiedShuffleSplit
+from matplotlib.figure import Figure
 
-from sgbn.cohort import Cohort
-from sgbn.comparison.intervals import Estimate, average, estimate
-from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
-from sgbn.datasets import simulate_cohort
-from sgbn.exceptions import InputError
-from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.experiments.exp3_methods import ALPHAS, EDGES, SLACKS, defaults, grid
-from sgbn.preprocessing import cohort_table, make_analysis
-from sgbn.runs import Arrays, Study, read_result, write_atomically
+from sgbn.comparison.intervals import Estimate, average
+from sgbn.comparison.peers import COVARIATES_ALONE, peers
+from sgbn.experiments import exp3_methods as methods
+from sgbn.experiments.canary import CANARY
+from sgbn.experiments.data import TABLE
+from sgbn.experiments.exp3_methods import ALPHAS, BIASES, MOVED, NETWORKS, RECOMMENDED, SLACK
+from sgbn.experiments.experiment import Experiment, Files, Outcomes, read_rows
+from sgbn.experiments.markdown import table
+from sgbn.runs import Arrays
 from sgbn.types import Array
+from sgbn.viz.style import literal, method_styles
 
-SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in
-SIMULATED_TEST = 400  # rows; they cost nothing here
-SMALLER = "-small"  # ends the names of data in the smaller sizes
-TABLE = "table"  # name of a user's own
+Results = dict[str, Outcomes]  # by sample
 
-
-@dataclass(frozen=True)
-class Settings:
-    """What makes one run of Exp-III differ from another; the sizes are the paper's.
-
-    `smaller` are the sizes of its PET data.
-    """
-
-    splits: int = 30
-    seed: int = 0
-    regions: int = 40
-    sizes: tuple[int, int] = (80, 40)
-    smaller: tuple[int, int] = (60, 43)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A table to split, or what to simulate anew for every split; sizes of training and test."""
-
-    sizes: tuple[int, int]
-    cohort: Cohort | None = None
-    differ: str = ""
-
-    @property
-    def overlap(self) -> float:
-        """Test rows a training row of overlapping splits; 0 for independent cohorts."""
-        return 0.0 if self.cohort is None else self.sizes[1] / self.sizes[0]
-
-    @property
-    def digest(self) -> str:
-        """Short name of what is in it, to tell two tables apart."""
-        known = b"" if self.cohort is None else self.cohort.content
-        return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
+CLAIMS = read_rows("exp3_claims.csv")
+POINTS = 100.0
+FEWEST_SPLITS = 10  # below, a few lucky splits can make an interval that decides
+GAIN = 10.0  # points: the least of the paper's "10 % to 20 %"
+PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks that the paper has
+NEGLIGIBLE = 1e-6  # of fitting error: round-off
+ROWS = (  # of the figure: title, rule, what is varied, networks
+    ("SGBN classifier", methods.LIKELIHOOD, "alpha", NETWORKS),
+    ("SGBN classifier", methods.LIKELIHOOD, "edges moved", MOVED),
+    ("SVM, full length", methods.SVM, "alpha", NETWORKS),
+    ("SVM, 100 components", methods.SVM_100, "alpha", NETWORKS),
+    ("SGBN classifier", methods.LIKELIHOOD, "slack", MOVED),
+)
+STYLES = method_styles(NETWORKS)
 
 
-def samples(settings: Settings) -> dict[str, Sample]:
-    """Real tables, where they are found, and what is simulated.
-
-    COBRE; ABIDE's largest site, since 80 subjects of 20 sites would be 4 per site; and the oldest
-    and the youngest third of IXI. Covariates are age, sex and intracranial volume, and the quality
-    of the scans in IXI; not IXI's age, which makes the groups, nor ABIDE's IQ, which autism
-    affects. COBRE and IXI are split in the sizes of the paper's PET data too.
-
-    The benchmark of `SGBNClassifierCV` (benchmarks/classifiers.py) has other groups of IXI, the
-    middle and the oldest third, and fewer covariates: its figures cannot be compared with these.
-    """
-    simulated = {
-        name: Sample((settings.sizes[0], SIMULATED_TEST), differ=differ)
-        for name, differ in SIMULATED.items()
-    }
-    folder = data_folder()
-    if folder is None or not (folder / "neuro").is_dir():
-        return simulated
-    tables = _real_tables(folder)
-    sizes = {name: (name, settings.sizes) for name in tables}
-    sizes |= {f"{name}{SMALLER}": (name, settings.smaller) for name in ("cobre", "ixi")}
-    real = {
-        name: _to_split(tables[table], parts, f"the table {table!r}")
-        for name, (table, parts) in sizes.items()
-    }
-    return real | simulated
+def simulated(results: Results) -> list[str]:
+    """Independent cohorts."""
+    return [name for name, outcomes in results.items() if outcomes.noted["overlap"] == 0]
 
 
-def _real_tables(folder: Path) -> dict[str, Cohort]:
-    abide = _without(read_neuro(folder, "abide1_asd"), "fiq")
-    ixi = _without(read_neuro(folder, "ixi_age"), "age")
+def real(results: Results) -> list[str]:
+    """Tables in the larger split sizes, over which means are taken."""
+    others = simulated(results)
+    return [name for name in results if name not in others and not name.endswith(methods.SMALLER)]
+
+
+def report(results: Results, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours and the peers, and the paper's claims."""
+    claims, by_table = claims_tables(results)
+    occasions, gains = gains_tables(results)
+    several = len(results) - len(simulated(results)) > 1
     return {
-        "cobre": read_neuro(folder, "cobre_scz"),
-        "abide": abide.subset(abide.site == "NYU"),
-        "ixi": ixi.subset(groups=["OLD", "YOUNG"]),
+        **_data(results, settings["splits"]),
+        "claims": claims,
+        "by_table": "\n".join(["Table by table:", "", *by_table, "", ""]) if several else "",
+        "growth": _growth(results),
+        "occasions": occasions,
+        "mean_of": _mean_of(results),
+        "gains": gains,
+        "accuracies": _ranked(results, "balanced"),
+        "losses": _ranked(results, "log_loss"),
+        "best": _best(results),
+        "failures": _failures(results),
     }
 
 
-def _without(cohort: Cohort, covariate: str) -> Cohort:
-    others = {name: one for name, one in cohort.covariates.items() if name != covariate}
-    smooth = tuple(name for name in cohort.smooth if name in others)
-    return replace(cohort, covariates=others, smooth=smooth)
-
-
-def table_samples(cohort: Cohort, settings: Settings) -> dict[str, Sample]:
-    """One sample: a user's table."""
-    if len(cohort.groups) != 2:
-        raise InputError(
-            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
-            "compares two. Name the column of the groups (--group), or two of them (--groups)."
-        )
-    return {TABLE: _to_split(cohort, settings.sizes, "the table")}
-
-
-def _to_split(cohort: Cohort, sizes: tuple[int, int], called: str) -> Sample:
-    """Sample of a table that has subjects enough."""
-    if sum(sizes) > len(cohort):
-        raise InputError(
-            f"{called} has {len(cohort)} subjects, fewer than {sizes[0]} for training and "
-            f"{sizes[1]} for testing. Give smaller numbers (--train, --test)."
-        )
-    return Sample(sizes, one_site(cohort))
-
-
-def one_site(cohort: Cohort) -> Cohort:
-    """Forget the site where there is only one."""
-    several = cohort.site is not None and len(np.unique(cohort.site)) > 1
-    return cohort if several else replace(cohort, site=None)
-
-
-def a_group(sizes: tuple[int, int]) -> int:
-    """Subjects to simulate in each of two groups; an odd total leaves one over."""
-    return (sum(sizes) + 1) // 2
-
-
-class Problem(NamedTuple):
-    """One split: regions ready to classify by, labels, and the covariates beside them."""
-
-    train: Array
-    y_train: NDArray[Any]
-    test: Array
-    y_test: NDArray[Any]
-    covariates: tuple[pd.DataFrame, pd.DataFrame]
-
-
-def draw(sample: Sample, split: int, seed: int) -> tuple[Cohort, NDArray[Any], NDArray[Any]]:
-    """Cohort, and which of its rows are for training and for testing, in equal shares of groups."""
-    rng = np.random.default_rng([seed, split])
-    n_train, n_test = sample.sizes
-    cohort = sample.cohort
-    if cohort is None:
-        cohort = simulate_cohort(a_group(sample.sizes), rng, differ=sample.differ)
-    splitter = StratifiedShuffleSplit(
-        1, train_size=n_train, test_size=n_test, random_state=int(rng.integers(2**31))
-    )
-    train, test = next(splitter.split(cohort.values, cohort.group))
-    return cohort, train, test
-
-
-def prepare(
-    cohort: Cohort, y: NDArray[Any], train: NDArray[Any], test: NDArray[Any], regions: int
-) -> Problem:
-    """Impute, regress covariates out, choose regions and standardise, all by the training part."""
-    table = cohort_table(cohort)
-    steps = make_analysis(cohort, k=regions)[:-1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns that are odd in one of many splits
-        inside = steps.fit_transform(table.iloc[train], y[train]).to_numpy()
-        outside = steps.transform(table.iloc[test]).to_numpy()
-    beside = table[[column for column in table if column not in cohort.regions]]
-    return Problem(inside, y[train], outside, y[test], (beside.iloc[train], beside.iloc[test]))
-
-
-class Outcome(NamedTuple):
-    """What a classifier made of one split; NaN where it failed or has no such number.
-
-    `growth` is the largest share of fitting error that moving a network added.
-    """
-
-    balanced: float = np.nan
-    accuracy: float = np.nan
-    log_loss: float = np.nan
-    growth: float = np.nan
-    failure: str = ""
-
-
-def evaluate(classifier: Any, problem: Problem, on_covariates: bool = False) -> Outcome:
-    """Fit and test; a failure is part of the result, not the end of the run."""
-    train, test = problem.covariates if on_covariates else (problem.train, problem.test)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # collapsed margins, rare classes: see the accuracies
-            classifier.fit(train, problem.y_train)
-            predicted = classifier.predict(test)
-    except Exception as error:
-        return Outcome(failure=f"{type(error).__name__}: {error}")
-    return Outcome(
-        balanced_accuracy_score(problem.y_test, predicted),
-        accuracy_score(problem.y_test, predicted),
-        _log_loss(classifier, test, problem.y_test),
-        _growth(classifier),
-    )
-
-
-def _log_loss(classifier: Any, test: Any, labels: NDArray[Any]) -> float:
-    if not hasattr(classifier, "predict_proba"):
-        return np.nan
-    return float(log_loss(labels, classifier.predict_proba(test), labels=classifier.classes_))
-
-
-def _growth(classifier: Any) -> float:
-    errors = getattr(classifier, "fitting_errors_", None)
-    return np.nan if not errors else max(after / before - 1 for before, after, _ in errors.values())
-
-
-def pipelines(seed: int) -> dict[str, Any]:
-    """Classifiers of the package at their defaults, and the peers."""
-    return defaults() | peers(seed)
-
-
-def run(study: Study, settings: Settings, data: Mapping[str, Sample]) -> dict[str, Arrays]:
-    """Run what the study does not hold yet: a task is one split of one sample."""
-    tasks = {
-        f"{name}.{split:04d}": {"name": name, "split": split}
-        for split in range(settings.splits)
-        for name in data
+def _data(results: Results, n_splits: int) -> dict[str, Any]:
+    """Say what was compared, and how."""
+    are_split, are_drawn = len(simulated(results)) < len(results), bool(simulated(results))
+    repeated = " or ".join(["splits"] * are_split + ["cohorts"] * are_drawn)
+    rows = [
+        [name, _what(name, data.noted), *data.noted["sizes"], data.of(RECOMMENDED, "balanced").size]
+        for name, data in results.items()
+    ]
+    few = f"{n_splits} are too few for verdicts: give {FEWEST_SPLITS} or more (--splits).\n\n"
+    return {
+        "repeats": repeated,
+        "too_few": few if n_splits < FEWEST_SPLITS else "",
+        "data": table(["data", "what", "training", "test", repeated], rows),
+        "real_tables": REAL_TABLES if real(results) and TABLE not in results else "",
+        "intervals": ", ".join([OF_SPLITS] * are_split + [OF_COHORTS] * are_drawn),
     }
-    digests = {name: sample.digest for name, sample in data.items()}
-    varied = {"alphas": ALPHAS, "edges": EDGES, "slacks": SLACKS}
-    described = asdict(settings) | varied | {"experiment": "exp3", "samples": digests}
-    shared = {"data": dict(data), "settings": settings}
-    return study.run(_task, tasks, described, shared=shared)
 
 
-def _task(data: Mapping[str, Sample], settings: Settings, name: str, split: int) -> dict[str, Any]:
-    sample = data[name]
-    cohort, train, test = draw(sample, split, settings.seed)
-    problem = prepare(cohort, np.asarray(cohort.group), train, test, settings.regions)
-    outcomes = {name: evaluate(one, problem) for name, one in pipelines(split).items()}
-    outcomes |= {method.label: evaluate(method.make(), problem) for method in grid()}
-    if problem.covariates[0].shape[1]:
-        outcomes[COVARIATES_ALONE] = evaluate(covariates_alone(), problem, on_covariates=True)
-    regions = (len(cohort.regions), problem.train.shape[1])
-    described = {"overlap": sample.overlap, "sizes": sample.sizes, "regions": regions}
-    return described | as_columns(outcomes)
+REAL_TABLES = (
+    " Covariates are age, sex, intracranial volume and, in IXI, the quality of the scans; but not "
+    "age in IXI, which makes the groups, nor IQ in ABIDE, which follows them.\n\nThe benchmark of "
+    "`SGBNClassifierCV` (benchmarks/classifiers.py) reads the same tables, but takes the middle "
+    "and the oldest third of IXI (MID and OLD) without the quality of the scans, ABIDE without "
+    "intracranial volume, and all other subjects for testing. Figures there and here can therefore "
+    "not be compared."
+)
+OF_SPLITS = (
+    "of overlapping splits by the corrected resampled t (variance times 1/J + test/training)"
+)
+OF_COHORTS = "of the simulated cohorts, which are independent, by the plain paired t"
 
 
-def as_columns(outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
-    """Names of methods, and an array for each field of their outcomes."""
-    columns = zip(Outcome._fields, zip(*outcomes.values(), strict=True), strict=True)
-    return {"methods": list(outcomes), **{name: np.array(values) for name, values in columns}}
+def _what(name: str, noted: Arrays) -> str:
+    """Describe a sample, and how many of its regions were kept."""
+    there, kept = noted["regions"].tolist()
+    n_regions = f"{there}" if kept == there else f"{kept} of {there}"
+    return f"{methods.DESCRIPTIONS[name]}; {n_regions} regions"
 
 
-@dataclass(frozen=True)
-class Data:
-    """All splits of one sample: ``values[field]`` has an axis for methods and one for splits.
+def difference(claim: Mapping[str, str], bias: str, outcomes: Outcomes) -> Array:
+    """Difference in points that a claim speaks of, one value per split."""
+    more, less = (
+        np.mean([outcomes.of(method.label, "balanced") for method in side], axis=0)
+        for side in sides(claim, bias)
+    )
+    return POINTS * more - POINTS * less
 
-    `regions` are those of the sample and how many were kept; empty in runs that did not note it.
+
+def sides(claim: Mapping[str, str], bias: str) -> list[list[methods.Method]]:
+    """Methods whose mean accuracy a claim says to be the larger, and those of the smaller."""
+    return [
+        methods.methods(claim[side].split(), bias, claim[f"{side}_rule"], claim[f"{side}_at"])
+        for side in ("more", "less")
+    ]
+
+
+def verdict(claim: Mapping[str, str], difference: Estimate) -> str:
+    """Say whether the interval, or at least the mean, agrees with the claim."""
+    if np.isnan(difference.mean):
+        return "not measured"
+    if difference.df + 1 < FEWEST_SPLITS:
+        return "too few splits"
+    low, high = difference.interval()
+    least, most = float(claim["least"]), float(claim["most"])
+    if least <= low and high <= most:
+        return "holds"
+    if high < least or low > most:
+        return "contradicted"
+    return "likely" if least <= difference.mean <= most else "unlikely"
+
+
+def cell(difference: Estimate) -> str:
+    """Mean with its interval, where one split is not all; nothing where there is no mean."""
+    if np.isnan(difference.mean):
+        return ""
+    if np.isnan(difference.error):
+        return f"{difference.mean:+.1f}"
+    low, high = difference.interval()
+    return f"{difference.mean:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def _half_width(difference: Estimate) -> str:
+    if np.isnan(difference.error):
+        return cell(difference)
+    return f"{difference.mean:+.1f} +- {difference.interval()[1] - difference.mean:.1f}"
+
+
+def claims_tables(results: Results) -> tuple[list[str], list[str]]:
+    """Claims and verdicts: on the real tables together and each simulation; on each table."""
+    rows, by_table = [], []
+    tables, cohorts = real(results), simulated(results)
+    split = [name for name in results if name not in cohorts]
+    for claim, bias in product(CLAIMS, BIASES):
+        words = [claim["claim"], claim["words"], bias]
+        of = {n: data.estimate(difference(claim, bias, data)) for n, data in results.items()}
+        shown = [average([of[name] for name in tables])] if tables else []
+        shown += [of[name] for name in cohorts]
+        rows.append([*words, *(f"{cell(d)} {verdict(claim, d)}".lstrip() for d in shown)])
+        by_table.append([*words, *(_half_width(of[name]) for name in split)])
+    header = ["claim", "in words", "bias"]
+    first = tables if len(tables) < 2 else ["real tables"]
+    return table([*header, *first, *cohorts], rows), table([*header, *split], by_table)
+
+
+def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
+    """Mean gain over OR-SGBN at every sparsity."""
+    moved, learned = (
+        np.array([outcomes.mean(method.label, "balanced") for method in by_sparsity])
+        for by_sparsity in (
+            methods.methods([n], bias, varied="alpha") for n in (network, "OR-SGBN")
+        )
+    )
+    return POINTS * (moved - learned)
+
+
+def gains_tables(results: Results) -> tuple[list[str], list[str]]:
+    """How often moves gain what the paper says they gain "on most occasions"; their mean gains.
+
+    Means are those over the real tables, or over all data.
     """
-
-    methods: list[str]
-    values: Arrays
-    overlap: float
-    sizes: tuple[int, int]
-    regions: tuple[int, ...] = ()
-
-    def of(self, method: str, field: str = "balanced") -> NDArray[Any]:
-        """One field of the outcomes of a method, a split each."""
-        column: NDArray[Any] = self.values[field][self.methods.index(method)]
-        return column
-
-    def mean(self, method: str, field: str = "balanced") -> float:
-        """Mean over the splits that have the field; NaN where none has it."""
-        found = self.of(method, field)
-        return float(np.nanmean(found)) if np.isfinite(found).any() else np.nan
-
-    def estimate(self, values: Array) -> Estimate:
-        """Mean over the splits, with the error that fits how they were made."""
-        return estimate(values, self.overlap)
+    occasions, means = [], []
+    shown = [name in (real(results) or results) for name in results]
+    for bias, network in product(BIASES, MOVED):
+        gains = np.array([_gains(outcomes, bias, network) for outcomes in results.values()])
+        cells = [_number(gain, "+.1f") for gain in gains[shown].mean(axis=0)]
+        means.append([network, bias, *cells])
+        if network in PAPERS:
+            counts = [f"{(of_one >= GAIN).sum()} of {len(of_one)}" for of_one in gains]
+            occasions.append([network, bias, *counts, f"{(gains >= GAIN).mean():.0%}"])
+    header, alphas = ["network", "bias"], [f"alpha {alpha:g}" for alpha in ALPHAS]
+    return table([*header, *results, "of all"], occasions), table([*header, *alphas], means)
 
 
-@dataclass(frozen=True)
-class Results:
-    """A finished run, sample by sample."""
-
-    data: dict[str, Data]
-
-    @property
-    def real(self) -> list[str]:
-        """Tables in the larger split sizes, over which means are taken."""
-        return [
-            name
-            for name, one in self.data.items()
-            if one.overlap > 0 and not name.endswith(SMALLER)
-        ]
-
-    @property
-    def simulated(self) -> list[str]:
-        """Independent cohorts."""
-        return [name for name, one in self.data.items() if one.overlap == 0]
-
-    def over_real(self, values: Mapping[str, Array]) -> Estimate:
-        """Mean over the real tables of the means of ``values[name]``."""
-        return average([self.data[name].estimate(values[name]) for name in self.real])
+def _number(value: float, form: str) -> str:
+    return "" if np.isnan(value) else format(value, form)
 
 
-def read(folder: Path) -> Results:
-    """Results of a finished run."""
-    stored: dict[str, list[Arrays]] = {}
-    for path in sorted((folder / "tasks").glob("*.npz")):
-        stored.setdefault(path.stem.split(".")[0], []).append(read_result(path))
-    known = ("cobre", "abide", "ixi", f"cobre{SMALLER}", f"ixi{SMALLER}", TABLE, *SIMULATED)
-    data = {}
-    for name in (name for name in known if name in stored):
-        tasks = stored[name]
-        values = {field: np.array([task[field] for task in tasks]).T for field in Outcome._fields}
-        first = tasks[0]
-        n_train, n_test = first["sizes"].tolist()
-        regions = tuple(first["regions"].tolist()) if "regions" in first else ()
-        overlap = float(first["overlap"])
-        data[name] = Data(first["methods"].tolist(), values, overlap, (n_train, n_test), regions)
-    return Results(data)
+def most_growth(results: Results) -> float:
+    """Largest share of fitting error added by any move that may add the paper's 1 %.
+
+    NaN where none was made.
+    """
+    base = (methods.N_EDGES, SLACK)
+    moves = [m for m in methods.grid() if m.network in MOVED and (m.edges, m.slack) == base]
+    growth = [data.of(m.label, "growth") for data in results.values() for m in moves]
+    return float(np.fmax.reduce(np.concatenate(growth)))
 
 
-def write_rows(folder: Path, results: Results) -> Path:
-    """Write every outcome as a row: data, split, method, accuracies and log-loss."""
-    path = folder / "exp3.csv"
+def _growth(results: Results) -> str:
+    growth = most_growth(results)
+    if np.isnan(growth):
+        return "not measured, for every move failed"
+    kept = "within" if growth <= SLACK + NEGLIGIBLE else "above"
+    return f"the most that any of these moves added is {growth:.4%}, {kept} the 1 % allowed"
+
+
+def _mean_of(results: Results) -> str:
+    """Name the mean of a row: of one sample it is that of its splits alone."""
+    if len(real(results) or results) == 1:
+        return "mean"
+    return "mean of the real tables" if real(results) else "mean of all data"
+
+
+def _ranked(results: Results, field: str) -> list[str]:
+    """Pipelines that have the field in all real tables (else in all data), the best first."""
+    rows = []
+    for name in (*methods.defaults(), *peers(0), COVARIATES_ALONE):
+        means = {data: outcomes.mean(name, field) for data, outcomes in results.items()}
+        over = float(np.mean([means[data] for data in real(results) or results]))
+        ahead = [_ahead(results, name)] if field == "balanced" else []
+        shown = f"**{name}**" if name in methods.defaults() else name
+        cells = [_number(mean, ".3f") for mean in means.values()]
+        rows.append((over, [shown, f"{over:.3f}", *ahead, *cells]))
+    best_first = sorted(rows, key=lambda row: -row[0] if field == "balanced" else row[0])
+    gap = [f"{RECOMMENDED} ahead by"] if field == "balanced" else []
+    header = ["pipeline", _mean_of(results), *gap, *results]
+    return table(header, [row for over, row in best_first if not np.isnan(over)])
+
+
+def _ahead(results: Results, name: str) -> str:
+    """Difference on the same test rows, in points, over the real tables."""
+    tables = [results[n] for n in real(results) if name in results[n].methods]
+    if name == RECOMMENDED or not tables:
+        return ""
+    gaps = [
+        data.estimate(POINTS * (data.of(RECOMMENDED, "balanced") - data.of(name, "balanced")))
+        for data in tables
+    ]
+    return cell(average(gaps))
+
+
+def _best(results: Results) -> list[str]:
+    rows = []
+    for bias, rule, network in product(BIASES, methods.RULES, NETWORKS):
+        varied = methods.methods([network], bias, rule, "alpha")
+        called = "SGBN" if rule == methods.LIKELIHOOD else rule
+        cells = [_highest(outcomes, varied) for outcomes in results.values()]
+        rows.append([network, bias, called, *cells])
+    return table(["network", "bias", "classifier", *results], rows)
+
+
+def _highest(outcomes: Outcomes, varied: list[methods.Method]) -> str:
+    """Highest mean, and the alpha that has it; nothing where all fits failed."""
+    means = {method.alpha: outcomes.mean(method.label, "balanced") for method in varied}
+    known = {alpha: mean for alpha, mean in means.items() if not np.isnan(mean)}
+    if not known:
+        return ""
+    best = max(known, key=known.__getitem__)
+    return f"{known[best]:.3f} ({best:g})"
+
+
+def _failures(results: Results) -> list[str]:
+    rows = [(name, *said) for name, data in results.items() for said in data.messages("failure")]
+    return table(["data", "method", "fits", "message"], rows) if rows else ["None, in any fit."]
+
+
+def files(results: Results) -> Files:
+    """Every outcome as a row of a table, and one figure for each reading of the bias."""
+    figures = {f"exp3_{bias}.png": _figure(results, bias) for bias in BIASES}
+    return {"exp3.csv": outcome_rows(results)} | figures
+
+
+def outcome_rows(results: Results) -> str:
+    """Every outcome as a row of CSV: data, split, method, accuracies and log-loss."""
     fields = ("balanced", "accuracy", "log_loss")
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(("data", "split", "method", *fields))
-    for name, data in results.data.items():
-        for method in data.methods:
-            columns = [data.of(method, field) for field in fields]
+    for name, outcomes in results.items():
+        for method in outcomes.methods:
+            columns = [outcomes.of(method, field) for field in fields]
             for split, row in enumerate(zip(*columns, strict=True)):
                 writer.writerow((name, split, method, *(f"{x:.5f}" for x in row)))
-    write_atomically(path, lambda stream: stream.write(text.getvalue().encode()))
-    return path
+    return text.getvalue()
+
+
+def _figure(results: Results, bias: str) -> Figure:
+    shape = (len(ROWS), len(results))
+    size = (1.9 * shape[1] + 1.6, 2.0 * shape[0] + 1.2)
+    figure = Figure(figsize=size, layout="constrained", dpi=90)
+    axes = figure.subplots(*shape, squeeze=False, sharey="col")
+    for (title, rule, varied, networks), panels in zip(ROWS, axes, strict=True):
+        for ax, outcomes in zip(panels, results.values(), strict=True):
+            _panel(ax, outcomes, bias, rule, varied, networks)
+        panels[0].set_ylabel(f"{title}\nbalanced accuracy", fontsize=8)
+    for ax, (name, outcomes) in zip(axes[0], results.items(), strict=True):
+        sizes = "/".join(map(str, outcomes.noted["sizes"]))
+        ax.set_title(literal(f"{name.removesuffix(methods.SMALLER)} {sizes}"), fontsize=9)
+    figure.suptitle(f"Exp-III, {bias} bias: means over the splits", fontsize=11)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
+    return figure
+
+
+def _panel(
+    ax: Any, outcomes: Outcomes, bias: str, rule: str, varied: str, networks: Iterable[str]
+) -> None:
+    values = [str(*settings.values()) for settings in methods.VARIED[varied]]
+    for network in networks:
+        labels = [method.label for method in methods.methods([network], bias, rule, varied)]
+        means = [outcomes.mean(label, "balanced") for label in labels]
+        ax.plot(means, lw=1.2, ms=3.5, label=network, **STYLES[network])
+    recommended = outcomes.mean(RECOMMENDED, "balanced")
+    ax.axhline(recommended, color="0.5", lw=1.0, label=RECOMMENDED)
+    ax.axhline(0.5, color="0.8", lw=0.8, zorder=0)
+    ax.set_xticks(range(len(values)), values, fontsize=6)
+    ax.set_xlabel(varied, fontsize=7)
+    ax.tick_params(axis="y", labelsize=6)
+
+
+EXPERIMENT = Experiment(
+    "exp3",
+    methods.tasks,
+    methods.work,
+    methods.read,
+    report,
+    files,
+    methods.described,
+    CANARY,
+)

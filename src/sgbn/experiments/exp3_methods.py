@@ -1,4 +1,4 @@
-"""The networks of Exp-III, the rules that classify by them, and the settings that are varied.
+"""What Exp-III compares: data, networks, the rules that classify by them, and their settings.
 
 One factor is varied at a time, as in the paper's figure: the sparsity; the number of edges that are
 moved; and, for the paper's last claim, the fitting error that may be added.
@@ -6,9 +6,16 @@ moved; and, for the paper's last claim, the fitting error that may be added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.peers import peers
+from sgbn.datasets import simulate_cohort
 from sgbn.discriminative import (
     CLSGBNClassifier,
     KLSGBNClassifier,
@@ -17,26 +24,37 @@ from sgbn.discriminative import (
     SGBNClassifierCV,
 )
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
+from sgbn.exceptions import InputError
+from sgbn.experiments.data import TABLE, one_site, real_tables, require_two_groups
+from sgbn.experiments.experiment import Outcomes, Tasks, as_columns, gather, read_rows, repeats
+from sgbn.experiments.protocol import Outcome, Rows, evaluate_all, prepare, splits
+from sgbn.runs import Arrays
 from sgbn.structure import HSGBN, ORSGBN
 
-NETWORKS = ("H-SGBN", "OR-SGBN", "KL-SGBN", "MM-SGBN", "CL-SGBN")
-MOVED = {
-    "KL-SGBN": KLSGBNClassifier,
-    "MM-SGBN": MMSGBNClassifier,
-    "CL-SGBN": CLSGBNClassifier,
-}
+SIMULATED = {"edges": "edges", "means": "means", "mixed": "both"}  # name -> what groups differ in
+SIMULATED_TEST = 400  # rows; they cost nothing here
+DESCRIPTIONS = {row["name"]: row["exp3"] for row in read_rows("samples.csv")}
+SMALLER = "-small"  # ends the names of data in the smaller sizes
+MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier, "CL-SGBN": CLSGBNClassifier}
+NETWORKS = ("H-SGBN", "OR-SGBN", *MOVED)
 BIASES = ("free", "penalised")
 LIKELIHOOD, SVM, SVM_100 = "likelihood", "SVM", "SVM 100"
-RULES = (LIKELIHOOD, SVM, SVM_100)
-COMPONENTS = 100  # of the Fisher vectors, as in the paper
+RULES = {LIKELIHOOD: 0, SVM: None, SVM_100: 100}  # components of the Fisher vectors
 
-DENSE = (0.03, 0.1)
-SPARSE = (0.3, 0.5, 0.7)
+DENSE, SPARSE = (0.03, 0.1), (0.3, 0.5, 0.7)
 ALPHA, N_EDGES, SLACK = 0.2, 100, 0.01  # of what is not varied; the slack is the paper's
 ALPHAS = (*DENSE, ALPHA, *SPARSE)
 EDGES = (25, 50, N_EDGES, 200, "present")
 SLACKS = (0.001, SLACK, 0.05, 0.2)
-
+VARIED: dict[str, list[dict[str, Any]]] = {  # name -> settings of the methods that it speaks of
+    "alpha": [{"alpha": alpha} for alpha in ALPHAS],
+    "dense": [{"alpha": alpha} for alpha in DENSE],
+    "sparse": [{"alpha": alpha} for alpha in SPARSE],
+    "edges moved": [{"edges": edges} for edges in EDGES],
+    "slack": [{"slack": slack} for slack in SLACKS],
+    "most slack": [{"slack": SLACKS[-1]}],
+    "base": [{}],
+}
 RECOMMENDED = "SGBNClassifierCV"
 
 
@@ -60,70 +78,164 @@ class Method(NamedTuple):
 
     def make(self) -> Any:
         """Unfitted classifier, with unit variances and equal priors as in the paper."""
-        classifier = self._likelihood()
-        if self.rule == LIKELIHOOD:
-            return classifier
-        components = None if self.rule == SVM else COMPONENTS
-        return FisherSVMClassifier(classifier, components=components)
-
-    def _likelihood(self) -> SGBNClassifier:
         # The classifiers standardise over both groups: to standardise again within each would
         # leave no mean for the penalty to act on.
         literal: dict[str, Any] = {"standardize": False, "penalize_intercept": True}
         learns = HSGBN if self.network == "H-SGBN" else ORSGBN
         learner = learns(self.alpha, **(literal if self.bias == "penalised" else {}))
         common: dict[str, Any] = {"variances": "unit", "priors": "equal", "temperature": 1.0}
-        if self.network not in MOVED:
-            return SGBNClassifier(learner, **common)
-        made: SGBNClassifier = MOVED[self.network](
-            learner, edges=self.edges, slack=self.slack, anchor="fit", **common
-        )
-        return made
+        if self.network in MOVED:
+            common |= {"edges": self.edges, "slack": self.slack, "anchor": "fit"}
+        classifier = MOVED.get(self.network, SGBNClassifier)(learner, **common)
+        if self.rule == LIKELIHOOD:
+            return classifier
+        return FisherSVMClassifier(classifier, components=RULES[self.rule])
 
 
-def over_sparsity(bias: str, rules: Iterable[str] = RULES) -> list[Method]:
-    """List every network and rule at every sparsity: rows 1, 3 and 4 of the figure."""
+def methods(
+    networks: Iterable[str], bias: str, rule: str = LIKELIHOOD, varied: str = "base"
+) -> list[Method]:
+    """Methods of one rule, network by network, at each of the settings of `VARIED`."""
     return [
-        Method(network, bias, rule, alpha)
-        for rule in rules
-        for network in NETWORKS
-        for alpha in ALPHAS
+        Method(network, bias, rule, **settings)
+        for network in networks
+        for settings in VARIED[varied]
     ]
-
-
-def over_edges(bias: str) -> list[Method]:
-    """List the moved networks by the number of edges moved: row 2 of the figure."""
-    return [Method(network, bias, edges=edges) for network in MOVED for edges in EDGES]
-
-
-def over_slack(bias: str) -> list[Method]:
-    """List the moved networks by the fitting error that may be added: claim vi."""
-    return [Method(network, bias, slack=slack) for network in MOVED for slack in SLACKS]
 
 
 def grid() -> list[Method]:
     """All methods, each once."""
-    every = [
-        method
-        for bias in BIASES
-        for method in (*over_sparsity(bias), *over_edges(bias), *over_slack(bias))
-    ]
+    every: list[Method] = []
+    for bias in BIASES:
+        for rule in RULES:
+            every += methods(NETWORKS, bias, rule, "alpha")
+        for varied in ("edges moved", "slack"):
+            every += methods(MOVED, bias, varied=varied)
     return list(dict.fromkeys(every))
 
 
 def at_base() -> list[Method]:
     """Every network, bias and rule at the settings that the others are varied around."""
-    return [
-        Method(network, bias, rule) for bias in BIASES for rule in RULES for network in NETWORKS
-    ]
+    return [method for bias in BIASES for rule in RULES for method in methods(NETWORKS, bias, rule)]
 
 
 def defaults() -> dict[str, Any]:
     """Classifiers of the package as a user gets them."""
-    return {
-        RECOMMENDED: SGBNClassifierCV(),
-        "SGBNClassifier": SGBNClassifier(),
-        "KLSGBNClassifier": KLSGBNClassifier(),
-        "MMSGBNClassifier": MMSGBNClassifier(),
-        "CLSGBNClassifier": CLSGBNClassifier(),
-    }
+    every = (SGBNClassifierCV, SGBNClassifier, *MOVED.values())
+    return {classifier.__name__: classifier() for classifier in every}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What makes one run of Exp-III differ from another; the sizes are the paper's.
+
+    `smaller` are the sizes of its PET data.
+    """
+
+    splits: int = 30
+    seed: int = 0
+    regions: int = 40
+    sizes: tuple[int, int] = (80, 40)
+    smaller: tuple[int, int] = (60, 43)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A table to split, or what to simulate anew for every split; sizes of training and test."""
+
+    sizes: tuple[int, int]
+    cohort: Cohort | None = None
+    differ: str = ""
+
+    @property
+    def overlap(self) -> float:
+        """Test rows per training row of overlapping splits; 0 for independent cohorts."""
+        return 0.0 if self.cohort is None else self.sizes[1] / self.sizes[0]
+
+    @property
+    def n_regions(self) -> int:
+        """Regions of the table; 0 without one."""
+        return 0 if self.cohort is None else len(self.cohort.regions)
+
+    @property
+    def digest(self) -> str:
+        """Short name of what is in it, to tell two tables apart."""
+        known = b"" if self.cohort is None else self.cohort.content
+        return f"{self.differ}{self.sizes[0]}/{self.sizes[1]} {sha256(known).hexdigest()[:16]}"
+
+    def simulate(self, random_state: Any, **options: Any) -> Cohort:
+        """Draw a cohort of both sizes together; an odd total leaves one subject over."""
+        return simulate_cohort((sum(self.sizes) + 1) // 2, random_state, **options)
+
+
+def samples(settings: Settings) -> dict[str, Sample]:
+    """Real tables, where they are found, and what is simulated.
+
+    COBRE and IXI are split in the sizes of the paper's PET data too. The benchmark of
+    `SGBNClassifierCV` (benchmarks/classifiers.py) has other groups of IXI, the middle and the
+    oldest third, and fewer covariates: its figures cannot be compared with these.
+    """
+    tables = real_tables()
+    real = {name: to_split(cohort, settings.sizes, name) for name, cohort in tables.items()}
+    for name in ("cobre", "ixi"):
+        if name in tables:
+            real[f"{name}{SMALLER}"] = to_split(tables[name], settings.smaller, name)
+    sizes = (settings.sizes[0], SIMULATED_TEST)
+    return real | {name: Sample(sizes, differ=differ) for name, differ in SIMULATED.items()}
+
+
+def table_samples(cohort: Cohort, settings: Settings) -> dict[str, Sample]:
+    """One sample: a user's table."""
+    require_two_groups(cohort)
+    return {TABLE: to_split(cohort, settings.sizes)}
+
+
+def to_split(cohort: Cohort, sizes: tuple[int, int], name: str = "") -> Sample:
+    """Sample of a table that has subjects enough."""
+    if sum(sizes) > len(cohort):
+        raise InputError(
+            f"the table {repr(name) + ' ' if name else ''}has {len(cohort)} subjects, fewer than "
+            f"{sizes[0]} for training and {sizes[1]} for testing. Give smaller numbers (--train, "
+            "--test)."
+        )
+    return Sample(sizes, one_site(cohort))
+
+
+def draw(sample: Sample, split: int, seed: int) -> tuple[Cohort, Rows]:
+    """Cohort, and which of its rows are for training and for testing."""
+    rng = np.random.default_rng([seed, split])
+    cohort = sample.cohort or sample.simulate(rng, differ=sample.differ)
+    [rows] = splits(cohort, sample.sizes, int(rng.integers(2**31)))
+    return cohort, rows
+
+
+def pipelines(seed: int) -> dict[str, Any]:
+    """Classifiers of the package at their defaults, and the peers."""
+    return defaults() | peers(seed)
+
+
+def tasks(settings: Settings, data: Mapping[str, Sample]) -> Tasks:
+    """One task per split of each sample."""
+    return repeats(data, settings.splits)
+
+
+def work(settings: Settings, data: Mapping[str, Sample], name: str, repeat: int) -> dict[str, Any]:
+    """Outcome of every pipeline and method on one split of one sample."""
+    sample = data[name]
+    cohort, rows = draw(sample, repeat, settings.seed)
+    problem = prepare(cohort, np.asarray(cohort.group), rows, settings.regions)
+    compared = pipelines(repeat) | {method.label: method.make() for method in grid()}
+    regions = (len(cohort.regions), problem.train.shape[1])
+    noted = {"overlap": sample.overlap, "sizes": sample.sizes, "regions": regions}
+    return noted | as_columns(evaluate_all(compared, problem))
+
+
+def described(data: Mapping[str, Sample]) -> dict[str, Any]:
+    """Say what is varied, and tell the samples apart."""
+    varied = {"alphas": ALPHAS, "edges": EDGES, "slacks": SLACKS}
+    return varied | {"samples": {name: sample.digest for name, sample in data.items()}}
+
+
+def read(stored: dict[str, Arrays]) -> dict[str, Outcomes]:
+    """Outcomes by sample."""
+    return gather(stored, Outcome._fields, DESCRIPTIONS)

@@ -1,310 +1,345 @@
 """Exp-IV: how do the networks of two groups differ? (Section 5.4).
 
-One network per group by H-SGBN, OR-SGBN and SGBN, the paper's counts of edges (`exp4_counts`),
-and beside each count what it is by chance: the same count after rows of residuals were exchanged
-between the groups. Further what columns in another order and another alpha change, how KL- and
-MM-SGBN move the edges, and the tests of `edge_differences`.
+One network per group by H-SGBN, OR-SGBN and SGBN, and the paper's counts of edges beside what they
+are by chance (`exp4_methods`).
 """
 
 from __future__ import annotations
 
-import json
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+from matplotlib.figure import Figure
+from scipy.special import bdtr
 
-from sgbn.cohort import Cohort
-from sgbn.datasets import simulate_cohort
-from sgbn.datasets.group_networks import standardised
-from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
-from sgbn.discriminative.class_networks import Scale, default_learner
-from sgbn.exceptions import InputError
-from sgbn.experiments import exp3
-from sgbn.experiments.data import most_different
-from sgbn.experiments.exp4_counts import Layout, counts, hippocampi, present
-from sgbn.inference import edge_differences
-from sgbn.inference.exchange import exchange_of
-from sgbn.preprocessing import prepare
-from sgbn.quality import review
-from sgbn.reference import choose_reference
-from sgbn.runs import Arrays, Study, read_result
-from sgbn.structure import HSGBN, ORSGBN
-from sgbn.structure.nuisance import Nuisance, nuisance_of
-from sgbn.structure.smooth import held_fixed
-from sgbn.types import Array, Indices
+from sgbn.comparison.intervals import estimate
+from sgbn.experiments import exp4_methods as methods
+from sgbn.experiments.exp4_methods import ALPHAS, BIASED, COUNTS, METHODS, MOVED, PERMUTED, present
+from sgbn.experiments.experiment import Experiment, Files, Tasks, read_rows
+from sgbn.experiments.markdown import table
+from sgbn.inference.permutation_p import reached
+from sgbn.runs import Arrays
+from sgbn.types import Array, Indices, Mask
+from sgbn.viz import plot_changes, plot_matrix
 
-METHODS = ("H-SGBN", "OR-SGBN", "SGBN")
-PERMUTED = METHODS[:2]  # the paper's; SGBN has the tests of `edge_differences`
-BIASED = "OR-SGBN, bias penalised"  # the paper's bias node, literally
-ALPHAS = (0.05, 0.07, 0.1, 0.14, 0.2, 0.28)
-REFERENCES = {"simulated": "control", "cobre": "CTR", "abide": "CTR", "ixi": "YOUNG"}
-TABLE = "table"  # name of a user's own
-NO_BRAIN = "ventricle/CSF"
-PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # its fourth box
-BLOCK = 50  # permutations a task
-MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier}
+Parts = dict[str, Arrays]  # results on one sample
+Results = dict[str, Parts]
+
+DESCRIPTIONS = {row["name"]: row["exp4"] for row in read_rows("samples.csv")}
+REAL = {"cobre", "abide", "ixi"}
+CLAIMS = read_rows("exp4_claims.csv")
+LEVEL = 0.05
+ROUND_OFF = 1e-9  # of shares that add up to one
+MAJOR = 0.8  # share of the edges that must stay for the major structures to stay
+MOST_MOVED = 30  # edges of the paper's figure
+PALE = 1.4  # limit of the colours: edges are not drawn in the darkest
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What makes one run of Exp-IV differ from another.
-
-    `orders` are random orders of the columns; each is taken backwards as well.
-    """
-
-    alpha: float = 0.1
-    permutations: int = 199
-    orders: int = 10
-    regions: int = 40
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Two groups whose networks are compared.
-
-    Attributes
-    ----------
-    cohort : Cohort
-        Imputed, harmonised, covariates regressed out; with the paper's lobes.
-    groups : tuple of str
-        The reference, and the group that may have lost edges.
-    truth : mapping of group to ndarray
-        True standardised weights, where they are known.
-    """
-
-    cohort: Cohort
-    groups: tuple[str, str]
-    truth: Mapping[str, Array] = field(default_factory=dict)
-
-    @property
-    def codes(self) -> Indices:
-        """0 for the reference, 1 for the other group."""
-        return (np.asarray(self.cohort.group) == self.groups[1]).astype(np.intp)
-
-    @property
-    def sites(self) -> Indices | None:
-        """Number of each subject's site."""
-        site = self.cohort.site
-        return None if site is None else np.unique(site, return_inverse=True)[1]
-
-    @property
-    def nuisance(self) -> Nuisance:
-        """Means of groups and sites, and slopes of covariates."""
-        return nuisance_of(self.codes, held_fixed(self.cohort), self.sites)
-
-    @property
-    def residuals(self) -> Array:
-        """Rows without nuisance effects."""
-        return self.nuisance.residuals(self.cohort.values)
-
-    @property
-    def layout(self) -> Layout:
-        """Where the regions lie."""
-        return Layout(self.cohort.lobes, hippocampi(self.cohort.regions))
-
-    @property
-    def digest(self) -> str:
-        """Short name of what is in it, to tell two tables apart."""
-        beside = json.dumps([self.groups, self.cohort.lobes]).encode()
-        return sha256(self.cohort.content + beside).hexdigest()[:16]
-
-
-def samples(settings: Settings) -> dict[str, Sample]:
-    """Return the simulated cohort and, where they are found, the real tables of Exp-III."""
-    simulated = simulate_cohort()
-    truth = {group: standardised(net) for group, net in simulated.networks.items()}
-    found = {"simulated": replace(make_sample(simulated, settings, "control"), truth=truth)}
-    for name, sample in exp3.samples(exp3.Settings()).items():
-        if sample.cohort is not None and name in REFERENCES:
-            found[name] = make_sample(sample.cohort, settings, REFERENCES[name])
-    return found
-
-
-def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None) -> Sample:
-    """Prepare two groups; the reference is the usual one unless it is given."""
-    if len(cohort.groups) != 2:
-        raise InputError(
-            f"the table has {len(cohort.groups)} groups, {list(cohort.groups)}: the experiment "
-            "compares two. Name the column of the groups (--group), or two of them (--groups)."
-        )
-    first = choose_reference(cohort.groups, reference)
-    usable = review(exp3.one_site(cohort)).require()
-    ready = replace(usable, values=prepare(usable).values)  # gaps in covariates are refused below
-    if ready.atlas is not None:
-        places = (
-            place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))
-            for place in ready.atlas.regions
-        )
-        ready = replace(ready, atlas=replace(ready.atlas, regions=tuple(places)))
-    [second] = set(cohort.groups) - {first}
-    return Sample(choose_regions(ready, settings.regions), (first, second))
-
-
-def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
-    """Keep the hippocampi, which the paper looks at, and the regions that differ most.
-
-    Ventricles are left out.
-    """
-    lobes = zip(cohort.regions, cohort.lobes, strict=True)
-    brain = [region for region, lobe in lobes if lobe != NO_BRAIN]
-    if len(brain) > n_regions:
-        wanted = [brain[k] for k in hippocampi(brain)][:n_regions]
-        others = cohort.subset(regions=[region for region in brain if region not in wanted])
-        chosen = {*wanted, *most_different(others, n_regions - len(wanted)).regions}
-        brain = [region for region in brain if region in chosen]
-    return cohort.subset(regions=brain)
-
-
-def run(study: Study, settings: Settings, data: Mapping[str, Sample]) -> dict[str, Arrays]:
-    """Run what the study does not hold yet."""
-    tasks: dict[str, dict[str, Any]] = {}
+def tasks(settings: methods.Settings, data: Mapping[str, methods.Sample]) -> Tasks:
+    """Parts of the work on each sample: functions of `exp4_methods`."""
+    result: Tasks = {}
     for name in data:
-        common = {"name": name}
-        for work in (_tests, _networks, _moves):
-            tasks[f"{name}.{work.__name__[1:]}"] = common | {"work": work}
+        for part in ("tests", "networks", "moves"):
+            result[f"{name}.{part}"] = {"name": name, "part": part}
         for method in METHODS:
-            tasks[f"{name}.orders.{method}"] = common | {"work": _orders, "method": method}
-        for block in range(-(-settings.permutations // BLOCK)):
-            tasks[f"{name}.chance.{block:03d}"] = common | {"work": _permute, "block": block}
-    described = asdict(settings) | {
-        "experiment": "exp4",
-        "alphas": ALPHAS,
-        "samples": {name: sample.digest for name, sample in data.items()},
-    }
-    shared = {"data": dict(data), "settings": settings}
-    return study.run(_task, tasks, described, shared=shared)
-
-
-def read(folder: Path) -> dict[str, dict[str, Arrays]]:
-    """Results of a finished run: data -> part -> arrays; "chance" has all permutations."""
-    found: dict[str, dict[str, Arrays]] = {}
-    blocks: dict[str, list[Arrays]] = {}
-    for path in sorted((folder / "tasks").glob("*.npz")):
-        name, part, *rest = path.stem.split(".", 2)
-        if part == "chance":
-            blocks.setdefault(name, []).append(read_result(path))
-        else:
-            found.setdefault(name, {})[".".join([part, *rest])] = read_result(path)
-    for name, own in blocks.items():
-        found[name]["chance"] = {key: np.concatenate([one[key] for one in own]) for key in own[0]}
-    known = [name for name in REFERENCES if name in found]
-    return {name: found[name] for name in [*known, *sorted(set(found) - set(known))]}
-
-
-def _task(
-    data: Mapping[str, Sample], name: str, work: Callable[..., dict[str, Any]], **arguments: Any
-) -> dict[str, Any]:
-    return work(sample=data[name], **arguments)
-
-
-def _learn(method: str, X: Array, codes: Indices, alpha: float) -> list[Array]:
-    """Standardised weights of both groups."""
-    penalised = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}
-    learner = penalised[method](alpha=alpha) if method in penalised else default_learner(codes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of pairs without a direction, in one of many fits
-        return [learner.fit(X[codes == c]).coef_std_ for c in (0, 1)]
-
-
-def _networks(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """Weights by every method, group and alpha, and what is needed to read them."""
-    cohort, codes = sample.cohort, sample.codes
-    X = sample.residuals
-    Z = Scale.of(cohort.values).standardise(cohort.values)
-    learner = _biased(settings)
-    fits = [learner.fit(Z[codes == c]).network_ for c in (0, 1)]
-    result = {
-        "groups": sample.groups,
-        "sizes": np.bincount(codes),
-        "regions": cohort.regions,
-        "lobes": cohort.lobes,
-        "covariates": ", ".join(cohort.covariates),
-        "sites": 1 if sample.sites is None else int(sample.sites.max()) + 1,
-        BIASED: [np.vstack([fit.coef, fit.intercept]) for fit in fits],
-        **{method: _learn(method, X, codes, settings.alpha) for method in METHODS},
-        **{
-            f"{method} {alpha:g}": _learn(method, X, codes, alpha)
-            for method in PERMUTED
-            for alpha in ALPHAS
-        },
-    }
-    if sample.truth:
-        result["truth"] = [sample.truth[group] for group in sample.groups]
+            result[f"{name}.orders.{method}"] = {"name": name, "part": "orders", "method": method}
+        for block in range(-(-settings.permutations // methods.BLOCK)):
+            result[f"{name}.chance.{block:03d}"] = {"name": name, "part": "chance", "block": block}
     return result
 
 
-def _biased(settings: Settings) -> ORSGBN:
-    return ORSGBN(alpha=settings.alpha, standardize=False, penalize_intercept=True)
+def work(data: Mapping[str, methods.Sample], name: str, part: str, **arguments: Any) -> Any:
+    """Do one part of the work on one sample."""
+    return getattr(methods, part)(data[name], **arguments)
 
 
-def _orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
-    """Share of the edges in the upper triangle: of groups, orders, each order backwards too."""
-    X = sample.residuals
-    shares = np.empty((2, settings.orders, 2))
-    for number in range(settings.orders):
-        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
-        for way, columns in enumerate((order, order[::-1])):
-            learned = _learn(method, X[:, columns], sample.codes, settings.alpha)
-            for group, weights in enumerate(learned):
-                edges = present(weights)
-                shares[group, number, way] = np.triu(edges).sum() / max(edges.sum(), 1)
-    return {"shares": shares}
+def described(data: Mapping[str, methods.Sample]) -> dict[str, Any]:
+    """Tell the samples apart."""
+    return {"alphas": ALPHAS, "samples": {name: sample.digest for name, sample in data.items()}}
 
 
-def _permute(sample: Sample, settings: Settings, block: int) -> dict[str, Any]:
-    """Return changes of the counts after rows were exchanged between the groups."""
-    rng = np.random.default_rng([settings.seed, block])
-    nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
-    exchange = exchange_of(codes, sample.sites)
-    found: dict[str, list[Array]] = {method: [] for method in PERMUTED}
-    for _ in range(min(BLOCK, settings.permutations - block * BLOCK)):
-        X = nuisance.residuals(residuals[exchange.draw(rng)])
-        for method, changes in found.items():
-            first, second = _learn(method, X, codes, settings.alpha)
-            changes.append(counts(second, sample.layout) - counts(first, sample.layout))
-    return dict(found)
+def read(stored: dict[str, Arrays]) -> Results:
+    """Parts of each sample; "chance" has all permutations."""
+    results: Results = {}
+    for task, arrays in stored.items():
+        name, part = task.split(".", 1)
+        parts = results.setdefault(name, {})
+        if part.startswith("chance"):
+            known = parts.get("chance", {m: values[:0] for m, values in arrays.items()})
+            part, arrays = "chance", {m: np.concatenate([known[m], arrays[m]]) for m in arrays}
+        parts[part] = arrays
+    return {name: results[name] for name in DESCRIPTIONS if name in results}
 
 
-def _moves(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """How KL- and MM-SGBN change the edges of OR-SGBN; both move the same ones."""
-    cohort = sample.cohort
-    table = pd.DataFrame(cohort.values, columns=list(cohort.regions))
-    changes = {}
-    for name, classifier in MOVED.items():
-        fitted = classifier(_biased(settings), temperature=1.0).fit(table, sample.codes)
-        rows = fitted.edge_changes()[["class", "source", "target", "difference"]].tolist()
-        changes[name] = {(own, source, target): float(d) for own, source, target, d in rows}
-    edges = sorted(changes["KL-SGBN"])
-    group, source, target = zip(*edges, strict=True)
-    names = {"group": group, "source": source, "target": target}
-    return names | {name: [own[edge] for edge in edges] for name, own in changes.items()}
+class Change(NamedTuple):
+    """A count in both groups, its 95 % range of changes by chance, and two-sided p."""
+
+    first: float
+    second: float
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
+
+    def __str__(self) -> str:
+        return f"{self.first:.4g} → {self.second:.4g}" if np.isfinite(self.first) else "–"
 
 
-def _tests(sample: Sample, settings: Settings) -> dict[str, Any]:
-    """Return p of the tests of `edge_differences`: overall, of edges, regions and lobes."""
-    found = edge_differences(
-        sample.cohort,
-        sample.codes.astype(str),  # sorted, so that the reference comes first
-        n_permutations=settings.permutations,
-        random_state=settings.seed,
-    )
-    hubs, lobes = found.hubs, found.lobes
-    ends = [{source, target} for source, target in lobes[["source", "target"]].tolist()]
-    papers = [pair <= {"frontal", "temporal"} and "temporal" in pair for pair in ends]
+def changes(parts: Parts, method: str) -> dict[str, Change]:
+    """Every count of the networks by a method ("truth" for the true ones)."""
+    networks = parts["networks"]
+    layout = (networks["regions"].tolist(), networks["lobes"].tolist())
+    rounded = [np.round(methods.counts(weights, *layout), 2) for weights in networks[method]]
+    result = {}
+    for k, (name, first, second) in enumerate(zip(COUNTS, *rounded, strict=True)):
+        result[name] = Change(first, second)
+        if method in PERMUTED and np.isfinite(first):
+            null, change = parts["chance"][method][:, k].round(2), second - first
+            p = min(1.0, 2 * min(reached(change, null), reached(-change, -null)))
+            low, high = np.percentile(null, [2.5, 97.5]).tolist()
+            result[name] = Change(first, second, low, high, p)
+    return result
+
+
+def claims(parts: Parts) -> dict[tuple[str, str], str]:
+    """(Claim, the paper's figure) -> our figure, and whether it holds."""
     return {
-        "all": found.global_p,
-        "tested": len(found.edges),
-        "significant": len(found.significant()),
-        "edges": found.edges["p_fwer"],
-        "regions": hubs["p_fwer"],
-        "hippocampi": hubs["p_fwer"][hippocampi(hubs["region"].tolist())],
-        "lobes": lobes["p_fwer"],
-        "papers_lobes": lobes["p_fwer"][papers],
+        (claim["claim"], claim["paper"]): DECIDED_BY[claim["decided_by"]](
+            parts, claim["of"], claim["expected"]
+        )
+        for claim in CLAIMS
     }
+
+
+def _by_chance(parts: Parts, count: str, sign: str) -> str:
+    """Decide by the permutations, and by the truth where it is known."""
+    change = changes(parts, "OR-SGBN")[count]
+    if not np.isfinite(change.p):
+        return "–"
+    towards = int(sign) * (change.second - change.first)
+    verdict, beside = "undecided", ""
+    if change.p <= LEVEL and towards != 0:
+        verdict = "holds" if towards > 0 else "contradicted"
+    if "truth" in parts["networks"]:
+        truth = changes(parts, "truth")[count]
+        beside = f" (truth {truth})"
+        if verdict == "holds" and int(sign) * (truth.second - truth.first) <= 0:
+            verdict = "seen, but false in truth"
+    share = f" ({change.second / change.first - 1:+.0%})" if change.first else ""
+    return f"{change}{share}, p = {change.p:.3f}: **{verdict}**{beside}"
+
+
+def _by_orders(parts: Parts, method: str, expected: str) -> str:
+    """Decide by the share of the edges in the upper triangle, with a 95 % interval.
+
+    An order, the same backwards, and both groups are one observation: edges that do not depend on
+    the order give exactly one half.
+    """
+    shares = parts[f"orders.{method}"]["shares"].mean(axis=(0, 2))
+    low, high = estimate(shares, 0.0).interval()
+    alike = low <= 0.5 + ROUND_OFF and high >= 0.5 - ROUND_OFF
+    verdict = "holds" if alike == (expected == "as many") else "does not hold"
+    if expected == "more" and high < 0.5:
+        verdict = "contradicted"
+    return f"share {shares.mean():.3f} ({low:.3f} to {high:.3f}): **{verdict}**"
+
+
+def _by_alphas(parts: Parts, method: str, _: str) -> str:
+    """Decide by the edges that stay from one alpha to the next."""
+    least = steps(parts, method)[..., 1].min()
+    return f"at least {least:.0%} stay: **{'holds' if least >= MAJOR else 'does not hold'}**"
+
+
+def _by_moves(parts: Parts, *_: str) -> str:
+    """Decide by a sign test of the edges that are moved most."""
+    same = agree(parts["moves"])
+    p = min(1.0, 2 * bdtr(float(min(same.sum(), (~same).sum())), len(same), 0.5))
+    verdict = "undecided" if p > LEVEL else "holds" if same.mean() > 0.5 else "contradicted"
+    return f"{same.sum()} of {len(same)}, p = {p:.2g}: **{verdict}**"
+
+
+DECIDED_BY: dict[str, Callable[[Parts, str, str], str]] = {
+    "chance": _by_chance,
+    "orders": _by_orders,
+    "alphas": _by_alphas,
+    "moves": _by_moves,
+}
+
+
+def nested(sparse: Array, dense: Array) -> Array:
+    """How far one network's edges are among another's.
+
+    Jaccard index, share of the first's edges that the second has, and share of the pairs that the
+    first joins, in whatever direction.
+    """
+    first, second = present(sparse), present(dense)
+    joined, again = (edges | edges.T for edges in (first, second))
+    pairs = ((first & second, first | second), (first & second, first), (joined & again, joined))
+    return np.array([kept.sum() / max(total.sum(), 1) for kept, total in pairs])
+
+
+def steps(parts: Parts, method: str) -> Array:
+    """`nested` of the networks at neighbouring alphas: (alphas - 1, groups, 3)."""
+    learned = [parts["networks"][f"{method} {alpha:g}"] for alpha in ALPHAS]
+    return np.array([[*map(nested, sparse, dense)] for dense, sparse in pairwise(learned)])
+
+
+def most_moved(moves: Arrays) -> Indices:
+    """Places of the edges that KL or MM, each in units of its largest change, moves most."""
+    sizes = [np.abs(moves[name]) for name in MOVED]
+    scaled = [size / (size.max(initial=0.0) or 1.0) for size in sizes]
+    return np.argsort(-np.maximum(*scaled), kind="stable")[:MOST_MOVED]
+
+
+def agree(moves: Arrays) -> Mask:
+    """Whether KL and MM move the most moved edges in the same direction."""
+    first, second = (np.sign(moves[name][most_moved(moves)]) for name in MOVED)
+    return first == second
+
+
+def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Show the paper's claims, its counts beside their ranges by chance, and the tests."""
+    verdicts = [claims(parts) for parts in results.values()]
+    rows = [[*claim, *(of_sample[claim] for of_sample in verdicts)] for claim in verdicts[0]]
+    known = any("truth" in parts["networks"] for parts in results.values())
+    return {
+        "data": [_data(*pair) for pair in results.items()],
+        "other_groups": OTHER_GROUPS if REAL & results.keys() else "",
+        "truth": TRUTH if known else "",
+        "claims": table(["claim", "paper", *results], rows),
+        "by_chance": "; ".join(_range_by_chance(*pair) for pair in results.items()),
+        "counts": "\n\n".join(_counts(*pair) for pair in results.items()),
+        "tests": [_tests(*pair) for pair in results.items()],
+        "biases": [_biases(*pair) for pair in results.items()],
+        **_alphas(results),
+        "moves": [_moves(*pair) for pair in results.items()],
+    }
+
+
+OTHER_GROUPS = (
+    "; the real tables have other groups, so that they show what its counts are worth, not what "
+    "MCI does"
+)
+TRUTH = ' "False in truth": the networks that the data were drawn from do not change so.'
+
+
+def _data(name: str, parts: Parts) -> list[Any]:
+    networks = parts["networks"]
+    sizes = zip(networks["groups"].tolist(), networks["sizes"].tolist(), strict=True)
+    groups = " → ".join(f"{group} ({size})" for group, size in sizes)
+    beside = str(networks["covariates"]) or "none"
+    regions = len(networks["regions"])
+    return [name, DESCRIPTIONS[name], groups, regions, beside, int(networks["sites"])]
+
+
+def _range_by_chance(name: str, parts: Parts) -> str:
+    edges = changes(parts, "OR-SGBN")["edges"]
+    return f"{name} {edges.low / edges.first:+.0%} to {edges.high / edges.first:+.0%}"
+
+
+def _counts(name: str, parts: Parts) -> str:
+    by_method = {m: changes(parts, m) for m in (*METHODS, "truth") if m in parts["networks"]}
+    rows = [[count, *(_cell(change[count]) for change in by_method.values())] for count in COUNTS]
+    return "\n".join([f"{name}:", "", *table(["count", *by_method], rows)])
+
+
+def _cell(change: Change) -> str:
+    if not np.isfinite(change.p):
+        return str(change)
+    return f"{change} ({change.low:.3g} to {change.high:.3g}, p = {change.p:.2f})"
+
+
+def _tests(name: str, parts: Parts) -> list[Any]:
+    tests = parts["tests"]
+    families = [tests[f] for f in ("edges", "regions", "hippocampi", "lobes", "papers_lobes")]
+    lowest = [f"{family.min():.3f}" if family.size else "–" for family in families]
+    sizes = [int(tests["tested"]), int(tests["significant"])]
+    return [name, f"p = {tests['all']:.3f}", *sizes, *lowest]
+
+
+def _biases(name: str, parts: Parts) -> list[Any]:
+    edges = present(parts["networks"][BIASED])
+    biases = edges[:, -1]
+    pairs = (edges[:, :-1].sum(axis=(1, 2)), biases.sum(axis=1))
+    return [name, *map(_arrow, pairs), biases.all(axis=0).sum(), 0]
+
+
+def _arrow(pair: Indices) -> str:
+    return " → ".join(map(str, pair))
+
+
+def _alphas(results: Results) -> dict[str, list[str]]:
+    edges, kept = [], []
+    for name, parts in results.items():
+        for method in PERMUTED:
+            grid = [present(parts["networks"][f"{method} {alpha:g}"]) for alpha in ALPHAS]
+            edges.append([name, method, *(_arrow(pair.sum(axis=(1, 2))) for pair in grid)])
+            means = steps(parts, method).mean(axis=1)
+            kept.append([name, method, *(" / ".join(f"{x:.2f}" for x in step) for step in means)])
+    names = [f"{alpha:g}" for alpha in ALPHAS]
+    return {
+        "edges_by_alpha": table(["data", "method", *names], edges),
+        "kept_by_alpha": table(["data", "method", *map(", ".join, pairwise(names))], kept),
+    }
+
+
+def _moves(name: str, parts: Parts) -> list[Any]:
+    moves, groups = parts["moves"], parts["networks"]["groups"]
+    same, top = agree(moves), most_moved(moves)
+    others = [
+        f"{moves['source'][k]} → {moves['target'][k]} ({groups[moves['group'][k]]})"
+        for k in top[~same]
+    ]
+    n_biases = (moves["source"][top] == "bias").sum()
+    return [name, f"{same.sum()} of {len(same)}", n_biases, "; ".join(others) or "none"]
+
+
+def files(results: Results) -> Files:
+    """Draw the networks of the first sample, and what KL- and MM-SGBN move (Figs. 4 and 5)."""
+    parts = next(iter(results.values()))
+    return {"exp4_networks.png": _draw_networks(parts), "exp4_moves.png": _draw_moves(parts)}
+
+
+def _draw_networks(parts: Parts) -> Figure:
+    figure = Figure(figsize=(11, 11.4), layout="constrained", dpi=100)
+    axes = figure.subplots(2, 2)
+    for row, method in enumerate(("H-SGBN", BIASED)):
+        for column, group in enumerate(parts["networks"]["groups"]):
+            weights = parts["networks"][method][column]
+            n_edges = present(weights[: weights.shape[1]]).sum()
+            _draw_matrix(axes[row, column], weights, parts, f"{method}, {group}: {n_edges} edges")
+    figure.suptitle(
+        "Edges i → j, row → column: red positive, blue negative; hippocampi coloured", fontsize=11
+    )
+    return figure
+
+
+def _draw_matrix(ax: Any, weights: Any, parts: Parts, title: str) -> None:
+    """Draw one network, regions by lobe; a row beyond the regions is the bias, as in the paper."""
+    lobes, regions = (parts["networks"][name].tolist() for name in ("lobes", "regions"))
+    m = len(regions)
+    order = sorted(range(m), key=lambda k: lobes.index(lobes[k]))
+    if len(weights) > m:
+        weights = np.column_stack([weights, np.zeros(m + 1)])
+        order, lobes, regions = [*order, m], [*lobes, "bias"], [*regions, "bias"]
+    signs = np.where(present(weights), np.sign(weights), 0.0)[np.ix_(order, order)]
+    names, boxes = ([labels[k] for k in order] for labels in (regions, lobes))
+    chosen = [names[k] for k in methods.hippocampi(names)]
+    plot_matrix(ax, signs, names, boxes, limit=PALE, title=title, highlight=chosen)
+
+
+def _draw_moves(parts: Parts) -> Figure:
+    moves, top = parts["moves"], most_moved(parts["moves"])
+    groups = parts["networks"]["groups"][moves["group"][top]]
+    edges = {"class": groups, "source": moves["source"][top], "target": moves["target"][top]}
+    figure = Figure(figsize=(11, 6.5), layout="constrained", dpi=100)
+    drawn = {name: edges | {"difference": moves[name][top]} for name in MOVED}
+    directed = list(zip(*edges.values(), strict=True))
+    plot_changes(figure.subplots(), drawn, top=MOST_MOVED, supported=directed)
+    words = f"Changes from {BIASED}: the {len(top)} that either method moves most"
+    figure.suptitle(words, fontsize=11)
+    return figure
+
+
+EXPERIMENT = Experiment("exp4", tasks, work, read, report, files, described)

@@ -9,14 +9,15 @@ from typing import Any
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """Lines of a table."""
     ruler = "|" + "---|" * len(header)
-    return [_row(header), ruler, *(_row(row) for row in rows)]
+    return [row(header), ruler, *map(row, rows)]
 
 
-def _row(cells: Sequence[Any]) -> str:
+def row(cells: Iterable[Any]) -> str:
+    """One line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def provenance(study: Mapping[str, Any]) -> str:
     """Sentence on what a study was made with; `study` is what its study.json holds."""
-    found = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
-    return f"Command: `{' '.join(study['command'])}`. Versions: {found}."
+    versions = ", ".join(f"{name} {version}" for name, version in study["versions"].items())
+    return f"Command: `{' '.join(study['command'])}`. Versions: {versions}."

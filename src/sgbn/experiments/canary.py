@@ -1,0 +1,169 @@
+"""The canary of Exp-III: labels shuffled over the subjects tell a pipeline nothing.
+
+Whatever a pipeline then gets right on average, beyond a half, has leaked from the test part into
+training. A control that chooses its regions by all rows shows that such a leak is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.cohort import Cohort
+from sgbn.comparison.intervals import LEVEL, estimate
+from sgbn.comparison.peers import peers
+from sgbn.experiments import protocol
+from sgbn.experiments.exp3_methods import Sample, Settings, at_base, draw, pipelines
+from sgbn.experiments.experiment import Experiment, as_columns, gather, repeats
+from sgbn.preprocessing import RegionImputer, RegionSelector
+from sgbn.runs import Arrays
+from sgbn.types import Array
+
+SHUFFLES = 50
+FEWEST_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
+CONTROL = "control: regions chosen by all rows, shrinkage LDA"
+LEAKING = "shrinkage LDA"  # the classifier of the control
+REGIONS = 90  # of the simulated cohort that stands in for a table
+
+
+def choose_sample(settings: Settings, data: Mapping[str, Sample]) -> Sample:
+    """Table of the most regions, for there is most to choose from; else a simulated cohort."""
+    largest = max(data.values(), key=lambda sample: (sample.n_regions, sample.sizes), default=None)
+    if largest is not None and largest.cohort is not None:
+        return largest
+    cohort = Sample(settings.sizes).simulate(settings.seed, regions=REGIONS)
+    return Sample(settings.sizes, cohort)
+
+
+def all_pipelines(seed: int) -> dict[str, Any]:
+    """Everything that Exp-III compares, the paper's methods at their base settings."""
+    return pipelines(seed) | {method.label: method.make() for method in at_base()}
+
+
+def shuffle_outcomes(
+    sample: Sample, shuffle: int, settings: Settings, classifiers: Mapping[str, Any]
+) -> dict[str, protocol.Outcome]:
+    """Outcomes of the pipelines, and of the control, on one shuffle of the labels.
+
+    There is no control where all regions are kept: it would have none to choose.
+    """
+    rng = np.random.default_rng([settings.seed, shuffle, 1])  # 1: not the stream of the splits
+    cohort, rows = draw(sample, shuffle, settings.seed)
+    y = np.asarray(cohort.group).copy()
+    for part in rows:  # within each, so that both keep their shares of the groups
+        y[part] = rng.permutation(y[part])
+    problem = protocol.prepare(cohort, y, rows, settings.regions)
+    outcomes = protocol.evaluate_all(classifiers, problem)
+    if settings.regions < len(cohort.regions):
+        peeked = _peek(cohort, y, np.concatenate(rows), settings.regions)
+        leaky = protocol.prepare(peeked, y, rows, settings.regions)
+        outcomes[CONTROL] = protocol.evaluate(peers(shuffle)[LEAKING], leaky)
+    return outcomes
+
+
+def _peek(cohort: Cohort, y: NDArray[Any], rows: NDArray[Any], regions: int) -> Cohort:
+    """Keep the regions that tell most about y in these rows, its gaps filled in by all of them."""
+    filled = RegionImputer().fit_transform(cohort.values[rows])
+    leak = RegionSelector(regions).fit(filled, y[rows])
+    return cohort.subset(regions=np.array(cohort.regions)[leak.support_].tolist())
+
+
+def work(settings: Settings, data: Sample, repeat: int, **_: str) -> dict[str, Any]:
+    """Outcomes of one shuffle."""
+    return as_columns(shuffle_outcomes(data, repeat, settings, all_pipelines(repeat)))
+
+
+def read(stored: dict[str, Arrays]) -> dict[str, Array]:
+    """Balanced accuracies of each pipeline."""
+    [outcomes] = gather(stored, ["balanced"], ["shuffle"]).values()
+    return {method: outcomes.of(method, "balanced") for method in outcomes.methods}
+
+
+class Verdict(NamedTuple):
+    """Mean balanced accuracy of a pipeline over the shuffles, its joint interval, and what it says.
+
+    `said` is whether a half is within the interval, where there are shuffles enough to tell.
+    """
+
+    mean: float
+    low: float
+    high: float
+    said: str
+
+
+def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
+    """Verdict on each pipeline; the intervals hold for all together (Bonferroni).
+
+    Given the regions, shuffles are independent: no correction for overlap is due.
+
+    Parameters
+    ----------
+    outcomes : mapping of pipeline to array of balanced accuracies, one per shuffle
+    """
+    level = 1 - (1 - LEVEL) / max(len(outcomes), 1)
+    result = {}
+    for name, values in outcomes.items():
+        mean, _, df = seen = estimate(values, 0.0)
+        low, high = seen.interval(level)
+        said = "yes" if low <= 0.5 <= high else "**no**"
+        if df + 1 < FEWEST_SHUFFLES:
+            said = "too few shuffles"
+        result[name] = Verdict(mean, low, high, "not measured" if np.isnan(mean) else said)
+    return result
+
+
+def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Verdicts, and what they say of all pipelines and of the control."""
+    control = verdicts({name: outcomes[name] for name in [CONTROL] if name in outcomes})
+    others = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
+    return {
+        "pipelines": _on_pipelines(others, settings["splits"]),
+        "control": _on_control(control.get(CONTROL), settings["regions"]),
+        "verdicts": [_row(*pair) for pair in (others | control).items()],
+    }
+
+
+def _on_pipelines(of: Mapping[str, Verdict], shuffles: int) -> str:
+    """Sentence on all pipelines together."""
+    if shuffles < FEWEST_SHUFFLES:
+        few = f"{shuffles} shuffles are too few for verdicts"
+        return f"{few}: give {FEWEST_SHUFFLES} or more (--splits)."
+    named: dict[str, list[str]] = {}
+    for name, verdict in of.items():
+        named.setdefault(verdict.said, []).append(name)
+    quiet = len(named.pop("yes", []))
+    words = {"**no**": "not so"}
+    others = [f"; {words.get(said, said)}: {', '.join(names)}" for said, names in named.items()]
+    within = "a half is within the joint interval"
+    return f"{shuffles} shuffles, {quiet} of {len(of)} pipelines: {within}{''.join(others)}."
+
+
+def _on_control(control: Verdict | None, regions: int) -> str:
+    """Sentence on the control, which is to be caught."""
+    if control is None:
+        return (
+            "There is no control that chooses its regions by all rows: there are no more than the "
+            f"{regions} to keep, so that it would choose nothing. Give a smaller --k to have one."
+        )
+    caught = {"yes": "is not caught", "**no**": "is caught"}
+    said = caught.get(control.said, f"has no verdict: {control.said}")
+    return f"The control, which chooses its regions by all rows, {said}."
+
+
+def _row(name: str, verdict: Verdict) -> list[str]:
+    mean, low, high = ("" if np.isnan(x) else f"{x:.3f}" for x in verdict[:3])
+    return [name, mean, f"{low} to {high}" if low else "", verdict.said]
+
+
+CANARY = Experiment(
+    "canary",
+    lambda settings, _: repeats(["shuffle"], settings.splits),
+    work,
+    read,
+    report,
+    described=lambda sample: {"experiment": "exp3 canary", "sample": sample.digest},
+    option="--canary",
+)

@@ -1,0 +1,297 @@
+"""What Exp-IV computes: networks of two groups, the paper's counts of their edges, and tests.
+
+Beside each count stands what it is by chance: the same count after rows of residuals were exchanged
+between the groups. Further what columns in another order and another alpha change, how KL- and
+MM-SGBN move the edges, and the tests of `edge_differences`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sgbn.cohort import Cohort
+from sgbn.datasets import simulate_cohort
+from sgbn.datasets.group_networks import standardised
+from sgbn.discriminative import KLSGBNClassifier, MMSGBNClassifier
+from sgbn.discriminative.class_networks import Scale, default_learner
+from sgbn.experiments.data import most_different, one_site, real_tables, require_two_groups
+from sgbn.experiments.experiment import read_rows
+from sgbn.inference import edge_differences
+from sgbn.inference.exchange import exchange_of
+from sgbn.preprocessing import prepare
+from sgbn.quality import review
+from sgbn.reference import choose_reference
+from sgbn.structure import HSGBN, ORSGBN
+from sgbn.structure.nuisance import Nuisance, nuisance_of
+from sgbn.structure.smooth import held_fixed
+from sgbn.types import Array, Indices, Mask
+
+METHODS = ("H-SGBN", "OR-SGBN", "SGBN")
+PERMUTED = METHODS[:2]  # the paper's; SGBN has the tests of `edge_differences`
+BIASED = "OR-SGBN, bias penalised"  # the paper's bias node, literally
+ALPHAS = (0.05, 0.07, 0.1, 0.14, 0.2, 0.28)
+REFERENCES = {row["name"]: row["reference"] for row in read_rows("samples.csv")}
+NO_BRAIN = "ventricle/CSF"
+PAPERS_LOBES = {"medial temporal": "temporal", "subcortical": "temporal"}  # its fourth box
+BLOCK = 50  # permutations per task
+MOVED = {"KL-SGBN": KLSGBNClassifier, "MM-SGBN": MMSGBNClassifier}
+CUT = 0.01  # the paper draws no weight below it
+LOBES = ("frontal", "parietal", "occipital", "temporal")  # the paper's four boxes
+COUNTS = (
+    "edges",
+    *(f"within {lobe}" for lobe in LOBES),
+    "temporal to frontal",  # the corner of the paper's figure
+    "frontal and temporal, both ways",
+    "hippocampi, edges in",
+    "hippocampi, edges out",
+    "hippocampi, strength in",
+    "hippocampi, strength out",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What makes one run of Exp-IV differ from another.
+
+    `orders` are random orders of the columns; each is taken backwards as well.
+    """
+
+    alpha: float = 0.1
+    permutations: int = 199
+    orders: int = 10
+    regions: int = 40
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Two groups whose networks are compared.
+
+    Attributes
+    ----------
+    cohort : Cohort
+        Imputed, harmonised, covariates regressed out; with the paper's lobes.
+    groups : tuple of str
+        The reference, and the group that may have lost edges.
+    truth : mapping of group to ndarray
+        True standardised weights, where they are known.
+    """
+
+    cohort: Cohort
+    groups: tuple[str, str]
+    truth: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def codes(self) -> Indices:
+        """0 for the reference, 1 for the other group."""
+        return (np.asarray(self.cohort.group) == self.groups[1]).astype(np.intp)
+
+    @property
+    def sites(self) -> Indices | None:
+        """Number of each subject's site."""
+        site = self.cohort.site
+        return None if site is None else np.unique(site, return_inverse=True)[1]
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """Means of groups and sites, and slopes of covariates."""
+        return nuisance_of(self.codes, held_fixed(self.cohort), self.sites)
+
+    @property
+    def residuals(self) -> Array:
+        """Rows without nuisance effects."""
+        return self.nuisance.residuals(self.cohort.values)
+
+    @property
+    def digest(self) -> str:
+        """Short name of what is in it, to tell two tables apart."""
+        beside = json.dumps([self.groups, self.cohort.lobes]).encode()
+        return sha256(self.cohort.content + beside).hexdigest()[:16]
+
+
+def samples(settings: Settings) -> dict[str, Sample]:
+    """Return the simulated cohort and, where they are found, the real tables."""
+    simulated = simulate_cohort()
+    cohorts = {"simulated": simulated} | real_tables()
+    ready = {name: make_sample(both, settings, REFERENCES[name]) for name, both in cohorts.items()}
+    truth = {group: standardised(network) for group, network in simulated.networks.items()}
+    return ready | {"simulated": replace(ready["simulated"], truth=truth)}
+
+
+def make_sample(cohort: Cohort, settings: Settings, reference: str | None = None) -> Sample:
+    """Prepare two groups; the reference is the usual one unless it is given."""
+    require_two_groups(cohort)
+    first = choose_reference(cohort.groups, reference)
+    usable = review(one_site(cohort)).require()
+    ready = replace(usable, values=prepare(usable).values)  # gaps in covariates are refused below
+    if ready.atlas is not None:
+        places = (
+            place._replace(lobe=PAPERS_LOBES.get(place.lobe, place.lobe))
+            for place in ready.atlas.regions
+        )
+        ready = replace(ready, atlas=replace(ready.atlas, regions=tuple(places)))
+    [second] = set(cohort.groups) - {first}
+    return Sample(choose_regions(ready, settings.regions), (first, second))
+
+
+def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
+    """Keep the hippocampi, which the paper looks at, and the regions that differ most.
+
+    Ventricles are left out.
+    """
+    lobes = zip(cohort.regions, cohort.lobes, strict=True)
+    brain = [region for region, lobe in lobes if lobe != NO_BRAIN]
+    if len(brain) > n_regions:
+        wanted = [brain[k] for k in hippocampi(brain)][:n_regions]
+        others = cohort.subset(regions=[region for region in brain if region not in wanted])
+        chosen = {*wanted, *most_different(others, n_regions - len(wanted)).regions}
+        brain = [region for region in brain if region in chosen]
+    return cohort.subset(regions=brain)
+
+
+def hippocampi(regions: Sequence[str]) -> list[int]:
+    """Places of the hippocampi, not of what lies beside them."""
+    names = [region.lower() for region in regions]
+    return [k for k, name in enumerate(names) if "hippocamp" in name and "parahip" not in name]
+
+
+def present(weights: Array) -> Mask:
+    """Edges: weights that reach the cut."""
+    return np.abs(weights) >= CUT
+
+
+def counts(weights: Array, regions: Sequence[str], lobes: Sequence[str]) -> Array:
+    """Return COUNTS of a network; NaN where it has no such region."""
+    edges = present(weights)
+    strengths = np.where(edges, np.abs(weights), 0.0)
+    everywhere = np.ones(len(regions), bool)
+    hippo = np.isin(np.arange(len(regions)), hippocampi(regions))
+    at = {lobe: np.asarray(lobes) == lobe for lobe in LOBES}
+    ways = (("temporal", "frontal"), ("frontal", "temporal"))
+    between = [_total(edges, at[tail], at[head]) for tail, head in ways]
+    in_and_out = ((everywhere, hippo), (hippo, everywhere))
+    return np.array(
+        [
+            float(edges.sum()),
+            *(_total(edges, at[lobe], at[lobe]) for lobe in LOBES),
+            between[0],
+            sum(between),
+            *(_total(values, *ends) for values in (edges, strengths) for ends in in_and_out),
+        ]
+    )
+
+
+def _total(values: NDArray[np.generic], tails: Mask, heads: Mask) -> float:
+    """Sum from some regions to others; NaN without any."""
+    if not tails.any() or not heads.any():
+        return float("nan")
+    return float(values[np.ix_(tails, heads)].sum())
+
+
+def learn(method: str, X: Array, codes: Indices, alpha: float) -> list[Array]:
+    """Standardised weights of both groups."""
+    penalised = {"H-SGBN": HSGBN, "OR-SGBN": ORSGBN}
+    learner = penalised[method](alpha=alpha) if method in penalised else default_learner(codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pairs without a direction, in one of many fits
+        return [learner.fit(X[codes == c]).coef_std_ for c in (0, 1)]
+
+
+def networks(sample: Sample, settings: Settings) -> dict[str, Any]:
+    """Weights by every method, group and alpha, and what is needed to read them."""
+    cohort, codes, X = sample.cohort, sample.codes, sample.residuals
+    Z = Scale.of(cohort.values).standardise(cohort.values)
+    learner = _biased(settings)
+    fits = [learner.fit(Z[codes == c]).network_ for c in (0, 1)]
+    truth = {"truth": [sample.truth[group] for group in sample.groups]} if sample.truth else {}
+    return truth | {
+        "groups": sample.groups,
+        "sizes": np.bincount(codes),
+        "regions": cohort.regions,
+        "lobes": cohort.lobes,
+        "covariates": ", ".join(cohort.covariates),
+        "sites": 1 if sample.sites is None else int(sample.sites.max()) + 1,
+        BIASED: [np.vstack([fit.coef, fit.intercept]) for fit in fits],
+        **{method: learn(method, X, codes, settings.alpha) for method in METHODS},
+        **{f"{m} {alpha:g}": learn(m, X, codes, alpha) for m in PERMUTED for alpha in ALPHAS},
+    }
+
+
+def _biased(settings: Settings) -> ORSGBN:
+    return ORSGBN(alpha=settings.alpha, standardize=False, penalize_intercept=True)
+
+
+def orders(sample: Sample, settings: Settings, method: str) -> dict[str, Any]:
+    """Share of the edges in the upper triangle: of groups, orders, each order backwards too."""
+    X = sample.residuals
+    shares = np.empty((2, settings.orders, 2))
+    for number in range(settings.orders):
+        order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
+        for way, columns in enumerate((order, order[::-1])):
+            learned = learn(method, X[:, columns], sample.codes, settings.alpha)
+            for group, weights in enumerate(learned):
+                edges = present(weights)
+                shares[group, number, way] = np.triu(edges).sum() / max(edges.sum(), 1)
+    return {"shares": shares}
+
+
+def chance(sample: Sample, settings: Settings, block: int) -> dict[str, Any]:
+    """Return changes of the counts after rows were exchanged between the groups."""
+    rng = np.random.default_rng([settings.seed, block])
+    nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
+    exchange = exchange_of(codes, sample.sites)
+    changes: dict[str, list[Array]] = {method: [] for method in PERMUTED}
+    for _ in range(min(BLOCK, settings.permutations - block * BLOCK)):
+        X = nuisance.residuals(residuals[exchange.draw(rng)])
+        for method in PERMUTED:
+            first, second = (
+                counts(weights, sample.cohort.regions, sample.cohort.lobes)
+                for weights in learn(method, X, codes, settings.alpha)
+            )
+            changes[method].append(second - first)
+    return changes
+
+
+def moves(sample: Sample, settings: Settings) -> dict[str, Any]:
+    """How KL- and MM-SGBN change the edges of OR-SGBN; both move the same ones."""
+    table = pd.DataFrame(sample.cohort.values, columns=list(sample.cohort.regions))
+    changes = {}
+    for name, classifier in MOVED.items():
+        fitted = classifier(_biased(settings), temperature=1.0).fit(table, sample.codes)
+        rows = fitted.edge_changes()[["class", "source", "target", "difference"]].tolist()
+        changes[name] = {(group, source, target): float(d) for group, source, target, d in rows}
+    edges = sorted(changes["KL-SGBN"])
+    ends = zip(("group", "source", "target"), zip(*edges, strict=True), strict=True)
+    return dict(ends) | {name: [by[edge] for edge in edges] for name, by in changes.items()}
+
+
+def tests(sample: Sample, settings: Settings) -> dict[str, Any]:
+    """Return p of the tests of `edge_differences`: overall, of edges, regions and lobes."""
+    result = edge_differences(
+        sample.cohort,
+        sample.codes.astype(str),  # sorted, so that the reference comes first
+        n_permutations=settings.permutations,
+        random_state=settings.seed,
+    )
+    hubs, lobes = result.hubs, result.lobes
+    ends = [{source, target} for source, target in lobes[["source", "target"]].tolist()]
+    papers = [pair <= {"frontal", "temporal"} and "temporal" in pair for pair in ends]
+    return {
+        "all": result.global_p,
+        "tested": len(result.edges),
+        "significant": len(result.significant()),
+        "edges": result.edges["p_fwer"],
+        "regions": hubs["p_fwer"],
+        "hippocampi": hubs["p_fwer"][hippocampi(hubs["region"].tolist())],
+        "lobes": lobes["p_fwer"],
+        "papers_lobes": lobes["p_fwer"][papers],
+    }

@@ -1,0 +1,173 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from sgbn import InputError, StudyError
+from sgbn.datasets import NETWORKS, load_network
+from sgbn.experiments import exp2, exp2_methods
+from sgbn.experiments.exp2 import MEASURES
+from sgbn.experiments.exp2_methods import (
+    BASELINES,
+    METHODS,
+    PAPER,
+    in_doubt,
+    paper_figure,
+    paper_sum,
+    summed,
+)
+from sgbn.runs import Study
+from sgbn.structure import ORSGBN
+
+
+def doubt(*cell):
+    """Letter of what speaks against a figure of the paper, if anything does."""
+    return PAPER[cell].partition(" [")[2].rstrip("]")
+
+
+def edges(matrix):
+    return {(int(i), int(j)) for i, j in np.argwhere(matrix)}
+
+
+def test_results_have_an_axis_for_networks_methods_and_simulations(exp2_results, exp2_settings):
+    assert list(exp2_results) == ["alarm", "chain"]
+    for outcomes in exp2_results.values():
+        assert outcomes.methods == list(exp2_methods.learners(exp2_settings))
+        shape = (len(outcomes.methods), 2)
+        assert all(values.shape == shape for values in outcomes.values.values())
+        assert not np.isnan(outcomes.values["errors"]).any()
+        assert np.all(outcomes.values["seconds"] > 0)
+
+
+def test_a_cell_is_what_a_fit_to_the_same_data_gives(exp2_results, exp2_settings):
+    counts = []
+    for simulation in range(2):
+        X, graph = exp2_methods.simulate(
+            "alarm", simulation, exp2_settings.seed, exp2_methods.EVALUATION
+        )
+        scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+        learner = ORSGBN(exp2_settings.alpha, init="l1mb", standardize=False).fit(scaled)
+        learned, true = edges(learner.coef_), edges(graph)
+        counts.append([len(learned ^ true), len(learned - true), len(learned)])
+    for field, expected in zip(("errors", "false", "edges"), np.transpose(counts), strict=True):
+        assert exp2_results["alarm"].of("OR-SGBN", field).tolist() == expected.tolist()
+        mean, error, _ = exp2.mean(exp2_results, field, "alarm", "OR-SGBN")
+        assert mean == pytest.approx(expected.mean())
+        assert error == pytest.approx(abs(expected[0] - expected[1]) / 2)
+
+
+def test_the_variants_differ_from_each_other(exp2_results):
+    methods = exp2_results["alarm"].methods
+    errors = sum(outcomes.values["errors"].sum(axis=1) for outcomes in exp2_results.values())
+    penalised = [k for k, m in enumerate(methods) if "OR-SGBN" in m or "H-SGBN" in m]
+    assert len(penalised) == 16
+    assert len(set(errors[penalised])) > 10
+
+
+def test_columns_are_shuffled_and_simulations_differ():
+    graph = load_network("chain").graph
+    X, shuffled = exp2_methods.simulate("chain", 0, 0, exp2_methods.EVALUATION)
+    again, _ = exp2_methods.simulate("chain", 0, 0, exp2_methods.EVALUATION)
+    other, _ = exp2_methods.simulate("chain", 1, 0, exp2_methods.EVALUATION)
+    calibration, _ = exp2_methods.simulate("chain", 0, 0, exp2_methods.CALIBRATION)
+    assert X.shape == (1000, 7)
+    assert shuffled.sum() == graph.sum()
+    assert not np.array_equal(shuffled, graph)
+    assert np.array_equal(X, again)
+    assert not np.isclose(X, other).any()
+    assert not np.isclose(X, calibration).any()
+
+
+def test_methods_that_are_run_once_for_both_kinds_of_data_do_not_depend_on_units(exp2_settings):
+    X, _ = exp2_methods.simulate("alarm", 0, 0, exp2_methods.EVALUATION)
+    scaled = X / X.std(axis=0)
+    for name in (*BASELINES, "SGBN"):
+        learner = exp2_methods.learners(exp2_settings)[name]
+        assert edges(learner.fit(X).coef_) == edges(learner.fit(scaled).coef_), name
+
+
+def test_a_failure_and_a_warning_are_kept_with_their_message():
+    class Failing(ORSGBN):
+        def fit(self, X, y=None):
+            raise InputError("no good")
+
+    class Unconverged(ORSGBN):
+        def fit(self, X, y=None):
+            warnings.warn("not there yet", ConvergenceWarning, stacklevel=1)
+            warnings.warn("ties", UserWarning, stacklevel=1)
+            return super().fit(X)
+
+    data = exp2_methods.simulate("chain", 0, 0, exp2_methods.EVALUATION)
+    failed = exp2_methods.evaluate(Failing(), *data)
+    assert failed.failure == "InputError: no good"
+    assert np.isnan(failed.errors)
+    unconverged = exp2_methods.evaluate(Unconverged(), *data)
+    assert unconverged.warning == "not there yet"
+    assert not unconverged.failure
+    assert unconverged.errors >= 0
+
+
+def test_a_second_start_does_only_what_is_missing(exp2_folder, exp2_settings, monkeypatch):
+    before = exp2.EXPERIMENT.results(exp2_folder)
+    kept, lost = (exp2_folder / "tasks" / f"chain.{k:04d}.npz" for k in range(2))
+    written = kept.stat().st_mtime_ns
+    lost.unlink()
+    exp2.EXPERIMENT.run(Study(exp2_folder), exp2_settings)
+    assert kept.stat().st_mtime_ns == written
+    after = exp2.EXPERIMENT.results(exp2_folder)
+    for network, outcomes in before.items():
+        for field in ("errors", "false", "pdag", "edges", "failure"):
+            assert np.array_equal(outcomes.values[field], after[network].values[field])
+
+
+def test_other_settings_are_refused(exp2_folder):
+    other = exp2_methods.Settings(simulations=2, seed=4, networks=("alarm", "chain"))
+    with pytest.raises(StudyError, match="seed: 3 there, 4 now"):
+        exp2.EXPERIMENT.run(Study(exp2_folder), other)
+    with pytest.raises(InputError, match="no network is called 'asia'"):
+        exp2_methods.Settings(networks=("asia",))
+
+
+def test_three_tables_of_nine_networks_and_nine_methods():
+    assert set(PAPER) == {(t, n, m) for t in MEASURES for n in NETWORKS for m in METHODS}
+
+
+def test_or_sgbn_sums_to_440_errors_of_which_214_false_without_mildew():
+    assert paper_sum("errors", "OR-SGBN", NETWORKS) == pytest.approx(440.26)
+    assert paper_sum("false", "OR-SGBN", NETWORKS) == pytest.approx(214.22)
+    assert sum(load_network(n).graph.sum() for n in summed(NETWORKS)) == 462
+
+
+def test_total_errors_leave_a_possible_number_of_missing_edges_where_nothing_is_in_doubt():
+    for network in NETWORKS:
+        for method in METHODS:
+            missing = paper_figure("errors", network, method) - paper_figure(
+                "false", network, method
+            )
+            possible = 0 <= missing <= load_network(network).graph.sum()
+            assert possible or in_doubt("errors", network, method)
+
+
+def test_the_cells_in_doubt_are_what_they_are_said_to_be():
+    for method in METHODS[-4:]:
+        mildew = paper_figure("errors", "mildew", method)
+        assert mildew == paper_figure("errors", "hailfinder", method)
+        assert doubt("errors", "mildew", method) == "a"
+        assert doubt("false", "mildew", method) != "a"
+    for measure in MEASURES:
+        for network in NETWORKS:
+            same = {paper_figure(measure, network, m) for m in ("IAMB", "IAMB2", "IAMB3")}
+            assert len(same) == 1 or (measure, network) == ("errors", "mildew")
+            assert doubt(measure, network, "IAMB2") in ("a", "b")
+    assert paper_figure("pdag", "chain", "OR-SGBN") > 6
+    assert doubt("pdag", "chain", "OR-SGBN") == "c"
+
+
+def test_most_cells_are_not_in_doubt():
+    letters = [doubt(*key) for key in PAPER]
+    assert set(letters) == {"", "a", "b", "c"}
+    assert letters.count("a") == 4
+    assert letters.count("b") == 3 * 9 * 3 - 2
+    assert letters.count("c") == 1
+    assert not any(doubt("errors", "alarm", m) for m in BASELINES if not m.startswith("IAMB"))
