@@ -56,6 +56,29 @@ def test_longitudinal_runs_are_taken_where_every_visit_has_one(tmp_path):
     assert [one.path.name for one in cross.subjects] == ["a_1", "a_2"]
 
 
+@pytest.mark.parametrize("said_by", ["runs", "bases"])
+def test_cross_sectional_runs_keep_the_persons_of_the_longitudinal_stream(tmp_path, said_by):
+    visits = [f"{person}{visit}" for person in ("S01", "S02") for visit in "ab"]
+    make(tmp_path, *visits, "S03a")
+    for person in ("S01", "S02"):
+        if said_by == "runs":
+            make(tmp_path, *(f"{person}{visit}.long.{person}" for visit in "ab"))
+        else:
+            make(tmp_path, person)
+            write(tmp_path / person / "base-tps", f"{person}a\n{person}b\n")
+    found = find_folders(tmp_path, "cross")
+    assert ids(found) == [*visits, "S03a"]
+    assert [one.person for one in found.subjects] == ["S01", "S01", "S02", "S02", "S03a"]
+
+
+def test_a_visit_of_two_bases_is_an_error(tmp_path):
+    make(tmp_path, "a", "b", "a_1", "a_2")
+    for base in ("a", "b"):
+        write(tmp_path / base / "base-tps", "a_1\na_2\n")
+    with pytest.raises(InputError, match=r"'a_1' is a visit of several .* bases: 'a', 'b'"):
+        find_folders(tmp_path)
+
+
 def test_streams_are_not_mixed(tmp_path):
     make(tmp_path, "a", "a_1", "a_1.long.a", "b_1")
     with pytest.raises(InputError, match=r"1 visit has a cross-sectional run alone: 'b_1'"):

@@ -125,22 +125,22 @@ def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | Non
 
 
 def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
-    found = find_folders(top, stream)
-    if not found.subjects:
+    folders = find_folders(top, stream)
+    if not folders.subjects:
         raise _no_subjects(top)
-    there = [files for one in found.subjects if (files := names_of(one))]
-    plan = make_plan(request, there, repr(str(top)))
-    read = [read_subject(one, plan) for one in found.subjects]
+    file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
+    plan = make_plan(request, file_names, repr(str(top)))
+    read = [read_subject(subject, plan) for subject in folders.subjects]
     chosen = plan.parcellation
     facts = {
         "tool": "FreeSurfer or FastSurfer",
         "parcellation": chosen.name if chosen else None,
         "other_parcellations": [
-            name for name in parcellations(there) if chosen is None or name != chosen.name
+            name for name in parcellations(file_names) if chosen is None or name != chosen.name
         ],
         "measure": plan.measure if chosen else None,
         "files": [f"{name}.stats" for name in plan.files],
-        **_folder_facts(found),
+        **_folder_facts(folders),
     }
     rows, failures = _parted(read)
     cortex = f"_{plan.measure}"  # a volume of 0 below it is rare but possible
@@ -148,14 +148,14 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     return _Read(rows, failures, facts, frozenset(n for n in names if n.endswith(cortex)))
 
 
-def _folder_facts(found: Folders) -> dict[str, Any]:
-    long = bool(found.subjects) and found.subjects[0].long
+def _folder_facts(folders: Folders) -> dict[str, Any]:
+    long = bool(folders.subjects) and folders.subjects[0].long
     return {
         "stream": "longitudinal" if long else "cross-sectional",
-        "templates": list(found.templates),
-        "bases": list(found.bases),
-        "other_folders": list(found.others),
-        "other_stream": list(found.other_stream),
+        "templates": list(folders.templates),
+        "bases": list(folders.bases),
+        "other_folders": list(folders.others),
+        "other_stream": list(folders.other_stream),
     }
 
 
@@ -216,7 +216,7 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
         return
     named = [f"{one.id} ({one.reason.rstrip('.')})" for one in failures[:MAX_NAMED]]
     more = len(failures) - len(named)
-    said = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
+    reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     who = counted(len(failures), "subject")
     if on_error == RAISE or not n_read:
         remedy = (
@@ -224,8 +224,8 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
             if n_read
             else "Nobody is left: check the folder and what was asked for."
         )
-        raise InputError(f"{str(top)!r}: {who} cannot be read: {said}. {remedy}")
-    warn(f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {said}.")
+        raise InputError(f"{str(top)!r}: {who} cannot be read: {reasons}. {remedy}")
+    warn(f"{str(top)!r}: {who} left out of {len(failures) + n_read}: {reasons}.")
 
 
 def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ ROI_FILE = re.compile(r"catROIs?_.+\.xml", re.IGNORECASE)
 CAT12_LEVELS = 5  # folders below the given one: sub-01/ses-01/anat/label and one more
 NO_ROI_FILES = frozenset({"mri", "surf", "stats", "scripts", "err", "func", "figures", "log"})
 CROSS, LONG = "cross", "long"
+BASE = "base-tps"  # file that lists the visits of a longitudinal base; FastSurfer adds an ending
 
 _TEMPLATE = re.compile(r"fsaverage\w*|([lr]h\.)?EC_average|cvs_avg\w+|V1_average", re.IGNORECASE)
 _LONG = re.compile(r"(?P<visit>.+)\.long\.(?P<base>.+)")
@@ -34,7 +35,8 @@ class SubjectFolder:
         the visit.
     path : Path
     person : str
-        Who it is, where the name says that this is one of several visits; else the id.
+        Who it is, where the name or a longitudinal base says that this is one of several visits;
+        else the id.
     long : bool
         Whether FreeSurfer's longitudinal stream made it.
     """
@@ -106,13 +108,14 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
             f"{str(folder)!r} is the folder of one subject. Give the folder above it, which holds "
             "all subjects."
         )
-    subjects, templates, bases, others = [], [], [], []
+    subjects, templates, others = [], [], []
+    bases: dict[str, set[str]] = {}
     for path in _folders(folder):
         inner = [_session(path, below) for below in _folders(path) if _is_session(below)]
         if _TEMPLATE.fullmatch(path.name):
             templates.append(path.name)
-        elif any(name.startswith("base-tps") for name in _names(path)):
-            bases.append(path.name)
+        elif lists := [name for name in _names(path) if name.startswith(BASE)]:
+            bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
         elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
             subjects.append(_subject(path))
         elif inner:
@@ -120,7 +123,33 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
         else:
             others.append(path.name)
     found = Folders(tuple(subjects), tuple(templates), tuple(bases), tuple(others))
-    return _of_stream(found, stream)
+    return _of_stream(_with_persons(found, bases), stream)
+
+
+def _with_persons(found: Folders, visits: Mapping[str, set[str]]) -> Folders:
+    """Say who is behind a cross-sectional run whose name does not, as the longitudinal stream does.
+
+    `visits` is longitudinal base -> visits. A run ``visit.long.base`` says the same.
+    """
+    bases: dict[str, set[str]] = defaultdict(set)
+    for base, names in visits.items():
+        for visit in names:
+            bases[visit].add(base)
+    for run in found.subjects:
+        if run.long:
+            bases[run.id].add(run.person)
+    subjects = []
+    for subject in found.subjects:
+        if not subject.long and subject.person == subject.id:
+            persons = sorted(bases[subject.id])
+            if len(persons) > 1:
+                raise InputError(
+                    f"{subject.id!r} is a visit of several longitudinal bases: {listed(persons)}. "
+                    "A person has one: move the others, with their runs, to another folder."
+                )
+            subject = replace(subject, person=persons[0] if persons else subject.id)
+        subjects.append(subject)
+    return replace(found, subjects=tuple(subjects))
 
 
 def _of_stream(found: Folders, stream: str | None) -> Folders:
@@ -192,6 +221,15 @@ def _names(path: Path) -> set[str]:
         return set(os.listdir(path))
     except OSError:
         return set()
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a short text; none if it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _with_sessions(folder: Path) -> Iterator[Path]:

@@ -180,8 +180,11 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
     if not plan.parcellation.surface:
         name = plan.parcellation.name
         cells = files[name].values(VOLUME, name)
-        found = {region: CORTEX.fullmatch(region) for region in cells}
-        return {f"{one[1]}_{one[2]}_{measure}": cells[name] for name, one in found.items() if one}
+        return {
+            f"{side_and_name[1]}_{side_and_name[2]}_{measure}": value
+            for region, value in cells.items()
+            if (side_and_name := CORTEX.fullmatch(region))
+        }
     values: dict[str, float] = {}
     for side, file in zip(SIDES, plan.parcellation.files, strict=True):
         for region, value in files[file].values(COLUMNS[measure], file).items():
