@@ -127,6 +127,20 @@ def test_cat12_leaves_out_regions_without_a_value(tmp_path):
     assert list(found.table["TIV"]) == list(found.quality["TIV"])
 
 
+def test_the_average_of_a_longitudinal_run_of_cat12_is_no_subject(tmp_path):
+    for name in ("rsub-01_ses-1_T1w", "rsub-01_ses-2_T1w", "avg_sub-01_ses-1_T1w", "avg_sub-02"):
+        write_cat12(tmp_path, name, surfaces=False)
+    with pytest.warns(DataWarning, match="3rd Ventricle"):
+        found = collect_subjects(tmp_path)
+    assert list(found.table["subject_id"]) == ["sub-01_ses-1", "sub-01_ses-2"]
+    assert found.facts["averages"] == ["catROI_avg_sub-01_ses-1_T1w.xml", "catROI_avg_sub-02.xml"]
+    assert found.provenance["averages"] == 2
+    for path in (tmp_path / "label").glob("catROI_rsub*"):
+        path.unlink()
+    with pytest.raises(InputError, match="holds averages of longitudinal runs alone"):
+        collect_subjects(tmp_path)
+
+
 def test_options_of_freesurfer_are_not_for_cat12(tmp_path):
     write_cat12(tmp_path, "a")
     for option in ({"aseg": False}, {"segmentations": "thalamus"}, {"stream": "long"}):

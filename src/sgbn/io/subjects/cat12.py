@@ -27,6 +27,7 @@ VOXELS = ("neuromorphometrics", "lpba40", "cobra", "hammers", "aal3")
 
 _VISIT = re.compile(r"(sub-[A-Za-z0-9]+)_ses-.+")
 _PREFIX = re.compile(r"catROIs?_", re.IGNORECASE)
+_AVERAGE = re.compile(r"catROIs?_avg_.+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
             )
         found[name][kind] = path
     return [CatSubject(name, found[name]) for name in sorted(found)]
+
+
+def is_average(path: Path) -> bool:
+    """Whether a file is of the average image of all visits of a person, and thus of no visit."""
+    return _AVERAGE.fullmatch(path.name) is not None
 
 
 def read_atlases(

@@ -12,7 +12,13 @@ from typing import Any
 import pandas as pd
 
 from sgbn.exceptions import InputError, counted, listed, warn
-from sgbn.io.subjects.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
+from sgbn.io.subjects.cat12 import (
+    cat12_subjects,
+    choose_atlas,
+    is_average,
+    read_atlases,
+    read_cat_subject,
+)
 from sgbn.io.subjects.folders import Folders, find_folders, kind_of, roi_files
 from sgbn.io.subjects.freesurfer import Request, make_plan, names_of, read_subject
 from sgbn.io.subjects.layouts import THICKNESS, parcellations
@@ -21,7 +27,8 @@ from sgbn.io.subjects.rows import Failure, SubjectRow, WholeRows, whole_rows
 ID, PERSON = "subject_id", "person"
 CAT12 = "CAT12"
 SKIP, RAISE = "skip", "raise"
-FOLDERS = ("templates", "bases", "other_folders", "other_stream")  # facts that are lists of names
+# Facts that are lists of names.
+FOLDERS = ("templates", "bases", "averages", "other_folders", "other_stream")
 MAX_NAMED = 20  # failed subjects that a warning names; the table has all
 
 
@@ -169,7 +176,14 @@ def _no_subjects(top: Path) -> InputError:
 
 
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
-    subjects = cat12_subjects(roi_files(top))
+    paths = roi_files(top)
+    averages = [path.name for path in paths if is_average(path)]
+    if len(averages) == len(paths):
+        raise InputError(
+            f"{str(top)!r} holds averages of longitudinal runs alone, such as {averages[0]!r}. "
+            "Give a folder that holds the files of the visits."
+        )
+    subjects = cat12_subjects([path for path in paths if not is_average(path)])
     read, failures = read_atlases(subjects)
     if not read:
         raise InputError(
@@ -183,6 +197,7 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
         "parcellation": atlas,
         "other_parcellations": sorted({name for one in read.values() for name in one} - {atlas}),
         "measure": column,
+        "averages": averages,
     }
     names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
     return _Read(rows, [*failures, *others], facts, frozenset(names))
