@@ -207,3 +207,21 @@ def test_csf_of_neuromorphometrics_is_a_structure_beside_its_ventricles():
     columns = ["3rd Ventricle", "4th Ventricle", "Left Cerebellum Exterior", "CSF"]
     assert len(match_columns(columns).columns) == 4
     assert match_columns([*columns, "TIV"]).totals == ("CSF", "TIV")
+
+
+@pytest.mark.parametrize(
+    ("columns", "atlas", "excluded"),
+    [(DKT, "dkt", DKT[:3]), (DK, "desikan_killiany", ONLY_DK)],
+)
+def test_excluded_columns_tell_atlases_apart_that_know_the_others(columns, atlas, excluded):
+    rest = [name for name in columns if name not in excluded]
+    assert match_columns(rest).atlas.name != atlas
+    match = match_columns(rest, excluded=excluded)
+    assert match.atlas.name == atlas
+    assert [found.column for found in match.columns] == rest
+    assert match_columns(rest, "aal", excluded).atlas.name == "aal"
+
+
+def test_excluded_columns_of_another_atlas_do_not_decide():
+    destrieux = [region.name for region in load_atlas("destrieux").regions]
+    assert match_columns(DK, excluded=destrieux).atlas.name == "desikan_killiany"

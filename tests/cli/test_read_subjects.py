@@ -3,6 +3,7 @@ import shlex
 import pandas as pd
 import pytest
 from tests.io.subjects.written import (
+    REGIONS,
     SIDES,
     nuclei,
     write,
@@ -86,6 +87,17 @@ def test_regions_that_no_atlas_knows_are_asked_for_in_the_next_command(study, ca
     assert {"thalamus_Left-LGN", "lh_insula_area", "lh_WhiteSurfArea_area"} < set(columns)
 
 
+def test_the_next_command_names_an_atlas_that_names_do_not_tell(tmp_path, capsys):
+    dkt = [name for name in REGIONS if name not in ("bankssts", "frontalpole", "temporalpole")]
+    for k in range(3):
+        write_freesurfer(tmp_path / "whole", f"s{k}", "aparc.DKTatlas", dkt)
+        write_freesurfer(tmp_path / "part", f"s{k}", "aparc.DKTatlas", dkt[1:])
+    assert command(tmp_path / "whole", "--out", tmp_path / "out") == 0
+    assert "--atlas" not in capsys.readouterr().out
+    assert command(tmp_path / "part", "--out", tmp_path / "out") == 0
+    assert capsys.readouterr().out.endswith("--covariates eTIV --atlas dkt\n")
+
+
 def test_what_fastsurfer_without_surfaces_lacks_is_printed(tmp_path, capsys):
     for k in range(3):
         write_seg_only(tmp_path / "subjects", f"s{k}")
@@ -102,6 +114,7 @@ def test_what_fastsurfer_without_surfaces_lacks_is_printed(tmp_path, capsys):
 def test_cat12_is_read_by_the_same_command(tmp_path, capsys):
     for k in range(3):
         write_cat12(tmp_path / "data", f"sub-{k}_T1w")
+    write_cat12(tmp_path / "data", "avg_sub-0_T1w", surfaces=False)
     options = (
         "--parcellation",
         "neuromorphometrics",
@@ -114,6 +127,7 @@ def test_cat12_is_read_by_the_same_command(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Vwm of neuromorphometrics" in printed
     assert "There are also 'aparc_DK40'" in printed
+    assert "Skipped averages of longitudinal runs: 'catROI_avg_sub-0_T1w.xml'." in printed
     table = pd.read_csv(tmp_path / "out" / "regions.csv")
     assert list(table)[:3] == ["subject_id", "TIV", "Right Hippocampus"]
     assert (pd.read_csv(tmp_path / "out" / "quality.csv")["IQR"] == 2.25).all()

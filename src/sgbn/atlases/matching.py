@@ -76,7 +76,9 @@ class AtlasMatch:
         return self.atlas
 
 
-def match_columns(columns: Sequence[str], atlas: AtlasLike | None = None) -> AtlasMatch:
+def match_columns(
+    columns: Sequence[str], atlas: AtlasLike | None = None, excluded: Sequence[str] = ()
+) -> AtlasMatch:
     """Find the columns that are regions of an atlas.
 
     Parameters
@@ -87,8 +89,18 @@ def match_columns(columns: Sequence[str], atlas: AtlasLike | None = None) -> Atl
         are all there, then that whose names are written so most often, then the first of
         `ATLASES`. With fewer than two columns matched there is none. Schaefer's atlases share
         names: `AtlasMatch.others` lists those that fit as well.
+    excluded : sequence of str
+        Further columns of the table. They are not matched, but help to tell atlases apart that know
+        the others equally well: a table of DKT is one of DKT without its entorhinal cortex too.
     """
-    return _best(columns) if atlas is None else _regions(columns, as_atlas(atlas))
+    if atlas is not None:
+        return _regions(columns, as_atlas(atlas))
+    best = _best(columns)
+    whole = _best([*columns, *excluded]) if excluded else best
+    if best.atlas is None or whole.atlas is None or whole.others:
+        return best
+    of_whole = _regions(columns, whole.atlas)
+    return of_whole if len(of_whole.columns) >= len(best.columns) else best
 
 
 def _best(columns: Sequence[str]) -> AtlasMatch:

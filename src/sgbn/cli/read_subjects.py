@@ -207,6 +207,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
     for key, words in (
         ("templates", "Skipped templates"),
         ("bases", "Skipped longitudinal bases"),
+        ("averages", "Skipped averages of longitudinal runs"),
         ("other_folders", "Folders that are no subjects"),
     ):
         if facts.get(key):
@@ -224,7 +225,11 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
 def next_command(collected: SubjectsTable, out: Path, participants: Path | None) -> str:
     """Command that looks at the table; what only the user knows stands in capitals."""
     from sgbn.atlases import match_columns
+    from sgbn.io.subjects.layouts import parcellation_atlas
 
+    columns = list(collected.table.columns)
+    by_names = match_columns(columns)
+    atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
     words += ["--participants", str(participants) if participants else "participants.tsv"]
     words += ["--group", "COLUMN"]
@@ -233,6 +238,8 @@ def next_command(collected: SubjectsTable, out: Path, participants: Path | None)
         words += ["--covariates", *etiv]
     if "person" in collected.table:
         words += ["--subject", "person"]
-    if set(match_columns(list(collected.table.columns)).unmatched).intersection(collected.regions):
+    if atlas is not None and (atlas != by_names.atlas or by_names.others):
+        words += ["--atlas", atlas.name]
+    if set(match_columns(columns, atlas).unmatched).intersection(collected.regions):
         words += ["--regions", "all"]
     return shlex.join(words)

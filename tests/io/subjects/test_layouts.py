@@ -2,10 +2,12 @@ import pytest
 
 from sgbn import InputError
 from sgbn.io.subjects.layouts import (
+    VOXELS,
     Parcellation,
     choose_aseg,
     choose_parcellation,
     choose_segmentation,
+    parcellation_atlas,
     parcellations,
     preferred,
     stats_names,
@@ -64,6 +66,29 @@ def test_parcellations_stand_in_order_of_preference():
 def test_one_parcellation_is_chosen_for_all(asked, measure, subjects, name):
     chosen = choose_parcellation(asked, measure, [frozenset(one) for one in subjects])
     assert chosen == Parcellation(name, not name.startswith("aseg"))
+
+
+@pytest.mark.parametrize(
+    ("name", "atlas"),
+    [
+        ("aparc", "desikan_killiany"),
+        ("aparc.DKTatlas", "dkt"),
+        ("aparc.DKTatlas.mapped", "dkt"),
+        *((name, "dkt") for name in VOXELS),
+        ("aparc.a2009s", "destrieux"),
+        ("Schaefer2018_200Parcels_7Networks_order", "schaefer_200_7"),
+        ("aparc_DK40", "desikan_killiany"),
+        ("aparc_HCP_MMP1", "glasser"),
+        ("neuromorphometrics", "neuromorphometrics"),
+    ],
+)
+def test_parcellations_have_their_atlas(name, atlas):
+    assert parcellation_atlas(name).name == atlas
+
+
+@pytest.mark.parametrize("name", [None, "BA_exvivo", "cobra"])
+def test_parcellations_without_an_atlas(name):
+    assert parcellation_atlas(name) is None
 
 
 def test_files_of_a_parcellation():

@@ -7,7 +7,7 @@ import pytest
 from sgbn import DataWarning, InputError, read_freesurfer, read_subjects, read_table
 from sgbn.io import collect_subjects
 
-from .written import SIDES, nuclei, write, write_cat12, write_freesurfer, write_seg_only
+from .written import REGIONS, SIDES, nuclei, write, write_cat12, write_freesurfer, write_seg_only
 
 OWN = {"parcellation", "measure", "aseg", "segmentations", "stream", "on_error"}
 
@@ -91,6 +91,24 @@ def test_dkt_and_destrieux_are_known_by_their_atlases(tmp_path):
     assert seg_only.atlas is not None
 
 
+DKT = [name for name in REGIONS if name not in ("bankssts", "frontalpole", "temporalpole")]
+
+
+def test_the_atlas_is_that_of_the_parcellation_whatever_is_excluded(tmp_path):
+    for k in range(3):
+        write_freesurfer(tmp_path / "dkt", f"s{k}", "aparc.DKTatlas.mapped", DKT)
+        write_freesurfer(tmp_path / "dk", f"s{k}")
+        write_seg_only(tmp_path / "voxels", f"s{k}")
+    few = ["lh_entorhinal_*", "lh_insula_*"]
+    assert read_subjects(tmp_path / "dkt", exclude=few).atlas.name == "dkt"
+    assert read_subjects(tmp_path / "voxels", exclude=few).atlas.name == "dkt"
+    poles = ["*_bankssts_*", "*_frontalpole_*", "*_temporalpole_*"]
+    without = read_subjects(tmp_path / "dk", exclude=poles)
+    assert without.atlas.name == "desikan_killiany"
+    assert not [name for name in without.regions if "pole" in name]
+    assert read_subjects(tmp_path / "dkt", atlas="dk").atlas.name == "desikan_killiany"
+
+
 def test_regions_that_no_atlas_knows_are_named_by_the_files(folder):
     for k in range(6):
         for side in SIDES:
@@ -111,7 +129,7 @@ def test_an_atlas_of_cat12_is_not_taken_for_another(tmp_path):
         cohort = read_subjects(tmp_path, parcellation="neuromorphometrics", covariates="TIV")
     assert cohort.regions[0] == "Right Hippocampus"
     assert len(cohort.regions) == 3
-    assert cohort.atlas is None or cohort.atlas.name.startswith("neuromorph")
+    assert cohort.atlas.name == "neuromorphometrics"
     surfaces = read_subjects(tmp_path)
     assert surfaces.atlas.name == "desikan_killiany"
 

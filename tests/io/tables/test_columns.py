@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from sgbn import InputError
+from sgbn import InputError, load_atlas
 from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.options import Options
@@ -48,6 +48,15 @@ def test_every_column_is_accounted_for():
     facts = choice.facts
     places = [*choice.regions, *facts["totals"], *facts["excluded"], *facts["ignored"]]
     assert sorted([*places, "id", "age"]) == sorted(made.columns)
+
+
+@pytest.mark.parametrize("regions", [(), ("lh_*", "rh_*")])
+def test_excluded_columns_do_not_change_the_atlas(regions):
+    names = [r.name for r in load_atlas("dkt").regions if r.name.startswith(("lh_", "rh_"))]
+    made = from_frame(pd.DataFrame({name: [1.0, 2.0, 3.0] for name in names}), "t")
+    options = Options.of(exclude=["*_entorhinal"], **({"regions": regions} if regions else {}))
+    choice = choose_regions(made, [], options)
+    assert (choice.atlas.name, len(choice.regions)) == ("dkt", len(names) - 2)
 
 
 def test_a_name_with_pattern_characters_is_taken_as_it_is():

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sgbn.atlases import Atlas, load_atlas
+from sgbn.atlases.sources import is_packaged
 from sgbn.exceptions import InputError, did_you_mean, listed
 
 SIDES = ("lh", "rh")
@@ -58,6 +60,17 @@ class Parcellation:
     def files(self) -> tuple[str, ...]:
         """Names of its files, without their ending."""
         return tuple(f"{side}.{self.name}" for side in SIDES) if self.surface else (self.name,)
+
+
+def parcellation_atlas(name: str | None) -> Atlas | None:
+    """Atlas of the package that a parcellation is of; None if there is none of its name."""
+    if name is None:
+        return None
+    if name in VOXELS:
+        return load_atlas("dkt")
+    # CAT12 writes aparc_ before the names of all atlases of surfaces.
+    names = (name, name.removeprefix("aparc_"))
+    return next((load_atlas(atlas) for atlas in names if is_packaged(atlas)), None)
 
 
 def stats_names(files: Iterable[str]) -> Names:

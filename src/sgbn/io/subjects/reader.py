@@ -11,6 +11,7 @@ import numpy as np
 from sgbn.atlases import AtlasLike, AtlasMatch, match_columns
 from sgbn.cohort import Cohort
 from sgbn.io.subjects.collection import CAT12, ID, PERSON, SubjectsTable, collect_subjects
+from sgbn.io.subjects.layouts import parcellation_atlas
 from sgbn.io.tables.assembly import assemble_rows, load_participants
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.files import Source
@@ -76,7 +77,8 @@ def read_subjects(
     participants, participants_missing : optional
         As in `read_table`. Where there are several visits, participants may be listed by person.
     regions, exclude, groups, atlas, missing : optional
-        As in `read_table`.
+        As in `read_table`. If no atlas is given, it is that of the parcellation, where the package
+        has it.
 
     Returns
     -------
@@ -98,7 +100,10 @@ def read_subjects(
         stream=stream,
         on_error=on_error,
     )
-    match = match_columns(list(collected.table.columns), atlas)
+    if options.atlas is None:
+        atlas_read = parcellation_atlas(collected.facts["parcellation"])
+        options = replace(options, atlas=atlas_read)
+    match = match_columns(list(collected.table.columns), options.atlas)
     known = _all_known(collected, match)
     if options.regions is None and not known:
         named = tuple(name for name in collected.regions if name not in set(match.totals))
@@ -106,7 +111,7 @@ def read_subjects(
     raw = _raw(collected)
     person = _joined_by_person(raw, options, participants)
     cohort, _ = assemble_rows(raw, options, participants, own=ID, person=person)
-    if collected.facts["tool"] != CAT12 or atlas is not None or known:
+    if collected.facts["tool"] != CAT12 or options.atlas is not None or known:
         return cohort
     # Some names of CAT12's atlases are in others too, which does not make these the right ones.
     return replace(cohort, atlas=None, provenance={**cohort.provenance, "atlas": None})

@@ -187,11 +187,12 @@ def choose_regions(
     excluded = _matching(table, options.exclude, "exclude", taken)
     used = {*taken, *excluded, *never, ROW_NAMES}
     free = [column for column in table.columns if column not in used]
+    match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
-        chosen, match, others = _by_atlas(table, free, options, has_ids)
+        chosen, others = _by_atlas(table, free, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
-        chosen, match = _by_name(table, free, taken, options)
+        chosen = _by_name(table, free, taken, match, options)
         others, rule = [], ALL if options.regions == (ALL,) else "given"
         if rule == ALL:
             _check_all(table, chosen, match, options, has_ids)
@@ -249,10 +250,9 @@ def _fitting(table: RawTable, pattern: str, taken: Sequence[str]) -> list[str]:
 
 
 def _by_atlas(
-    table: RawTable, free: list[str], options: Options, has_ids: bool
-) -> tuple[list[str], AtlasMatch, list[str]]:
+    table: RawTable, free: list[str], match: AtlasMatch, options: Options, has_ids: bool
+) -> tuple[list[str], list[str]]:
     """Columns that match an atlas, and those of measures that were not chosen."""
-    match = match_columns(free, options.atlas)
     chosen = _of_measure(table, match.columns, options.measure)
     numeric = _numeric(table, match.unmatched, options.missing)
     if numeric and options.only_regions:
@@ -275,7 +275,7 @@ def _by_atlas(
             + _better_atlas(free, match, options)
         )
     kept = set(chosen)
-    return chosen, match, [m.column for m in match.columns if m.column not in kept]
+    return chosen, [m.column for m in match.columns if m.column not in kept]
 
 
 def _is_id(columns: Sequence[str]) -> str:
@@ -359,14 +359,13 @@ def _said(measures: Sequence[str]) -> str:
 
 
 def _by_name(
-    table: RawTable, free: list[str], taken: Sequence[str], options: Options
-) -> tuple[list[str], AtlasMatch]:
+    table: RawTable, free: list[str], taken: Sequence[str], match: AtlasMatch, options: Options
+) -> list[str]:
     """Columns that were listed, match a pattern, or hold numbers."""
-    match = match_columns(free, options.atlas)
     totals = set(match.totals)
     if options.regions == (ALL,):
         others = (column for column in free if column not in totals)
-        return _numeric(table, others, options.missing), match
+        return _numeric(table, others, options.missing)
     patterns = tuple(str(name).strip() for name in options.regions or ())
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
@@ -376,7 +375,7 @@ def _by_name(
         )
     allowed = set(free) - totals
     found = _matching(table, patterns, "regions", taken)
-    return [column for column in found if column in allowed], match
+    return [column for column in found if column in allowed]
 
 
 def _too_few(
