@@ -133,24 +133,83 @@ def test_cat12_is_read_by_the_same_command(tmp_path, capsys):
     assert (pd.read_csv(tmp_path / "out" / "quality.csv")["IQR"] == 2.25).all()
 
 
-def test_participants_of_persons_are_written_for_each_visit(tmp_path, capsys):
+@pytest.fixture
+def visits(tmp_path):
+    """24 visits of 12 persons."""
     for k in range(24):
         write_freesurfer(tmp_path / "subjects", f"sub-{k // 2:02}/ses-{k % 2}")
-    people = pd.DataFrame({"participant_id": [f"{k:02}" for k in range(12)]})
-    people["dx"] = [("AD", "CTR")[k % 2] for k in range(12)]
-    path = tmp_path / "participants.tsv"
-    people.to_csv(path, sep="\t", index=False)
+    return tmp_path / "subjects"
+
+
+def write_people(path, ids):
+    people = pd.DataFrame({"participant_id": ids})
+    people["dx"] = [("AD", "CTR")[k % 2] for k in range(len(ids))]
+    people.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+    return path
+
+
+def run_next(printed):
+    """Run the last line of what was printed."""
+    words = shlex.split(printed.splitlines()[-1].replace("COLUMN", "dx"))
+    return main(words[1:])
+
+
+def test_participants_of_persons_are_written_for_each_visit(visits, tmp_path, capsys):
+    path = write_people(tmp_path / "participants.tsv", [f"{k:02}" for k in range(12)])
     out = tmp_path / "out"
-    assert command(tmp_path / "subjects", "--out", out, "--participants", path) == 0
+    assert command(visits, "--out", out, "--participants", path) == 0
     printed = capsys.readouterr().out
     assert pd.read_csv(out / "failed.csv").empty
-    visits = pd.read_csv(out / "participants.csv")
-    assert list(visits["participant_id"])[:2] == ["sub-00_ses-0", "sub-00_ses-1"]
-    assert list(visits["dx"])[:4] == ["AD", "AD", "CTR", "CTR"]
-    words = shlex.split(printed.splitlines()[-1].replace("COLUMN", "dx"))
-    assert words[-2:] == ["--subject", "person"]
-    assert main(words[1:]) == 0
+    table = pd.read_csv(out / "participants_visits.csv")
+    assert list(table) == ["participant_id", "dx"]
+    assert list(table["participant_id"])[:2] == ["sub-00_ses-0", "sub-00_ses-1"]
+    assert list(table["dx"])[:4] == ["AD", "AD", "CTR", "CTR"]
+    assert "failed.csv and participants_visits.csv (participants, one row per visit)." in printed
+    assert printed.rstrip().endswith("--subject person")
+    assert run_next(printed) == 0
     assert "groups: AD 12, CTR 12" in capsys.readouterr().out
+
+
+def test_the_participants_are_never_replaced(visits, tmp_path, capsys):
+    study = tmp_path / "study"
+    study.mkdir()
+    path = write_people(study / "participants.csv", [f"{k:02}" for k in range(12)])
+    before = path.read_bytes()
+    assert command(visits, "--out", study, "--participants", path) == 0
+    assert path.read_bytes() == before
+    assert run_next(capsys.readouterr().out) == 0
+    path = path.rename(study / "quality.csv")
+    assert command(visits, "--out", study, "--participants", path) == 1
+    assert "would be replaced by the quality.csv" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_two_rows_of_one_person_are_refused(visits, tmp_path, capsys):
+    path = write_people(tmp_path / "participants.tsv", ["sub-01", "01", "02", "03"])
+    assert command(visits, "--out", tmp_path / "out", "--participants", path) == 1
+    assert "'sub-01' and '01' are one id" in capsys.readouterr().err
+
+
+def test_participants_by_visit_may_lack_one(visits, tmp_path, capsys):
+    ids = [f"sub-{k % 12:02}_ses-{k // 12}" for k in range(23)]
+    path = write_people(tmp_path / "participants.tsv", ids)
+    assert command(visits, "--out", tmp_path / "out", "--participants", path) == 0
+    printed = capsys.readouterr().out
+    assert not (tmp_path / "out" / "participants_visits.csv").exists()
+    assert f"1 subject is not listed in {path}: 'sub-11_ses-1'." in printed
+    assert "--participants-missing drop" in printed
+    assert run_next(printed) == 0
+    assert "groups: AD 12, CTR 11" in capsys.readouterr().out
+
+
+def test_persons_who_are_not_listed_have_no_visits(visits, tmp_path, capsys):
+    path = write_people(tmp_path / "participants.tsv", [f"{k:02}" for k in range(11)])
+    assert command(visits, "--out", tmp_path / "out", "--participants", path) == 0
+    printed = capsys.readouterr().out
+    assert len(pd.read_csv(tmp_path / "out" / "participants_visits.csv")) == 22
+    assert "2 subjects are not listed" in printed
+    assert run_next(printed) == 0
+    assert "groups: AD 12, CTR 10" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["check", "compare"])

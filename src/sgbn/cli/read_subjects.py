@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgbn.cli.arguments import make_folder
 from sgbn.cli.help import examples
-from sgbn.exceptions import counted, listed
+from sgbn.exceptions import InputError, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sgbn.io.subjects import SubjectsTable
 
 REGIONS, QUALITY, FAILED = "regions.csv", "quality.csv", "failed.csv"
-VISITS = "participants.csv"  # one row per visit, where the user's has one per person
+VISITS = "participants_visits.csv"  # one row per visit, where the user's has one per person
 MAX_LISTED = 10  # failed subjects that are printed; the file has all
 SEGMENTATIONS = ("thalamus", "hippocampus", "amygdala", "brainstem", "hypothalamus", "cerebellum")
 
@@ -109,6 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.io.subjects import collect_subjects
 
     out = make_folder(arguments.out)
+    _refuse_to_replace(arguments.participants, out)
     collected = collect_subjects(
         arguments.folder,
         parcellation=arguments.parcellation,
@@ -118,52 +119,64 @@ def run(arguments: argparse.Namespace) -> None:
         stream=arguments.stream,
         on_error=arguments.on_error,
     )
-    failed, participants = collected.failed, arguments.participants
-    if participants is not None:
-        failed, participants = _joined(collected, participants, out)
+    failed, joined = collected.failed, None
+    if arguments.participants is not None:
+        joined = _joined(collected, arguments.participants, out)
+        failed = joined.failed
     _write(collected.table, out / REGIONS)
     _write(collected.quality, out / QUALITY)
     _write(failed, out / FAILED)
     for line in (*_what_was_read(collected), *_what_was_not(collected, failed)):
         print(line)
-    print(f"Wrote {out / REGIONS}, and beside it {QUALITY} and {FAILED}. Next:")
-    print(f"  {next_command(collected, out, participants)}")
+    beside = f"{QUALITY} and {FAILED}"
+    if joined is not None and joined.unlisted:
+        who = counted(len(joined.unlisted), "subject is", "subjects are")
+        print(f"{who} not listed in {arguments.participants}: {listed(joined.unlisted)}.")
+    if joined is not None and joined.path == out / VISITS:
+        beside = f"{QUALITY}, {FAILED} and {VISITS} (participants, one row per visit)"
+    print(f"Wrote {out / REGIONS}, and beside it {beside}. Next:")
+    print(f"  {next_command(collected, out, joined)}")
 
 
-def _joined(collected: SubjectsTable, path: Path, out: Path) -> tuple[pd.DataFrame, Path]:
-    """Failed subjects with those who are listed without a folder, and the participants to join.
+def _refuse_to_replace(participants: Path | None, out: Path) -> None:
+    """Raise InputError if the participants are a file that is about to be written."""
+    if participants is None or not participants.exists():
+        return
+    for path in (out / name for name in (REGIONS, QUALITY, FAILED, VISITS)):
+        if path.exists() and path.samefile(participants):
+            raise InputError(
+                f"{str(participants)!r} (--participants) would be replaced by the {path.name} that "
+                "this command writes. Give another folder (--out), or rename the file."
+            )
 
-    The latter is a table of visits in `out`, where visits were read and persons are listed.
-    """
+
+@dataclass(frozen=True)
+class _Joined:
+    """Participants for the next command, who failed, and who of the subjects is not listed."""
+
+    path: Path
+    failed: pd.DataFrame
+    unlisted: list[str]
+
+
+def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
+    """Compare with the participants; where they are persons, write a table of their visits."""
     import pandas as pd
 
-    from sgbn.io.tables.assembly import load_participants
+    from sgbn.io.subjects.reader import PARTICIPANT, participants_by_visit
     from sgbn.io.tables.joins import absent_ids
-    from sgbn.io.tables.options import Options
 
-    people, id_column = load_participants(Options(), path)
+    people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
     ids, persons = list(table["subject_id"]), list(table.get("person", ()))
     absent = absent_ids(people.ids, [*ids, *persons, *failed["subject_id"]])
     reason = f"listed in {path.name}, but without a folder"
     rows = pd.DataFrame({"subject_id": absent, "source": "", "reason": reason}).astype(object)
     failed = pd.concat([failed, rows], ignore_index=True)
-    if not persons or not absent_ids(ids, people.ids):
-        return failed, path
-    others = people.frame.drop(columns=id_column).drop(columns="person", errors="ignore")
-    _write(_of_visits(others, people.ids, table), out / VISITS)
-    return failed, out / VISITS
-
-
-def _of_visits(columns: pd.DataFrame, ids: Sequence[str], table: pd.DataFrame) -> pd.DataFrame:
-    """Columns of the persons in `ids`, repeated for each visit of theirs in the table."""
-    place = {name.removeprefix("sub-"): row for row, name in enumerate(ids)}
-    rows = [place.get(name.removeprefix("sub-"), -1) for name in table["person"]]
-    listed_too = [row for row in rows if row >= 0]
-    visits = columns.iloc[listed_too].reset_index(drop=True)
-    names = [name for name, row in zip(table["subject_id"], rows, strict=True) if row >= 0]
-    visits.insert(0, "participant_id", names)
-    return visits
+    if visits is None:
+        return _Joined(path, failed, absent_ids(ids, people.ids))
+    _write(visits, out / VISITS)
+    return _Joined(out / VISITS, failed, absent_ids(ids, list(visits[PARTICIPANT])))
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:
@@ -222,7 +235,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
     return lines
 
 
-def next_command(collected: SubjectsTable, out: Path, participants: Path | None) -> str:
+def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) -> str:
     """Command that looks at the table; what only the user knows stands in capitals."""
     from sgbn.atlases import match_columns
     from sgbn.io.subjects.layouts import parcellation_atlas
@@ -231,7 +244,9 @@ def next_command(collected: SubjectsTable, out: Path, participants: Path | None)
     by_names = match_columns(columns)
     atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
-    words += ["--participants", str(participants) if participants else "participants.tsv"]
+    words += ["--participants", str(joined.path) if joined else "participants.tsv"]
+    if joined and 0 < len(joined.unlisted) < len(collected.table):
+        words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]
     etiv = [name for name in ("eTIV", "TIV") if name in collected.table]
     if etiv:

@@ -6,6 +6,7 @@ import pytest
 
 from sgbn import DataWarning, InputError, read_freesurfer, read_subjects, read_table
 from sgbn.io import collect_subjects
+from sgbn.io.subjects.reader import participants_by_visit
 
 from .written import REGIONS, SIDES, nuclei, write, write_cat12, write_freesurfer, write_seg_only
 
@@ -165,6 +166,25 @@ def test_participants_may_be_listed_by_person_or_by_visit(tmp_path):
     visits = pd.DataFrame({"participant_id": cohort.ids, "dx": list("abba")})
     paired = read_subjects(tmp_path, participants=visits, group="dx", pair="person")
     assert list(paired.group) == list("abba")
+
+
+def test_rows_of_persons_are_repeated_for_each_visit(tmp_path):
+    for k in range(6):
+        write_freesurfer(tmp_path, f"sub-{k // 2}_ses-{k % 2}")
+    collected = collect_subjects(tmp_path)
+    persons = pd.DataFrame(
+        {"ID": ["1", "sub-0", "7"], "dx": ["AD", "CTR", "AD"], "eTIV": [1, 2, 3]}
+    )
+    people, visits = participants_by_visit(collected, persons)
+    assert people.ids == ("1", "sub-0", "7")
+    assert list(visits) == ["participant_id", "dx", "eTIV"]
+    assert list(visits["participant_id"]) == [f"sub-{k // 2}_ses-{k % 2}" for k in range(4)]
+    assert list(visits["dx"]) == ["CTR", "CTR", "AD", "AD"]
+    by_visit = pd.DataFrame({"ID": collected.table["subject_id"][1:], "dx": "AD"})
+    assert participants_by_visit(collected, by_visit)[1] is None
+    twice = pd.DataFrame({"ID": ["0", "sub-0", "1"], "dx": ["AD", "CTR", "AD"]})
+    with pytest.raises(InputError, match="'sub-0' and '0' are one id"):
+        participants_by_visit(collected, twice)
 
 
 def test_tables_that_cat12_exports_have_the_same_names_and_values(tmp_path):

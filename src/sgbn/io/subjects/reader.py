@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 
 import numpy as np
+import pandas as pd
 
 from sgbn.atlases import AtlasLike, AtlasMatch, match_columns
 from sgbn.cohort import Cohort
@@ -15,9 +16,11 @@ from sgbn.io.subjects.layouts import parcellation_atlas
 from sgbn.io.tables.assembly import assemble_rows, load_participants
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.files import Source
-from sgbn.io.tables.joins import absent_ids
+from sgbn.io.tables.joins import absent_ids, join_participants, with_ids
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import Origin, RawTable
+
+PARTICIPANT = "participant_id"  # ids in a table of participants, as BIDS calls them
 
 
 def read_subjects(
@@ -115,6 +118,25 @@ def read_subjects(
         return cohort
     # Some names of CAT12's atlases are in others too, which does not make these the right ones.
     return replace(cohort, atlas=None, provenance={**cohort.provenance, "atlas": None})
+
+
+def participants_by_visit(
+    collected: SubjectsTable, participants: Source
+) -> tuple[RawTable, pd.DataFrame | None]:
+    """Participants with their ids; and one row for each visit, where they are listed by person.
+
+    Visits of persons who are not listed have no row.
+    """
+    raw = _raw(collected)
+    people, own = load_participants(Options(), participants)
+    if _joined_by_person(raw, Options(), participants) is None:
+        return people, None
+    visits = with_ids(replace(raw, frame=raw.frame[[ID, PERSON]]), PERSON)
+    absent = set(absent_ids(visits.ids, people.ids))
+    visits = visits.keep(np.array([name not in absent for name in visits.ids], dtype=bool))
+    columns = [name for name in people.columns if name not in (own, ID, PERSON, PARTICIPANT)]
+    joined = join_participants(visits, people, columns, may_lack=False)
+    return people, joined.frame.drop(columns=PERSON).rename(columns={ID: PARTICIPANT})
 
 
 def _joined_by_person(raw: RawTable, options: Options, participants: Source | None) -> str | None:
