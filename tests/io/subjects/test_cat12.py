@@ -1,6 +1,7 @@
 import pytest
 
-from sgbn import InputError
+from sgbn import DataWarning, InputError
+from sgbn.io import collect_subjects
 from sgbn.io.subjects.cat12 import cat12_subjects, choose_atlas, read_atlases, read_cat_subject
 from sgbn.io.subjects.folders import roi_files
 from sgbn.io.subjects.rows import Failure
@@ -68,6 +69,17 @@ def test_a_report_in_the_same_folder_or_none(tmp_path):
     (tmp_path / "report" / "cat_a.xml").rename(tmp_path / "label" / "cat_a.xml")
     (row,) = read_all(tmp_path, "neuromorphometrics", "Vgm")
     assert "TIV" in row.totals
+
+
+def test_a_damaged_file_of_another_atlas_costs_no_subject(tmp_path):
+    for name in ("a", "b"):
+        write_cat12(tmp_path, name)
+    write(tmp_path / "label" / "catROI_b.xml", "<S>")
+    thickness = collect_subjects(tmp_path)
+    assert thickness.table["subject_id"].tolist() == ["a", "b"]
+    with pytest.warns(DataWarning, match=r"catROI_b\.xml is cut off"):
+        volumes = collect_subjects(tmp_path, parcellation="neuromorphometrics")
+    assert volumes.table["subject_id"].tolist() == ["a"]
 
 
 def test_failures_name_file_and_reason(tmp_path):

@@ -71,17 +71,16 @@ def is_average(path: Path) -> bool:
 def read_atlases(
     subjects: Sequence[CatSubject],
 ) -> tuple[dict[str, Atlases], list[Failure]]:
-    """Subject -> atlas -> regions; and the subjects of whom a file cannot be read."""
-    read: dict[str, Atlases] = {}
-    failures = []
+    """Subject -> atlas -> regions, of the files that can be read; and the files that cannot."""
+    read: dict[str, Atlases] = defaultdict(dict)
+    damaged = []
     for subject in subjects:
-        try:
-            files = [read_regions(path) for path in subject.files.values()]
-        except InputError as error:
-            failures.append(Failure(subject.id, source_of(subject), str(error)))
-            continue
-        read[subject.id] = {name: atlas for file in files for name, atlas in file.items()}
-    return read, failures
+        for path in subject.files.values():
+            try:
+                read[subject.id] |= read_regions(path)
+            except InputError as error:
+                damaged.append(Failure(subject.id, str(path), str(error)))
+    return {name: atlases for name, atlases in read.items() if atlases}, damaged
 
 
 def choose_atlas(

@@ -184,10 +184,10 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
             "Give a folder that holds the files of the visits."
         )
     subjects = cat12_subjects([path for path in paths if not is_average(path)])
-    read, failures = read_atlases(subjects)
+    read, damaged = read_atlases(subjects)
     if not read:
         raise InputError(
-            f"{str(top)!r}: no file of CAT12 can be read. The first: {failures[0].reason}"
+            f"{str(top)!r}: no file of CAT12 can be read. The first: {damaged[0].reason}"
         )
     atlas, column = choose_atlas(parcellation, measure, read)
     there = [one for one in subjects if one.id in read]
@@ -200,7 +200,17 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
         "averages": averages,
     }
     names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
-    return _Read(rows, [*failures, *others], facts, frozenset(names))
+    failures = _of_chosen_files(rows, damaged, others)
+    return _Read(rows, failures, facts, frozenset(names))
+
+
+def _of_chosen_files(
+    rows: Sequence[SubjectRow], damaged: Sequence[Failure], others: Sequence[Failure]
+) -> list[Failure]:
+    """Failures of subjects who have no row; a damaged file of another atlas is none."""
+    whole = {row.id for row in rows}
+    by_damage = {one.id: one for one in damaged if one.id not in whole}
+    return [*by_damage.values(), *(one for one in others if one.id not in by_damage)]
 
 
 def _parted(
