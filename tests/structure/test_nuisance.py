@@ -84,3 +84,18 @@ def test_nuisance_effects_are_gone_and_means_stay():
     assert np.allclose((N - N.mean(axis=0)).T @ left, 0, atol=1e-9)
     fitted = np.linalg.lstsq(np.column_stack([N, np.ones(50)]), X)[0]
     assert np.allclose(left - left.mean(axis=0), X - np.column_stack([N, np.ones(50)]) @ fitted)
+
+
+@pytest.mark.parametrize("gap", [np.nan, np.inf])
+def test_columns_with_a_gap_are_refused_and_not_taken_for_constant(gap):
+    age = np.random.default_rng(0).normal(size=(40, 1))
+    codes = np.resize([0, 1], 40)
+    assert nuisance_of(codes, {"age": age}).rank == 3
+    age[7] = gap
+    with pytest.raises(InputError, match=r"'age' has 1 row with.* the first is row 7"):
+        nuisance_of(codes, {"age": age})
+
+
+def test_a_covariate_without_columns_is_refused():
+    with pytest.raises(InputError, match=r"'age' has shape \(40, 0\)"):
+        nuisance_of(np.resize([0, 1], 40), {"age": np.empty((40, 0))})

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted
 from sgbn.types import Array, Indices, Mask
 
 DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
@@ -122,8 +122,8 @@ def _span(design: Array, centred: Array) -> Array:
 def _covariate(name: str, column: Any, n: int) -> Array:
     """Columns of the design for numbers, or for the levels of a text."""
     values = np.asarray(column)
-    if values.shape[:1] == (n,) and values.ndim == 2 and values.dtype.kind == "f":
-        return values  # columns of a spline
+    if values.ndim == 2 and len(values) == n and values.size and values.dtype.kind == "f":
+        return _spline_columns(name, values)
     if values.shape != (n,):
         raise InputError(
             f"covariate {name!r} has shape {values.shape}: give one value for each of the {n} "
@@ -140,6 +140,17 @@ def _covariate(name: str, column: Any, n: int) -> Array:
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
     return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
+
+
+def _spline_columns(name: str, columns: Array) -> Array:
+    """Columns of one covariate; a gap would make its column look constant, so it is refused."""
+    gaps = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+    if len(gaps):
+        raise InputError(
+            f"covariate {name!r} has {counted(len(gaps), 'row')} with a missing or infinite value, "
+            f"the first is row {gaps[0]} (counted from 0). Fill them in, or leave these rows out."
+        )
+    return columns
 
 
 def _numbers(name: str, values: NDArray[Any]) -> Array:
