@@ -50,12 +50,12 @@ class Cohort:
         Family, or another label of rows that are not independent; it may span groups.
     covariates : mapping of name to array
         Numbers (NaN where missing) or text ("" where missing), one value per subject.
-    smooth : tuple of str
-        Covariates of numbers whose effects are curves; those of others are linear.
     atlas : Atlas or None
         Where the regions lie.
     provenance : mapping
         Where the data come from, and what was left out on the way.
+    smooth : tuple of str
+        Covariates of numbers whose effects are curves; those of others are linear.
     """
 
     values: Array
@@ -68,9 +68,9 @@ class Cohort:
     pair: Labels | None = None
     person: Labels | None = None
     block: Labels | None = None
-    smooth: tuple[str, ...] = ()
     atlas: Atlas | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    smooth: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         values = read_only(_as_numbers(self.values))
