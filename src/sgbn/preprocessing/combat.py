@@ -172,10 +172,10 @@ def remove_sites(
 
 def _intercepts(rest: Array, codes: Indices, persons: Indices, known: PersonEffects) -> Array:
     """Intercept of the person of each row; of an unknown person at an unknown site it is zero."""
-    own = known.ratio / (1 + known.ratio) * (rest - known.site_means[codes])
-    own[codes < 0] = 0.0
+    predicted = known.ratio / (1 + known.ratio) * (rest - known.site_means[codes])
+    predicted[codes < 0] = 0.0
     new = (persons < 0)[:, None]
-    return np.where(new, own, known.intercepts[persons])
+    return np.where(new, predicted, known.intercepts[persons])
 
 
 def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array]:

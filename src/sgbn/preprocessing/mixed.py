@@ -147,11 +147,11 @@ def _space(D: Array, codes: Indices, smooth: Sequence[Indices]) -> _Space:
     bent, blocks, lengths = [np.empty((len(D), 0))], [], []
     start = 0
     for columns in smooth:
-        own = D[:, columns] - fixed @ (fixed.T @ D[:, columns])
-        length = np.sqrt(np.mean(own**2))
+        penalised = D[:, columns] - fixed @ (fixed.T @ D[:, columns])
+        length = np.sqrt(np.mean(penalised**2))
         # what is left of a curve that sites and other covariates determine is round-off
         gone = length <= FLAT_EPS * np.abs(D[:, columns]).max(initial=0.0)
-        bent.append(np.zeros(own.shape) if gone else own / length)
+        bent.append(np.zeros(penalised.shape) if gone else penalised / length)
         lengths.append(1.0 if gone else length)
         blocks.append(slice(start, start + len(columns)))
         start += len(columns)
@@ -247,9 +247,9 @@ class _Problem:
         log_det = self.n_persons @ np.log1p(np.outer(self.visits, rho))
         diagonal = np.arange(A.shape[1])
         for block, ratio in zip(self.blocks, log_ratios, strict=False):
-            own = diagonal[self.n_free :][block]
-            A[:, own, own] += np.exp(-ratio)[:, None]
-            log_det = log_det + len(own) * ratio
+            block_columns = diagonal[self.n_free :][block]
+            A[:, block_columns, block_columns] += np.exp(-ratio)[:, None]
+            log_det = log_det + len(block_columns) * ratio
         L = np.linalg.cholesky(A)
         log_det = log_det + 2 * np.log(L[:, diagonal, diagonal]).sum(axis=1)
         coef = np.linalg.solve(A, b[:, :, None])[:, :, 0]
@@ -321,22 +321,21 @@ def _best_ratios(problem: _Problem) -> Array:
 def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool) -> Array:
     """Minimise over one ratio: a grid over all of it or near its value, then golden section."""
 
-    def criterion(own: Array) -> Array:
+    def criterion(log_ratio: Array) -> Array:
         changed = ratios.copy()
-        changed[k] = own
+        changed[k] = log_ratio
         return problem.solve(changed).criterion
 
     if everywhere:
         grid = np.arange(LEAST, -LEAST + 0.5)[:, None] + np.zeros(ratios.shape[1])
     else:
         grid = np.clip(ratios[k] + np.arange(-2.0, 2.5)[:, None], LEAST, -LEAST)
-    values = np.array([criterion(own) for own in grid])
+    values = np.array([criterion(log_ratio) for log_ratio in grid])
     centre = grid[values.argmin(axis=0), np.arange(grid.shape[1])]
     low, high = np.maximum(centre - 1, LEAST), np.minimum(centre + 1, -LEAST)
-    own = _golden(criterion, low, high)
-    own = np.where(values.min(axis=0) <= criterion(own), centre, own)
+    refined = _golden(criterion, low, high)
     changed = ratios.copy()
-    changed[k] = own
+    changed[k] = np.where(values.min(axis=0) <= criterion(refined), centre, refined)
     return changed
 
 
