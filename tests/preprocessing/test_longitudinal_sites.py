@@ -165,3 +165,16 @@ def test_noise_is_not_predicted_and_files_keep_the_persons(tmp_path):
     save(fitted, tmp_path / "m.sgbn")
     back = load(tmp_path / "m.sgbn")
     np.testing.assert_array_equal(back.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_persons_whose_labels_change_their_type_are_refused():
+    X, _ = visits()
+    as_text = X.assign(person=X["person"].str[1:].astype(int).astype(str))
+    X = X.assign(person=as_text["person"].astype(int))
+    for training, later in ((X, as_text), (as_text, X)):
+        harmonizer = make().fit(training)
+        with pytest.raises(InputError, match=r"the subject 'person' is .*training had"):
+            harmonizer.transform(later)
+    floats = X.assign(person=X["person"].astype(float))  # 7.0 is the same person as 7
+    harmonizer = make().fit(X)
+    pd.testing.assert_frame_equal(harmonizer.transform(floats), harmonizer.transform(X))

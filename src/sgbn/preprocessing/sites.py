@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -65,7 +66,8 @@ class SiteHarmonizer(NamedColumnTransformer):
       range, with a `DataWarning` if it lies outside by more than a tenth of the range.
     * A person whom training did not have: the intercept is predicted from each row by itself, so
       that rows that are harmonised together never inform each other. If no person has several
-      rows in training, `subject` changes nothing.
+      rows in training, `subject` changes nothing. Labels that are numbers in training and text
+      later, or the other way round, are refused: nobody would be known again.
     * A preserved covariate that does not vary within sites cannot be told from the site: its
       effect goes with the site's, and a `DataWarning` says so.
 
@@ -252,7 +254,9 @@ class SiteHarmonizer(NamedColumnTransformer):
             self._report_unseen(labels, codes)
         persons = None
         if self._fitted.persons is not None:
-            persons = level_codes(self._persons(table), self.persons_)
+            labels = self._persons(table)
+            _check_same_type(labels, self.persons_)
+            persons = level_codes(labels, self.persons_)
         return replace(table, values=remove_sites(table.values, D, codes, self._fitted, persons))
 
     def _preserved(self, table: Table) -> pd.DataFrame:
@@ -318,6 +322,20 @@ def _unchanged(table: Table, n_design: int, n_sites: int) -> Combat:
     slopes = Slopes(np.zeros((n_design, shape[1])), none, none)
     sd = table.values.std(axis=0)
     return Combat(table.values.mean(axis=0), slopes, sd, np.zeros(shape), np.ones(shape))
+
+
+def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
+    """Refuse text where training had numbers, and the reverse: all would be new persons."""
+    text_in_training = {isinstance(label, str) for label in known}
+    for row, label in enumerate(labels.tolist()):
+        if isinstance(label, str) not in text_in_training:
+            kinds = ("text", "numbers") if isinstance(label, str) else ("no text", "text")
+            raise InputError(
+                f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
+                f"{row_name(labels.index, row)}, but training had {kinds[1]} "
+                f"({shown(known[0])}). Persons could not be known again: give this column the "
+                "type that it had in training."
+            )
 
 
 def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
