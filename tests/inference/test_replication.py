@@ -301,3 +301,28 @@ def test_warnings_before_an_error_are_not_lost():
         pytest.raises(InputError, match="in the part for discovery, no way"),
     ):
         failing_part()
+
+
+@pytest.mark.parametrize("poor", ["discovery", "confirmation"])
+def test_a_curve_that_does_not_fit_a_part_is_linear_there(two_groups, monkeypatch, poor):
+    X, y = two_groups(n=120, change=-1.4)
+    site = np.tile(["a", "a", "b", "b"], 60)
+    few = site == ("b" if poor == "discovery" else "a")
+    age = np.where(few, np.resize([30.0, 40, 50, 60, 70], 240).round(), np.linspace(20, 80, 240))
+    age[few & (age == 70)] = 60
+    cohort = cohort_of(X, y, site=site, covariates={"age": age}, smooth=("age",))
+    tested, warned = [], []
+
+    def tests(part, **more):
+        tested.append((part.smooth, len(warned)))
+        return edge_differences(part, **more)
+
+    monkeypatch.setattr(replication, "edge_differences", tests)
+    monkeypatch.setattr(replication, "warn", lambda text, _: warned.append(text))
+    find(cohort, "site=a")
+    assert [smooth for smooth, _ in tested] == (
+        [(), ("age",)] if poor == "discovery" else [("age",), ()]
+    )
+    assert warned[0].startswith(f"in the part for {poor}, the smooth covariate 'age' has 4 diff")
+    assert "linear" in warned[0]
+    assert tested[0][1] >= 1  # said before the first permutation

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from sgbn import SGBN, Cohort, GaussianNetwork, InputError
+from sgbn.exceptions import DataWarning
 from sgbn.inference import JointSGBN
 from sgbn.inference.rows import (
     check_groups_vary,
@@ -153,3 +156,17 @@ def test_a_network_is_taken_from_a_fitted_learner_and_what_has_none_is_named(coh
     ):
         with pytest.raises(InputError, match=message):
             network_of(given, "truth")
+
+
+def test_a_curve_that_does_not_fit_one_group_is_linear_there():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["AD", "NC"], 40)
+    age = np.where(group == "AD", np.resize([60.0, 70.0, 80.0], 80), rng.uniform(50, 90, 80))
+    ids = [f"s{k}" for k in range(80)]
+    given = {"group": group, "covariates": {"age": age}}
+    line = Cohort(rng.normal(size=(80, 2)), ("insula", "amygdala"), ids, **given)
+    curve = replace(line, smooth=("age",))
+    assert read_rows(curve, "NC").nuisance.shape[1] == 5
+    with pytest.warns(DataWarning, match=r"'age' has 3 different values.*as linear"):
+        found = read_rows(curve, "AD")
+    np.testing.assert_array_equal(found.values, read_rows(line, "AD").values)

@@ -84,15 +84,13 @@ def test_the_regressor_takes_the_same_curve_out():
     np.testing.assert_allclose(left.mean(), out.filter(like="region").mean())
 
 
-def test_a_smooth_covariate_must_be_a_covariate_of_numbers_with_many_values():
+def test_a_smooth_covariate_must_be_a_covariate_of_numbers():
     X, _, _ = curved(60)
     X = X.assign(sex=np.resize(["F", "M"], 60), grade=np.resize([1.0, 2.0, 3.0], 60))
     with pytest.raises(InputError, match=r"smooth names 'iq'.*'age'"):
         SiteHarmonizer("site", preserve=["age", "sex", "grade"], smooth=["iq"]).fit(X)
     with pytest.raises(InputError, match=r"'sex' holds categories"):
         SiteHarmonizer("site", preserve=["age", "sex", "grade"], smooth=["sex"]).fit(X)
-    with pytest.raises(InputError, match=r"'grade' has 3 different values"):
-        SiteHarmonizer("site", preserve=["age", "sex", "grade"], smooth=["grade"]).fit(X)
     with pytest.raises(InputError, match="smooth_df is 4"):
         CovariateRegressor(["age"], smooth=["age"], smooth_df=4).fit(X[["region0", "age"]])
     with pytest.raises(InputError, match=r"smooth names 'iq'"):
@@ -169,3 +167,23 @@ def test_test_rows_change_nothing_in_training(make_table):
     batch = kept.predict_proba(X[60:])
     alone = np.vstack([kept.predict_proba(X[k : k + 1]) for k in range(60, 80)])
     np.testing.assert_allclose(alone, batch, rtol=1e-10)
+
+
+def test_a_training_part_with_few_values_has_a_line_in_place_of_the_curve():
+    X, _, _ = curved(60)
+    X = X.drop(columns="age").assign(grade=np.resize([1.0, 2.0, 3.0], 60))
+    expected = SiteHarmonizer("site", preserve=["grade"]).fit_transform(X)
+    curve = SiteHarmonizer("site", preserve=["grade"], smooth=["grade"])
+    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*as linear"):
+        pd.testing.assert_frame_equal(curve.fit_transform(X), expected)
+
+
+def test_a_reference_group_with_few_values_has_a_line_in_place_of_the_curve():
+    X, _, _ = curved(60)
+    grade = np.where(np.arange(60) < 30, np.resize([1.0, 2.0, 3.0], 60), np.arange(60.0))
+    X, y = X.assign(grade=grade), np.repeat(["control", "patient"], 30)
+    columns = {"covariates": ["age", "grade"], "site": "site", "smooth": ["grade"]}
+    with pytest.warns(DataWarning, match=r"'grade' has 3 different values.*as linear"):
+        fitted = make_analysis(**columns, reference="control").fit(X, y)
+    assert fitted["covariates"].design_names_ == ["age", "grade"]
+    assert len(fitted["harmonise"].design_names_) == 1 + 5

@@ -8,9 +8,14 @@ from scipy.integrate import quad
 from scipy.interpolate import BSpline
 
 from sgbn import Cohort
-from sgbn.exceptions import InputError
+from sgbn.exceptions import DataWarning, InputError
 from sgbn.structure.nuisance import nuisance_of
-from sgbn.structure.smooth import held_fixed, learn_spline
+from sgbn.structure.smooth import (
+    check_curves,
+    held_fixed,
+    learn_spline,
+    with_curves_that_fit,
+)
 
 
 @pytest.fixture
@@ -87,3 +92,19 @@ def test_a_cohort_holds_the_curves_fixed(age):
     curved = np.sin(age / 15)
     linear = nuisance_of(codes, cohort.covariates).residuals(curved[:, None])
     assert np.std(nuisance.residuals(curved[:, None])) < 0.2 * np.std(linear)
+
+
+def test_a_part_with_few_values_has_a_line_in_place_of_the_curve(age):
+    cohort = Cohort(
+        np.random.default_rng(1).normal(size=(120, 1)),
+        ("a",),
+        tuple(map(str, range(120))),
+        covariates={"age": age, "grade": np.r_[np.resize([1.0, 2.0, np.nan], 60), age[:60]]},
+        smooth=("age", "grade"),
+    )
+    assert with_curves_that_fit(cohort) is cohort
+    with pytest.warns(DataWarning, match=r"'grade' has 2 different values.*taken as linear"):
+        part = with_curves_that_fit(cohort.subset(np.arange(120) < 60))
+    assert part.smooth == ("age",)
+    with pytest.raises(InputError, match=r"'grade' has 2 different values"):
+        check_curves(cohort.subset(np.arange(120) < 60))

@@ -28,6 +28,7 @@ from sgbn.parameters import SEED, SHARE
 from sgbn.runs import Study
 from sgbn.structure import SGBN
 from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.structure.smooth import with_curves_that_fit
 from sgbn.types import Array, Mask
 
 HALF = "half"
@@ -229,25 +230,29 @@ def replicate_differences(
     }
     study = Study(folder, n_jobs, progress)
 
-    def tests(name: str, rows: Mask, **more: Any) -> Differences:
+    parts = {}
+    for name, rows in ((DISCOVERY, ~marked), (CONFIRMATION, marked)):
+        with _said_of(name):  # both before the first permutation, so that errors come early
+            parts[name] = prepare(_part(cohort, rows))
+
+    def tests(name: str, **more: Any) -> Differences:
         own = asdict(study.part(name))
         with _said_of(name):
-            part = prepare(_part(cohort, rows))
-            found = edge_differences(part, **(ways | own | more))
+            found = edge_differences(parts[name], **(ways | own | more))
         left_out[name] = found.left_out
-        sizes[name] = _sizes(part, found.groups, found.left_out)
+        sizes[name] = _sizes(parts[name], found.groups, found.left_out)
         return found
 
     left_out: dict[str, Mapping[str, tuple[Any, ...]]] = {}
     sizes: dict[str, dict[str, int]] = {}
-    discovery = tests(DISCOVERY, ~marked)
+    discovery = tests(DISCOVERY)
     found = discovery.significant(level)
     edges = [(str(edge["source"]), str(edge["target"])) for edge in found]
     named = None
     if edges:
         enough = CONFIRMING * permutations_needed(level / len(edges))
         confirming = {"edges": edges, "n_permutations": max(discovery.n_permutations, enough)}
-        named = tests(CONFIRMATION, marked, **confirming).named
+        named = tests(CONFIRMATION, **confirming).named
     if named is None:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
     return Replication(
@@ -304,14 +309,17 @@ def _table(
 
 
 def _part(cohort: Cohort, rows: Mask) -> Cohort:
-    """Take some rows, without covariates and sites that do not vary among them."""
+    """Take some rows, without covariates and sites that do not vary among them.
+
+    A curve for which they have too few different values becomes linear.
+    """
     part = cohort.subset(rows)
     varying = {
         name: column for name, column in part.covariates.items() if len(np.unique(column)) > 1
     }
     site = part.site if part.site is not None and len(np.unique(part.site)) > 1 else None
     smooth = tuple(name for name in part.smooth if name in varying)
-    return replace(part, covariates=varying, smooth=smooth, site=site)
+    return with_curves_that_fit(replace(part, covariates=varying, smooth=smooth, site=site))
 
 
 def _rows_with(cohort: Cohort, how: str) -> Mask:

@@ -15,7 +15,7 @@ from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
 from sgbn.structure.nuisance import design_of, missing_rows, nuisance_of
 from sgbn.structure.samples import Sample
-from sgbn.structure.smooth import held_fixed
+from sgbn.structure.smooth import held_fixed, with_curves_that_fit
 from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES, check_values
 
@@ -45,7 +45,7 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
             )
         values, names = check_values(X)
         return Sample(values, names, np.empty((len(values), 0)))
-    chosen = one_group(X, group)
+    chosen = with_curves_that_fit(one_group(X, group))
     values, _ = check_values(chosen.values)
     design = design_of(len(values), held_fixed(chosen), chosen.site)
     blocks = None if chosen.block is None else chosen.units
@@ -62,7 +62,7 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     """
     if not isinstance(X, Cohort):
         return read_sample(X, group)
-    chosen = one_group(X, group)
+    chosen = with_curves_that_fit(one_group(X, group))
     values, _ = check_values(chosen.values)
     n, names = len(values), list(chosen.regions)
     if chosen.site is None and not chosen.covariates:

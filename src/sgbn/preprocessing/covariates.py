@@ -53,7 +53,8 @@ class CovariateRegressor(NamedColumnTransformer):
     smooth : sequence of column names
         Those of `covariates` whose effects are curves.
     smooth_df : int
-        B-splines of each curve, 5 or more.
+        B-splines of each curve, 5 or more. Where training has fewer different values of a
+        covariate, its effect is linear, with a `DataWarning`.
     reference : group label, optional
         Learn the slopes from the training rows with ``y == reference`` only, such as the controls:
         what a disease does to ageing is then left in the patients. A category that the reference

@@ -17,7 +17,7 @@ import pandas as pd
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.preprocessing.columns import row_name
 from sgbn.structure.nuisance import indicators
-from sgbn.structure.smooth import SMOOTH_DF, Spline, learn_spline
+from sgbn.structure.smooth import SMOOTH_DF, Spline, can_bend, learn_spline
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
@@ -116,7 +116,8 @@ def learn_design(
     rows : array of int, optional
         Training rows that levels and knots come from.
     smooth : collection of column names
-        Covariates whose effect is a curve.
+        Covariates whose effect is a curve. It is linear, with a `DataWarning`, if these rows have
+        fewer different values than B-splines.
     df : int
         B-splines of each curve.
     """
@@ -146,7 +147,10 @@ def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
             f"the smooth covariate {cells.name!r} holds categories: a curve needs numbers. Take "
             "it out of smooth (--smooth)."
         )
-    return Covariate(cells.name, None, learn_spline(numeric_cells(cells), cells.name, df))
+    values = numeric_cells(cells)
+    if not can_bend(values, cells.name, df):
+        return Covariate(cells.name, None)
+    return Covariate(cells.name, None, learn_spline(values, cells.name, df))
 
 
 def is_categorical(cells: pd.Series[Any]) -> bool:

@@ -16,6 +16,7 @@ from sgbn.exceptions import InputError, listed
 from sgbn.moments import constant_columns
 from sgbn.preprocessing.analysis import has_repeated_visits, make_preparation
 from sgbn.series_cohort import SeriesCohort
+from sgbn.structure.smooth import check_curves
 from sgbn.validation import NO_REGIONS
 
 
@@ -36,7 +37,8 @@ def prepare(cohort: Cohort) -> Cohort:
     Raises
     ------
     InputError
-        If there are no groups, nothing is left of a region, or there are time series.
+        If there are no groups, nothing is left of a region, a smooth covariate has too few
+        different values, or there are time series.
     """
     check_cohort(cohort)
     if isinstance(cohort, SeriesCohort):
@@ -46,6 +48,7 @@ def prepare(cohort: Cohort) -> Cohort:
         )
     if cohort.group is None:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
+    check_curves(cohort)
     ready = _prepared(cohort, _steps(cohort))
     for group in ready.groups:
         constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))

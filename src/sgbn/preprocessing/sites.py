@@ -84,7 +84,8 @@ class SiteHarmonizer(NamedColumnTransformer):
     smooth : sequence of column names
         Those of `preserve` whose effects are curves.
     smooth_df : int
-        B-splines of each curve, 5 or more.
+        B-splines of each curve, 5 or more. Where training has fewer different values of a
+        covariate, its effect is linear, with a `DataWarning`.
     subject : column name, optional
         Column of the person behind each row, where some have several; taken out of X. A fitted
         harmonizer, and a file of it, holds the labels of persons.

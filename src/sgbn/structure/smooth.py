@@ -10,14 +10,14 @@ smooth term of Wood (2017, Generalized Additive Models, 2nd edition, chapter 5).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, counted, warn
 from sgbn.types import Array
 
 DEGREE = 3
@@ -80,19 +80,41 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     InputError
         If the covariate has fewer different values than B-splines.
     """
-    known = values[~np.isnan(values)]
-    n_values = len(np.unique(known))
-    if n_values < df:
+    too_few = _too_few_values(values, name, df)
+    if too_few:
         raise InputError(
-            f"the smooth covariate {name!r} has {n_values} different values, too few for a curve "
-            f"of {df} B-splines. Take its effect as linear: leave it out of smooth (--smooth)."
+            f"{too_few}. Take its effect as linear: leave it out of smooth (--smooth)."
         )
+    known = values[~np.isnan(values)]
     low, high = float(known.min()), float(known.max())
     unit = (known - low) / (high - low)
     quantiles = np.quantile(unit, np.linspace(0, 1, df - DEGREE + 1)[1:-1])
     inner = np.unique(quantiles[(quantiles > 0) & (quantiles < 1)])
     knots = np.concatenate([np.zeros(DEGREE + 1), inner, np.ones(DEGREE + 1)])
     return Spline(low, high, knots, _turn(knots))
+
+
+def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
+    """Whether a part of the subjects has values enough for a curve; a `DataWarning` if not.
+
+    A curve that fits all subjects may not fit a fold or a half of them. Its effect is then linear.
+    """
+    too_few = _too_few_values(values, name, df)
+    if too_few:
+        warn(f"{too_few}. Its effect is taken as linear in this part of the subjects.")
+    return not too_few
+
+
+def with_curves_that_fit(part: Cohort) -> Cohort:
+    """Part of a cohort; effects of which it has too few values are linear, see `can_bend`."""
+    smooth = tuple(name for name in part.smooth if can_bend(part.covariates[name], name))
+    return part if smooth == part.smooth else replace(part, smooth=smooth)
+
+
+def check_curves(cohort: Cohort) -> None:
+    """Raise InputError if a smooth covariate of all subjects has too few values for a curve."""
+    for name in cohort.smooth:
+        learn_spline(cohort.covariates[name], name)
 
 
 def held_fixed(cohort: Cohort) -> dict[str, NDArray[Any]]:
@@ -117,6 +139,17 @@ def smooth_columns(
         if name in columns and not np.isnan(columns[name]).any():
             columns[name] = learn_spline(columns[name], name).columns(columns[name])
     return columns
+
+
+def _too_few_values(values: Array, name: Any, df: int) -> str:
+    """Say that there are fewer different values than B-splines; empty if there are enough."""
+    n_values = len(np.unique(values[~np.isnan(values)]))
+    if n_values >= df:
+        return ""
+    return (
+        f"the smooth covariate {name!r} has {counted(n_values, 'different value')}, too few for a "
+        f"curve of {df} B-splines"
+    )
 
 
 def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
