@@ -213,3 +213,18 @@ def test_a_task_with_the_labels_as_they_are_is_the_first_repeat(found, cohort):
     same = cross_validation._permuted_task(cohort, settings, Stay(), 0)["accuracy"]
     first = replace(found, probabilities={OURS: found.probabilities[OURS][:1]})
     assert same == pytest.approx(first.table()["mean"][0])
+
+
+def test_covariates_alone_bend_with_the_cohort(cohort):
+    """One group is in the middle of the ages: a line cannot tell it."""
+    age = np.random.default_rng(0).uniform(20, 80, len(cohort))
+    group = np.where(np.abs(age - 50) < 15, "patient", "control")
+    line = replace(cohort, covariates={"age": age}, group=group)
+    test = np.arange(len(cohort)) % 3 == 0
+    right = [
+        cross_validation._task(one, FEW, None, test, COVARIATES_ALONE, False)["probabilities"]
+        for one in (line, replace(line, smooth=("age",)))
+    ]
+    accuracies = [np.mean((p[:, 1] > 0.5) == (group[test] == "patient")) for p in right]
+    assert accuracies[0] < 0.75
+    assert accuracies[1] > 0.85

@@ -2,9 +2,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.covariance import EmpiricalCovariance
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sgbn.comparison.peers import GaussianBayes, covariates_alone, peers
+from sgbn.exceptions import DataWarning
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +69,60 @@ def test_covariates_alone_take_text_and_gaps():
     assert model.score(table, sex) == 1.0
     table.loc[0, "sex"] = "unknown"
     assert len(model.predict(table)) == 80
+
+
+def ages(n=200):
+    """One group in the middle of the ages, the other at both ends: no line tells them apart."""
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, n)
+    labels = np.where(np.abs(age - 50) < 15, "middle", "end")
+    table = pd.DataFrame(
+        {"age": age, "iq": rng.normal(100, 15, n), "sex": rng.choice(["F", "M"], n)}
+    )
+    return table, labels
+
+
+def test_covariates_alone_bend_where_effects_are_curves():
+    table, labels = ages()
+    table.loc[3, "age"] = np.nan
+    accuracies = [
+        covariates_alone(smooth).fit(table[:100], labels[:100]).score(table[100:], labels[100:])
+        for smooth in ((), ("age",))
+    ]
+    assert accuracies[0] < 0.7
+    assert accuracies[1] > 0.9
+    columns = clone(covariates_alone(("age",))).fit(table, labels)[0]
+    assert columns.transform(table).shape == (200, 1 + 2 + 5)
+
+
+def test_covariates_alone_take_the_knots_from_training():
+    table, labels = ages()
+    model = covariates_alone(("age",)).fit(table[:100], labels[:100])
+    spline = model[0].named_transformers_["pipeline-2"]["splinecolumns"].spline_
+    assert (spline.low, spline.high) == (table["age"][:100].min(), table["age"][:100].max())
+
+
+def test_covariates_alone_are_linear_where_training_has_few_values():
+    table, labels = ages()
+    table["age"] = table["age"].round(-1) // 20
+    with pytest.warns(DataWarning, match=r"'age' has . different values.*linear"):
+        curve = covariates_alone(("age",)).fit(table, labels)
+    line = covariates_alone().fit(table, labels)
+    np.testing.assert_allclose(
+        curve.predict_proba(table), line.predict_proba(table), rtol=0, atol=1e-3
+    )
+
+
+def test_covariates_alone_without_curves_are_as_plain_scikit_learn():
+    table, labels = ages()
+    plain = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), ["age", "iq"]),
+            (OneHotEncoder(handle_unknown="ignore"), ["sex"]),
+        ),
+        LogisticRegression(max_iter=2000),
+    )
+    expected = plain.fit(table, labels).predict_proba(table)
+    np.testing.assert_array_equal(
+        covariates_alone().fit(table, labels).predict_proba(table), expected
+    )

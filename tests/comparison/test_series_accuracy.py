@@ -222,3 +222,18 @@ def test_what_cannot_be_done_is_refused(cohort):
     tiny = cohort.subset([0, 1, 15, 16])
     with pytest.raises(InputError, match="too few subjects"):
         cross_validate_series(tiny, FEW, Study())
+
+
+def test_covariates_alone_bend_with_the_cohort(cohort):
+    """One group is in the middle of the ages: a line cannot tell it."""
+    age = np.linspace(20, 80, len(cohort))
+    group = np.where(np.abs(age - 50) < 15, "patient", "control")
+    line = replace(cohort, covariates={"age": age}, group=group)
+    test = np.arange(len(cohort)) % 3 == 0
+    accuracies = []
+    for one in (line, replace(line, smooth=("age",))):
+        part = series_accuracy._Part(one, subject_moments(one), FEW, test, np.eye(10) > 1)
+        patient = series_accuracy._by_covariates(part)[:, 1] > 0.5
+        accuracies.append(np.mean(patient == (group[test] == "patient")))
+    assert accuracies[0] < 0.75
+    assert accuracies[1] > 0.85

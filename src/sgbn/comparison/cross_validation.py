@@ -224,7 +224,7 @@ def _methods(
         for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
             found[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
     if cohort.covariates or cohort.site is not None:
-        found[COVARIATES_ALONE] = covariates_alone
+        found[COVARIATES_ALONE] = partial(covariates_alone, cohort.smooth)
     return found
 
 

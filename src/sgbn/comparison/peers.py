@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.covariance import GraphicalLasso, LedoitWolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -21,6 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
+from sgbn.structure.smooth import can_bend, learn_spline
 from sgbn.types import Array
 
 COVARIATES_ALONE = "covariates alone"
@@ -114,15 +118,59 @@ def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, 
     }
 
 
-def covariates_alone() -> Pipeline:
-    """Logistic regression on covariates and site: what they tell without any region."""
+class SplineColumns(TransformerMixin, BaseEstimator):
+    """Design columns of the spline of one covariate, with knots from the training rows.
+
+    Where training has too few different values for a curve, the covariate stays as it is.
+
+    Parameters
+    ----------
+    name : str
+        The covariate, for messages.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+        """Place the knots; X has one column."""
+        values = np.asarray(X, dtype=np.float64)[:, 0]
+        self.spline_ = learn_spline(values, self.name) if can_bend(values, self.name) else None
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Columns of the spline."""
+        values = np.asarray(X, dtype=np.float64)
+        return values if self.spline_ is None else self.spline_.columns(values[:, 0])
+
+
+def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
+    """Logistic regression on covariates and site: what they tell without any region.
+
+    Parameters
+    ----------
+    smooth : sequence of str
+        Covariates whose effects are curves, as they are where they are regressed out of regions.
+    """
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     labels = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer(
-        (numbers, make_column_selector(dtype_include="number")),
+        (numbers, partial(_linear_numbers, smooth=tuple(smooth))),
         (labels, make_column_selector(dtype_exclude="number")),
+        *((_curve(name), [name]) for name in smooth),
     )
     return make_pipeline(columns, LogisticRegression(max_iter=2000))
+
+
+def _curve(name: str) -> Pipeline:
+    filled = SimpleImputer(strategy="median", keep_empty_features=True)
+    return make_pipeline(filled, SplineColumns(name), StandardScaler())
+
+
+def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
+    """Columns of numbers whose effects are linear."""
+    names = make_column_selector(dtype_include="number")(table)
+    return [name for name in names if name not in smooth]
 
 
 def _lasso() -> dict[str, Any]:

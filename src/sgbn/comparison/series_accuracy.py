@@ -325,7 +325,8 @@ def _logistic(part: _Part) -> Pipeline:
 
 
 def _by_covariates(part: _Part) -> Array:
-    alone = covariates_alone().set_params(logisticregression__class_weight="balanced")
+    alone = covariates_alone(part.cohort.smooth)
+    alone.set_params(logisticregression__class_weight="balanced")
     found: Array = alone.fit(part.beside[~part.test], part.labels).predict_proba(
         part.beside[part.test]
     )
