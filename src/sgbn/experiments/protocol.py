@@ -31,6 +31,7 @@ class Problem(NamedTuple):
     test: Array
     y_test: NDArray[Any]
     covariates: tuple[pd.DataFrame, pd.DataFrame] = (pd.DataFrame(), pd.DataFrame())
+    smooth: tuple[str, ...] = ()  # covariates whose effects are curves
 
 
 class Outcome(NamedTuple):
@@ -67,14 +68,16 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
         inside = steps.fit_transform(table.iloc[train], y[train]).to_numpy()
         outside = steps.transform(table.iloc[test]).to_numpy()
     beside = table[[column for column in table if column not in cohort.regions]]
-    return Problem(inside, y[train], outside, y[test], (beside.iloc[train], beside.iloc[test]))
+    covariates = beside.iloc[train], beside.iloc[test]
+    return Problem(inside, y[train], outside, y[test], covariates, cohort.smooth)
 
 
 def evaluate_all(classifiers: Mapping[str, Any], problem: Problem) -> dict[str, Outcome]:
     """Outcome of each classifier and, where there are covariates, of these alone."""
     outcomes = {name: evaluate(method, problem) for name, method in classifiers.items()}
     if problem.covariates[0].shape[1]:
-        outcomes[COVARIATES_ALONE] = evaluate(covariates_alone(), problem, on_covariates=True)
+        alone = covariates_alone(problem.smooth)
+        outcomes[COVARIATES_ALONE] = evaluate(alone, problem, on_covariates=True)
     return outcomes
 
 
