@@ -159,11 +159,11 @@ def test_what_is_no_figure_is_told_what_to_pass(given, message):
         check_figure(given, "plot_x")
 
 
-ON_A_FIGURE = ("plot_glass_brain", "plot_recovery")
+ON_A_FIGURE = ("plot_glass_brain", "plot_recovery", "plot_surface")
 ARGUMENTS = {
     **dict.fromkeys(("plot_accuracy", "plot_changes", "plot_roc", "plot_sparsity"), 1),
     **{"plot_permutations": 2, "plot_circle": 3, "plot_forest": 3, "plot_matrix": 3},
-    **{"plot_glass_brain": 2, "plot_recovery": 4},
+    **{"plot_glass_brain": 2, "plot_recovery": 4, "plot_surface": 3},
 }
 
 

@@ -183,7 +183,7 @@ class _Jobs:
         said = _run(words, script)
         job = re.search(r"^(\d+)", said, re.MULTILINE)
         if job is None:
-            raise StudyError(f"sbatch gave no number of a job but {said!r}")
+            raise StudyError(f"sbatch gave no number of a job, but {said!r}")
         self.live[name] = job[1]
 
     def _note_workers(self) -> int:
@@ -362,7 +362,7 @@ def _run(words: Sequence[str], given: str | None = None) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise StudyError(f"{words[0]} of SLURM does not answer ({error})") from error
+        raise StudyError(f"{words[0]} of SLURM does not answer: {error}") from error
     if done.returncode:
         said = "; ".join(done.stderr.split("\n")).strip("; ")
         raise StudyError(f"SLURM refuses: {said or f'{words[0]} ended with {done.returncode}'}")
