@@ -101,6 +101,7 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=20000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 DAEMONS = ("munged", "slurmctld", "slurmd")
+COMMANDS = ("sbatch", "squeue", "scancel", "sinfo", "srun")
 
 
 class Slurm:
@@ -193,7 +194,8 @@ def slurm_service(tmp_path_factory):
     """SLURM of this machine, where Debian's slurm-wlm and munge are installed."""
     path = os.environ["PATH"] + ":/usr/sbin"
     programs = {name: shutil.which(name, path=path) for name in DAEMONS}
-    missing = [name for name, found in programs.items() if found is None]
+    missing = [name for name in DAEMONS if programs[name] is None]
+    missing += [name for name in COMMANDS if shutil.which(name) is None]
     if missing:
         pytest.skip(f"needs SLURM (slurm-wlm and munge of Debian): no {', '.join(missing)} here")
     service = Slurm(tmp_path_factory.mktemp("slurm"), programs)
