@@ -162,10 +162,12 @@ class Slurm:
         return not self.ask("squeue", "--noheader")
 
     def stop(self):
-        self.ask("scancel", f"--user={getpass.getuser()}")
-        for process in reversed(self._processes):
-            process.terminate()
-            process.wait(30)
+        try:
+            self.ask("scancel", f"--user={getpass.getuser()}")
+        finally:  # no daemon outlives the tests, whatever becomes of the command
+            for process in reversed(self._processes):
+                process.terminate()
+                process.wait(30)
 
     def _reached(self, state):
         """Whether a state comes while all daemons live."""
