@@ -57,10 +57,10 @@ def surface_maps(comparison: Comparison) -> dict[str, SurfaceMap]:
     ``deviations_surface`` the mean deviation from the network of the reference. Of more than two
     groups there is one of means and deviations per group, such as ``means_GROUP_surface``.
     """
-    found = _surface(comparison)
-    if isinstance(found, str):
+    surface = _surface(comparison)
+    if isinstance(surface, str):
         return {}
-    return {name: _planned(comparison, found, make()) for name, make in _maps(comparison)}
+    return {name: _planned(comparison, surface, make()) for name, make in _maps(comparison)}
 
 
 def no_surface(comparison: Comparison) -> str:
@@ -68,8 +68,8 @@ def no_surface(comparison: Comparison) -> str:
 
     Also empty where no region has a place in the brain: nobody expects one.
     """
-    found = _surface(comparison)
-    return found if isinstance(found, str) else ""
+    surface_or_reason = _surface(comparison)
+    return surface_or_reason if isinstance(surface_or_reason, str) else ""
 
 
 def names_of_maps(comparison: Comparison, kind: str) -> list[str]:
@@ -112,11 +112,11 @@ def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceM
         title=shown.title,
         note=_note(shown.test, marked),
     )
-    there = surface.numbers >= 0
-    drawn = int((there & np.isfinite(values)).sum())
-    hidden = [labels[region] for region, on in zip(regions, there, strict=True) if not on]
+    on_surface = surface.numbers >= 0
+    drawn = int((on_surface & np.isfinite(values)).sum())
+    hidden = [labels[region] for region, on in zip(regions, on_surface, strict=True) if not on]
     left_out = f" Not on this surface, and not shown ({len(hidden)}): {', '.join(hidden)}."
-    outlined = _outlined(shown.test, int((marked & there).sum()))
+    outlined = _outlined(shown.test, int((marked & on_surface).sum()))
     caption = (
         f"{shown.what}, {SURFACE}: {counted(drawn, 'region')}.{outlined} "
         f"Grey has no value.{left_out if hidden else ''}"
