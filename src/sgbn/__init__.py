@@ -6,7 +6,7 @@ takes no time.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
