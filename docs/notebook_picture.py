@@ -42,15 +42,15 @@ def results():
     return space
 
 
-def page(found):
+def page(comparison):
     """Put the three cells of a notebook and what they show below each other."""
     stream = BytesIO()
-    found.plot().figure.savefig(stream, format="png", dpi=100)
+    comparison.plot().figure.savefig(stream, format="png", dpi=100)
     image = base64.b64encode(stream.getvalue()).decode()
     cells = {
-        "found": found._repr_html_(),
-        "found.plot()": f'<img src="data:image/png;base64,{image}">',
-        'found.learners["control"]': found.learners["control"]._repr_html_(),
+        "comparison": comparison._repr_html_(),
+        "comparison.plot()": f'<img src="data:image/png;base64,{image}">',
+        'comparison.learners["control"]': comparison.learners["control"]._repr_html_(),
     }
     return STYLE + "".join(f"<code>{code}</code>{shown}" for code, shown in cells.items())
 
@@ -59,7 +59,7 @@ def main():
     """Take the picture."""
     mpl.use("agg")
     with sync_playwright() as play:
-        html = page(results()["found"])
+        html = page(results()["comparison"])
         browser = play.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 884, "height": 600})
         tab.set_content(html)

@@ -82,13 +82,13 @@ plt.show()
 # The Desikan-Killiany atlas has a surface too: here is how much each region differs in its mean.
 # The lobes that we left out are grey, and regions with q of at most 0.05 would have an outline.
 
-found = regional_differences(cohort)
+regional = regional_differences(cohort)
 plot_surface(
     plt.figure(figsize=(7.2, 5.6)),
-    found["hedges_g"],
-    found["region"],
+    regional["hedges_g"],
+    regional["region"],
     "desikan_killiany",
-    marked=found["q"] <= 0.05,
+    marked=regional["q"] <= 0.05,
     label="Hedges' g (standard deviations within the groups)",
     title="Means of regions: patient less control",
 )

@@ -56,22 +56,22 @@ plot_roi(
 # ``measure="volume"`` sums a modulated map, in cubic mm. ``measure="mean"`` is for all else.
 # ``coverage`` says which share of a region has a value in an image: look at the lowest.
 
-found = sgbn.extract_regions(
+extracted = sgbn.extract_regions(
     str(folder / "sub-*_gm.nii.gz"),
     folder / "atlas.nii.gz",
     labels=names,
     measure="mean",
     progress=False,
 )
-print(found.table().iloc[:3, :5].to_string())
-print("lowest coverage:", found.coverage.min())
+print(extracted.table().iloc[:3, :5].to_string())
+print("lowest coverage:", extracted.coverage.min())
 
 # %%
 # nilearn's masker gives the same means, image by image.
 
 masker = NiftiLabelsMasker(folder / "atlas.nii.gz", standardize=None).fit()
 first = masker.transform(nib.load(folder / "sub-00_gm.nii.gz")).ravel()
-print("largest difference:", np.abs(first - found.values[0]).max())
+print("largest difference:", np.abs(first - extracted.values[0]).max())
 
 # %%
 # Learn, and compare with the truth
@@ -79,7 +79,7 @@ print("largest difference:", np.abs(first - found.values[0]).max())
 # Here the true network is known. We compare equivalence classes, because directions that are
 # reversible cannot be learned from such data by any method.
 
-learner = sgbn.SGBN().fit(found.values)
+learner = sgbn.SGBN().fit(extracted.values)
 against = sgbn.compare_graphs(learner.coef_, network.coef)
 print(f"precision {against.precision:.2f}, recall {against.recall:.2f}")
 print("differences between the equivalence classes:", against.shd_cpdag)

@@ -108,12 +108,12 @@ alarm = sgbn.load_network("alarm")
 X, _ = sgbn.simulate_sem(alarm.graph, 1000, random_state=0)
 fig, axes = plt.subplots(1, 2, figsize=(12, 6.3), layout="constrained")
 for ax, learner in zip(axes, (sgbn.IAMB(), sgbn.SGBN()), strict=True):
-    found = learner.fit(X).coef_ != 0
-    wrong = sgbn.compare_graphs(found, alarm.graph)
+    learned = learner.fit(X).coef_ != 0
+    wrong = sgbn.compare_graphs(learned, alarm.graph)
     title = (
         f"{type(learner).__name__}: {wrong.false} false arrows, {wrong.missing} missing (outlined)"
     )
     plot_matrix(
-        ax, found, alarm.names, [""] * 37, title=title, limit=2.0, marked=found != alarm.graph
+        ax, learned, alarm.names, [""] * 37, title=title, limit=2.0, marked=learned != alarm.graph
     )
 plt.show()

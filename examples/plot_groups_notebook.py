@@ -30,26 +30,26 @@ df.iloc[:3, :5]
 # settings all is done.
 
 settings = sgbn.Settings.networks_only(n_permutations=199)
-found = sgbn.compare(df, settings, group="dx", covariates=["age", "sex"], learner=sgbn.SGBN())
-found  # noqa: B018 (a notebook shows it)
+comparison = sgbn.compare(df, settings, group="dx", covariates=["age", "sex"], learner=sgbn.SGBN())
+comparison  # noqa: B018 (a notebook shows it)
 
 # %%
 # See
 # ---
 # The surest differences. A marker is filled where a pair differs whichever way its arrow is read.
 
-found.plot()
+comparison.plot()
 plt.show()
 
 # %%
 # The same as a table. Every column is described in ``sgbn.comparison.Tables``.
 
-found.differences[["source", "target", "kind_patient", "difference_std", "q_both"]].head()
+comparison.differences[["source", "target", "kind_patient", "difference_std", "q_both"]].head()
 
 # %%
 # What came out, in words.
 
-print(found.summary())
+print(comparison.summary())
 
 # %%
 # Write
@@ -57,5 +57,5 @@ print(found.summary())
 # One HTML file that opens without a network connection, tables and pictures beside it.
 
 with TemporaryDirectory() as folder:
-    files = sgbn.write_comparison(found, folder)
+    files = sgbn.write_comparison(comparison, folder)
     print(len(files), "files; open", files[0].name)

@@ -38,14 +38,14 @@ print(f"{needed.n_per_group} subjects per group ({needed.low} to {needed.high})"
 # compared on the same luck. ``power`` counts changed edges that are found; ``overall`` asks whether
 # the global test sees any difference.
 
-sizes = [found.n_per_group for found in needed.tried]
-middle = np.array([found.power for found in needed.tried])
+sizes = [trial.n_per_group for trial in needed.tried]
+middle = np.array([trial.power for trial in needed.tried])
 low, high = (np.array([getattr(f, end) for f in needed.tried]) for end in ("low", "high"))
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 ax.fill_between(sizes, low, high, color="#0072B2", alpha=0.15, lw=0)
 ax.plot(sizes, middle, "o-", color="#0072B2", label="the changed edge is found")
-overall = [found.overall for found in needed.tried]
+overall = [trial.overall for trial in needed.tried]
 ax.plot(sizes, overall, "s--", color="#D55E00", label="the networks are found to differ")
 ax.axhline(0.8, color="0.6", lw=1, ls=":")
 ax.axvline(needed.n_per_group, color="0.6", lw=1, ls=":")

@@ -29,8 +29,8 @@ print(cohort.summary())
 controls = cohort.subset(cohort.group == "control")
 learner = sgbn.SeriesSGBN(n_pairs=10).fit(controls)
 truth = cohort.networks["control"]
-found = sgbn.compare_graphs(learner, truth)
-print(f"{found.n_learned} edges learned, {found.adjacencies_found} of {found.n_true} true ones")
+errors = sgbn.compare_graphs(learner, truth)
+print(f"{errors.n_learned} edges learned, {errors.adjacencies_found} of {errors.n_true} true ones")
 
 # %%
 # A weight of one edge, subject by subject. The line is the mean, which the network shows.

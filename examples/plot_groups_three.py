@@ -43,9 +43,9 @@ ax.set_title("Do the three networks differ at all?")
 # Which edges? ``q`` is the false discovery rate. ``difference`` is that of the last group from the
 # first; the weights of all groups stand beside it.
 
-found = sgbn.to_frame(tests.significant(0.05))
+differing = sgbn.to_frame(tests.significant(0.05))
 weights = [f"weight_{group}" for group in tests.groups]
-print(found[["source", "target", *weights, "q"]].round(3).to_string(index=False))
+print(differing[["source", "target", *weights, "q"]].round(3).to_string(index=False))
 
 # %%
 # Which groups? "These two are equal" is rejected only if "all are equal" is, too: closed tests,

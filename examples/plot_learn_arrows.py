@@ -21,8 +21,8 @@ rng = np.random.default_rng(1)
 graph = sgbn.random_dag(24, 2.0, rng)
 X, truth = sgbn.simulate_sem(graph, 120, low=0.3, noise="unequal", random_state=rng)
 learner = sgbn.SGBNEnsemble(n_chains=40, n_pairs=20).fit(X)
-found = sgbn.compare_graphs(learner.coef_, graph)
-print(f"{learner.network_}; wrong arrows: {found.false} learned, {found.missing} not found")
+errors = sgbn.compare_graphs(learner.coef_, graph)
+print(f"{learner.network_}; wrong arrows: {errors.false} learned, {errors.missing} not found")
 
 # %%
 # What a direction rests on in one graph
