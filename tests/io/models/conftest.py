@@ -35,6 +35,12 @@ def analysis(table):
     return made.fit(*table)
 
 
+@pytest.fixture(scope="session")
+def classifier(regions):
+    """Classifier by likelihood; a test that changes it takes a copy."""
+    return sgbn.SGBNClassifier(sgbn.SGBN(n_kicks=0), temperature=1.0).fit(*regions)
+
+
 @pytest.fixture
 def saved(analysis, tmp_path):
     """File of the analysis."""
@@ -47,16 +53,16 @@ def forge(tmp_path):
 
     def run(source, change, *, manifest=None, name="forged.sgbn"):
         with zipfile.ZipFile(source) as archive:
-            parts = {one: archive.read(one) for one in archive.namelist()}
+            parts = {name: archive.read(name) for name in archive.namelist()}
         about = json.loads(parts.pop("manifest.json"))
         change(parts)
-        about["files"] = {one: sha256(content).hexdigest() for one, content in parts.items()}
+        about["files"] = {name: sha256(part).hexdigest() for name, part in parts.items()}
         if manifest is not None:
             manifest(about)
         target = tmp_path / name
         with zipfile.ZipFile(target, "w") as archive:
-            for one, content in {**parts, "manifest.json": json.dumps(about).encode()}.items():
-                archive.writestr(one, content)
+            for member, part in {**parts, "manifest.json": json.dumps(about).encode()}.items():
+                archive.writestr(member, part)
         return target
 
     return run

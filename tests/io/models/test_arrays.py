@@ -4,7 +4,7 @@ import struct
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.exceptions import InputError
@@ -13,6 +13,7 @@ from sgbn.io.models.arrays import DTYPES, from_npy, order_of, to_npy
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     array=hnp.arrays(st.sampled_from(DTYPES).map(np.dtype), shapes),
     order=st.sampled_from("CF"),

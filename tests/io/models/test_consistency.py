@@ -1,4 +1,5 @@
 import re
+from copy import copy
 
 import numpy as np
 import pytest
@@ -6,18 +7,15 @@ from sklearn.base import clone
 
 import sgbn
 from sgbn.exceptions import InputError
-from sgbn.io.models.consistency import SHAPES, check_object
-from sgbn.io.models.registry import HOME
+from sgbn.io.models.consistency import check_object
+from sgbn.io.models.registry import CLASSES, SHARED
 
 
-@pytest.fixture
-def classifier(regions):
-    learner = sgbn.SGBN(n_kicks=0)
-    return sgbn.SGBNClassifier(learner, temperature=1.0).fit(*regions)
-
-
-def test_shapes_are_of_classes_that_there_are():
-    assert set(SHAPES) <= set(HOME)
+def test_the_table_of_classes_has_only_keys_and_shapes_that_are_read():
+    for line in CLASSES.values():
+        assert set(line) <= {"home", "like", "shapes", "not_finite", "left_out"}
+        assert line.get("like", "learner") in SHARED
+        assert all(re.fullmatch(r"[\w.]+:\w+\??", item) for item in line.get("shapes", "").split())
 
 
 def test_what_a_fit_leaves_fits_together(classifier, analysis):
@@ -47,18 +45,20 @@ def test_what_a_fit_leaves_fits_together(classifier, analysis):
     ],
 )
 def test_a_classifier_of_parts_that_do_not_fit_is_refused(classifier, attribute, value, said):
-    setattr(classifier, attribute, value)
+    made = copy(classifier)
+    setattr(made, attribute, value)
     if attribute == "n_features_in_":
         said = said.replace("6 features", "7 features")
     with pytest.raises(InputError, match=re.escape(said)):
-        check_object("SGBNClassifier", classifier)
+        check_object("SGBNClassifier", made)
 
 
 def test_networks_of_other_variables_are_refused(classifier):
     small = sgbn.GaussianNetwork(np.zeros((2, 2)))
-    classifier.networks_ = dict.fromkeys(classifier.classes_.tolist(), small)
+    made = copy(classifier)
+    made.networks_ = dict.fromkeys(classifier.classes_.tolist(), small)
     with pytest.raises(InputError, match="one variable for each feature"):
-        check_object("SGBNClassifier", classifier)
+        check_object("SGBNClassifier", made)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_networks_of_other_variables_are_refused(classifier):
         (5, "coef_", np.zeros((2, 4)), "(2, 4), and not (1, 4)"),
     ],
 )
-def test_steps_of_parts_that_do_not_fit_are_refused(table, step, attribute, value, said):
-    made = sgbn.make_analysis(covariates=["age", "sex"], site="site", k=4).fit(*table)[step]
+def test_steps_of_parts_that_do_not_fit_are_refused(analysis, step, attribute, value, said):
+    made = copy(analysis[step])
     setattr(made, attribute, value)
     pattern = said if "|" in said else re.escape(said)
     with pytest.raises(InputError, match=pattern):
@@ -96,7 +96,7 @@ def test_a_pipeline_has_steps(analysis, steps):
 def test_the_column_of_sites_of_a_pipeline_is_a_name(analysis):
     made = clone(analysis)
     made.site_column_ = ["scanner"]
-    with pytest.raises(InputError, match="column of sites"):
+    with pytest.raises(InputError, match="site column"):
         check_object("Pipeline", made)
 
 
@@ -128,6 +128,6 @@ def test_networks_of_numbers_too_large_to_compute_with_are_refused(attribute, la
 @pytest.mark.parametrize("size", [1e-80, 1e80])
 def test_a_fit_on_cells_of_any_size_that_is_taken_fits_together(regions, size):
     X, groups = regions
-    found = sgbn.SGBNClassifier(sgbn.SGBN(n_kicks=0), temperature=1.0).fit(size * X, groups)
-    for network in found.networks_.values():
+    fitted = sgbn.SGBNClassifier(sgbn.SGBN(n_kicks=0), temperature=1.0).fit(size * X, groups)
+    for network in fitted.networks_.values():
         check_object("GaussianNetwork", network)

@@ -8,7 +8,7 @@ import pytest
 
 from sgbn.exceptions import InputError
 from sgbn.io.models import container
-from sgbn.io.models.container import Members, parse_json, to_json, write_members
+from sgbn.io.models.container import parse_json, read_members, to_json, write_members
 
 PARTS = {"model.json": b'{"a":1}', "arrays/0000.npy": b"numbers"}
 
@@ -29,12 +29,10 @@ def rewrite(path, change=lambda parts: None, **options):
 
 
 def test_members_come_back_with_a_manifest(path):
-    members = Members(path)
-    assert members.read("arrays/0000.npy") == b"numbers"
-    assert members.model() == {"a": 1}
-    assert members.arrays == {"arrays/0000.npy"}
-    assert members.manifest["schema"] == 1
-    assert members.manifest["class"] == "SGBN"
+    manifest, members = read_members(path)
+    assert members == PARTS
+    assert manifest["schema"] == 1
+    assert manifest["class"] == "SGBN"
 
 
 def test_the_same_members_give_the_same_bytes(path, tmp_path):
@@ -51,21 +49,21 @@ def test_the_same_members_give_the_same_bytes(path, tmp_path):
 def test_a_member_of_another_name_is_refused(path, name):
     rewrite(path, lambda parts: [*parts, (name, b"")])
     with pytest.raises(InputError, match="no part of a model"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_member_that_is_there_twice_is_refused(path):
     rewrite(path, lambda parts: [*parts, parts[0]])
     with pytest.raises(InputError, match="twice"):
-        Members(path)
+        read_members(path)
 
 
 def test_compressed_members_are_refused_whatever_they_unpack_to(path):
     bomb = ("arrays/0001.npy", bytes(10**6))
     rewrite(path, lambda parts: [*parts, bomb], compression=zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="compressed or encrypted"):
-        Members(path)
+        read_members(path)
 
 
 def test_members_that_overlap_are_refused(path):
@@ -75,14 +73,14 @@ def test_members_that_overlap_are_refused(path):
         struct.pack_into("<LL", content, k + 20, len(content), len(content))
     path.write_bytes(content)
     with pytest.raises(InputError, match="larger than the file"):
-        Members(path)
+        read_members(path)
 
 
 def test_too_many_members_are_refused_before_they_are_listed(path, monkeypatch):
     monkeypatch.setattr(container, "ZipFile", None)  # not to be reached
-    monkeypatch.setattr(container, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(container, "MAX_MEMBERS", 2)
     with pytest.raises(InputError, match="more than 2 parts"):
-        Members(path)
+        read_members(path)
 
 
 def test_a_long_directory_behind_a_small_count_is_refused(path):
@@ -90,7 +88,7 @@ def test_a_long_directory_behind_a_small_count_is_refused(path):
     struct.pack_into("<L", content, len(content) - 22 + 12, 2**31)
     path.write_bytes(content)
     with pytest.raises(InputError, match="parts, so it is no model"):
-        Members(path)
+        read_members(path)
 
 
 def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
@@ -98,7 +96,7 @@ def test_a_zip64_locator_which_would_replace_the_count_is_refused(path):
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
     path.write_bytes(content[:-22] + locator + content[-22:])
     with pytest.raises(InputError, match="parts, so it is no model"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10, b"PK\x05\x06" + bytes(18)])
@@ -106,21 +104,21 @@ def test_what_is_no_zip_is_refused(tmp_path, content):
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(InputError, match="no model"):
-        Members(path)
+        read_members(path)
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(path):
     content = path.read_bytes()
-    for end in range(0, len(content), 7):
+    for end in range(0, len(content), 29):
         path.write_bytes(content[:end])
         with pytest.raises(InputError, match="only the beginning"):
-            Members(path)
+            read_members(path)
 
 
 def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
-    monkeypatch.setattr(container, "LARGEST_FILE", 100)
+    monkeypatch.setattr(container, "MAX_FILE_BYTES", 100)
     with pytest.raises(InputError, match="no model of sgbn"):
-        Members(path)
+        read_members(path)
 
 
 def test_a_huge_sparse_file_is_not_read(tmp_path):
@@ -128,11 +126,11 @@ def test_a_huge_sparse_file_is_not_read(tmp_path):
     with path.open("wb") as stream:
         os.truncate(stream.fileno(), 2**40)
     with pytest.raises(InputError, match="larger than 256 MB"):
-        Members(path)
+        read_members(path)
 
 
 def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "LARGEST_FILE", 100)
+    monkeypatch.setattr(container, "MAX_FILE_BYTES", 100)
     with pytest.raises(InputError, match="too large for a file"):
         write_members(tmp_path / "x", {}, PARTS)
     assert not list(tmp_path.iterdir())
@@ -141,20 +139,20 @@ def test_what_would_be_too_large_is_not_written(tmp_path, monkeypatch):
 def test_a_changed_member_has_another_checksum(path):
     rewrite(path, lambda parts: [(n, b"other" if "npy" in n else c) for n, c in parts])
     with pytest.raises(InputError, match="another checksum"):
-        Members(path).read("arrays/0000.npy")
+        read_members(path)
 
 
 def test_the_manifest_lists_what_there_is(path):
     rewrite(path, lambda parts: [*parts, ("arrays/0001.npy", b"")])
     with pytest.raises(InputError, match="does not list the parts"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.json"])
 def test_a_part_that_all_have_is_needed(path, name):
     rewrite(path, lambda parts: [pair for pair in parts if pair[0] != name])
     with pytest.raises(InputError, match=f"has no {name}"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +166,14 @@ def test_other_schemas_say_what_to_do(path, schema, said):
 
     rewrite(path, change)
     with pytest.raises(InputError, match=f"of schema .*{said}"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.parametrize("text", [b"[]", b"{}", b'{"format": "zip"}'])
 def test_another_manifest_is_refused(path, text):
     rewrite(path, lambda parts: [(n, text if n == "manifest.json" else c) for n, c in parts])
     with pytest.raises(InputError, match="not that of a model"):
-        Members(path)
+        read_members(path)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +195,7 @@ def test_json_that_is_deep_or_odd_is_refused(content, said):
 
 
 def test_json_that_is_too_large_is_not_parsed(monkeypatch):
-    monkeypatch.setattr(container, "LARGEST_JSON", 10)
+    monkeypatch.setattr(container, "MAX_JSON_BYTES", 10)
     with pytest.raises(InputError, match="larger than"):
         parse_json(b"[1,2,3,4,5,6,7]", "model.json")
 
@@ -209,16 +207,16 @@ def test_encrypted_members_are_refused(path):
             content[k + 8] |= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match="compressed or encrypted"):
-        Members(path)
+        read_members(path)
 
 
 def test_paths_that_are_no_file_say_so(tmp_path):
     with pytest.raises(InputError, match="folder"):
-        Members(tmp_path)
+        read_members(tmp_path)
     with pytest.raises(InputError, match="no such file"):
-        Members(tmp_path / "absent")
+        read_members(tmp_path / "absent")
     with pytest.raises(InputError, match="no such file"):
-        Members("a\0b")
+        read_members("a\0b")
 
 
 def test_other_programs_can_look_into_it(path):

@@ -2,12 +2,13 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn.exceptions import CycleError, InputError
+from sgbn.io.models import decoding
 from sgbn.io.models.arrays import to_npy
-from sgbn.io.models.decoding import MOST_BYTES, MOST_VALUES, Decoder
+from sgbn.io.models.decoding import MAX_BYTES, Decoder
 from sgbn.io.models.files import MISFITS
 
 SQUARE = {"is": "array", "dtype": "float64", "shape": [2, 2], "order": "C", "of": [0, 1, 1, 0]}
@@ -15,7 +16,7 @@ PAIR = {"is": "array", "dtype": "float64", "shape": [2], "order": "C", "of": [1,
 
 
 def decode(value, **files):
-    return Decoder(files.__getitem__).decode(value)
+    return Decoder(files).decode(value)
 
 
 def deep(levels):
@@ -84,16 +85,17 @@ def test_an_array_counts_as_often_as_it_is_used():
     n = 2**20
     content = to_npy(np.zeros(n))
     once = {"is": "file", "name": "big"}
-    several = MOST_BYTES // (8 * n)
+    several = MAX_BYTES // (8 * n)
     assert len(decode([once] * several, big=content)) == several
     with pytest.raises(InputError, match="more than 512 MB"):
         decode([once] * (several + 1), big=content)
 
 
-def test_values_are_counted_wherever_they_stand():
-    lists = [[]] * (MOST_VALUES // 2)
+def test_values_are_counted_wherever_they_stand(monkeypatch):
+    monkeypatch.setattr(decoding, "MAX_VALUES", 100)
+    lists = [[]] * 50
     assert decode(lists) == lists
-    with pytest.raises(InputError, match=f"more than {MOST_VALUES} values"):
+    with pytest.raises(InputError, match="more than 100 values"):
         decode([lists, {"is": "tuple", "items": lists}])
 
 
@@ -141,6 +143,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(value=json_values)
 def test_any_json_gives_a_value_or_an_error_that_loading_explains(value):
     with suppress(*MISFITS):  # InputError among them

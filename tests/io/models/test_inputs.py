@@ -16,15 +16,15 @@ def test_a_pipeline_says_which_columns_it_reads(analysis, table):
     assert inputs.levels == {"sex": ("F", "M"), "site": ("A", "B")}
 
 
-def test_a_classifier_alone_reads_regions(regions):
-    inputs = inputs_of(sgbn.SGBNClassifier(temperature=1.0).fit(*regions))
+def test_a_classifier_alone_reads_regions(classifier, regions):
+    inputs = inputs_of(classifier)
     assert inputs.regions == inputs.columns == tuple(regions[0].columns)
 
 
 def test_columns_of_an_array_cannot_be_found(regions):
-    X, y = regions
+    learner = sgbn.ORSGBN().fit(regions[0].to_numpy())
     with pytest.raises(InputError, match="no names"):
-        inputs_of(sgbn.SGBNClassifier(temperature=1.0).fit(X.to_numpy(), y))
+        inputs_of(learner)
 
 
 def test_a_table_gives_what_the_model_was_fitted_on(analysis, table, tmp_path):
@@ -81,10 +81,9 @@ def test_a_site_of_another_name_is_named(analysis, table):
         read_inputs(analysis, other, site="centre")
 
 
-def test_a_site_for_a_model_without_sites_is_refused(regions):
-    model = sgbn.SGBNClassifier(temperature=1.0).fit(*regions)
+def test_a_site_for_a_model_without_sites_is_refused(classifier, regions):
     with pytest.raises(InputError, match="knows no sites"):
-        read_inputs(model, regions[0], site="site")
+        read_inputs(classifier, regions[0], site="site")
 
 
 def test_labels_become_those_of_training_that_read_alike(table):
@@ -112,8 +111,8 @@ def test_gaps_and_new_levels_are_dealt_with_as_in_the_steps(analysis, table):
     other.loc[5, "site"] = "Z"
     rows = read_inputs(analysis, other)
     with pytest.warns(DataWarning, match="sites that training did not have.*'Z'"):
-        found = analysis.predict_proba(rows)
-    assert np.isfinite(found).all()
+        probabilities = analysis.predict_proba(rows)
+    assert np.isfinite(probabilities).all()
 
 
 def test_text_in_a_region_is_named(analysis, table):

@@ -11,11 +11,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
+from sgbn.io.models.checks import require
 
 VERSION = (1, 0)
-LARGEST_HEADER = 1024  # of plain numbers it is 118 bytes
-MOST_AXES = 4
-# Written with the bytes in this order on every machine.
+MAX_HEADER_BYTES = 1024  # the header of plain numbers takes 118
+MAX_AXES = 4
+# The bytes are in this order on every machine.
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 
 
@@ -27,37 +28,34 @@ def to_npy(array: NDArray[Any]) -> bytes:
 
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Array of numbers with its bytes in the order of `DTYPES`; others are refused."""
+    """Array of numbers with its bytes in the order of `DTYPES`; others raise InputError."""
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES:
         raise InputError(f"an array of {array.dtype} cannot be saved, only one of numbers.")
-    if array.ndim > MOST_AXES:
-        raise InputError(f"an array of {array.ndim} axes cannot be saved: {MOST_AXES} is most.")
+    if array.ndim > MAX_AXES:
+        raise InputError(f"an array of {array.ndim} axes cannot be saved: {MAX_AXES} is most.")
     return array.astype(dtype, copy=False)
 
 
 def from_npy(content: bytes) -> NDArray[Any]:
-    """Array of an npy file, ours to change."""
+    """Array of an npy file, which the caller may change.
+
+    numpy's own reader allocates what a header asks for, before it looks at the size of the file.
+    """
     stream = io.BytesIO(content)
     try:
-        if npy.read_magic(stream) != VERSION:
-            raise InputError("it is an npy file of another version than 1.0.")
-        header = npy.read_array_header_1_0(stream, max_header_size=LARGEST_HEADER)
-    except InputError:
-        raise
+        version = npy.read_magic(stream)
+        header = npy.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
     except Exception as error:  # numpy evaluates the header as text, and may fail anywhere
-        raise InputError(f"it is no npy file ({_short(error)}).") from error
-    shape, fortran, dtype = header
+        raise InputError(f"it is no npy file of version 1.0 ({_short(error)}).") from error
+    shape, is_fortran, dtype = header
     check_shape(shape)
-    if dtype.str not in DTYPES:
-        raise InputError(f"it holds {dtype.str!r}, and not plain numbers.")
-    size = prod(shape) * dtype.itemsize
-    if size != len(content) - stream.tell():
-        raise InputError(
-            f"its header says {size} bytes of numbers, and {len(content) - stream.tell()} follow."
-        )
+    require(version == VERSION, "it is an npy file of another version than 1.0.")
+    require(dtype.str in DTYPES, f"it holds {dtype.str!r}, and not plain numbers.")
+    size, rest = prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    require(size == rest, f"its header says {size} bytes of numbers, and {rest} follow.")
     flat = np.frombuffer(content, dtype, offset=stream.tell())
-    return in_order(flat, shape, "F" if fortran else "C")
+    return in_order(flat, shape, "F" if is_fortran else "C")
 
 
 def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[Any]:
@@ -67,10 +65,9 @@ def in_order(flat: NDArray[Any], shape: tuple[int, ...], order: str) -> NDArray[
 
 
 def check_shape(shape: Any) -> None:
-    """Refuse what is no shape of an array."""
-    whole = all(isinstance(side, int) and not isinstance(side, bool) for side in shape)
-    if not whole or len(shape) > MOST_AXES or any(side < 0 for side in shape):
-        raise InputError(f"{tuple(shape)!r:.60} is no shape of an array.")
+    """Raise InputError if `shape` is no shape of an array. A bool is no size, though an int."""
+    right = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= MAX_AXES
+    require(right, f"{tuple(shape)!r:.60} is no shape of an array.")
 
 
 def order_of(array: NDArray[Any]) -> str:

@@ -1,8 +1,8 @@
 """From a model to JSON and arrays.
 
 None, truth values, whole and finite numbers, text and lists are what they are in JSON. Everything
-else is an object with a key ``is``: tuple, set, dict, float (nan, inf), array, text (array of
-labels), records, index, series, dtype, slice, or object (of a class in `registry`).
+else is an object with a key ``is``: tuple, set, dict, float (nan, inf), array, file (an array as a
+member), labels, records, index, series, dtype, slice, or object (of a class in `registry`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError
 from sgbn.io.models.arrays import order_of, plain, to_npy
-from sgbn.io.models.registry import HOME, NOT_FINITE, name_of, state_of
+from sgbn.io.models.checks import require
+from sgbn.io.models.registry import attributes, name_of, state_of
 
-DEEPEST = 40  # objects in objects; a model has about 15
-FEW = 256  # numbers that stand in the JSON: a file each would be more than they are
+MAX_DEPTH = 40  # objects in objects; a model has about 15
+MAX_NUMBERS_IN_JSON = 256  # larger arrays are files; a small file is mostly its header
 ARRAY_NAME = "arrays/{:04}.npy"
 
 
@@ -31,122 +32,108 @@ class Encoder:
     def __init__(self) -> None:
         self.members: dict[str, bytes] = {}
         self.classes: set[str] = set()
-        self._known: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._depth = 0
 
-    def encode(self, value: Any, where: str, *, finite: bool = True, depth: int = 0) -> Any:
-        """JSON of a value; `where` is what an error calls it."""
-        if depth > DEEPEST:
-            raise InputError(f"{where} cannot be saved: it holds itself, or is nested too deeply.")
+    def encode(self, value: Any, where: str, finite: bool = True) -> Any:
+        """JSON of a value; `where` is what an error calls it.
+
+        With `finite`, NaN and infinity are refused.
+        """
         value = value.item() if isinstance(value, np.generic) else value
-        if value is None or isinstance(value, bool | str):
+        if value is None or isinstance(value, bool | int | str):
             return value
-        if isinstance(value, int | float):
-            return self._number(value, where, finite)
+        if isinstance(value, float):
+            is_finite = math.isfinite(value)
+            _check_finite(is_finite or not finite, where)
+            return value if is_finite else {"is": "float", "value": str(float(value))}
+        self._depth += 1
+        too_deep = f"{where} cannot be saved: it holds itself, or is nested too deeply."
+        require(self._depth <= MAX_DEPTH, too_deep)
+        encoded = self._composed(value, where, finite)
+        self._depth -= 1
+        return encoded
+
+    def _composed(self, value: Any, where: str, finite: bool) -> Any:
+        name, kind = name_of(value), type(value)
+        if name is not None:
+            return self._object(name, value, where)
         if isinstance(value, np.ndarray):
-            return self._array(value, where, finite, depth)
-        return self._composed(value, where, finite, depth)
+            return self._array(value, where, finite)
+        if kind is list:
+            return self._all(value, where, finite)
+        if kind is tuple:
+            return {"is": "tuple", "items": self._all(value, where, finite)}
+        if kind in (set, frozenset):  # which have no order, and the same model gives the same bytes
+            return {"is": "set", "items": self._all(sorted(value, key=repr), where, finite)}
+        if kind is dict:
+            keys = self._all(value, f"a key of {where}", True)
+            cells = [self.encode(part, f"{where}[{k!r}]", finite) for k, part in value.items()]
+            return {"is": "dict", "items": [list(pair) for pair in zip(keys, cells, strict=True)]}
+        if isinstance(value, np.dtype):
+            return {"is": "dtype", "name": value.name}
+        if kind is slice:
+            return {"is": "slice", "of": [value.start, value.stop, value.step]}
+        return self._of_pandas(value, where, finite)
 
-    def _number(self, value: float, where: str, finite: bool) -> Any:
-        if isinstance(value, int) or math.isfinite(value):
-            return value
-        _check(not finite, where)
-        return {"is": "float", "value": str(float(value))}
+    def _of_pandas(self, value: Any, where: str, finite: bool) -> Any:
+        if isinstance(value, pd.Series):
+            index = self.encode(value.index, where)
+            numbers = self._array(value.to_numpy(), where, finite)
+            return {"is": "series", "index": index, "of": numbers}
+        if isinstance(value, pd.Index) and value.nlevels == 1 and value.dtype.kind != "M":
+            if isinstance(value, pd.RangeIndex) and value.start == 0 and value.step == 1:
+                return {"is": "range", "length": len(value)}
+            cells = self._all(value.tolist(), where, finite)
+            is_object = value.dtype == object
+            return {"is": "index", "cells": cells, "object": is_object, "name": value.name}
+        raise InputError(
+            f"{where} cannot be saved: it is a {type(value).__name__}. A model file holds "
+            "networks, learners, classifiers and preparations of sgbn with parameters that are "
+            "numbers, text or lists of them; of scikit-learn, Pipeline, StandardScaler, "
+            "LinearDiscriminantAnalysis."
+        )
 
-    def _array(self, value: NDArray[Any], where: str, finite: bool, depth: int) -> Any:
-        if value.dtype.names is not None:
-            columns = [
-                [name, self._array(value[name], f"{where}[{name!r}]", finite, depth)]
-                for name in value.dtype.names
-            ]
+    def _all(self, values: Iterable[Any], where: str, finite: bool) -> list[Any]:
+        return [self.encode(part, f"{where}[{k}]", finite) for k, part in enumerate(values)]
+
+    def _object(self, name: str, value: Any, where: str) -> Any:
+        self.classes.add(name)
+        not_finite = attributes(name, "not_finite")
+        state = {
+            key: self.encode(part, f"{where}.{key}", key not in not_finite)
+            for key, part in sorted(state_of(name, value).items())
+        }
+        return {"is": "object", "class": name, "state": state}
+
+    def _array(self, value: NDArray[Any], where: str, finite: bool) -> Any:
+        names, shape = value.dtype.names, list(value.shape)
+        if names is not None:
+            columns = [[n, self._array(value[n], f"{where}[{n!r}]", finite)] for n in names]
             return {"is": "records", "fields": columns}
         if value.dtype.kind in "UO":
-            cells = self._all(value.ravel().tolist(), where, finite, depth)
+            cells = self._all(value.ravel().tolist(), where, finite)
             kind = "text" if value.dtype.kind == "U" else "object"
-            return {"is": "labels", "cells": cells, "shape": list(value.shape), "kind": kind}
+            return {"is": "labels", "cells": cells, "shape": shape, "kind": kind}
         try:
             value = plain(value)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         is_finite = bool(np.isfinite(value).all())
-        _check(is_finite or not finite, where)
-        if is_finite and value.size <= FEW:
-            order = order_of(value)
-            numbers = value.ravel(order=order).tolist()  # type: ignore[arg-type]
-            shape = list(value.shape)
-            dtype = value.dtype.name
-            return {"is": "array", "dtype": dtype, "shape": shape, "order": order, "of": numbers}
-        return {"is": "file", "name": self._member(to_npy(value))}
+        _check_finite(is_finite or not finite, where)
+        if not is_finite or value.size > MAX_NUMBERS_IN_JSON:  # JSON has no NaN
+            return {"is": "file", "name": self._member(to_npy(value))}
+        order, dtype = order_of(value), value.dtype.name
+        numbers = value.ravel(order=order).tolist()  # type: ignore[arg-type]
+        return {"is": "array", "dtype": dtype, "shape": shape, "order": order, "of": numbers}
 
     def _member(self, content: bytes) -> str:
         """Name of the file with this content: arrays that are alike are there once."""
-        name = ARRAY_NAME.format(len(self._known))
-        name = self._known.setdefault(sha256(content).hexdigest(), name)
+        name = ARRAY_NAME.format(len(self._names))
+        name = self._names.setdefault(sha256(content).hexdigest(), name)
         self.members[name] = content
         return name
 
-    def _composed(self, value: Any, where: str, finite: bool, depth: int) -> Any:
-        name = name_of(value)
-        if name is not None:
-            return self._object(name, value, where, depth)
-        if type(value) is list:
-            return self._all(value, where, finite, depth)
-        if type(value) in (tuple, set, frozenset):
-            kind = "tuple" if type(value) is tuple else "set"
-            items = value if kind == "tuple" else sorted(value, key=repr)
-            return {"is": kind, "items": self._all(items, where, finite, depth)}
-        if type(value) is dict:
-            pairs = [
-                [
-                    self.encode(key, f"a key of {where}", depth=depth + 1),
-                    self.encode(one, f"{where}[{key!r}]", finite=finite, depth=depth + 1),
-                ]
-                for key, one in value.items()
-            ]
-            return {"is": "dict", "items": pairs}
-        return self._of_other_libraries(value, where, finite, depth)
 
-    def _of_other_libraries(self, value: Any, where: str, finite: bool, depth: int) -> Any:
-        if isinstance(value, pd.RangeIndex) and value.start == 0 and value.step == 1:
-            return {"is": "range", "length": len(value)}
-        if isinstance(value, pd.Index) and value.nlevels == 1 and value.dtype.kind != "M":
-            cells = self._all(value.tolist(), where, finite, depth)
-            is_object = value.dtype == object
-            return {"is": "index", "cells": cells, "object": is_object, "name": value.name}
-        if isinstance(value, pd.Series):
-            index = self.encode(value.index, where, depth=depth + 1)
-            cells = self.encode(value.to_numpy(), where, finite=finite, depth=depth + 1)
-            return {"is": "series", "index": index, "of": cells}
-        if isinstance(value, np.dtype):
-            return {"is": "dtype", "name": value.name}
-        if isinstance(value, slice):
-            return {"is": "slice", "of": [value.start, value.stop, value.step]}
-        raise InputError(
-            f"{where} cannot be saved: it is a {type(value).__name__}. A model file holds "
-            "networks, learners, classifiers and preparations of sgbn with parameters that are "
-            f"numbers, text or lists of them; of scikit-learn, {_of_sklearn()}."
-        )
-
-    def _all(self, values: Iterable[Any], where: str, finite: bool, depth: int) -> list[Any]:
-        return [
-            self.encode(one, f"{where}[{k}]", finite=finite, depth=depth + 1)
-            for k, one in enumerate(values)
-        ]
-
-    def _object(self, name: str, value: Any, where: str, depth: int) -> Any:
-        self.classes.add(name)
-        odd = NOT_FINITE.get(name, ())
-        state = {
-            key: self.encode(one, f"{where}.{key}", finite=key not in odd, depth=depth + 1)
-            for key, one in sorted(state_of(name, value).items())
-        }
-        return {"is": "object", "class": name, "state": state}
-
-
-def _check(allowed: bool, where: str) -> None:
-    if not allowed:
-        raise InputError(f"{where} cannot be saved: it holds NaN or infinity. Fit the model anew.")
-
-
-def _of_sklearn() -> str:
-    shown = ("Pipeline", "StandardScaler", "LinearDiscriminantAnalysis")
-    return ", ".join(name for name in shown if name in HOME)
+def _check_finite(right: bool, where: str) -> None:
+    require(right, f"{where} cannot be saved: it holds NaN or infinity. Fit the model anew.")

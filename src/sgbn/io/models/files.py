@@ -12,7 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.exceptions import InputError, listed, warn
 from sgbn.gaussian import GaussianNetwork
-from sgbn.io.models.container import AGAIN, MODEL, Members, PathName, to_json, write_members
+from sgbn.io.models.checks import require
+from sgbn.io.models.container import (
+    AGAIN,
+    MODEL,
+    PathName,
+    parse_json,
+    read_members,
+    to_json,
+    write_members,
+)
 from sgbn.io.models.decoding import Decoder
 from sgbn.io.models.encoding import Encoder
 from sgbn.io.models.registry import class_named
@@ -26,18 +35,18 @@ MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, 
 def save(model: Any, path: PathName) -> Path:
     """Write a network or a fitted model to a file, which `load` and ``sgbn predict`` read.
 
-    The file is a zip of JSON and npy files with a checksum each. It holds numbers and names, no
-    code, and is the same for the same model. Feature names and, of a Pipeline, all preparation are
-    in it, so that a raw table is all that is needed on another machine.
+    The file is a zip of JSON and npy files, each with a checksum. It holds numbers and names, no
+    code, and the same model always gives the same file. The names of the features are in it, and
+    all preparation if the model is a Pipeline, so that another machine needs only a raw table.
 
     Parameters
     ----------
     model : GaussianNetwork, learner, classifier, preparation or Pipeline
-        Fitted. Anything of sgbn, and a Pipeline of such steps as `make_analysis` and
-        `make_preparation` make them. Parameters must be numbers, text or lists of them, not
-        functions or random generators.
+        It must be fitted. It is any estimator of sgbn, or a Pipeline of such steps as
+        `make_analysis` and `make_preparation` make. Its parameters must be numbers, text or lists
+        of them, not functions or random generators.
     path : path
-        By custom it ends in ``.sgbn``.
+        Where the file is written. By custom its name ends in ``.sgbn``.
 
     Returns
     -------
@@ -67,9 +76,9 @@ def parts_of(model: Any) -> dict[str, bytes]:
     _check_fitted(model)
     encoder = Encoder()
     content = encoder.encode(model, type(model).__name__)
-    try:
-        Decoder(encoder.members.__getitem__).decode(content)
-    except (InputError, *MISFITS) as error:  # such as a model that is too large
+    try:  # what could not be read again, such as a model that is too large, is not written
+        Decoder(encoder.members).decode(content)
+    except (InputError, *MISFITS) as error:
         raise InputError(f"the model cannot be saved: {error}") from error
     if "KNNImputer" in encoder.classes:
         warn(
@@ -81,7 +90,7 @@ def parts_of(model: Any) -> dict[str, bytes]:
 
 def model_of(parts: Mapping[str, bytes]) -> Any:
     """Make the model of what `parts_of` gave."""
-    return Decoder(parts.__getitem__).decode(json.loads(parts[MODEL]))
+    return Decoder(parts).decode(json.loads(parts[MODEL]))
 
 
 def load(path: PathName) -> Any:
@@ -93,11 +102,12 @@ def load(path: PathName) -> Any:
     Parameters
     ----------
     path : path
+        The file that `save` wrote.
 
     Returns
     -------
     object
-        As it was saved.
+        The model as it was saved.
 
     Raises
     ------
@@ -105,11 +115,11 @@ def load(path: PathName) -> Any:
         Names the file, what is wrong with it, and what to do.
     """
     try:
-        members = Members(path)
-        model, classes = _decoded(members)
+        manifest, members = read_members(path)
+        model, classes = _decoded(manifest, members)
     except InputError as error:
         raise InputError(f"{str(path)!r} cannot be read as a model: {error}") from error
-    _warn_about_versions(path, members.manifest, classes)
+    _warn_about_versions(path, manifest, classes)
     return model
 
 
@@ -138,28 +148,23 @@ def _check_fitted(model: Any) -> None:
 
 def _names(model: Any) -> dict[str, list[str] | None]:
     """Names of features and classes, for a reader of the manifest."""
-    found = {"features": "feature_names_in_", "classes": "classes_"}
-    names: dict[str, list[str] | None] = {}
-    for key, attribute in found.items():
-        values = getattr(model, attribute, None)
-        names[key] = None if values is None else [str(one) for one in values]
-    if isinstance(model, GaussianNetwork):
-        names["features"] = list(model.names)
-    return names
+    is_network = isinstance(model, GaussianNetwork)
+    features = model.names if is_network else getattr(model, "feature_names_in_", None)
+    labels = {"features": features, "classes": getattr(model, "classes_", None)}
+    return {key: None if given is None else [*map(str, given)] for key, given in labels.items()}
 
 
-def _decoded(members: Members) -> tuple[Any, Set[str]]:
-    content = members.model()
-    decoder = Decoder(members.read)
+def _decoded(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> tuple[Any, Set[str]]:
+    content = parse_json(members[MODEL], MODEL)
+    decoder = Decoder(members)
     given = (content.get("is"), content.get("class")) if isinstance(content, dict) else None
     try:
-        if given != ("object", members.manifest.get("class")):
-            raise InputError("it holds another model than its manifest says.")
+        right = given == ("object", manifest.get("class"))
+        require(right, "it holds another model than its manifest says.")
         model = decoder.decode(content)
         _check_fitted(model)
-        unused = members.arrays - decoder.used
-        if unused:
-            raise InputError(f"it holds {listed(sorted(unused))}, which the model does not use.")
+        unused = sorted(set(members) - {MODEL} - set(decoder.arrays))
+        require(not unused, f"it holds {listed(unused)}, which the model does not use.")
     except InputError as error:
         raise InputError(f"{error} {AGAIN}") from error
     except MISFITS as error:
@@ -173,8 +178,8 @@ def _warn_about_versions(path: PathName, manifest: Any, classes: Set[str]) -> No
     then = str(given.get(LIBRARY)) if isinstance(given, dict) else "of unknown version"
     now = versions()[LIBRARY]
     homes = [class_named(name).__module__ for name in classes - {"Pipeline"}]
-    theirs = any(home.startswith("sklearn.") for home in homes)
-    if theirs and then.split(".")[:2] != now.split(".")[:2]:
+    has_sklearn = any(home.startswith("sklearn.") for home in homes)
+    if has_sklearn and then.split(".")[:2] != now.split(".")[:2]:
         warn(
             f"{str(path)!r} was saved with {LIBRARY} {then:.40}, and is read with {now}: its parts "
             "may give other numbers. Compare some predictions, or install that version."

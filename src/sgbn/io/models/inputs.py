@@ -30,13 +30,15 @@ class Inputs:
     Attributes
     ----------
     columns : tuple of str
-        All of them, in their order.
+        All columns, in their order.
     covariates : tuple of str
+        Columns that are covariates.
     site : str or None
+        Column that is the site.
     site_column : str or None
         What the table of training called the site, where that is known.
     levels : dict of str to tuple
-        Of the covariates that are categories, and of the site: what training had.
+        Labels that training had, for the site and for each covariate that is a category.
     """
 
     columns: tuple[str, ...]
@@ -59,7 +61,7 @@ def inputs_of(model: Any) -> Inputs:
     InputError
         If it was fitted on an array, whose columns have no names.
     """
-    steps = _steps(model)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     columns = getattr(steps[0], "feature_names_in_", None)
     if columns is None:
         raise InputError(
@@ -73,8 +75,7 @@ def inputs_of(model: Any) -> Inputs:
         for parameter in ("covariates", "preserve", "passthrough", "subject")
         for name in as_names(getattr(step, parameter, None))
     ]
-    sites = [step._site for step in named if step._site is not None]
-    site = sites[0] if sites else None
+    site = next((step._site for step in named if step._site is not None), None)
     return Inputs(
         tuple(columns.tolist()),
         tuple(dict.fromkeys(covariates)),
@@ -84,12 +85,9 @@ def inputs_of(model: Any) -> Inputs:
     )
 
 
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-
-
 def _levels(steps: Iterable[Any], site: str | None) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Levels of categories in training, step after step; a later one has what an earlier filled."""
+    """Levels of categories in training; where a name comes twice, its last levels count."""
+    # An imputer knows one level, the one that it fills in. A later step has seen all.
     for step in steps:
         for name, filling in getattr(step, "_fillings", {}).items():
             if filling.is_categorical:
@@ -122,17 +120,16 @@ def read_inputs(
     Parameters
     ----------
     model : fitted estimator or Pipeline
-        Fitted on a DataFrame.
+        It must be fitted on a DataFrame, so that its columns have names.
     source, id, participants, sheet, delimiter, decimal, missing
-        As in `read_table`.
+        They are those of `read_table`.
     site : str, optional
-        Column of the site, if the table calls it otherwise than the model and the table that it was
-        fitted on.
+        Column of the site, if neither the model nor the table of training has it under this name.
 
     Returns
     -------
     DataFrame
-        Columns as the model was fitted on them, subjects' ids as index.
+        The columns that the model was fitted on, in their order; the subjects' ids are the index.
     """
     inputs = inputs_of(model)
     if site is not None and inputs.site is None:
@@ -212,8 +209,8 @@ def _rows(cohort: Cohort, inputs: Inputs) -> pd.DataFrame:
 def _as(cells: NDArray[Any], levels: tuple[Any, ...] | None) -> NDArray[np.object_]:
     """Labels as those of training that read alike (1 for "1"); None where one is missing."""
     known = {str(level): level for level in levels or ()}
-    found = np.empty(len(cells), object)
+    labels = np.empty(len(cells), object)
     for row, cell in enumerate(cells.tolist()):
-        missing = cell == "" or cell != cell
-        found[row] = None if missing else known.get(str(cell), cell)
-    return found
+        is_missing = cell == "" or cell != cell  # NaN is not equal to itself
+        labels[row] = None if is_missing else known.get(str(cell), cell)
+    return labels
