@@ -10,14 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from sgbn.types import Array
-from sgbn.viz.style import FINE, check_axes, columns, literal, size_points
+from sgbn.viz.style import FINE, check_axes, columns, literal, note, size_points
 
 OTHER = "0.35"
 OURS = "SGBN"  # part of the names of the methods of this package
 FONT_SIZES = 4.0, 9.0
-LINE = 1.3  # of the font's size: names closer than that touch
-APART = 26.0  # points that a value of gamma needs along the axis
-WIDE = 10.0  # ratio of edges from which on a logarithmic axis shows them better
+LINE_HEIGHT = 1.3  # in font sizes: names closer than that touch
+GAMMA_WIDTH = 26.0  # points that a value of gamma needs along the axis
+LOG_AXIS_RATIO = 10.0  # largest over smallest number of edges from which upwards the axis is a log
+CHANCE: dict[str, Any] = {"fontsize": 8, "color": "0.4"}
 
 
 def plot_accuracy(
@@ -28,6 +29,7 @@ def plot_accuracy(
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     table : mapping, structured array or DataFrame
         Columns method, mean, low and high. Without an interval (NaN) only the mean is drawn; a
         method without a mean is left out.
@@ -46,38 +48,25 @@ def plot_accuracy(
     order = np.argsort(-mean, kind="stable")
     order = order[np.isfinite(mean[order])]
     names = [str(methods[k]) for k in order]
-    own = [OURS in name if ours is None else name in ours for name in names]
+    is_ours = [OURS in name if ours is None else name in ours for name in names]
     ax.axvline(chance, color="0.5", lw=0.9, ls="--", zorder=1)
     for place, k in enumerate(order):
-        colour = FINE if own[place] else OTHER
-        ax.plot((low[k], high[k]), (place, place), color=colour, lw=2 if own[place] else 1.2)
-        marker, filled = ("D", colour) if own[place] else ("o", "white")
+        colour = FINE if is_ours[place] else OTHER
+        ax.plot((low[k], high[k]), (place, place), color=colour, lw=2 if is_ours[place] else 1.2)
+        marker, filled = ("D", colour) if is_ours[place] else ("o", "white")
         ax.plot(mean[k], place, marker, color=colour, mfc=filled, ms=6, mew=1.2)
-    room = size_points(ax)[1] / max(len(order), 1) / LINE
+    font_size = size_points(ax)[1] / max(len(order), 1) / LINE_HEIGHT
     ax.set_yticks(range(len(order)), list(map(literal, names)))
-    for label, emphasised in zip(ax.get_yticklabels(), own, strict=True):
-        label.set(fontsize=float(np.clip(room, *FONT_SIZES)))
+    for label, emphasised in zip(ax.get_yticklabels(), is_ours, strict=True):
+        label.set(fontsize=float(np.clip(font_size, *FONT_SIZES)))
         label.set(weight="bold" if emphasised else "normal", color=FINE if emphasised else "0.1")
     ax.set_ylim(len(order) - 0.4, -0.6)
-    _note_chance(ax, chance)
+    note(ax, "chance", (chance, 1.0), (0, 2), ("data", "axes fraction"), ha="center", **CHANCE)
     ax.set_xlabel("balanced accuracy", fontsize=9)
     ax.tick_params(axis="x", labelsize=8)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
-
-
-def _note_chance(ax: Axes, chance: float) -> None:
-    ax.annotate(
-        "chance",
-        (chance, 1.0),
-        (0, 2),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="center",
-        fontsize=8,
-        color="0.4",
-    )
 
 
 def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
@@ -102,20 +91,11 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
         for column in columns(table, "gamma", "edges", "mean", "low", "high")
     )
     order = np.argsort(edges, kind="stable")
-    gamma, edges, mean, low, high = (one[order] for one in (gamma, edges, mean, low, high))
+    gamma, edges, mean, low, high = (each[order] for each in (gamma, edges, mean, low, high))
     ax.fill_between(edges, low, high, color=FINE, alpha=0.18, lw=0)
     ax.plot(edges, mean, color=FINE, marker="o", ms=4.5, lw=1.5)
     ax.axhline(chance, color="0.5", lw=0.9, ls="--", zorder=1)
-    ax.annotate(
-        "chance",
-        (1.0, chance),
-        (-3, 2),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        ha="right",
-        fontsize=8,
-        color="0.4",
-    )
+    note(ax, "chance", (1.0, chance), (-3, 2), ("axes fraction", "data"), ha="right", **CHANCE)
     ax.set_xlabel("edges", fontsize=9)
     ax.set_ylabel("balanced accuracy", fontsize=9)
     ax.tick_params(labelsize=8)
@@ -126,11 +106,12 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
 
 def _mark_points(ax: Axes, edges: Array, gamma: Array) -> None:
     """Write edges below and gamma above the points, as many as fit."""
-    if edges.min(initial=np.inf) > 0 and edges.max() >= WIDE * edges.min():
+    # A log axis has no place for a network without edges.
+    if edges.min(initial=np.inf) > 0 and edges.max() >= LOG_AXIS_RATIO * edges.min():
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
-    pixels = ax.transData.transform([(one, 0.5) for one in edges])[:, 0]
-    least = APART * ax.figure.dpi / 72
+    pixels = ax.transData.transform([(n_edges, 0.5) for n_edges in edges])[:, 0]
+    least = GAMMA_WIDTH * ax.figure.dpi / 72
     shown: list[int] = []
     for k in range(len(edges)):
         if not shown or pixels[k] - pixels[shown[-1]] >= least:

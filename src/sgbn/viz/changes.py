@@ -18,11 +18,12 @@ from sgbn.viz.style import (
     columns,
     literal,
     method_styles,
+    note,
     size_points,
 )
 
 FONT_SIZES = 3.5, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE = 1.25  # of the font's size: names closer than that touch
+LINE_HEIGHT = 1.25  # in font sizes: names closer than that touch
 SHADE = "0.94"  # behind every second group
 
 
@@ -55,7 +56,7 @@ def plot_changes(
         Result of `edge_changes`: columns class, source, target and difference. An edge that a
         method does not list was not moved by it.
     top : int
-        So many edges.
+        Number of edges that are shown.
     supported : collection of (class, source, target)
         Edges whose direction is supported. They are named "a → b", others "a – b".
 
@@ -124,27 +125,17 @@ def _separate_groups(ax: Axes, groups: list[str]) -> None:
         first, size = groups.index(group), groups.count(group)
         if number % 2:
             ax.axhspan(first - 0.5, first + size - 0.5, facecolor=SHADE, lw=0, zorder=0)
-        ax.annotate(
-            literal(group),
-            (1.0, first + (size - 1) / 2),
-            (4, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            rotation=270,
-            ha="left",
-            va="center",
-            fontsize=9,
-            weight="bold",
-        )
+        look = {"rotation": 270, "ha": "left", "va": "center", "fontsize": 9, "weight": "bold"}
+        note(ax, group, (1.0, first + (size - 1) / 2), (4, 0), ("axes fraction", "data"), **look)
 
 
 def _name_edges(ax: Axes, rows: list[Row], supported: Collection[tuple[str, str, str]]) -> None:
-    room = size_points(ax)[1] / max(len(rows), 1) / LINE
+    font_size = size_points(ax)[1] / max(len(rows), 1) / LINE_HEIGHT
     signs = ["→" if row[:3] in supported else "–" for row in rows]
     names = [
         literal(f"{row.source} {sign} {row.target}") for row, sign in zip(rows, signs, strict=True)
     ]
-    ax.set_yticks(range(len(rows)), names, fontsize=float(np.clip(room, *FONT_SIZES)))
+    ax.set_yticks(range(len(rows)), names, fontsize=float(np.clip(font_size, *FONT_SIZES)))
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     ax.grid(axis="y", color="0.88", lw=0.4)

@@ -29,13 +29,13 @@ from sgbn.viz.style import (
 GAP = 1.5  # between two lobes, in regions
 FONT_SIZES = 3.5, 6.0  # points: smaller names cannot be read, larger ones are not needed
 LOBE_FONTS = 5.5, 8.0
-PASSES = 3  # a smaller circle can leave a lobe's name no room along it, which then needs more
-LINE = 1.1  # of the font's size: names closer than that touch
+MAX_PASSES = 3  # a smaller circle may turn a lobe's name outwards, which makes it smaller again
+LINE_HEIGHT = 1.1  # in font sizes: names closer than that touch
 RING = 0.035  # width of the lobes' arcs, in radii
 OUTSIDE = 1 + 2 * RING  # where names begin, in radii
 PULL = 0.45  # of an arrow towards the centre: 0 is a straight line, 1 goes through it
 SHADES = "0.35", "0.6"  # of neighbouring lobes
-LONG = 16  # letters; the name of a lobe that is longer takes two lines where it points outwards
+MAX_LETTERS_PER_LINE = 16  # a longer name of a lobe takes two lines where it points outwards
 
 
 class Arc(NamedTuple):
@@ -100,7 +100,7 @@ def plot_circle(
     labels : {"auto", "all", "none"}
         Names of regions; "auto" shows them where they can be read.
     strongest : int, optional
-        Only so many edges are drawn, and the title says how many there are; all by default.
+        Number of edges that are drawn, all by default. The title says how many there are.
 
     Returns
     -------
@@ -153,15 +153,12 @@ Groups = list[tuple[str, list[int]]]
 
 def _by_lobe(lobes: Sequence[str], part: Sequence[int]) -> Groups:
     """Regions of each lobe; lobes in the order of their first appearance in the whole brain."""
-    return [
-        (lobe, own)
-        for lobe in dict.fromkeys(lobes)
-        if (own := [k for k in part if lobes[k] == lobe])
-    ]
+    regions = {lobe: [k for k in part if lobes[k] == lobe] for lobe in dict.fromkeys(lobes)}
+    return [(lobe, places) for lobe, places in regions.items() if places]
 
 
 def _slots(groups: Groups) -> float:
-    """Room that groups of regions need, in regions."""
+    """Length along the circle that groups of regions need, in regions."""
     return sum(len(regions) + GAP for _, regions in groups)
 
 
@@ -189,17 +186,17 @@ def _point(angle: float, radius: float = 1.0) -> tuple[float, float]:
 
 
 def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Size:
-    """Sizes with which names and lobes fill the room between the circle and the axes."""
+    """Sizes with which names and lobes fill the space between the circle and the axes."""
     side = min(size_points(ax))
     lobe_font = float(np.clip(side / 50, *LOBE_FONTS))
-    room = side / 2 - 1.6 * lobe_font
+    outer = side / 2 - 1.6 * lobe_font  # radius inside which regions and their names lie
     long = CHARACTER * max(map(len, names), default=0)
-    share = 2 * np.pi / (LINE * (len(names) + GAP * len(arcs)))  # font that fits, in radii
-    radius = max(room / (OUTSIDE + share * long), (room - FONT_SIZES[1] * long) / OUTSIDE)
+    share = 2 * np.pi / (LINE_HEIGHT * (len(names) + GAP * len(arcs)))  # font that fits, in radii
+    radius = max(outer / (OUTSIDE + share * long), (outer - FONT_SIZES[1] * long) / OUTSIDE)
     font = min(share * radius, FONT_SIZES[1])
     if labels == "none" or (labels == "auto" and font < FONT_SIZES[0]):
-        radius, font = room / OUTSIDE, 0.0
-    for _ in range(PASSES):
+        radius, font = outer / OUTSIDE, 0.0
+    for _ in range(MAX_PASSES):
         size = Size(radius, min(font, share * radius), lobe_font)
         needed = max((_beyond(arc, names, size) for arc in arcs), default=0.0)
         radius = max(min((side / 2 - needed) / OUTSIDE, radius), side / 6)
@@ -220,16 +217,16 @@ def _beyond(arc: Arc, names: Sequence[str], size: Size) -> float:
 def _in_lines(lobe: str) -> list[str]:
     """Name of a lobe, cut at the space nearest to its middle if it is long."""
     spaces = [place for place, letter in enumerate(lobe) if letter == " "]
-    if len(lobe) <= LONG or not spaces:
+    if len(lobe) <= MAX_LETTERS_PER_LINE or not spaces:
         return [lobe]
     cut = min(spaces, key=lambda place: abs(2 * place - len(lobe)))
     return [lobe[:cut], lobe[cut + 1 :]]
 
 
 def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
-    """Whether the lobe's name has room along the circle of a radius, the gaps beside it too."""
-    room = np.radians(arc.stop - arc.start) * (1 + GAP / len(arc.regions)) * radius
-    return bool(CHARACTER * size.lobe_font * (len(arc.lobe) + 1) / size.radius <= room)
+    """Whether the lobe's name fits along the circle of a radius, with the gaps beside its arc."""
+    length = np.radians(arc.stop - arc.start) * (1 + GAP / len(arc.regions)) * radius
+    return bool(CHARACTER * size.lobe_font * (len(arc.lobe) + 1) / size.radius <= length)
 
 
 def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float, faint: bool) -> None:

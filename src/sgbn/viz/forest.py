@@ -16,7 +16,7 @@ from sgbn.exceptions import InputError
 from sgbn.types import Mask
 from sgbn.viz.arrows import kind_entry
 from sgbn.viz.kind_styles import KIND_STYLES
-from sgbn.viz.style import add_legend_below, check_axes, columns, literal
+from sgbn.viz.style import add_legend_below, check_axes, columns, literal, note
 
 FONT = 8.0
 MARKER = 7.5
@@ -107,11 +107,11 @@ def _rows(
 ) -> list[Row]:
     names = ("source", "target", "supported", f"kind_{group}", "difference_std", "standard_error")
     weights = f"weight_std_{reference}", f"weight_std_{group}"
-    *found, before, after, q_both = columns(table, *names, *weights, "q_both")
+    *per_edge, before, after, q_both = columns(table, *names, *weights, "q_both")
     order, sure = surest_first(q_both, level)
     rows = []
     for k in order.tolist():
-        source, target, supported, kind, change, error = (column[k] for column in found)
+        source, target, supported, kind, change, error = (column[k] for column in per_edge)
         ends = (labels.get(str(end), str(end)) for end in (source, target))
         rows.append(
             Row(
@@ -147,16 +147,7 @@ def _write(
 ) -> None:
     """Write beside the right end of the axes; 1.0 of the heading is their top."""
     up = "axes fraction" if more["va"] == "bottom" else "data"
-    ax.annotate(
-        literal(text),
-        place,
-        offset,
-        xycoords=("axes fraction", up),
-        textcoords="offset points",
-        ha="left",
-        fontsize=FONT,
-        **more,
-    )
+    note(ax, text, place, offset, ("axes fraction", up), ha="left", fontsize=FONT, **more)
 
 
 def _entries(rows: list[Row]) -> dict[str, Artist]:

@@ -27,14 +27,15 @@ from sgbn.viz.style import (
     check_weights,
     largest,
     literal,
+    note,
     size_points,
 )
 
-BEND = 0.12  # of an arrow: those to and fro lie apart
-MARGIN = 1.3  # of an outline around the points
+BEND = 0.12  # of an arrow, so that those to and fro lie apart
+MARGIN = 1.3  # sides of the outline, in sides of the box around the points
 NODE = 9.0  # square points: area of a region with edges
 FONT = 6.0  # points: names of regions
-NAMED = 10  # names a view, of the regions with the strongest edges
+MAX_NAMES = 10  # per view, of the regions with the strongest edges
 
 
 class View(NamedTuple):
@@ -95,12 +96,12 @@ def plot_glass_brain(
     faint : bool
         Draw changes in grey and without their kinds: none was found to differ.
     names : sequence of str, optional
-        Of the regions; those with the strongest edges are named, as far as there is room.
+        Names of the regions. Those with the strongest edges are written, as far as they fit.
     title : str
     limit : float, optional
         Weight of the widest arrow; by default the largest one.
     strongest : int
-        Only so many edges are drawn; the title says how many there are.
+        Number of edges that are drawn. The title says how many there are.
 
     Returns
     -------
@@ -120,12 +121,12 @@ def plot_glass_brain(
     )
     axes = [panels[name] for name in ("left", "right", "top", "back")]
     for ax, view in zip(axes, VIEWS, strict=True):
-        here = _in_view(places, shown, view)
-        _draw_view(ax, view, places[shown], places[here])
-        own = [edge for edge in edges if here[edge.source] and here[edge.target]]
-        _draw_edges(ax, own, places[:, [view.across, view.up]], limit, faint)
+        visible = _in_view(places, shown, view)
+        _draw_view(ax, view, places[shown], places[visible])
+        inside = [edge for edge in edges if visible[edge.source] and visible[edge.target]]
+        _draw_edges(ax, inside, places[:, [view.across, view.up]], limit, faint)
         if names is not None and view is not VIEWS[-1]:  # too small, and the top shows the same
-            _name_regions(ax, own, places[:, [view.across, view.up]], names)
+            _name_regions(ax, inside, places[:, [view.across, view.up]], names)
     panels["legend"].set_axis_off()
     entries = arrow_entries(supported is not None, limit, edges)
     # It begins where its part of the figure does: centred, it would cover the view from the top in
@@ -161,12 +162,12 @@ def _in_view(places: Array, shown: Mask, view: View) -> Mask:
     return shown & (np.nan_to_num(places[:, 0]) * view.side >= 0)
 
 
-def _draw_view(ax: Axes, view: View, everywhere: Array, here: Array) -> None:
+def _draw_view(ax: Axes, view: View, everywhere: Array, visible: Array) -> None:
     """Draw the outline of the brain, and a dot per region."""
     axes = [view.across, view.up]
     if not _draw_schematics(ax, view.direction) and len(everywhere):
         _draw_outline(ax, everywhere[:, axes])
-    ax.scatter(here[:, axes[0]], here[:, axes[1]], s=NODE / 2, color="0.72", lw=0, zorder=1.5)
+    ax.scatter(visible[:, axes[0]], visible[:, axes[1]], s=NODE / 2, color="0.72", lw=0, zorder=1.5)
     left, right, bottom, top = view.bounds
     ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     ax.set_axis_off()
@@ -267,19 +268,11 @@ def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequenc
     for k in dict.fromkeys(end for edge in reversed(edges) for end in edge[:2]):
         x, y = points[k, 0] * outwards, points[k, 1]
         half = CHARACTER * FONT * mm * len(names[k]) / 2
-        if len(taken) < NAMED and all(
+        if len(taken) < MAX_NAMES and all(
             abs(x - other) > half + wide or abs(y - high) > 1.3 * FONT * mm
             for other, high, wide in taken
         ):
             taken.append((x, y, half))
-            text = ax.annotate(
-                literal(names[k]),
-                tuple(points[k]),
-                (0, 2.5),
-                textcoords="offset points",
-                fontsize=FONT,
-                ha="center",
-                va="bottom",
-                zorder=3,
-            )
+            look: dict[str, Any] = {"fontsize": FONT, "ha": "center", "va": "bottom", "zorder": 3}
+            text = note(ax, names[k], tuple(points[k]), (0, 2.5), **look)
             text.set_bbox({"facecolor": "white", "alpha": 0.6, "lw": 0, "pad": 0.2})

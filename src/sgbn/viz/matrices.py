@@ -33,13 +33,13 @@ from sgbn.viz.style import (
 )
 
 FONT_SIZES = 3.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE = 1.05  # of the font's size: names closer than that touch
+LINE_HEIGHT = 1.05  # in font sizes: names closer than that touch
 BANDS = ACCENTS[:2]  # the others, pale, look like weak weights
 BELOW_CELLS = -1.0  # a band over a cell would change the colour that shows its weight
 FAINT = 0.55  # opacity of symbols of cells that are not marked
 FILLS = 0.15, 0.5  # opacity of the cells of no and of the largest change, below their symbols
 SYMBOL, SYMBOLS = 0.62, (3.0, 9.0)  # of a kind of change: share of the cell, least and most points
-USUAL = 300.0  # points: side of a matrix whose title needs no larger font
+USUAL_SIDE = 300.0  # points: side of a matrix whose title needs no larger font
 
 
 def plot_matrix(
@@ -88,52 +88,53 @@ def plot_matrix(
         cells = np.ma.masked_equal(ordered, 0.0)  # bands are seen through these
         ax.imshow(cells, cmap=DIVERGING, vmin=-limit, vmax=limit)
     side = min(size_points(ax))
-    room, large = side / max(len(order), 1), float(np.clip(side / USUAL, 0.8, 1.8))
+    cell_size = side / max(len(order), 1)  # points
+    large = float(np.clip(side / USUAL_SIDE, 0.8, 1.8))
     ax.set_title(literal(title), fontsize=10 * large)
     ax.set_xlabel("to", fontsize=8 * large, labelpad=1)
     ax.set_ylabel("from", fontsize=8 * large, labelpad=1)
     emphasised = _accents(highlight, names)
-    _name_regions(ax, [names[k] for k in order], emphasised, room)
-    _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, room)
+    _name_regions(ax, [names[k] for k in order], emphasised, cell_size)
+    _box_lobes(ax, [lobes[k] for k in order], 6.0 * large, cell_size)
     outlined = _cells(np.zeros(weights.shape) if marked is None else marked, weights)
     outlined = outlined[np.ix_(order, order)]
     if kinds is not None:
         named = check_kinds(kinds, weights)[np.ix_(order, order)]
-        _draw_kinds(ax, ordered, named, outlined, limit, room)
-        below = CHARACTER * _font(room) * max(map(len, names), default=0) + 16 * large
+        _draw_kinds(ax, ordered, named, outlined, limit, cell_size)
+        below = CHARACTER * _font(cell_size) * max(map(len, names), default=0) + 16 * large
         add_legend_below(ax, _kind_entries(ordered, named), below, ncols=5, fontsize=7 * large)
-    _outline(ax, outlined, room)
+    _outline(ax, outlined, cell_size)
     return ax
 
 
 def _draw_kinds(
-    ax: Axes, changes: Array, kinds: NDArray[np.str_], marked: Mask, limit: float, room: float
+    ax: Axes, changes: Array, kinds: NDArray[np.str_], marked: Mask, limit: float, cell_size: float
 ) -> None:
     """Fill the cells of changes with the colours of their kinds, and draw their symbols."""
     picture = np.zeros((*changes.shape, 4))
     sizes = np.clip(np.abs(np.nan_to_num(changes)) / limit, 0.0, 1.0)
-    area = float(np.clip(SYMBOL * room, *SYMBOLS)) ** 2
+    area = float(np.clip(SYMBOL * cell_size, *SYMBOLS)) ** 2
     for kind, style in KIND_STYLES.items():
-        own = (kinds == kind) & (sizes > 0)
-        if not own.any():
+        of_kind = (kinds == kind) & (sizes > 0)
+        if not of_kind.any():
             continue
-        picture[own, :3] = to_rgb(style.colour)
-        picture[own, 3] = FILLS[0] + (FILLS[1] - FILLS[0]) * sizes[own]
-        rows, across = np.nonzero(own)
-        alpha = np.where(marked[own], 1.0, FAINT)
+        picture[of_kind, :3] = to_rgb(style.colour)
+        picture[of_kind, 3] = FILLS[0] + (FILLS[1] - FILLS[0]) * sizes[of_kind]
+        rows, across = np.nonzero(of_kind)
+        alpha = np.where(marked[of_kind], 1.0, FAINT)
         look = {"marker": style.marker, "color": style.colour, "linewidths": 0, "zorder": 3}
         ax.scatter(across, rows, s=area, alpha=alpha, **look)  # type: ignore[arg-type]
     ax.imshow(picture)
 
 
 def _kind_entries(changes: Array, kinds: NDArray[np.str_]) -> dict[str, Artist]:
-    there = set(kinds[np.nan_to_num(changes) != 0].tolist())
-    return {kind: kind_entry(kind, line=False) for kind in KIND_STYLES if kind in there}
+    drawn = set(kinds[np.nan_to_num(changes) != 0].tolist())
+    return {kind: kind_entry(kind, line=False) for kind in KIND_STYLES if kind in drawn}
 
 
-def _font(room: float) -> float:
-    """Size of the names of regions that have so many points each."""
-    return float(np.clip(room / LINE, *FONT_SIZES))
+def _font(cell_size: float) -> float:
+    """Size of the names of regions whose cells are so many points wide."""
+    return float(np.clip(cell_size / LINE_HEIGHT, *FONT_SIZES))
 
 
 def _by_lobe(lobes: Sequence[str]) -> Indices:
@@ -152,9 +153,11 @@ def _accents(highlight: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return dict(zip(highlight, cycle(BANDS), strict=False))
 
 
-def _name_regions(ax: Axes, names: Sequence[str], accents: Mapping[str, str], room: float) -> None:
-    """Name rows and columns, only emphasised ones where there is no room for all."""
-    fits, size = room / LINE >= FONT_SIZES[0], _font(room)
+def _name_regions(
+    ax: Axes, names: Sequence[str], accents: Mapping[str, str], cell_size: float
+) -> None:
+    """Name rows and columns, only emphasised ones where there is no cell_size for all."""
+    fits, size = cell_size / LINE_HEIGHT >= FONT_SIZES[0], _font(cell_size)
     places = [k for k, name in enumerate(names) if fits or name in accents]
     shown = [literal(names[k]) for k in places]
     ax.set_yticks(places, shown, fontsize=size)
@@ -171,7 +174,7 @@ def _name_regions(ax: Axes, names: Sequence[str], accents: Mapping[str, str], ro
                 span(*edges, facecolor=accents[name], alpha=0.25, lw=0, zorder=BELOW_CELLS)
 
 
-def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, room: float) -> None:
+def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, cell_size: float) -> None:
     """Box each lobe, and name it beside the matrix; names of small lobes are moved apart."""
     middles = []
     shown = list(dict.fromkeys(filter(None, lobes)))
@@ -180,7 +183,7 @@ def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, room: float) -> 
         box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)
         ax.add_patch(box)
         middles.append(first + size / 2 - 0.5)
-    apart = spread(middles, [LINE * fontsize / max(room, 0.1)] * (len(shown) - 1))
+    apart = spread(middles, [LINE_HEIGHT * fontsize / max(cell_size, 0.1)] * (len(shown) - 1))
     for lobe, place in zip(shown, apart, strict=True):
         style = {"fontsize": fontsize, "va": "center", "color": "0.25"}
         ax.text(len(lobes) - 0.2, float(place), literal(lobe), **style)  # type: ignore[arg-type]
@@ -190,14 +193,14 @@ def _cells(marked: ArrayLike, weights: Array) -> Mask:
     cells = np.asarray(marked, dtype=bool)
     if cells.shape != weights.shape:
         raise InputError(
-            f"marked has shape {cells.shape}, but weights {weights.shape}. Give a value per cell."
+            f"marked has shape {cells.shape}, but weights {weights.shape}. Give one value per cell."
         )
     return cells
 
 
-def _outline(ax: Axes, cells: Mask, room: float) -> None:
+def _outline(ax: Axes, cells: Mask, cell_size: float) -> None:
     boxes = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in np.argwhere(cells)]
-    width = float(np.clip(room / 8, 0.5, 1.2))
+    width = float(np.clip(cell_size / 8, 0.5, 1.2))
     ax.add_collection(PatchCollection(boxes, facecolor="none", edgecolor="black", lw=width))
 
 
@@ -233,13 +236,8 @@ def plot_recovery(
             plot_matrix(
                 axes[row, column], values, names, lobes, limit=limit, title=f"{panel}, {label}"
             )
-    bar = figure.colorbar(
-        axes[0, 0].images[0],
-        ax=axes,
-        orientation="horizontal",
-        shrink=0.5,
-        aspect=40,
-        label="weight per standard deviation",
-    )
+    picture = axes[0, 0].images[0]
+    bar = figure.colorbar(picture, ax=axes, orientation="horizontal", shrink=0.5, aspect=40)
+    bar.set_label("weight per standard deviation")
     bar.ax.tick_params(labelsize=7)
     return axes

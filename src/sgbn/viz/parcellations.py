@@ -50,8 +50,8 @@ class Parcellation:
 
     def numbers(self, atlas: Atlas) -> dict[Region, int]:
         """Region of an atlas -> its number; regions without a vertex are left out."""
-        there = np.union1d(self.left, self.right)
-        places = {k: atlas.find(self.names[k]) for k in there.tolist() if k >= 0}
+        used = np.union1d(self.left, self.right)
+        places = {k: atlas.find(self.names[k]) for k in used.tolist() if k >= 0}
         return {place: k for k, place in places.items() if place is not None}
 
 
@@ -110,6 +110,7 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
                 f"the parcellation {str(path)!r} has {len(codes)} vertices. Give one of fsaverage5 "
                 f"({DENSITIES[0]}), fsaverage6 ({DENSITIES[1]}) or fsaverage ({DENSITIES[2]})."
             )
+        # The first vertices of the denser meshes are those of fsaverage5.
         numbers = np.full(VERTICES, -1, dtype=np.intp)
         for code, name in known.items():
             if name.lower() not in NO_REGION:
@@ -134,12 +135,12 @@ def _places_of(atlas: str, stems: Sequence[str]) -> Iterator[tuple[Path, Path]]:
     subjects = [Path(folders[0] or ""), Path(folders[1] or "") / "subjects"]
     for folder, given in zip(subjects, folders, strict=True):
         for stem in stems if given else ():
-            for one in SUBJECTS:
-                label = folder / one / "label"
+            for subject in SUBJECTS:
+                label = folder / subject / "label"
                 yield label / f"lh.{stem}.annot", label / f"rh.{stem}.annot"
     if atlas == "destrieux":
-        own = variables("NILEARN_SHARED_DATA"), variables("NILEARN_DATA"), "~/nilearn_data"
-        for kept in filter(None, own):
+        downloads = variables("NILEARN_SHARED_DATA"), variables("NILEARN_DATA"), "~/nilearn_data"
+        for kept in filter(None, downloads):
             folder = Path(kept).expanduser() / "destrieux_surface"
             yield folder / "left.aparc.a2009s.annot", folder / "right.aparc.a2009s.annot"
 
@@ -157,7 +158,7 @@ def _read(path: Path) -> tuple[Indices, dict[int, str]]:
     try:
         if path.name.endswith(".annot"):
             codes, _, names = read_annot(path)
-            return np.asarray(codes, np.intp), dict(enumerate(one.decode() for one in names))
+            return np.asarray(codes, np.intp), dict(enumerate(name.decode() for name in names))
         image = nibabel.GiftiImage.from_filename(path)
         codes, table = image.agg_data(), image.labeltable.get_labels_as_dict()
         return np.asarray(codes, np.intp), {int(k): str(name) for k, name in table.items()}

@@ -21,7 +21,7 @@ from sgbn.viz.style import ACCENTS, LOW, add_legend_below, check_axes, literal
 BINS = 12, 40
 COLOURS = (LOW, *ACCENTS)
 LINES = "-", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (6, 2))
-ROUND_OFF = 1e-9
+ROUND_OFF = 1e-9  # as a float, 0.07 * 100 is a little more than 7
 
 
 def plot_permutations(
@@ -41,10 +41,13 @@ def plot_permutations(
     ----------
     ax : Axes
     null : array-like of shape (n_permutations,)
+        Statistic of each permutation.
     observed : float, or mapping of name to float
+        Statistic of the data, or several by name.
     level : float
+        Largest p that counts as significant.
     label : str
-        Of the statistic.
+        Name of the statistic.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def _finite(null: ArrayLike) -> Array:
     if not len(values) or not np.isfinite(values).all():
         bad = int((~np.isfinite(values)).sum())
         raise InputError(
-            f"null holds {len(values)} values, {bad} of them not finite: give one number a "
+            f"null holds {len(values)} values, {bad} of them not finite: give one number per "
             "permutation."
         )
     return values

@@ -16,9 +16,9 @@ from sgbn.viz.style import DIVERGING, FINE, LOW, check_figure, literal
 
 LIMIT = 6.0  # robust z of the strongest colour: beyond 5 is an outlier
 FONT_SIZES = 5.0, 8.0  # points: smaller names cannot be read, larger ones are not needed
-LINE = 1.15  # of the font's size: names closer than that touch
+LINE_HEIGHT = 1.15  # in font sizes: names closer than that touch
 PANEL = 0.72  # share of the figure's width and height that the scores take, about
-MANY = 60  # bars: gaps between more of them would flicker
+MAX_BARS_WITH_GAPS = 60  # gaps between more bars would flicker
 
 
 def plot_quality(
@@ -38,8 +38,9 @@ def plot_quality(
     z, coverage : array-like of shape (n, m)
         Robust z scores (NaN where not known), and the share of a region's voxels with a value.
     subjects, regions : sequence of str
+        Names of the rows and of the columns of `z`.
     full : float
-        Coverage from here on is fine.
+        Coverage from this share upwards is fine.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
     """Bars of coverage, those that are low in another colour, with a line where that begins."""
     places = np.arange(len(shares))
     colours = np.where(shares < full, LOW, FINE)
-    thickness = 0.8 if len(shares) <= MANY else 1.0
+    thickness = 0.8 if len(shares) <= MAX_BARS_WITH_GAPS else 1.0
     if horizontal:
         ax.barh(places, shares, height=thickness, color=colours)
         ax.axvline(full, color="0.3", lw=0.6, ls="--")
@@ -98,10 +99,10 @@ def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
     """Name the places along an axis: every second, third, ... if all do not fit."""
     small, large = FONT_SIZES
     inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # also of a part of a figure
-    room = PANEL * 72 * inches / LINE
-    step = math.ceil(len(names) * small / room)
+    points = PANEL * 72 * inches / LINE_HEIGHT
+    step = math.ceil(len(names) * small / points)
     places = range(0, len(names), step)
-    size = float(np.clip(room / len(places), small, large))
+    size = float(np.clip(points / len(places), small, large))
     shown = [literal(names[k]) for k in places]
     if axis == "x":
         ax.set_xticks(places, shown, rotation=90, fontsize=size)

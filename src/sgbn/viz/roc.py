@@ -32,7 +32,8 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
     ax.plot((0, 1), (0, 1), color="0.6", lw=0.9, zorder=1)
     for k, (name, table) in enumerate(curves.items()):
         right, specific = (
-            np.asarray(one, dtype=float) for one in columns(table, "sensitivity", "specificity")
+            np.asarray(column, dtype=float)
+            for column in columns(table, "sensitivity", "specificity")
         )
         style = {"color": FINE, "lw": 2.0} if not k else {"color": OTHERS[(k - 1) % 3], "lw": 1.4}
         dashes = "-" if not k else DASHES[(k - 1) % len(DASHES)]

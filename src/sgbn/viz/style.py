@@ -13,8 +13,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.legend import Legend
+from matplotlib.text import Annotation
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import isotonic_regression
 
 from sgbn.exceptions import InputError, did_you_mean
 from sgbn.types import Array
@@ -23,7 +25,7 @@ DIVERGING = "RdBu_r"  # can be told apart by colour-blind readers; white is zero
 POSITIVE, NEGATIVE = "#D6604D", "#2166AC"  # of the same map; one is lighter in a grey print too
 FINE, LOW = "#0072B2", "#D55E00"
 ACCENTS = ("#009E73", "#E69F00", "#CC79A7", "#56B4E9")  # neither red nor blue: those are signs
-CHARACTER = 0.6  # width of a character, in font sizes; a little more than the mean
+CHARACTER = 0.6  # width of a character, in font sizes; a little above the mean of letters
 
 # The paper's colours, in shades that colour-blind readers can tell apart
 METHODS: dict[str, dict[str, Any]] = {
@@ -75,8 +77,21 @@ def literal(text: object) -> str:
 
 def method_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Colour, marker and line of each method: the same one in every figure where it is known."""
-    others = cycle(OTHERS)
-    return {name: METHODS[name] if name in METHODS else next(others) for name in names}
+    further_styles = cycle(OTHERS)
+    return {name: METHODS[name] if name in METHODS else next(further_styles) for name in names}
+
+
+def note(
+    ax: Axes,
+    text: object,
+    place: tuple[float, float],
+    offset: tuple[float, float],
+    coordinates: str | tuple[str, str] = "data",
+    **style: Any,
+) -> Annotation:
+    """Write a text so many points (`offset`) beside a place of the axes."""
+    look: dict[str, Any] = {"xycoords": coordinates, "textcoords": "offset points", **style}
+    return ax.annotate(literal(text), place, offset, **look)
 
 
 def add_legend(
@@ -85,6 +100,7 @@ def add_legend(
     """Add a legend that shows every name, also one that starts with "_"; none without entries."""
     if not entries:
         return None
+    # matplotlib leaves out a label that starts with "_": give it numbers, and put names in later.
     places = [str(k) for k in range(len(entries))]
     legend = owner.legend(list(entries.values()), places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), entries, strict=True):
@@ -111,7 +127,7 @@ def lay_out(ax: Axes) -> None:
 
 @contextmanager
 def missing_glyphs_allowed() -> Iterator[None]:
-    """Draw letters that the font lacks as boxes, without a warning a letter."""
+    """Draw letters that the font lacks as boxes, without one warning per letter."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
         yield
@@ -134,25 +150,21 @@ def spread(places: ArrayLike, gaps: ArrayLike) -> Array:
     gaps : array-like of shape (n - 1,)
         Least distance of each place to the next one.
     """
-    # Without the gaps the task is: the nearest places that do not decrease
     wanted = np.asarray(places, dtype=float)
-    offsets = np.concatenate([[0.0], np.cumsum(np.asarray(gaps, dtype=float))])[: len(wanted)]
-    blocks: list[list[float]] = []
-    for place in wanted - offsets:
-        blocks.append([place, 1.0])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            mean, count = blocks.pop()
-            before, size = blocks[-1]
-            blocks[-1] = [(before * size + mean * count) / (size + count), size + count]
-    means = [mean for mean, count in blocks for _ in range(int(count))]
-    return np.array(means) + offsets
+    if len(wanted) < 2:
+        return wanted
+    # Without the gaps the task is: the nearest places that do not decrease.
+    offsets = np.concatenate([[0.0], np.cumsum(np.asarray(gaps, dtype=float))])
+    return np.asarray(isotonic_regression(wanted - offsets)) + offsets
 
 
 def check_weights(weights: ArrayLike, **per_region: Sequence[Any] | None) -> Array:
     """Weights as a square array, after a look at what is given for each of their regions."""
     array = np.asarray(weights, dtype=float)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InputError(f"weights has shape {array.shape}: give a row and a column per region.")
+        raise InputError(
+            f"weights has shape {array.shape}: give one row and one column per region."
+        )
     for name, given in per_region.items():
         if given is not None and len(given) != len(array):
             raise InputError(

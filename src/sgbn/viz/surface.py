@@ -54,8 +54,9 @@ def plot_surface(
     values : array-like of shape (m,)
         NaN where a region has none.
     names : sequence of str
-        Of the m regions, in any spelling that the atlas knows.
+        Names of the m regions, in any spelling that the atlas knows.
     atlas : Atlas, str or path
+        Atlas that the regions belong to.
     marked : array-like of bool, shape (m,), optional
         Regions with a dark outline, such as those that are significant.
     label : str
@@ -136,7 +137,7 @@ def parcel_numbers(names: Sequence[str], atlas: Atlas, parcellation: Parcellatio
     """
     known = parcellation.numbers(atlas)
     places = [atlas.find(name) for name in names]
-    numbers = np.array([-1 if one is None else known.get(one, -1) for one in places], dtype=np.intp)
+    numbers = np.array([-1 if r is None else known.get(r, -1) for r in places], dtype=np.intp)
     first: dict[int, str] = {}
     for name, number in zip(names, numbers.tolist(), strict=True):
         if number in first:
@@ -171,8 +172,8 @@ def _palette(
 ) -> Array:
     """Colour of each region of a parcellation, and last that of vertices without a region."""
     palette = np.tile(to_rgb(NO_VALUE), (len(parcels.names) + 1, 1))
-    there = (numbers >= 0) & np.isfinite(values)
-    palette[numbers[there]] = np.asarray(scale.to_rgba(values[there]))[:, :3]
+    shown = (numbers >= 0) & np.isfinite(values)
+    palette[numbers[shown]] = np.asarray(scale.to_rgba(values[shown]))[:, :3]
     return palette
 
 

@@ -130,7 +130,7 @@ def look(view: View, width: int) -> Picture:
     face, shares = _nearest(places, nearness, mesh.faces, (height, width))
     inside = face >= 0
     corners = mesh.faces[face]
-    light, depth = ((shares * one[corners]).sum(axis=-1) for one in (facing, mesh.depth))
+    light, depth = ((shares * cells[corners]).sum(axis=-1) for cells in (facing, mesh.depth))
     vertex = np.take_along_axis(corners, shares.argmax(axis=-1)[..., None], axis=-1)[..., 0]
     return Picture(
         np.where(inside, vertex, -1),
@@ -141,6 +141,7 @@ def look(view: View, width: int) -> Picture:
 
 def vertex_normals(mesh: Mesh) -> Array:
     """Directions that point out of the cortex at each vertex, of length 1."""
+    # A cross product is as long as twice the triangle's area, so that large triangles count more.
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(mesh.vertices)
@@ -179,6 +180,7 @@ def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, 
     across, down = (np.ceil(corners.max(axis=1)).astype(np.intp) - low).max(axis=0) + 1
     columns = low[:, 0, None] + np.arange(across)
     rows = low[:, 1, None] + np.arange(down)
+    # The box of the largest triangle is laid on each: one array operation in place of a loop.
     weights = []
     for k in range(3):  # share of a corner: 0 along the opposite side, 1 at the corner
         start, stop = corners[:, (k + 1) % 3], corners[:, (k + 2) % 3]
@@ -188,7 +190,7 @@ def _pixels_of(corners: Array, turn: Array) -> tuple[Indices, Indices, Indices, 
         weights.append(of_row[:, :, None] - of_column[:, None, :])
     inside = (weights[0] >= 0) & (weights[1] >= 0) & (weights[2] >= 0)
     triangle, row, column = np.nonzero(inside)
-    shares = np.stack([one[inside] for one in weights], axis=-1)
+    shares = np.stack([weight[inside] for weight in weights], axis=-1)
     return triangle, rows[triangle, row], columns[triangle, column], shares
 
 
