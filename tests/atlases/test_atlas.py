@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sgbn.atlases import ATLASES, Atlas, Region, load_atlas
 from sgbn.atlases.atlas import other_keys, own_keys
-from sgbn.atlases.names import MEASURES, SHORT
+from sgbn.atlases.names import MAX_SHORT_KEY, MEASURES
 
 SIDED = re.compile(r"^((7|17)Networks_)?(lh_|rh_|Left[- ]|Right[- ]|[LR]H?_)|(_L|_R)$")
 # The smaller of Schaefer's have the same kinds of names, and HCPEx has the areas of Glasser.
@@ -55,7 +55,7 @@ def spellings(region: Region) -> list[str]:
     before = [prefix + stem for prefix in PREFIXES[region.hemisphere]]
     after = [stem + suffix for suffix in SUFFIXES[region.hemisphere]]
     # a short name is not told from other words without a separator
-    side = region.hemisphere if sum(map(str.isalnum, stem)) >= SHORT else None
+    side = region.hemisphere if sum(map(str.isalnum, stem)) >= MAX_SHORT_KEY else None
     joined = [side.lower() + stem, side + stem] if side else []
     return [region.name, *before, *after, *joined]
 

@@ -53,9 +53,10 @@ class Atlas:
     Attributes
     ----------
     name, title : str
+        Name in options and files, and title for readers.
     regions : tuple of Region
     file : AtlasFile or None
-        Where a user's own atlas was read; None of those of the package.
+        Table that a user's own atlas was read from; None for an atlas of the package.
     """
 
     name: str
@@ -65,8 +66,8 @@ class Atlas:
 
     def find(self, column: str) -> Region | None:
         """Region that a column's name means, whatever its spelling; None if it means none."""
-        found = self.read(column)
-        return found[0] if found else None
+        reading = self.read(column)
+        return reading[0] if reading else None
 
     def read(self, column: str) -> tuple[Region, str] | None:
         """Region and measure that a column's name means; None if it means no region."""

@@ -85,13 +85,14 @@ def _from_atlas(regions: tuple[str, ...], atlas: Atlas | None) -> list[str]:
     """Labels of regions, "" where there is none; with the measure if the cortex has several."""
     read = [None if atlas is None else atlas.read(name) for name in regions]
     cortical = {measure for region, measure in filter(None, read) if not is_aseg(region)}
-    made = []
-    for found in read:
-        label = label_of(found[0]) if found else ""
-        if found and label and len(cortical) > 1 and not is_aseg(found[0]):
-            label = f"{label} ({found[1].replace('_', ' ') or 'no measure'})"
-        made.append(label)
-    return made
+    labels = []
+    for reading in read:
+        region, measure = reading or (None, "")
+        label = "" if region is None else label_of(region)
+        if region is not None and label and len(cortical) > 1 and not is_aseg(region):
+            label = f"{label} ({measure.replace('_', ' ') or 'no measure'})"
+        labels.append(label)
+    return labels
 
 
 def plain_names(names: Sequence[str]) -> list[str]:
@@ -107,11 +108,12 @@ def plain_names(names: Sequence[str]) -> list[str]:
 
 def _side_first(name: str) -> tuple[str, str]:
     """Side that the first or last word of a name says, "L", "R" or "", and the rest of it."""
-    found = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
-    return (found["side"][0].upper(), found["rest"]) if found else ("", name)
+    parts = FIRST_SIDE.fullmatch(name) or LAST_SIDE.fullmatch(name)
+    return (parts["side"][0].upper(), parts["rest"]) if parts else ("", name)
 
 
 def _without_shared(names: Sequence[str]) -> list[str]:
+    # An ending is the beginning of the name that is written backwards.
     backwards = [name[::-1] for name in _without_beginning(names)]
     return [name[::-1] for name in _without_beginning(backwards)]
 
@@ -125,6 +127,6 @@ def _without_beginning(names: Sequence[str]) -> list[str]:
         return list(names)
     pairs = zip(min(names), max(names), strict=False)  # all others lie between these two
     shared = "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    found = SHARED.match(shared)
-    cut = [name[found.end() :] if found else name for name in names]
+    whole_words = SHARED.match(shared)
+    cut = [name[whole_words.end() :] if whole_words else name for name in names]
     return cut if all(cut) and not any(map(str.isdecimal, cut)) else list(names)

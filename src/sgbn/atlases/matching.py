@@ -12,12 +12,12 @@ from sgbn.atlases.sources import AtlasLike, as_atlas
 from sgbn.atlases.totals import is_csf, is_total, is_whole_head
 from sgbn.exceptions import InputError
 
-FEWEST = 2  # columns that an atlas must match to be taken for the table's own
-TELLING = 3  # letters and digits of a name that is more than a chance: L_2 may be anything
+MIN_COLUMNS = 2  # that an atlas must match to be taken for the table's own
+MIN_TELLING_LETTERS = 3  # letters and digits of a name: L_2 may be anything
 FLUID = "ventricle/CSF"
-# Share of the regions of its networks that a table of one of Schaefer's atlases has at least. The
-# next larger atlas has twice as many, so that a table of that would not reach it.
-MOST_REGIONS = 0.9
+# A table of one of Schaefer's atlases has at least this share of the regions of its networks. The
+# next larger atlas has at least a third more regions: a smaller table has no such share of those.
+MIN_SHARE_OF_NETWORKS = 0.9
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,10 @@ def match_columns(
 
 def _best(columns: Sequence[str]) -> AtlasMatch:
     named = [column for column in columns if not is_csf(column)]
+    # CSF is left out above: it may be a structure or a total, and so tells nothing of the atlas.
     known = {name: _evidence(named, load_atlas(name)) for name in atlases_for(named)}
     most = max(known.values())
-    if most[0] < FEWEST:
+    if most[0] < MIN_COLUMNS:
         return _no_atlas(columns)
     equal = [_regions(columns, load_atlas(name)) for name in known if known[name] == most]
     best = max(equal, key=lambda match: (_is_complete(match), _as_written(match)))
@@ -118,45 +119,43 @@ def _best(columns: Sequence[str]) -> AtlasMatch:
 
 def _evidence(columns: Sequence[str], atlas: Atlas) -> tuple[int, int]:
     """How many columns have a telling name of a region of the atlas, and any name of one."""
-    found = [atlas.find(column) for column in columns]
-    regions = [region for region in found if region is not None]
+    regions = [region for region in map(atlas.find, columns) if region is not None]
     return sum(map(_is_telling, regions)), len(regions)
 
 
 def _is_telling(region: Region) -> bool:
     name = stem(region.name, region.hemisphere)
-    return len(name) >= TELLING and not name.isdecimal()
+    return len(name) >= MIN_TELLING_LETTERS and not name.isdecimal()
 
 
 def _is_complete(match: AtlasMatch) -> bool:
     """Whether the columns have every region of the atlas; aseg is a further atlas."""
     regions = match.atlas.regions if match.atlas else ()
-    return {found.region for found in match.columns}.issuperset(
-        region for region in regions if not is_aseg(region)
-    )
+    matched = {column.region for column in match.columns}
+    return matched.issuperset(region for region in regions if not is_aseg(region))
 
 
 def _of_schaefer(equal: Sequence[AtlasMatch]) -> AtlasMatch:
     """Match whose networks are nearly whole; `others` are those that fit as well."""
-    whole = [match for match in equal if _share(match) >= MOST_REGIONS] or list(equal)
+    whole = [match for match in equal if _share(match) >= MIN_SHARE_OF_NETWORKS] or list(equal)
     names = [match.atlas.name for match in whole if match.atlas]
     return replace(whole[0], others=tuple(names[1:]))
 
 
 def _share(match: AtlasMatch) -> float:
     """Share of the regions of those networks and sides that the columns have."""
-    found = {one.region for one in match.columns}
-    parts = {(region.lobe, region.hemisphere) for region in found}
+    matched = {column.region for column in match.columns}
+    parts = {(region.lobe, region.hemisphere) for region in matched}
     regions = match.atlas.regions if match.atlas else ()
-    return len(found) / sum((one.lobe, one.hemisphere) in parts for one in regions)
+    return len(matched) / sum((region.lobe, region.hemisphere) in parts for region in regions)
 
 
 def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
     matched, totals, unmatched = [], [], []
     for column in columns:
-        found = atlas.read(column)
-        if found is not None:
-            region, measure = found
+        reading = atlas.read(column)
+        if reading is not None:
+            region, measure = reading
             matched.append(ColumnMatch(column, region, measure or _usual_measure(region)))
         elif is_total(column) or is_csf(column):
             totals.append(column)
@@ -169,14 +168,14 @@ def _regions(columns: Sequence[str], atlas: Atlas) -> AtlasMatch:
 def _without_total_csf(match: AtlasMatch, columns: Sequence[str]) -> AtlasMatch:
     """CSF is a structure beside others; alone, or beside TIV, the total of CAT12 or SPM."""
     structures = {
-        found.column
-        for found in match.columns
-        if is_aseg(found.region) or found.region.lobe == FLUID
+        matched.column
+        for matched in match.columns
+        if is_aseg(matched.region) or matched.region.lobe == FLUID
     }
     csf = {column for column in structures if is_csf(column)}
     if structures - csf and not any(map(is_whole_head, columns)):
         return match
-    regions = tuple(found for found in match.columns if found.column not in csf)
+    regions = tuple(matched for matched in match.columns if matched.column not in csf)
     totals = tuple(column for column in columns if column in csf.union(match.totals))
     return replace(match, columns=regions, totals=totals)
 
@@ -188,9 +187,10 @@ def _no_atlas(columns: Sequence[str]) -> AtlasMatch:
 
 
 def _as_written(match: AtlasMatch) -> int:
+    """Count the columns that hold a name of their region letter by letter."""
     return sum(
-        any(name in found.column for name in (found.region.name, *found.region.other_names))
-        for found in match.columns
+        any(name in matched.column for name in (matched.region.name, *matched.region.other_names))
+        for matched in match.columns
     )
 
 

@@ -14,8 +14,8 @@ from itertools import takewhile
 
 SIDES = {"L": ("l", "lh", "left"), "R": ("r", "rh", "right")}
 SIDE_WORDS = frozenset(side for sides in SIDES.values() for side in sides)
-SHORT = 4  # keys so short keep their separators: LC_R is the locus coeruleus, LCR may be anything
-MOST_WORDS = 3  # of a measure at either end, as in mean_thickness_mm
+MAX_SHORT_KEY = 4  # letters: such keys keep separators, as LC_R is a region and LCR may be anything
+MAX_MEASURE_WORDS = 3  # at either end, as in mean_thickness_mm
 # ctx-lh-insula, lh.aparc.insula, lh.aparc.DKTatlas.mapped.insula
 IGNORED_FIRST = frozenset({"ctx", "aparc", "aseg", "dktatlas", "mapped"})
 # G_and_S, G&S, G.S and G_S are one; so are 7Networks_LH_Vis_1 and LH_Vis_1
@@ -35,61 +35,29 @@ ALIASES = {
     "inflatvent": ("inferiorlateralventricle",),
 }
 
-# What a word at either end of a column says of the measure; "" says nothing of it.
-MEASURES = {
-    "thickness": "thickness",
-    "thick": "thickness",
-    "thickavg": "thickness",
-    "ct": "thickness",
-    "thicknessstd": "thickness_std",
-    "thickstd": "thickness_std",
-    "volume": "volume",
-    "vol": "volume",
-    "grayvol": "volume",
-    "greyvol": "volume",
-    "gmv": "volume",
-    "gmvol": "volume",
-    "gm": "volume",
-    "vgm": "volume",
-    "gray": "volume",
-    "grey": "volume",
-    "mm3": "volume",
-    "ml": "volume",
-    "wm": "white_matter_volume",
-    "wmv": "white_matter_volume",
-    "vwm": "white_matter_volume",
-    "vcsf": "csf_volume",
-    "area": "area",
-    "surfarea": "area",
-    "surfavg": "area",
-    "surf": "area",
-    "sa": "area",
-    "mm2": "area",
-    "meancurv": "curvature",
-    "curv": "curvature",
-    "curvature": "curvature",
-    "gauscurv": "gaussian_curvature",
-    "foldind": "folding_index",
-    "curvind": "curvature_index",
-    "gyrification": "gyrification",
-    "lgi": "gyrification",
-    "depth": "depth",
-    "sulc": "depth",
-    "sqrtdepth": "depth",
-    "fractaldimension": "fractal_dimension",
-    "numvert": "vertices",
-    "nvoxels": "voxels",
+# Measure -> words at either end of a column that say it; "" has words that say nothing of it.
+_WORDS = {
+    "thickness": "thickness thick thickavg ct",
+    "thickness_std": "thicknessstd thickstd",
+    "volume": "volume vol grayvol greyvol gmv gmvol gm vgm gray grey mm3 ml",
+    "white_matter_volume": "wm wmv vwm",
+    "csf_volume": "vcsf",
+    "area": "area surfarea surfavg surf sa mm2",
+    "curvature": "meancurv curv curvature",
+    "gaussian_curvature": "gauscurv",
+    "folding_index": "foldind",
+    "curvature_index": "curvind",
+    "gyrification": "gyrification lgi",
+    "depth": "depth sulc sqrtdepth",
+    "fractal_dimension": "fractaldimension",
+    "vertices": "numvert",
+    "voxels": "nvoxels",
     "suvr": "suvr",
     "suv": "suv",
-    "normmean": "intensity",
-    "intensity": "intensity",
-    "mean": "",
-    "avg": "",
-    "average": "",
-    "median": "",
-    "mm": "",
-    "roi": "",
+    "intensity": "normmean intensity",
+    "": "mean avg average median mm roi",
 }
+MEASURES = {word: measure for measure, words in _WORDS.items() for word in words.split()}
 
 _SEPARATORS = re.compile(r"[\W_]+")
 _NOT_BETWEEN_DIGITS = re.compile(r"(?<!\d)_|_(?!\d)")
@@ -101,11 +69,11 @@ def words(name: str) -> list[str]:
     lower = _MADE_VALID.sub("", name.strip().lower())
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
-    found = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
-    first = 1 if found and found[0] in SIDE_WORDS else 0
-    while len(found) > first and found[first] in IGNORED_FIRST:
-        del found[first]
-    return found[1:] if _says_side_twice(found) else found
+    parts = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
+    first = 1 if parts and parts[0] in SIDE_WORDS else 0
+    while len(parts) > first and parts[first] in IGNORED_FIRST:
+        del parts[first]
+    return parts[1:] if _says_side_twice(parts) else parts
 
 
 def _says_side_twice(parts: list[str]) -> bool:
@@ -147,7 +115,7 @@ def _readings(parts: list[str]) -> Iterator[tuple[str, str]]:
 def key(parts: list[str]) -> str:
     """Words run together, cut between digits only (V1_2 is not V12) or where that leaves few."""
     joined = "".join(parts)
-    if len(joined) <= SHORT:
+    if len(joined) <= MAX_SHORT_KEY:
         return "_".join(parts)
     return joined if joined.isalpha() else _NOT_BETWEEN_DIGITS.sub("", "_".join(parts))
 
@@ -190,7 +158,7 @@ def _without_side(parts: list[str], hemisphere: str) -> list[str]:
 
 def _leading(parts: list[str]) -> int:
     """How many of the first words name a measure."""
-    known = (word in MEASURES for word in parts[:MOST_WORDS])
+    known = (word in MEASURES for word in parts[:MAX_MEASURE_WORDS])
     return sum(1 for _ in takewhile(bool, known))
 
 

@@ -103,13 +103,10 @@ def parse_regions(text: str, source: str) -> tuple[Region, ...]:
 def table_rows(atlas: Atlas) -> list[dict[str, str | float]]:
     """Rows of a table that `read_atlas` reads as this atlas; a column is marked if it has one."""
     marker = {} if atlas.file is None else {LABEL_IMAGE: atlas.file.label_image}
-    return [{NAMES[0]: region.name, **_further(region), **marker} for region in atlas.regions]
-
-
-def _further(region: Region) -> dict[str, str | float]:
-    cells = region._asdict()
-    del cells["name"]
-    return cells | {OTHER_NAMES: "|".join(region.other_names)}
+    return [
+        {NAMES[0]: cells.pop("name"), **cells, OTHER_NAMES: "|".join(aliases), **marker}
+        for cells, aliases in ((region._asdict(), region.other_names) for region in atlas.regions)
+    ]
 
 
 def _regions(rows: Sequence[tuple[str, Row]]) -> tuple[Region, ...]:
@@ -135,8 +132,8 @@ def _rows(text: str, source: str) -> list[tuple[str, Row]]:
         place = f"{source!r}, row {number}"
         if len(cells) != len(header):
             raise InputError(
-                f"{place}: {len(cells)} cells under {len(header)} columns. Give a cell per column; "
-                "one that holds the delimiter needs quotes."
+                f"{place}: {len(cells)} cells under {len(header)} columns. Give one cell per "
+                "column; one that holds the delimiter needs quotes."
             )
         rows.append((place, dict(zip(header, map(str.strip, cells), strict=True))))
     if not rows:
@@ -159,7 +156,7 @@ def _header(line: str) -> tuple[list[str], str]:
     """Column names in lower case, and the delimiter that finds most of the known ones."""
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
-    return max(named, key=lambda found: len(set(found[0]) & KNOWN))
+    return max(named, key=lambda header: len(set(header[0]) & KNOWN))
 
 
 def _check_header(header: Sequence[str], source: str) -> None:
@@ -177,9 +174,9 @@ def _check_header(header: Sequence[str], source: str) -> None:
         )
 
 
-def _first(names: Sequence[str], there: Sequence[str] | Row) -> str:
-    """Return the first of these columns that is there, "" if none is."""
-    return next((name for name in names if name in there), "")
+def _first(names: Sequence[str], columns: Sequence[str] | Row) -> str:
+    """Return the first of these names that a table has as a column, "" if it has none."""
+    return next((name for name in names if name in columns), "")
 
 
 def _region(row: Row, place: str) -> Region:
@@ -196,8 +193,8 @@ def _region(row: Row, place: str) -> Region:
             "midline."
         )
     volume = math.nan if _is_absent(row, VOLUME) else _number(row, VOLUME, place)
-    others = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))
-    return Region(name, HEMISPHERES[side.lower()], lobe, *_centre(row, place), volume, others)
+    aliases = tuple(filter(None, map(str.strip, row.get(OTHER_NAMES, "").split("|"))))
+    return Region(name, HEMISPHERES[side.lower()], lobe, *_centre(row, place), volume, aliases)
 
 
 def _centre(row: Row, place: str) -> tuple[float, float, float]:

@@ -5,77 +5,40 @@ from __future__ import annotations
 from sgbn.atlases.names import SIDES, key, readings, with_side, words
 
 # Totals of FreeSurfer, ENIGMA and CAT12, as written.
-_TOTALS = (
-    "BrainSegVol",
-    "BrainSegVolNotVent",
-    "BrainSegVolNotVentSurf",
-    "BrainSegVol-to-eTIV",
-    "BrainSeg",
-    "BrainSegNotVent",
-    "BrainSegNotVentSurf",
-    "MaskVol",
-    "MaskVol-to-eTIV",
-    "SubCortGrayVol",
-    "SubCortGray",
-    "TotalGrayVol",
-    "TotalGray",
-    "SupraTentorialVol",
-    "SupraTentorialVolNotVent",
-    "SupraTentorialVolNotVentVox",
-    "SupraTentorial",
-    "SupraTentorialNotVent",
-    "SupraTentorialNotVentVox",
-    "VentricleChoroidVol",
-    "EstimatedTotalIntraCranialVol",
-    "eTIV",
-    "ICV",
-    "IntraCranialVol",
-    "TotalIntraCranialVol",
-    "WMH",
-    "TotalGM",
-    "TotalWM",
-    "TotalCSF",
-    "TotalGMV",
-    "TotalWMV",
-)
+_TOTALS = """
+BrainSegVol BrainSegVolNotVent BrainSegVolNotVentSurf BrainSegVol-to-eTIV
+BrainSeg BrainSegNotVent BrainSegNotVentSurf MaskVol MaskVol-to-eTIV
+SubCortGrayVol SubCortGray TotalGrayVol TotalGray
+SupraTentorialVol SupraTentorialVolNotVent SupraTentorialVolNotVentVox
+SupraTentorial SupraTentorialNotVent SupraTentorialNotVentVox VentricleChoroidVol
+EstimatedTotalIntraCranialVol eTIV ICV IntraCranialVol TotalIntraCranialVol
+WMH TotalGM TotalWM TotalCSF TotalGMV TotalWMV
+"""
 # Those of CAT12 and SPM. A CSF beside them is that of the whole head.
-_WHOLE_HEAD = ("TIV", "GM", "WM", "GMV", "WMV")
+_WHOLE_HEAD = "TIV GM WM GMV WMV"
 # Those of a hemisphere, also written without one.
-_SIDED = (
-    "MeanThickness",
-    "WhiteSurfArea",
-    "PialSurfArea",
-    "SurfArea",
-    "TotalSurfArea",
-    "SurfaceHoles",
-    "CortexVol",
-    "CerebralWhiteMatterVol",
-    "CorticalWhiteMatterVol",
-    "CerebralWhiteMatter",
-    "CorticalWhiteMatter",
-    "CerebralCortex",
-)
+_SIDED = """
+MeanThickness WhiteSurfArea PialSurfArea SurfArea TotalSurfArea SurfaceHoles CortexVol
+CerebralWhiteMatterVol CorticalWhiteMatterVol CerebralWhiteMatter CorticalWhiteMatter CerebralCortex
+"""
 # Of a hemisphere only: without one these words are no names of a total.
-_WITH_SIDE = ("Thickness", "Cortex", "unknown", "corpuscallosum", "vessel")
+_WITH_SIDE = "Thickness Cortex unknown corpuscallosum vessel"
 # Labels that are no regions: lesions, the hole of the surface, a cavity that few brains have.
-_LABELS = (
-    "WM-hypointensities",
-    "non-WM-hypointensities",
-    "5th-Ventricle",
-    "Medial_wall",
-    "medialwall",
+_LABELS = "WM-hypointensities non-WM-hypointensities 5th-Ventricle Medial_wall medialwall"
+
+
+def _with_sides(names: str) -> set[str]:
+    return {k for name in names.split() for side in SIDES for k in with_side(words(name), side)}
+
+
+def _keys(names: str) -> set[str]:
+    return {key(words(name)) for name in names.split()}
+
+
+_WHOLE_HEAD_KEYS = _keys(_WHOLE_HEAD)
+_KEYS = _keys(f"{_TOTALS} {_WHOLE_HEAD} {_SIDED} {_LABELS}") | _with_sides(
+    f"{_SIDED} {_WITH_SIDE} {_LABELS}"
 )
-
-
-def _with_sides(names: tuple[str, ...]) -> set[str]:
-    return {found for name in names for side in SIDES for found in with_side(words(name), side)}
-
-
-_KEYS = frozenset(
-    {key(words(name)) for name in (*_TOTALS, *_WHOLE_HEAD, *_SIDED, *_LABELS)}
-    | _with_sides((*_SIDED, *_WITH_SIDE, *_LABELS))
-)
-_WHOLE_HEAD_KEYS = frozenset(key(words(name)) for name in _WHOLE_HEAD)
 
 
 def is_total(column: str) -> bool:
@@ -85,14 +48,14 @@ def is_total(column: str) -> bool:
     LSurfArea, TIV, ...), and the labels of FreeSurfer that are no regions (WM-hypointensities,
     unknown, Medial_wall, ...). ``CSF`` is none: it may be a structure of FreeSurfer's aseg.
     """
-    return any(found in _KEYS for found, _ in readings(column))
+    return any(name in _KEYS for name, _ in readings(column))
 
 
 def is_csf(column: str) -> bool:
     """Whether a column is called CSF: FreeSurfer's structure, or the total of CAT12 and SPM."""
-    return any(found == "csf" for found, _ in readings(column))
+    return any(name == "csf" for name, _ in readings(column))
 
 
 def is_whole_head(column: str) -> bool:
     """Whether a column is a total as CAT12 and SPM write it: TIV, GM, WM."""
-    return any(found in _WHOLE_HEAD_KEYS for found, _ in readings(column))
+    return any(name in _WHOLE_HEAD_KEYS for name, _ in readings(column))

@@ -13,15 +13,8 @@ from sgbn.exceptions import InputError
 from sgbn.types import Mask
 
 NETWORKS = (
-    "factors",
-    "alarm",
-    "barley",
-    "carpo",
-    "chain",
-    "hailfinder",
-    "insurance",
-    "mildew",
-    "water",
+    *("factors", "alarm", "barley", "carpo", "chain"),
+    *("hailfinder", "insurance", "mildew", "water"),
 )
 
 

@@ -16,6 +16,7 @@ from sgbn.datasets.group_networks import SPREAD, Difference, Edge, group_network
 from sgbn.datasets.nuisance import (
     COVARIATES,
     assign_sites,
+    covariate_names,
     covariate_part,
     draw_covariates,
     draw_slopes,
@@ -30,8 +31,8 @@ from sgbn.parameters import PROBABILITY, Number, OneOf, Whole
 from sgbn.types import Array, Labels
 
 DIFFER = ("both", "edges", "means", "nothing")
-MOST_SHIFT = 8.0  # standard deviations; more would leave no volume
-MOST_SITE_EFFECT = 5.0  # more would leave no volume at some sites
+MAX_MEAN_SHIFT = 8.0  # standard deviations; more would leave no volume
+MAX_SITE_EFFECT = 5.0  # more would leave no volume at some sites
 _BY_REGION = ("site_shift", "site_scale", "covariate_effects")
 _TRUTH = ("networks", "changed", *_BY_REGION)
 
@@ -143,7 +144,8 @@ def simulate_cohort(
         Name of one of `sgbn.atlases.ATLASES`, or your own. A region of unknown volume, as in
         Schaefer's atlases, has 4,400 mm^3.
     regions : int, sequence of str or None
-        So many, in pairs over all lobes; those named; or all of the atlas but ventricles and CSF.
+        A number of regions, in pairs over all lobes; their names; or None for all of the atlas but
+        ventricles and CSF.
     groups : sequence of str
         Names, two or more.
     differ : {"both", "edges", "means", "nothing"}
@@ -176,9 +178,9 @@ def simulate_cohort(
     True
     """
     sizes = group_sizes(n_per_group, group_names(groups))
-    asked = _covariate_names(covariates)
+    asked = covariate_names(covariates, COVARIATES)
     difference = _difference(differ, n_changed, mean_shift)
-    Number(0, MOST_SITE_EFFECT).check("site_effect", site_effect)
+    Number(0, MAX_SITE_EFFECT).check("site_effect", site_effect)
     PROBABILITY.check("missing", missing)
     _check_sites_and_confounding(n_sites, confounding, asked)
     space = as_atlas(atlas)
@@ -249,21 +251,10 @@ def group_sizes(
     }
 
 
-def _covariate_names(covariates: Iterable[str] | bool) -> tuple[str, ...]:
-    """Those asked for, in the order of COVARIATES."""
-    if isinstance(covariates, bool):
-        return COVARIATES if covariates else ()
-    asked = {covariates} if isinstance(covariates, str) else set(covariates)
-    unknown = sorted(map(str, asked - set(COVARIATES)))
-    if unknown:
-        raise InputError(f"no covariate is called {unknown[0]!r}: take of {list(COVARIATES)}.")
-    return tuple(name for name in COVARIATES if name in asked)
-
-
 def _difference(differ: str, n_changed: int, mean_shift: float) -> Difference:
     OneOf(*DIFFER).check("differ", differ)
     Whole(0).check("n_changed", n_changed)
-    Number(-MOST_SHIFT, MOST_SHIFT).check("mean_shift", mean_shift)
+    Number(-MAX_MEAN_SHIFT, MAX_MEAN_SHIFT).check("mean_shift", mean_shift)
     edges, means = differ in ("both", "edges"), differ in ("both", "means")
     return Difference(edges, means, n_changed, mean_shift)
 

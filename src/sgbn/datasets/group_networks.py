@@ -46,6 +46,7 @@ def group_networks(
     two as they are.
     """
     names = tuple(region.name for region in regions)
+    # Draws come in this order whatever is asked for: the same seed keeps giving the same cohort.
     weights = _weights(_graph(regions, rng), rng)
     mean = GREY_SHARE * np.array([volume_of(region) for region in regions])
     networks = {groups[0]: _in_volumes(weights, mean, SPREAD * mean, names)}
@@ -105,6 +106,7 @@ def limited(weights: Array, most: float = EXPLAINED) -> tuple[Array, Array]:
     covariance = np.eye(len(weights))
     explained = np.zeros(len(weights))
     done: list[int] = []
+    # In topological order the parents' covariances are known before those of their child.
     for j in topological_order(weights):
         among = covariance[np.ix_(done, done)]
         across = among @ weights[done, j]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,16 +49,17 @@ def assign_sites(
                 f"group {group!r} has {size} subjects for {len(sites)} sites. Take fewer sites, "
                 "or more subjects."
             )
-        own = np.eye(len(sites))[number % len(sites)]
-        at_all = 0 if confounding else 1  # at least
-        shares = (1 - confounding) * common + confounding * own
-        counts = at_all + _whole_parts(size - at_all * len(sites), shares)
+        own_site = np.eye(len(sites))[number % len(sites)]
+        least = 0 if confounding else 1  # subjects of this group at every site
+        shares = (1 - confounding) * common + confounding * own_site
+        counts = least + _whole_parts(size - least * len(sites), shares)
         assigned.append(rng.permutation(np.repeat(sites, counts)))
     return np.concatenate(assigned)
 
 
 def _whole_parts(total: int, shares: Array) -> Indices:
     """Whole numbers that add up to `total`, as near to the shares as they can be."""
+    # Largest remainder: what rounding down leaves goes to those that lost most by it.
     exact = total * shares
     parts = np.floor(exact).astype(np.intp)
     last = np.argsort(parts - exact, kind="stable")[: total - parts.sum()]
@@ -75,14 +76,25 @@ def site_effects(
     """
     shift, scale = {}, {}
     for name in sites:
-        own = rng.standard_normal(2)
-        region = rng.standard_normal((2, len(sd)))
-        shift[name] = strength * sd * (0.4 * own[0] + 0.3 * region[0])
-        scale[name] = np.exp(strength * (0.15 * own[1] + 0.1 * region[1]))
+        of_site = rng.standard_normal(2)
+        of_region = rng.standard_normal((2, len(sd)))
+        shift[name] = strength * sd * (0.4 * of_site[0] + 0.3 * of_region[0])
+        scale[name] = np.exp(strength * (0.15 * of_site[1] + 0.1 * of_region[1]))
     return shift, scale
 
 
 # Covariates -------------------------------------------------------------------------------------
+
+
+def covariate_names(covariates: Iterable[str] | bool, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the covariates asked for, in the order of those that are known; True is all."""
+    if isinstance(covariates, bool):
+        return tuple(known) if covariates else ()
+    asked = {covariates} if isinstance(covariates, str) else set(covariates)
+    unknown = sorted(map(str, asked - set(known)))
+    if unknown:
+        raise InputError(f"no covariate is called {unknown[0]!r}: take of {list(known)}.")
+    return tuple(name for name in known if name in asked)
 
 
 def draw_covariates(

@@ -12,31 +12,13 @@ from sgbn.parameters import is_whole
 
 USUAL_VOLUME = 4400.0  # mm^3 where the atlas gives none: about the median of all that are given
 FLUID = "ventricle/CSF"  # no tissue: taken only when named
+_FORTY_NAMES = """
+Frontal_Sup Frontal_Mid Frontal_Inf_Tri Rectus Cingulum_Ant Cingulum_Post Insula Hippocampus
+ParaHippocampal Amygdala Fusiform Temporal_Sup Temporal_Mid Temporal_Pole_Sup Parietal_Sup
+Precuneus Angular Lingual Thalamus Caudate
+"""
 FORTY = tuple(  # twenty regions of each hemisphere, over the whole brain: AAL's default
-    f"{name}_{side}"
-    for name in (
-        "Frontal_Sup",
-        "Frontal_Mid",
-        "Frontal_Inf_Tri",
-        "Rectus",
-        "Cingulum_Ant",
-        "Cingulum_Post",
-        "Insula",
-        "Hippocampus",
-        "ParaHippocampal",
-        "Amygdala",
-        "Fusiform",
-        "Temporal_Sup",
-        "Temporal_Mid",
-        "Temporal_Pole_Sup",
-        "Parietal_Sup",
-        "Precuneus",
-        "Angular",
-        "Lingual",
-        "Thalamus",
-        "Caudate",
-    )
-    for side in "LR"
+    f"{name}_{side}" for name in _FORTY_NAMES.split() for side in "LR"
 )
 
 
@@ -95,14 +77,14 @@ def _in_turns(regions: Sequence[Region]) -> list[Region]:
 
 
 def _named(atlas: Atlas, names: Sequence[str]) -> tuple[Region, ...]:
-    found = {str(name): atlas.find(str(name)) for name in names}
-    unknown = [name for name, region in found.items() if region is None]
+    matched = {str(name): atlas.find(str(name)) for name in names}
+    unknown = [name for name, region in matched.items() if region is None]
     if unknown:
         raise InputError(
             f"the atlas {atlas.name!r} has no region {unknown[0]!r} ({len(unknown)} unknown). Its "
             f"names are like {atlas.regions[0].name!r}."
         )
-    chosen = [region for region in found.values() if region is not None]
+    chosen = [region for region in matched.values() if region is not None]
     if len(set(chosen)) < len(names):
         raise InputError("a region is named twice in `regions`. Name each once.")
     return tuple(chosen)

@@ -15,7 +15,7 @@ from sgbn.cohort import read_only
 from sgbn.datasets.cohort import group_names, group_sizes, subject_ids
 from sgbn.datasets.group_networks import Difference, Edge, group_networks, limited, standardised
 from sgbn.datasets.haemodynamics import MOST_AUTOREGRESSION, MOST_TR, smoothing_filters
-from sgbn.datasets.nuisance import assign_sites, draw_covariates, site_names
+from sgbn.datasets.nuisance import assign_sites, covariate_names, draw_covariates, site_names
 from sgbn.datasets.regions import choose_regions
 from sgbn.datasets.subject_series import Signal, hidden_loadings, own_series, own_weights
 from sgbn.exceptions import InputError
@@ -30,7 +30,7 @@ COVARIATES = (MOTION, "age", "sex")
 # mean framewise displacement of ABIDE's NYU subjects in mm: mean and SD of its logarithm
 LOG_MOTION, LOG_MOTION_SD = -2.85, 0.57
 FAINTER = 0.8  # times the weights of volumes: leaves room for edges that are stronger in a subject
-FEWEST_VOLUMES = 20
+MIN_VOLUMES = 20  # per subject
 SITE_NOISE = 0.5  # the noise share differs by this part of itself between the extreme sites
 _TRUTH = ("networks", "changed", "delays")
 _ALLOWED: Parameters = {
@@ -85,8 +85,8 @@ class SimulatedSeries(SeriesCohort):
         return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 
     def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
-        own = {"subject_weights": self.subject_weights[rows]}
-        return super()._part(rows, columns) | own
+        weights = self.subject_weights[rows]
+        return super()._part(rows, columns) | {"subject_weights": weights}
 
     def kinds(self, group: str) -> dict[Edge, str]:
         """Say how each changed edge of a group differs: lost, weaker, stronger, ..."""
@@ -204,7 +204,7 @@ def simulate_series(
     }
     for name, value in given.items():
         _ALLOWED[name].check(name, value)
-    asked = _covariate_names(covariates)
+    asked = covariate_names(covariates, COVARIATES)
     space = as_atlas(atlas)
     places = choose_regions(space, regions)
     names = tuple(place.name for place in places)
@@ -224,12 +224,12 @@ def simulate_series(
     noises = _noises(noise, site, n)
     group = np.repeat(list(sizes), list(sizes.values()))
     weights = [
-        own_weights(networks[own].coef, heterogeneity, factor, stream)
-        for own, factor, stream in zip(group.tolist(), factors, for_subjects, strict=True)
+        own_weights(networks[label].coef, heterogeneity, factor, stream)
+        for label, factor, stream in zip(group.tolist(), factors, for_subjects, strict=True)
     ]
     parts = zip(weights, lengths, noises, for_subjects, strict=True)
     return SimulatedSeries.of(
-        [own_series(own, signal, length, share, stream) for own, length, share, stream in parts],
+        [own_series(coef, signal, length, share, stream) for coef, length, share, stream in parts],
         names,
         subject_ids(n),
         tr=tr,
@@ -262,8 +262,8 @@ def _standard_networks(
         other[rows, columns] = FAINTER * standardised(in_volumes[group])[rows, columns]
         weights[group] = other
     networks = {
-        group: GaussianNetwork(own, np.zeros(len(own)), 1 - limited(own, np.inf)[1], names)
-        for group, own in weights.items()
+        group: GaussianNetwork(coef, np.zeros(len(coef)), 1 - limited(coef, np.inf)[1], names)
+        for group, coef in weights.items()
     }
     return networks, changed
 
@@ -280,7 +280,7 @@ def _lengths(n_volumes: int | tuple[int, int], n: int, rng: np.random.Generator)
     ends = (n_volumes, n_volumes) if is_whole(n_volumes) else n_volumes
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise InputError(f"n_volumes is {n_volumes!r}: give a number, or (fewest, most).")
-    fewest, most = (Whole(FEWEST_VOLUMES).check("n_volumes", end) for end in ends)
+    fewest, most = (Whole(MIN_VOLUMES).check("n_volumes", end) for end in ends)
     if most < fewest:
         raise InputError(f"n_volumes is {n_volumes!r}: the second must not be smaller.")
     lengths: list[int] = rng.integers(fewest, most + 1, n).tolist()
@@ -318,12 +318,3 @@ def _covariates(
     drawn = draw_covariates(sizes, 0.0, rng)
     drawn[MOTION] = np.round(np.exp(LOG_MOTION + LOG_MOTION_SD * motion), 4)
     return {name: drawn[name] for name in asked}
-
-
-def _covariate_names(covariates: Iterable[str]) -> tuple[str, ...]:
-    """Those asked for, in the order of COVARIATES."""
-    asked = {covariates} if isinstance(covariates, str) else set(covariates)
-    unknown = sorted(map(str, asked - set(COVARIATES)))
-    if unknown:
-        raise InputError(f"no covariate is called {unknown[0]!r}: take of {list(COVARIATES)}.")
-    return tuple(name for name in COVARIATES if name in asked)

@@ -78,7 +78,8 @@ def _activity(weights: Array, loadings: Array, length: int, rng: np.random.Gener
     """Draw volumes of a network that do not depend on each other."""
     m = len(weights)
     _, explained = limited(weights, most=np.inf)
-    own = np.sqrt(1 - (loadings**2).sum(axis=0)) * rng.standard_normal((length, m))
-    own += rng.standard_normal((length, len(loadings))) @ loadings
-    drawn: Array = np.linalg.solve((np.eye(m) - weights).T, (np.sqrt(1 - explained) * own).T).T
+    noise = np.sqrt(1 - (loadings**2).sum(axis=0)) * rng.standard_normal((length, m))
+    noise += rng.standard_normal((length, len(loadings))) @ loadings
+    # x = W' x + e for each volume, so that x = (I - W')^-1 e.
+    drawn: Array = np.linalg.solve((np.eye(m) - weights).T, (np.sqrt(1 - explained) * noise).T).T
     return drawn
