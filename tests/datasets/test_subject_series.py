@@ -25,10 +25,10 @@ def signal(smoothed=0.5, delays=(0, 0, 0, 0), loadings=NO_INPUT):
 
 
 def implied(weights):
-    found = np.eye(len(weights))
+    covariance = np.eye(len(weights))
     for j in range(1, len(weights)):
-        found[:j, j] = found[j, :j] = found[:j, :j] @ weights[:j, j]
-    return found
+        covariance[:j, j] = covariance[j, :j] = covariance[:j, :j] @ weights[:j, j]
+    return covariance
 
 
 def test_autoregression_and_smoothing_preserve_the_correlations_of_the_network():

@@ -24,7 +24,7 @@ from sgbn.io.exports.network_tables import (
 from sgbn.structure.ensemble import EdgeConfidence
 
 NO_LABEL = "-"  # BrainNet Viewer's own
-SMALLEST = 1.0  # size of a region without edges, so that it is seen
+MIN_NODE_SIZE = 1.0  # of a region without edges, so that it is seen
 
 # A label ends at white space, and "#" begins a comment.
 _ENDS_LABEL = re.compile(r"[\s#]+")
@@ -69,15 +69,15 @@ def write_brainnet(
     list of Path
         The files written.
     """
-    found = network_of(network)
+    gaussian = network_of(network)
     atlas = as_atlas(atlas)
-    nodes, weights = node_table(found, atlas), standardised_weights(found)
+    nodes, weights = node_table(gaussian, atlas), standardised_weights(gaussian)
     check_text(nodes["region"])
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}
     rows = [_row(node, colours) for node in nodes[drawn].to_dict("records")]
-    kept = weights[np.ix_(drawn, drawn)]
+    kept = weights[np.ix_(drawn, drawn)]  # a DAG: of each pair one of the two weights is 0
     files = [
         write_text(beside(stem, ".node"), "\n".join(rows) + "\n"),
         write_matrix(beside(stem, ".edge"), pd.DataFrame(kept + kept.T), header=False),
@@ -101,7 +101,7 @@ def _lobes(atlas: Atlas) -> list[str]:
 
 
 def _row(node: dict[Any, Any], colours: dict[str, int]) -> str:
-    size = SMALLEST + node["in_strength"] + node["out_strength"]
+    size = MIN_NODE_SIZE + node["in_strength"] + node["out_strength"]
     label = _ENDS_LABEL.sub("_", node["region"]) or NO_LABEL
     cells = [*(node[axis] for axis in PLACE), colours[node["lobe"]], size, label]
     return "\t".join(map(str, cells))

@@ -136,6 +136,6 @@ def _known(row: Mapping[Any, Any], leave_out: list[str]) -> dict[str, Any]:
 
 
 def _is_known(value: Any) -> bool:
-    if isinstance(value, float):
+    if isinstance(value, float):  # JSON has neither NaN nor infinity
         return math.isfinite(value)
     return value is not None and value is not pd.NA and value != ""

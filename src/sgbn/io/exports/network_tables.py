@@ -147,8 +147,8 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
             "Add these two."
         )
     names = list(more.columns)
-    others = [name for name in names if name not in ENDS]
-    twice = [name for name in others if name in taken or names.count(name) > 1]
+    further = [name for name in names if name not in ENDS]
+    twice = [name for name in further if name in taken or names.count(name) > 1]
     if twice:
         raise InputError(f"more_edge_columns: {listed(twice)} is a column already. Rename it.")
     rows = more.duplicated(ENDS)
@@ -162,13 +162,13 @@ def _check_columns(more: pd.DataFrame, taken: Collection[str]) -> None:
 
 def network_of(network: NetworkLike) -> GaussianNetwork:
     """Take the network itself, or that of a fitted learner."""
-    found = getattr(network, "network_", network)
-    if not isinstance(found, GaussianNetwork):
+    gaussian = getattr(network, "network_", network)
+    if not isinstance(gaussian, GaussianNetwork):
         raise InputError(
-            f"{type(found).__name__} is no network and no fitted learner. Fit it first; of a "
+            f"{type(gaussian).__name__} is no network and no fitted learner. Fit it first; of a "
             "Pipeline give the last step."
         )
-    return found
+    return gaussian
 
 
 def standardised_weights(network: GaussianNetwork) -> Array:
@@ -180,6 +180,7 @@ def standardised_weights(network: GaussianNetwork) -> Array:
         If an edge has none, because one of its ends has no variance.
     """
     weights = standardised_or_nan(network)
+    # An edge of weight 0 here would silently vanish from every file.
     lost = np.argwhere((network.coef != 0) & (~np.isfinite(weights) | (weights == 0)))
     if lost.size:
         source, target = (network.names[k] for k in lost[0])
@@ -197,5 +198,6 @@ def standardised_or_nan(network: GaussianNetwork) -> Array:
     i, j = np.nonzero(network.coef)
     weights = np.zeros_like(network.coef)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        # The ratio first: coef * sd may overflow where the standardised weight does not.
         weights[i, j] = network.coef[i, j] * (sd[i] / sd[j])
     return weights

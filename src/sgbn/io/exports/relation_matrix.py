@@ -92,18 +92,21 @@ def write_relation_matrix(
     InputError
         If the folder has the matrix of another group whose label is the same.
     """
-    found = network_of(network)
+    gaussian = network_of(network)
     atlas = None if atlas is None else as_atlas(atlas)
     about = _about(beside(stem, "").name if group is None else group, atlas)
     start = bids_stem(stem, atlas)
     matrix_start = beside(start, f"_meas-{MEASURE}{MATRIX}")
     _check_not_taken(beside(matrix_start, ".json"), about["Group"])
-    nodes = _node_indices(found, atlas)
+    nodes = _node_indices(gaussian, atlas)
     for column in ("name", "label", "lobe"):
         check_text(nodes[column])
-    matrix = pd.DataFrame(standardised_weights(found), columns=list(found.names))
+    matrix = pd.DataFrame(standardised_weights(gaussian), columns=list(gaussian.names))
     node_file = beside(start, f"{NODES}.tsv")
-    about_nodes = {name: _about_column(name) for name in nodes.columns}
+    about_nodes = {
+        name: {"Description": text} | ({"Units": "mm"} if name in PLACE else {})
+        for name, text in _COLUMNS.items()
+    }
     return [
         write_matrix(beside(matrix_start, ".tsv"), matrix, header=True),
         write_json(beside(matrix_start, ".json"), about | _about_matrix(node_file.name)),
@@ -133,7 +136,7 @@ def _check_not_taken(path: Path, group: str) -> None:
     try:
         other = json.loads(path.read_text()).get("Group")
     except (OSError, ValueError, AttributeError):
-        return  # there is none, or it is not ours
+        return  # there is none, or it is no file of sgbn
     if other != group:
         raise InputError(
             f"{str(path)!r} is of the group {other!r}: in letters and digits its name is that of "
@@ -154,11 +157,6 @@ def _node_indices(network: GaussianNetwork, atlas: Atlas | None) -> pd.DataFrame
         nodes[column] = nodes[column].where(nodes[column] != "", None)
     nodes.insert(0, "index", np.arange(len(nodes)))
     return nodes[list(_COLUMNS)]
-
-
-def _about_column(name: str) -> dict[str, str]:
-    about = {"Description": _COLUMNS[name]}
-    return about | {"Units": "mm"} if name in PLACE else about
 
 
 def _about_matrix(node_file: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def to_npy(array: NDArray[Any]) -> bytes:
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
     """Array of numbers with its bytes in the order of `DTYPES`; others raise InputError."""
-    dtype = array.dtype.newbyteorder("<")
+    dtype = array.dtype.newbyteorder("<")  # big-endian machines write the same bytes
     if dtype.str not in DTYPES:
         raise InputError(f"an array of {array.dtype} cannot be saved, only one of numbers.")
     if array.ndim > MAX_AXES:
@@ -54,6 +54,7 @@ def from_npy(content: bytes) -> NDArray[Any]:
     require(dtype.str in DTYPES, f"it holds {dtype.str!r}, and not plain numbers.")
     size, rest = prod(shape) * dtype.itemsize, len(content) - stream.tell()
     require(size == rest, f"its header says {size} bytes of numbers, and {rest} follow.")
+    # frombuffer gives a read-only view of the file; in_order copies it.
     flat = np.frombuffer(content, dtype, offset=stream.tell())
     return in_order(flat, shape, "F" if is_fortran else "C")
 

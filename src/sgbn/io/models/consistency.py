@@ -39,6 +39,7 @@ def _check_network(made: Any) -> None:
 
 
 def _check_pipeline(made: Any) -> None:
+    # A cache is a folder that joblib would fill with pickles, and read them.
     require(made.memory is None, "a Pipeline has a cache.")
     site = getattr(made, "site_column_", None)
     require(site is None or isinstance(site, str), "the site column of a Pipeline has no name.")
@@ -58,7 +59,7 @@ def _check_fitted(name: str, made: Any) -> None:
         names = _array(made, "feature_names_in_", name)
         require(names.shape == (features,), f"a {name} has {features} features, and other names.")
         require(all(isinstance(n, str) for n in names.tolist()), f"a {name} has odd names.")
-    sizes = {"f": features}
+    sizes = {"f": features}  # letter -> size, filled as shapes are met
     if hasattr(made, "classes_"):
         count = _array(made, "classes_", name).size
         sizes |= {"c": count, "p": 1 if count == 2 else count}
@@ -104,6 +105,7 @@ def _check_classifier(name: str, made: Any) -> None:
     require(same, f"a {name} has not one network for each of its classes.")
     right = all(getattr(n, "m", -1) == made.n_features_in_ for n in made.networks_.values())
     require(right, f"a network of a {name} has not one variable for each feature.")
+    # Their logarithms enter each prediction.
     shares = made.priors_
     right = shares.dtype.kind == "f" and bool((shares > 0).all()) and abs(shares.sum() - 1) < 1e-6
     require(right, f"the priors of a {name} are no shares of one.")

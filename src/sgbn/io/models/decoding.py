@@ -135,6 +135,7 @@ class Decoder:
         check_shape(require_type(shape, list))
         right = math.prod(shape) == len(labels) and kind in ("text", "object")
         require(right, f"{len(labels)} labels have the shape {shape}.")
+        # Labels are compared and sorted later: a list or an object among them would fail there.
         for label in labels:
             require_type(label, str if kind == "text" else str | float | int | None)
         array = np.empty(len(labels), object)
@@ -181,7 +182,7 @@ class Decoder:
         items = require_type(state, dict).items()
         parts = {key: self.decode(part, key not in not_finite) for key, part in items}
         made = build(name, parts)
-        check_object(name, made)
+        check_object(name, made)  # at once: the next object may be built from this one
         self.classes.add(name)
         return made
 

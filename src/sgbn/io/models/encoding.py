@@ -40,6 +40,7 @@ class Encoder:
 
         With `finite`, NaN and infinity are refused.
         """
+        # A fit leaves numpy's scalars here and there; JSON has Python's only.
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, bool | int | str):
             return value
@@ -112,6 +113,7 @@ class Encoder:
             columns = [[n, self._array(value[n], f"{where}[{n!r}]", finite)] for n in names]
             return {"is": "records", "fields": columns}
         if value.dtype.kind in "UO":
+            # numpy would pickle objects: labels are written one by one.
             cells = self._all(value.ravel().tolist(), where, finite)
             kind = "text" if value.dtype.kind == "U" else "object"
             return {"is": "labels", "cells": cells, "shape": shape, "kind": kind}

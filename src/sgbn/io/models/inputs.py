@@ -160,7 +160,7 @@ def _atlas_of(inputs: Inputs) -> Atlas:
 
     A user's own atlas may have a region that is called like a total, such as Left-Cerebral-Cortex.
     """
-    nowhere = (np.nan,) * 3
+    nowhere = (np.nan,) * 3  # no figure is drawn by this atlas
     regions = (Region(name, "", UNKNOWN_LOBE, *nowhere, np.nan) for name in inputs.regions)
     return Atlas("model", "regions of the model", tuple(regions))
 

@@ -39,6 +39,7 @@ def class_named(name: str) -> type[Any]:
 def name_of(value: object) -> str | None:
     """Name under which the table has the class of `value`; None if it has not."""
     name = type(value).__name__
+    # A subclass may keep other things in its attributes, and is not saved as its parent.
     return name if name in CLASSES and class_named(name) is type(value) else None
 
 
@@ -86,6 +87,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
     for attribute in state:
         if not attribute.isidentifier() or attribute.startswith("__") or _works(cls, attribute):
             raise InputError(f"a {name} has no attribute {attribute!r}.")
+    # Without __init__: a fit has set attributes that no constructor takes.
     made: Any = object.__new__(cls)
     vars(made).update(state)
     return made

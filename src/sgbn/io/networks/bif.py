@@ -19,9 +19,9 @@ from typing import NamedTuple
 from sgbn.datasets import BenchmarkNetwork
 from sgbn.exceptions import InputError
 from sgbn.graph import find_cycle
+from sgbn.io.networks.builder import MAX_VARIABLES
 from sgbn.io.networks.texts import read_text
 
-MAX_VARIABLES = 20_000  # The graph is a matrix of all pairs: 400 MB.
 KEYWORDS = ("network", "variable", "probability")
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow.
@@ -108,20 +108,21 @@ def parse_bif(text: str) -> BenchmarkNetwork:
 
 def _tokens(text: str) -> Iterator[_Token]:
     """Names and marks of the heads; of the bodies only the braces."""
+    # Bodies are numbers, most of a file: another pattern takes them in large pieces.
     position, line, depth = 0, 1, 0
     while position < len(text):
-        found = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
-        if found is None:
+        piece = (_IN_BODIES if depth else _IN_HEADS).match(text, position)
+        if piece is None:
             what = "comment" if text[position] == "/" else "quote"
             raise InputError(f"line {line}: a {what} is opened but not closed. Close it.")
-        kind = str(found.lastgroup)
+        kind = str(piece.lastgroup)
         if kind == "space":
-            line += found[0].count("\n")
+            line += piece[0].count("\n")
         else:
-            yield _Token(kind, found[kind], line)
+            yield _Token(kind, piece[kind], line)
             if kind == "mark":
-                depth += (found[0] == "{") - (found[0] == "}")
-        position = found.end()
+                depth += (piece[0] == "{") - (piece[0] == "}")
+        position = piece.end()
 
 
 def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
@@ -140,7 +141,7 @@ def _heads(tokens: Iterable[_Token]) -> Iterator[list[_Token]]:
                 head = []
             opened.append(token.line)
         elif not opened and (head or mark != ";"):
-            if not head:
+            if not head:  # else a text file of any kind would be read as one long head
                 _check_begins_a_block(token)
             head.append(token)
     if opened:

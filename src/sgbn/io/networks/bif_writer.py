@@ -17,7 +17,7 @@ from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
 
 STATES = ("low", "high")
-MAX_PARENTS = 12  # A table has a row for each combination of the parents' states: 4096.
+MAX_PARENTS = 12  # a table has one row per combination of the parents' states: 4096
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 def write_bif(content: NamedGraph) -> str:
     """Graph as BIF, with probabilities that mean nothing."""
     check_dag(content, "BIF")
-    names = safe_names(content.names, _PLAIN, ignore_case=True)  # pgmpy ignores case
+    # pgmpy ignores the case of names
+    names = safe_names(content.names, _PLAIN, ignore_case=True)
     lines = [
         "// Structure only: the probabilities are placeholders and mean nothing.",
         *name_comments(names, "//"),

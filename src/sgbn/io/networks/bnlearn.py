@@ -17,13 +17,14 @@ from sgbn.exceptions import InputError
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph, check_dag
 from sgbn.io.networks.safe_names import name_comments, safe_names, with_true_names
-from sgbn.io.networks.texts import NUMBER, number_of, number_text
+from sgbn.io.networks.texts import NUMBER, number_of, number_text, pieces
 
 INTERCEPT = "(Intercept)"
 
 # Anything but the four marks of a model string, a quote, a backslash, and what ends a line.
 _PLAIN = re.compile(r"(?![\s#])[^\[\]|:\"\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff]+(?<!\s)")
 _NODE = re.compile(r"\[([^\[\]|:]+)(?:\|([^\[\]|]+))?\]")
+# Possessive (*+), so that a long string without an end is refused at once.
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _MODEL = re.compile(rf"^\s*model *<- *({_STRING})\s*$", re.M)
 _FIT = re.compile(
@@ -91,6 +92,7 @@ def read_script(text: str) -> NamedGraph:
     if model is None:
         raise InputError("the script has no line 'model <- \"[...]\"'. Is it one that sgbn wrote?")
     line = text.count("\n", 0, model.start(1)) + 1
+    # The script says each parent twice: in the model string, and as the name of a coefficient.
     graph = _graph(_families(_unquoted(model[1], line), line))
     builder = GraphBuilder()
     for name in graph.names:
@@ -98,13 +100,13 @@ def read_script(text: str) -> NamedGraph:
     for fit in _FIT.finditer(text):
         line = text.count("\n", 0, fit.start(1)) + 1
         _read_fit(_unquoted(fit[1], line), fit, line, builder)
-    found = builder.graph()
-    if found.names != graph.names or (found.graph != graph.graph).any():
+    fitted = builder.graph()
+    if fitted.names != graph.names or (fitted.graph != graph.graph).any():
         raise InputError(
             "the coefficients are not those of the parents that the model string names. Write the "
             "script again, or correct one of the two."
         )
-    return with_true_names(found, text)
+    return with_true_names(fitted, text)
 
 
 def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -> None:
@@ -118,18 +120,9 @@ def _read_fit(name: str, fit: re.Match[str], line: int, builder: GraphBuilder) -
 
 
 def _coefficients(text: str, line: int) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    position = 0
-    while position < len(text):
-        cell = _COEFFICIENT.match(text, position)
-        if cell is None:
-            raise InputError(
-                f'line {line}: expected coefficients as "name" = number, not '
-                f"{text[position : position + 40]!r}. Correct the line."
-            )
-        weights[_unquoted(cell[1], line)] = number_of(cell[2], line)
-        position = cell.end()
-    return weights
+    wrong = 'line {line}: expected coefficients as "name" = number, not {part}. Correct the line.'
+    cells = (cell for cell, _ in pieces(_COEFFICIENT, text, wrong, line))
+    return {_unquoted(cell[1], line): number_of(cell[2], line) for cell in cells}
 
 
 def _names(content: NamedGraph) -> dict[str, str]:
@@ -147,18 +140,12 @@ def _model_string(content: NamedGraph, names: dict[str, str]) -> str:
 
 def _families(line: str, number: int) -> list[_Family]:
     """Nodes of a line of a model string, with their parents."""
-    position = 0
-    families = []
-    while position < len(line):
-        node = _NODE.match(line, position)
-        if node is None:
-            raise InputError(
-                f"line {number}: expected [node|parent:parent] and not "
-                f"{line[position : position + 40]!r}. Is it a model string of bnlearn?"
-            )
-        families.append(_Family(node[1], node[2].split(":") if node[2] else [], number))
-        position = node.end()
-    return families
+    wrong = (
+        "line {line}: expected [node|parent:parent] and not {part}. Is it a model string of "
+        "bnlearn?"
+    )
+    nodes = (node for node, _ in pieces(_NODE, line, wrong, number))
+    return [_Family(node[1], node[2].split(":") if node[2] else [], number) for node in nodes]
 
 
 def _graph(families: list[_Family]) -> NamedGraph:
@@ -180,6 +167,7 @@ def _graph(families: list[_Family]) -> NamedGraph:
     return builder.graph()
 
 
+# A string of JSON is one of R too: both have the same escapes, and \u with four digits.
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 

@@ -12,11 +12,16 @@ from sgbn.io.networks.named_graph import Edge, NamedGraph, check_acyclic
 from sgbn.io.networks.texts import number_of
 
 INTERCEPT, VARIANCE = "intercept", "noise_variance"  # what DAGitty's and dot files call them
-MAX_VARIABLES = 20_000  # A graph is a matrix of all pairs: 400 MB.
+MAX_VARIABLES = 20_000  # a graph is a matrix of all pairs: 400 MB
 
 
 class GraphBuilder:
-    """Collects nodes, edges and numbers, and refuses by line what is there twice.
+    """Collects nodes, edges and numbers, and refuses by its place what is there twice.
+
+    Parameters
+    ----------
+    unit : str
+        What errors count to name a place of the file: by default its lines.
 
     Attributes
     ----------
@@ -26,7 +31,8 @@ class GraphBuilder:
         What the file says of a node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "line") -> None:
+        self._unit = unit
         self.names: dict[str, None] = {}
         self._weights: dict[Edge, float | None] = {}
         self._lines: set[Edge] = set()
@@ -55,13 +61,12 @@ class GraphBuilder:
     ) -> None:
         """Add an arrow, or else a line, whose weight belongs to this direction."""
         if source == target:
-            raise InputError(f"line {line}: {source!r} has an edge to itself. Remove it.")
-        reverse = (target, source)
-        if (source, target) in self._weights or reverse in (
-            self._lines if arrow else self._weights
-        ):
+            raise InputError(f"{self._unit} {line}: {source!r} has an edge to itself. Remove it.")
+        # Two arrows to and fro are a cycle, which `graph` refuses with all of its names.
+        taken = self._lines if arrow else self._weights
+        if (source, target) in self._weights or (target, source) in taken:
             raise InputError(
-                f"line {line}: a second edge between {source!r} and {target!r}. Keep one."
+                f"{self._unit} {line}: a second edge between {source!r} and {target!r}. Keep one."
             )
         for name in (source, target):
             self.add_node(name)
@@ -72,7 +77,9 @@ class GraphBuilder:
     def set_variance(self, name: str, variance: float, line: int) -> None:
         """Note the variance of a node's noise."""
         if variance < 0:
-            raise InputError(f"line {line}: the variance of {name!r} is negative. Correct it.")
+            raise InputError(
+                f"{self._unit} {line}: the variance of {name!r} is negative. Correct it."
+            )
         self.noise_variance[name] = variance
 
     def graph(self) -> NamedGraph:
@@ -86,7 +93,8 @@ class GraphBuilder:
         for (source, target), weight in self._weights.items():
             i, j = place[source], place[target]
             graph[i, j] = True
-            coef[i, j] = np.nan if weight is None else weight
+            coef[i, j] = np.nan if weight is None else weight  # NaN is an edge without a number
+        # Lines alone may go round: only arrows make a directed cycle.
         arrows = graph.copy()
         for source, target in self._lines:
             arrows[place[source], place[target]] = False
@@ -96,6 +104,7 @@ class GraphBuilder:
 
     def _network(self, coef: np.ndarray, names: tuple[str, ...]) -> GaussianNetwork | None:
         """Network with the numbers of the file; None if some are missing."""
+        # A weight of 0 would be no edge of a network, and so count as missing.
         whole = np.count_nonzero(coef) == len(self._weights) and np.isfinite(coef).all()
         if not whole or not self.noise_variance.keys() >= set(names):
             return None

@@ -30,6 +30,7 @@ def write_dagitty(content: NamedGraph) -> str:
     """Graph in the language of DAGitty: a dag, or a pdag if there are lines."""
     names = safe_names(content.names, QUOTABLE, reserved=TAKEN)
     arrows, lines = edges_and_lines(content)
+    # Every node is written, also one that an edge names: it fixes the order of the nodes.
     rows = [_node(content, k, names[name]) for k, name in enumerate(content.names)]
     weights, betas = weights_of(content), _betas(content)
     for source, target in arrows:

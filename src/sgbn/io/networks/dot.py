@@ -48,7 +48,7 @@ def read_dot(text: str) -> NamedGraph:
     builder = GraphBuilder()
     defaults: dict[str, str] = {}
     for statement in parsed.statements:
-        if statement.is_default:
+        if statement.is_default:  # of nodes and of the graph it says nothing that is read
             if statement.names[0].lower() == "edge":
                 defaults |= statement.attributes
         elif statement.operator:

@@ -62,7 +62,7 @@ FORMATS: dict[str, Format] = {
     "dot": Format(write_dot, read_dot, (".dot", ".gv")),
     "json": Format(None, read_node_link, (".json",)),
 }
-WRITTEN = tuple(name for name, one in FORMATS.items() if one.write is not None)
+WRITTEN = tuple(name for name, known in FORMATS.items() if known.write is not None)
 
 
 def write_network(
@@ -79,10 +79,11 @@ def write_network(
     Parameters
     ----------
     path : path
+        File to write.
     network : GaussianNetwork, fitted learner, NamedGraph or BenchmarkNetwork
         What `read_network` returns can be written in another format.
     format : str, optional
-        By default what the ending of the path says. ``bnlearn`` is the model string of bnlearn,
+        By default the ending of the path says it. ``bnlearn`` is the model string of bnlearn,
         ``bnlearn-r`` an R script that makes the fitted network (.R); ``bif``, ``dagitty``,
         ``tetrad``, ``lavaan``, ``semopy``, ``dot``. Weights, intercepts and variances are in
         ``bnlearn-r``, ``dagitty``, ``dot``, and, if asked for, in ``lavaan`` and ``semopy``; the
@@ -146,8 +147,8 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
     path : path
         A text file, which may be gzipped.
     format : str, optional
-        See `write_network`; ``json`` is the node-link JSON of a results folder. By default what the
-        ending of the path says, or for a ``.txt`` file its first characters.
+        See `write_network`; ``json`` is the node-link JSON of a results folder. By default the
+        ending of the path says it, or for a ``.txt`` file its first characters.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def read_network(path: PathName, format: str | None = None) -> NamedGraph:
     name = _format_name(path, format, text)
     try:
         return FORMATS[name].read(text)
-    except InputError as error:
+    except InputError as error:  # readers see text, and know no file
         raise InputError(f"{path}: {error}") from None
 
 
@@ -176,9 +177,10 @@ def _format_name(path: PathName, chosen: str | None, text: str = "") -> str:
             )
         return chosen
     ending = str(path).lower()
-    for name, one in FORMATS.items():
-        if ending.endswith(one.endings):
+    for name, known in FORMATS.items():
+        if ending.endswith(known.endings):
             return name
+    # A .txt file may be any of these three, which begin as no other format does.
     start = text.lstrip()
     if start.startswith(NODES):
         return "tetrad"

@@ -17,6 +17,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from sgbn.exceptions import InputError
+from sgbn.io.networks.texts import pieces
 
 # Possessive repeats (++) never go back, so that no input makes an expression slow.
 _TOKEN = re.compile(
@@ -28,9 +29,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r'\\("|\n)')
+_NO_TOKEN = (
+    "line {line}: {part} cannot be read: a quote or comment that is not closed, or a mark that the "
+    "format does not have. Correct it."
+)
 OPERATORS = ("->", "<-", "--", "<->", "@->", "<-@", "@-@", "@--", "--@")
-NOTHING_MORE = ""
 
 
 class _Token(NamedTuple):
@@ -78,7 +81,7 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
             f"line {reader.line}: expected {' or '.join(kinds)}, not {kind[:40]!r}. Check the "
             "format of the file."
         )
-    if reader.peek() != "{":
+    if reader.peek() != "{":  # the name of the graph, which nothing needs
         reader.next_word()
     reader.take("{")
     statements = list(reader.statements())
@@ -89,26 +92,13 @@ def parse_graph_text(text: str, kinds: tuple[str, ...]) -> GraphText:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    position, line = 0, 1
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
-            part = text[position : position + 20]
-            raise InputError(
-                f"line {line}: {part!r} cannot be read: a quote or comment that is not closed, or "
-                "a mark that the format does not have. Correct it."
-            )
-        kind = str(found.lastgroup)
+    for piece, line in pieces(_TOKEN, text, _NO_TOKEN):
+        kind = str(piece.lastgroup)
         if kind == "quoted":
-            yield _Token(kind, _ESCAPE.sub(_unescaped, found["quoted"]), line)
+            # A backslash at the end of a line joins it to the next; before a quote it is dropped.
+            yield _Token(kind, piece["quoted"].replace('\\"', '"').replace("\\\n", ""), line)
         elif kind != "space":
-            yield _Token(kind, found[kind], line)
-        line += found[0].count("\n")
-        position = found.end()
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    return '"' if escape[1] == '"' else ""
+            yield _Token(kind, piece[kind], line)
 
 
 class _Reader:
@@ -130,7 +120,7 @@ class _Reader:
     def peek(self) -> str:
         """Mark that comes next; nothing if it is a name."""
         if self.at_end or self._tokens[self._next].kind != "mark":
-            return NOTHING_MORE
+            return ""
         return self._tokens[self._next].text
 
     def take(self, mark: str) -> None:
@@ -169,6 +159,7 @@ class _Reader:
             yield from self._statement()
 
     def _statement(self) -> Iterator[Statement]:
+        # In quotes, "node" is the name of a node, and no default.
         bare = not self.at_end and self._tokens[self._next].kind == "word"
         chain, operators = [self._operand()], []
         line = self.line

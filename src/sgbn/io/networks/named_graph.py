@@ -89,6 +89,7 @@ def check_acyclic(graph: Mask, names: tuple[str, ...]) -> None:
 
 def edges_and_lines(content: NamedGraph) -> tuple[list[Edge], list[Edge]]:
     """Arrows and lines of a graph; a line has the direction of its weight, if that is known."""
+    # Without weights a line has no direction: the upper triangle gives it once, not twice.
     both = content.graph & content.graph.T
     way = np.triu(both) if content.network is None else both & (content.network.coef != 0)
     arrows, lines = (

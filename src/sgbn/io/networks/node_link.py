@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeGuard
 
-import numpy as np
-
+from sgbn.datasets import BenchmarkNetwork
 from sgbn.exceptions import InputError
 from sgbn.io.networks.builder import GraphBuilder
 from sgbn.io.networks.named_graph import NamedGraph
@@ -15,14 +14,14 @@ from sgbn.io.networks.named_graph import NamedGraph
 def read_node_link(text: str) -> NamedGraph:
     """Graph of node-link JSON, with weights and supported directions where it has them."""
     nodes, edges = _parts(text)
-    builder = GraphBuilder()
+    builder = GraphBuilder("entry")
     names = [_text(node, "id", f"node {k}") for k, node in enumerate(nodes, start=1)]
-    for name, node in zip(names, nodes, strict=True):
+    for k, (name, node) in enumerate(zip(names, nodes, strict=True), start=1):
         builder.add_node(name)
         if "intercept" in node:
             builder.intercept[name] = _number(node, "intercept", name)
         if "noise_variance" in node:
-            builder.set_variance(name, _number(node, "noise_variance", name), 1)
+            builder.set_variance(name, _number(node, "noise_variance", name), k)
     if len(set(names)) < len(names):
         raise InputError("two nodes have the same id. Rename one of them.")
     supported: set[tuple[str, str]] | None = set()
@@ -40,14 +39,11 @@ def read_node_link(text: str) -> NamedGraph:
     return _with_support(builder.graph(), supported)
 
 
-def _with_support(found: NamedGraph, supported: set[tuple[str, str]] | None) -> NamedGraph:
+def _with_support(content: NamedGraph, supported: set[tuple[str, str]] | None) -> NamedGraph:
     if supported is None:
-        return found
-    mask = np.zeros(found.graph.shape, dtype=bool)
-    place = {name: k for k, name in enumerate(found.names)}
-    for source, target in supported:
-        mask[place[source], place[target]] = True
-    return found._replace(supported=mask)
+        return content
+    mask = BenchmarkNetwork.from_arcs(content.names, supported).graph
+    return content._replace(supported=mask)
 
 
 def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -69,7 +65,7 @@ def _parts(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _is_list_of_tables(part: object) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(part, list) and all(isinstance(one, dict) for one in part)
+    return isinstance(part, list) and all(isinstance(entry, dict) for entry in part)
 
 
 def _text(table: dict[str, Any], key: str, where: str) -> str:

@@ -63,6 +63,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
         builder.add_node(str(node))
     if len(builder.names) < len(model.nodes()):
         raise InputError("two nodes have the same name as text. Rename one of them.")
+    # A DAG of pgmpy has no distributions, a discrete network has others than linear Gaussian.
     weights: dict[tuple[str, str], float] = {}
     for cpd in model.get_cpds() if hasattr(model, "get_cpds") else []:
         if hasattr(cpd, "beta") and hasattr(cpd, "std"):

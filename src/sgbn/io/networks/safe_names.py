@@ -22,13 +22,11 @@ from sgbn.io.networks.named_graph import NamedGraph
 _COMMENT = re.compile(r"^[ \t]*(?:\#|//)[ ]sgbn[ ]name:[ ](\S+)[ ]=[ ](\".*\")[ \t]*$", re.M)
 
 # Words of R that cannot name a variable of a formula.
-RESERVED = frozenset(
-    (
-        *("if", "else", "repeat", "while", "function", "for", "in", "next", "break"),
-        *("TRUE", "FALSE", "NULL", "Inf", "NaN"),
-        *("NA", "NA_integer_", "NA_real_", "NA_character_", "NA_complex_"),
-    )
-)
+_R_WORDS = """
+if else repeat while function for in next break
+TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ NA_character_ NA_complex_
+"""
+RESERVED = frozenset(_R_WORDS.split())
 
 
 def safe_names(
@@ -50,6 +48,7 @@ def safe_names(
     key = str.lower if ignore_case else str
     chosen: dict[str, str] = {}
     taken = set(map(key, reserved))
+    # Names that can stay come first, so that no replaced one takes them.
     for name in names:
         if plain.fullmatch(name) and key(name) not in taken:
             chosen[name] = name
@@ -68,6 +67,7 @@ def safe_names(
 
 def _made(name: str, fill: str) -> str:
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # R takes a dot for the beginning of a name, unless a digit follows.
     begins_well = r"\.?[A-Za-z]" if fill == "." else "[A-Za-z]"
     safe = re.sub(rf"[^A-Za-z0-9_{fill}]", fill, ascii_name)
     if not re.match(begins_well, ascii_name):
@@ -86,7 +86,7 @@ def name_comments(names: dict[str, str], mark: str = "#") -> list[str]:
 
 def true_names(text: str) -> dict[str, str]:
     """Name in the file -> true name, as its comments say."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for comment in _COMMENT.finditer(text):
         line = text.count("\n", 0, comment.start()) + 1
         try:
@@ -96,8 +96,8 @@ def true_names(text: str) -> dict[str, str]:
                 f"line {line}: the comment of the name {comment[1]!r} is damaged. Correct it, or "
                 "remove the line."
             ) from None
-        found[comment[1]] = name
-    return found
+        names[comment[1]] = name
+    return names
 
 
 def with_true_names(content: NamedGraph, text: str) -> NamedGraph:
@@ -117,5 +117,6 @@ def renamed(content: NamedGraph, replaced: dict[str, str]) -> NamedGraph:
     network = content.network
     if network is not None:
         weights = (network.coef, network.intercept, network.noise_variance)
+        # The names of a network are part of it, and it cannot be changed.
         network = type(network)(*weights, names)
     return content._replace(names=names, network=network)

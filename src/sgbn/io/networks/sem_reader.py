@@ -24,6 +24,7 @@ _TERM = re.compile(
     re.VERBOSE,
 )
 _START = re.compile(rf"\s*START\(\s*({NUMBER})\s*\)\s*(\S[\w.\s]*)")
+# A plus sign between terms: neither inside brackets, nor that of an exponent such as 1e+5.
 _PLUS = re.compile(r"\+(?![^()]*\))(?<![\d.][eE]\+)")
 
 
@@ -53,6 +54,7 @@ def read_sem(text: str) -> NamedGraph:
         if not _START.fullmatch(formula)
         for term in _terms(formula, line, starts)
     ]
+    # Variances first: they name all nodes, in the order in which sgbn writes them.
     for term in sorted(terms, key=lambda term: term.operator != "~~"):
         _add(term, builder)
     return with_true_names(builder.graph(), text)
@@ -63,7 +65,7 @@ def _formulas(text: str) -> Iterator[tuple[int, str]]:
     formula, first = "", 0
     for number, raw in enumerate(text.split("\n"), start=1):
         line = re.split("[#!]", raw, maxsplit=1)[0]
-        for k, part in enumerate(line.split(";")):
+        for k, part in enumerate(line.split(";")):  # a semicolon ends a formula as a line does
             if k and formula.strip():
                 yield first, formula
                 formula = ""
@@ -105,7 +107,7 @@ def _terms(formula: str, line: int, starts: dict[str, float]) -> Iterator[_Term]
 def _add(term: _Term, builder: GraphBuilder) -> None:
     builder.add_node(term.child)
     if term.operator == "~~" and term.name != term.child:
-        if term.value != 0:
+        if term.value != 0:  # fixed at 0 it only says that there is no covariance
             raise InputError(
                 f"line {term.line}: {term.child} ~~ {term.name} lets the noise of two nodes vary "
                 "together; a network has no such edge. Remove it, or direct it."

@@ -22,26 +22,17 @@ WEIGHTS = ("free", "start", "fixed")
 _LAVAAN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 _SEMOPY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LAVAAN_ABOUT = (
-    "# Fit it by lavaan(text, data), and not by sem(), which adds covariances between nodes.",
+    "# Fit it by lavaan(text, data), and not by sem(), which adds covariances between nodes."
 )
-_SEMOPY_ABOUT = ("# Fit it by semopy.ModelMeans(text).fit(data).",)
-
-# (what the parameter is called if it needs a name, its value or None) -> what stands before "*"
-Modifier = Callable[[float | None], str]
+_SEMOPY_ABOUT = "# Fit it by semopy.ModelMeans(text).fit(data)."
 
 
 def write_lavaan(content: NamedGraph, weights: str = "free") -> str:
     """Model syntax of lavaan."""
     _check(content, weights, "lavaan")
     names = safe_names(content.names, _LAVAAN_NAME, ".", RESERVED)
-
-    def modifier(value: float | None) -> str:
-        if value is None or weights == "free":
-            return ""
-        text = number_text(value)
-        return f"{text}*" if weights == "fixed" else f"start({text})*"
-
-    return _text([*_LAVAAN_ABOUT, *name_comments(names), *_equations(content, names, modifier)])
+    equations = _equations(content, names, weights, lambda value: f"start({value})")
+    return "\n".join([_LAVAAN_ABOUT, *name_comments(names), *equations, ""])
 
 
 def write_semopy(content: NamedGraph, weights: str = "free") -> str:
@@ -51,37 +42,44 @@ def write_semopy(content: NamedGraph, weights: str = "free") -> str:
     starts: list[str] = []
     taken = set(names.values())
 
-    def modifier(value: float | None) -> str:
-        if value is None or weights == "free":
-            return ""
-        if weights == "fixed":
-            return f"{number_text(value)}*"
+    def start(value: str) -> str:
         parameter = f"p{len(starts) + 1}"
         while parameter in taken:
             parameter += "_"
-        starts.append(f"START({number_text(value)}) {parameter}")
-        return f"{parameter}*"
+        starts.append(f"START({value}) {parameter}")
+        return parameter
 
-    equations = _equations(content, names, modifier)
-    return _text([*_SEMOPY_ABOUT, *name_comments(names), *equations, *starts])
+    equations = _equations(content, names, weights, start)
+    return "\n".join([_SEMOPY_ABOUT, *name_comments(names), *equations, *starts, ""])
 
 
-def _equations(content: NamedGraph, names: dict[str, str], modifier: Modifier) -> list[str]:
-    """Regressions, variances and intercepts."""
+def _equations(
+    content: NamedGraph, names: dict[str, str], weights: str, start: Callable[[str], str]
+) -> list[str]:
+    """Regressions, variances and intercepts; `start` marks a value to start from."""
     network = content.network
+
+    def parameter(value: float) -> str:
+        if weights == "free":
+            return ""
+        text = number_text(value)
+        return f"{text if weights == 'fixed' else start(text)}*"
+
+    n = len(content.names)
+    coef, variance, intercept = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    if network is not None:  # else `_check` has made sure that no value is asked for
+        coef, variance, intercept = network.coef, network.noise_variance, network.intercept
     regressions, variances, intercepts = [], [], []
     for j, name in enumerate(content.names):
         child = names[name]
         terms = [
-            modifier(None if network is None else network.coef[i, j]) + names[content.names[i]]
+            parameter(coef[i, j]) + names[content.names[i]]
             for i in np.flatnonzero(content.graph[:, j])
         ]
         if terms:
             regressions.append(f"{child} ~ {' + '.join(terms)}")
-        variance = None if network is None else network.noise_variance[j]
-        variances.append(f"{child} ~~ {modifier(variance)}{child}")
-        constant = None if network is None else network.intercept[j]
-        intercepts.append(f"{child} ~ {modifier(constant)}1")
+        variances.append(f"{child} ~~ {parameter(variance[j])}{child}")
+        intercepts.append(f"{child} ~ {parameter(intercept[j])}1")
     return [*regressions, *variances, *intercepts]
 
 
@@ -94,7 +92,3 @@ def _check(content: NamedGraph, weights: str, tool: str) -> None:
             f"weights={weights!r} needs weights, and this graph has none. Choose weights='free', "
             "or give a GaussianNetwork."
         )
-
-
-def _text(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n"

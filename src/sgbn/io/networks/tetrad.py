@@ -55,6 +55,7 @@ def read_tetrad(text: str) -> NamedGraph:
         if line in (NODES, EDGES):
             part = line
         elif not line:
+            # An empty line ends a section, but one may stand between its title and the nodes.
             part = "" if part == EDGES or declared else part
         elif part == NODES:
             declared |= _read_nodes(line, number, builder)
