@@ -62,7 +62,7 @@ def test_loadings_have_the_share_that_is_said():
 
 def test_weights_vary_around_those_of_the_group_on_the_same_edges():
     stream = rng()
-    drawn = np.array([own_weights(CHAIN, 0.1, np.ones((4, 4)), stream) for _ in range(2000)])
+    drawn = np.array([own_weights(CHAIN, 0.1, np.ones((4, 4)), stream) for _ in range(800)])
     assert not drawn[:, CHAIN == 0].any()
     np.testing.assert_allclose(drawn.mean(axis=0), CHAIN, atol=0.01)
     np.testing.assert_allclose(drawn.std(axis=0)[CHAIN != 0], 0.1, atol=0.01)

@@ -37,6 +37,7 @@ class AtlasFile(NamedTuple):
     Attributes
     ----------
     path, sha256 : str
+        Path of the file, and the checksum of its content.
     label_image : str
         Name of the image whose regions these are, if ``sgbn extract`` wrote the table; else "".
     """
@@ -55,6 +56,7 @@ class Atlas:
     name, title : str
         Name in options and files, and title for readers.
     regions : tuple of Region
+        All regions, in the order of the table.
     file : AtlasFile or None
         Table that a user's own atlas was read from; None for an atlas of the package.
     """

@@ -77,6 +77,7 @@ def region_labels(regions: tuple[str, ...], atlas: Atlas | None) -> tuple[str, .
     plain = iter(plain_names(unknown))
     made = [label or next(plain) for label in known]
     count = Counter(made)
+    # Two that would be the same fall back to their names, which could equal another's label.
     made = [label if count[label] == 1 else name for label, name in zip(made, regions, strict=True)]
     return tuple(made) if len(set(made)) == len(made) else regions
 

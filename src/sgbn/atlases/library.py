@@ -77,6 +77,7 @@ def load_atlas(name: str) -> Atlas:
     left out. ``"schaefer200"`` is Schaefer's with 200 parcels and 7 networks,
     ``"schaefer_200_17"`` with 17. ``sgbn.atlases.ATLASES`` lists all.
     """
+    # "AAL 3", "aal-3" and "AAL3" are one.
     plain = "".join(letter for letter in str(name).lower() if letter.isalnum())
     schaefer = _SCHAEFER_NAME.fullmatch(plain)
     if schaefer:
@@ -91,6 +92,7 @@ def load_atlas(name: str) -> Atlas:
 
 def atlases_for(columns: Iterable[str]) -> list[str]:
     """Names of the atlases that may know some of these columns, in the order of `ATLASES`."""
+    # Some of these words are ordinary ones, such as default: then the tables are loaded in vain.
     schaefer = any(map(_OF_SCHAEFER.search, columns))
     return [name for name in ATLASES if schaefer or name not in _SCHAEFER]
 

@@ -27,8 +27,9 @@ class ColumnMatch:
     Attributes
     ----------
     column : str
-        As given.
+        Name of the column, as given.
     region : Region
+        Region that the column is.
     measure : str
         ``"thickness"``, ``"volume"``, ``"area"``, ``"curvature"``, ... or ``""`` if the name
         does not say it.
@@ -46,6 +47,7 @@ class AtlasMatch:
     Attributes
     ----------
     atlas : Atlas or None
+        Atlas that the regions belong to; None if no atlas knows the columns.
     columns : tuple of ColumnMatch
         In the order given. Two columns may be the same region and measure.
     totals : tuple of str
@@ -84,6 +86,7 @@ def match_columns(
     Parameters
     ----------
     columns : sequence of str
+        Names of the columns of a table.
     atlas : Atlas, str, path or None
         None takes the atlas that matches most columns. Of equal ones it takes that whose regions
         are all there, then that whose names are written so most often, then the first of

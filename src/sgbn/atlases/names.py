@@ -70,7 +70,7 @@ def words(name: str) -> list[str]:
     for older, newer in SAME.items():
         lower = lower.replace(older, newer)
     parts = [word for word in _SEPARATORS.split(lower) if word and word not in IGNORED]
-    first = 1 if parts and parts[0] in SIDE_WORDS else 0
+    first = 1 if parts and parts[0] in SIDE_WORDS else 0  # lh.aparc.insula has its side first
     while len(parts) > first and parts[first] in IGNORED_FIRST:
         del parts[first]
     return parts[1:] if _says_side_twice(parts) else parts

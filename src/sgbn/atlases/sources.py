@@ -32,6 +32,7 @@ def as_atlas(atlas: AtlasLike) -> Atlas:
             f"atlas is {atlas!r}. Give the name of one ({ATLAS_NAMES}), the path of a table "
             "of your own, or read_atlas(path)."
         )
+    # An image would else be taken for the name of an atlas, or read as a table.
     if os.fspath(atlas).lower().endswith(IMAGE_ENDINGS):
         raise InputError(
             f"the atlas {os.fspath(atlas)!r} is an image. Give a table of its regions, such as the "
@@ -56,6 +57,7 @@ def names_table(atlas: str, folder: str | Path = ".") -> bool:
     Parameters
     ----------
     atlas : str
+        Text that names an atlas or a file.
     folder : path
         A path is relative to it.
     """

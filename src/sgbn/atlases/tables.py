@@ -55,7 +55,7 @@ def read_atlas(path: str | Path) -> Atlas:
     path = Path(path)
     try:
         content = path.read_bytes()
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")  # Excel writes a byte-order mark
     except OSError as error:
         raise InputError(
             f"cannot read the atlas {str(path)!r}: {error.strerror}. Check the path."
@@ -126,7 +126,7 @@ def _rows(text: str, source: str) -> list[tuple[str, Row]]:
     """Each row under its place, which errors name: column -> cell."""
     header, lines = _header_and_rows(text.splitlines(), source)
     rows = []
-    for number, cells in enumerate(lines, start=2):
+    for number, cells in enumerate(lines, start=2):  # as a spreadsheet counts, header and all
         if not any(cell.strip() for cell in cells):
             continue
         place = f"{source!r}, row {number}"
@@ -154,6 +154,7 @@ def _header_and_rows(lines: list[str], source: str) -> tuple[list[str], list[lis
 
 def _header(line: str) -> tuple[list[str], str]:
     """Column names in lower case, and the delimiter that finds most of the known ones."""
+    # A comma may stand inside a name: the delimiter is the one that gives known column names.
     tried = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
     named = [([name.strip().lower() for name in names], mark) for names, mark in tried]
     return max(named, key=lambda header: len(set(header[0]) & KNOWN))

@@ -59,7 +59,7 @@ class SimulatedCohort(Cohort):
         group's, the largest difference first. Where stronger parents would explain too much of a
         region, all edges into it give way: the last ones, which nobody asked for, differ little.
     site_shift, site_scale : mapping of site to array
-        Of each region.
+        Shift in mm^3 and factor of the spread, for each region.
     covariate_effects : mapping of covariate to array
         Change of each region in mm^3 for a year of age above 65, for a man over a woman, for a
         mm^3 of eTIV above 1.5 million.
@@ -88,6 +88,7 @@ class SimulatedCohort(Cohort):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view of a dict cannot be pickled, and workers get cohorts.
         rebuild, (kind, state) = super().__reduce__()
         return rebuild, (kind, state | {name: dict(state[name]) for name in _TRUTH})
 

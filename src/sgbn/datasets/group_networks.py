@@ -138,7 +138,7 @@ def _changed_weights(
     lost = _choose(np.argwhere((weights != 0) & at_affected), n_changed // 2, rng)
     stronger = _choose(np.argwhere((weights != 0) & ~at_affected), n_changed - len(lost), rng)
     for k, (i, j) in enumerate(lost):
-        changed[i, j] *= 0.5 * (k % 2)
+        changed[i, j] *= 0.5 * (k % 2)  # in turns lost and halved
     for i, j in stronger:
         changed[i, j] *= 1.6
     return limited(changed)[0]
@@ -159,5 +159,6 @@ def _in_volumes(weights: Array, mean: Array, sd: Array, names: tuple[str, ...]) 
     """Network in mm^3 from standardised weights."""
     coef = weights * sd / sd[:, None]
     _, explained = limited(weights, most=np.inf)
+    # What parents leave of a variance of one, in the units of the region.
     noise = (1.0 - explained) * sd**2
     return GaussianNetwork(coef, mean - mean @ coef, noise, names)

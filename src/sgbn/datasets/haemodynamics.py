@@ -33,6 +33,7 @@ def canonical_response(tr: float, delay: float = 0.0) -> Array:
         Its sum of squares is one, so that white noise keeps its variance.
     """
     t = np.arange(0.0, DURATION, tr)
+    # A later peak is wider too: the variance of a gamma grows with its shape.
     peak = max(PEAK + delay, LEAST_PEAK)
     response: Array = gamma.pdf(t, peak) - gamma.pdf(t, peak + UNDERSHOOT - PEAK) / RATIO
     return response / np.linalg.norm(response)
@@ -47,6 +48,7 @@ def smoothing_filters(tr: float, delays: Array, autoregression: float) -> Array:
         Each column has a sum of squares of one.
     """
     responses = np.column_stack([canonical_response(tr, delay) for delay in delays])
+    # The tail of the autoregression outlasts the response.
     padded = np.vstack([responses, np.zeros((MEMORY, len(delays)))])
     filters: Array = lfilter([1.0], [1.0, -autoregression], padded, axis=0)
     return filters / np.linalg.norm(filters, axis=0)
@@ -64,6 +66,7 @@ def filtered(activity: Array, filters: Array) -> Array:
     Parameters
     ----------
     activity, filters : ndarray of shape (volumes, regions)
+        Activity of each region, and the filter that it passes.
 
     Returns
     -------

@@ -102,6 +102,7 @@ def draw_covariates(
 ) -> dict[str, NDArray[Any]]:
     """Age, sex and eTIV of each subject, group after group; later groups older if confounded."""
     n = sum(sizes)
+    # 0 in the first group, 1 in the last.
     later = np.repeat(np.linspace(0.0, 1.0, len(sizes)), sizes)
     age = REFERENCE_AGE + AGE_SD * rng.standard_normal(n) + confounding * AGE_GAP * later
     male = rng.random(n) < 0.5
@@ -143,6 +144,7 @@ def _centred(name: str, column: NDArray[Any]) -> Array:
 def missing_cells(shape: tuple[int, int], share: float, rng: np.random.Generator) -> Mask:
     """Cells drawn at random, that share of all; every row and every column keeps one."""
     n, m = shape
+    # First one cell per row is kept, then one per column that has none; the others are free.
     kept = np.zeros(shape, dtype=bool)
     kept[np.arange(n), rng.integers(m, size=n)] = True
     bare = np.flatnonzero(~kept.any(axis=0))

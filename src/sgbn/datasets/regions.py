@@ -25,8 +25,8 @@ FORTY = tuple(  # twenty regions of each hemisphere, over the whole brain: AAL's
 def choose_regions(atlas: Atlas, wanted: int | Sequence[str] | None) -> tuple[Region, ...]:
     """Regions of an atlas: all of its tissue (None), so many, or those named.
 
-    So many are taken in pairs of both hemispheres, the lobes taking turns; 40 of AAL are a list
-    that never changes.
+    A number of regions is taken in pairs of both hemispheres, and the lobes take turns. The 40
+    regions of AAL are a list that never changes.
     """
     if wanted is None:
         chosen = _tissue(atlas)

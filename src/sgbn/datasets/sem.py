@@ -40,15 +40,18 @@ def simulate_sem(
     graph : array-like of shape (m, m), or network
         ``graph[i, j] != 0`` is the edge i -> j; what `load_network` gives will do.
     n_samples : int
+        Number of rows to draw.
     low, high : float
         Weights are uniform in size between these, of either sign.
     noise : {"equal", "unequal"}
-        Standard normal noise, or a standard deviation a variable, uniform on [0.5, 1.5].
+        Standard normal noise, or one standard deviation per variable, uniform on [0.5, 1.5].
     random_state : int, Generator or None
+        Seed or generator of weights, noise and rows.
 
     Returns
     -------
     X : ndarray of shape (n_samples, m)
+        One row per sample.
     network : GaussianNetwork
         The truth.
     """

@@ -210,6 +210,7 @@ def simulate_series(
     names = tuple(place.name for place in places)
     n, m = sum(sizes.values()), len(places)
     rng = np.random.default_rng(random_state)
+    # One stream per use, so that options do not move each other's draws.
     for_design, for_motion, for_others, for_sites, *for_subjects = rng.spawn(4 + n)
     networks, changed = _standard_networks(places, tuple(sizes), n_changed, rng)
     loadings = hidden_loadings(n_hidden, m, for_design)
@@ -298,6 +299,7 @@ def _changes_by_motion(places: Sequence[Region], effects: Array) -> Array:
     """Factor of every weight of each subject: edges within a lobe gain what others lose."""
     lobe = np.array([place.lobe for place in places])
     sign = np.where(lobe[:, None] == lobe, 1.0, -1.0)
+    # At 0 an edge is gone; a negative factor would turn its sign.
     factors: Array = np.maximum(1 + effects[:, None, None] * sign, 0.0)
     return factors
 

@@ -45,11 +45,11 @@ def own_weights(
     Parameters
     ----------
     weights : ndarray of shape (m, m)
-        Of the group.
+        Weights of the group.
     heterogeneity : float
         Standard deviation of each weight.
     factor : ndarray of shape (m, m)
-        That all weights are multiplied by.
+        Factor by which each weight is multiplied.
     """
     spread = heterogeneity * rng.standard_normal(weights.shape)
     drawn: Array = (weights + spread) * (weights != 0) * factor
@@ -65,6 +65,7 @@ def own_series(
     """
     m = len(weights)
     fading = fading_filter(signal.autoregression, m)
+    # The first volumes only fill the filters, and are cut off by them.
     slow = _activity(weights, signal.loadings, n_volumes + len(signal.smoothing) - 1, rng)
     fast = _activity(weights, signal.loadings, n_volumes + len(fading) - 1, rng)
     neural = np.sqrt(signal.smoothed) * filtered(slow, signal.smoothing)

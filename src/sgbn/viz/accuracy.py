@@ -45,6 +45,7 @@ def plot_accuracy(
     check_axes(ax, "plot_accuracy")
     methods, mean, low, high = columns(table, "method", "mean", "low", "high")
     mean, low, high = (np.asarray(column, dtype=float) for column in (mean, low, high))
+    # Stable: methods that are equally good stay in the order of the table. NaN is sorted last.
     order = np.argsort(-mean, kind="stable")
     order = order[np.isfinite(mean[order])]
     names = [str(methods[k]) for k in order]
@@ -75,6 +76,7 @@ def plot_sparsity(ax: Axes, table: Any, *, chance: float = 0.5) -> Axes:
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     table : mapping, structured array or DataFrame
         Columns gamma (the sparsity parameter, shown along the upper edge), edges, mean, low and
         high.
@@ -112,6 +114,7 @@ def _mark_points(ax: Axes, edges: Array, gamma: Array) -> None:
         ax.xaxis.set_minor_locator(NullLocator())
     pixels = ax.transData.transform([(n_edges, 0.5) for n_edges in edges])[:, 0]
     least = GAMMA_WIDTH * ax.figure.dpi / 72
+    # From left to right, each value that does not touch the last one written.
     shown: list[int] = []
     for k in range(len(edges)):
         if not shown or pixels[k] - pixels[shown[-1]] >= least:

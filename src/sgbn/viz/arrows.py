@@ -56,7 +56,7 @@ def choose_edges(
     supported : array-like of shape (m, m), optional
         Edges whose direction is supported; none by default.
     strongest : int, optional
-        Only so many; all by default.
+        Number of edges to keep; all by default.
     shown : ndarray of shape (m,), optional
         Regions that have a place in the figure; an edge needs one at both ends.
     kinds : array-like of str, shape (m, m), optional
@@ -77,6 +77,7 @@ def choose_edges(
     if shown is not None:
         sizes = sizes * np.outer(shown, shown)
     sources, targets = np.nonzero(sizes)
+    # The strongest are kept, and reversed: what is drawn last lies on top.
     order = np.argsort(-sizes[sources, targets], kind="stable")[:strongest][::-1]
     pairs = zip(sources[order].tolist(), targets[order].tolist(), strict=True)
     named = np.full(weights.shape, "") if kinds is None else check_kinds(kinds, weights)
@@ -109,11 +110,12 @@ def left_out(drawn: int, total: int) -> str:
 def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> FancyArrowPatch:
     """Arrow or line of an edge: colour by sign, width by size, a head where it is supported.
 
-    Of a change the kind says colour and dash.
+    If the edge is a change, its kind says colour and dash.
 
     Parameters
     ----------
     edge : Edge
+        Edge to be drawn.
     limit : float
         Weight of the widest arrow.
     faint : bool
@@ -128,7 +130,7 @@ def arrow(edge: Edge, limit: float, *, faint: bool = False, **shape: Any) -> Fan
         arrowstyle=HEAD if edge.supported else NO_HEAD,
         mutation_scale=HEADS[0] + HEADS[1] * width,
         linewidth=width,
-        capstyle="butt",
+        capstyle="butt",  # round ends would reach into the dots, and fill the gaps of dashes
         joinstyle="miter",
         alpha=FAINT if faint else OPAQUE,
         **look,

@@ -52,6 +52,7 @@ def plot_changes(
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     changes : mapping of method to structured array, mapping or DataFrame
         Result of `edge_changes`: columns class, source, target and difference. An edge that a
         method does not list was not moved by it.
@@ -68,6 +69,7 @@ def plot_changes(
     if top < 1:
         raise InputError(f"top is {top}: give a number of edges, 1 or more.")
     rows = _rows(changes)
+    # By name, and not by first appearance, which depends on the order of the methods.
     groups = list(dict.fromkeys(sorted(row.group for row in rows)))
     chosen = sorted(rows, key=lambda row: -_size(row, len(changes)))[:top]
     chosen.sort(key=lambda row: groups.index(row.group))  # stable: by size within a group

@@ -97,6 +97,7 @@ def plot_circle(
     limit : float, optional
         Weight of the widest arrow; by default the largest one.
     title : str
+        Title of the figure.
     labels : {"auto", "all", "none"}
         Names of regions; "auto" shows them where they can be read.
     strongest : int, optional
@@ -120,7 +121,7 @@ def plot_circle(
     widest = None if kinds is None else limit
     entries = arrow_entries(supported is not None, widest, edges)
     add_legend_below(ax, entries, ncols=2 if kinds is None else 3, fontsize=7)
-    lay_out(ax)
+    lay_out(ax)  # sizes of names depend on the place that title and legend leave
     size = _fit(ax, names, arcs, labels)
     for edge in edges:
         _draw_edge(ax, edge, angles, limit, faint)
@@ -142,6 +143,7 @@ def _arcs(lobes: Sequence[str], hemispheres: Sequence[str] | None) -> list[Arc]:
     sides = {side: [k for k, h in enumerate(hemispheres) if h == side] for side in "RL"}
     middle = [k for k, h in enumerate(hemispheres) if h not in ("L", "R")]
     right, below, left = (_by_lobe(lobes, part) for part in (sides["R"], middle, sides["L"]))
+    # Clockwise the left half runs from below to the top: mirrored, twins lie at the same height.
     mirrored = [(lobe, regions[::-1]) for lobe, regions in reversed(left)]
     width = 360.0 * _slots(below) / (_slots(right) + _slots(below) + _slots(left))
     first, last = 180 - width / 2, 180 + width / 2
@@ -196,6 +198,7 @@ def _fit(ax: Axes, names: Sequence[str], arcs: Sequence[Arc], labels: str) -> Si
     font = min(share * radius, FONT_SIZES[1])
     if labels == "none" or (labels == "auto" and font < FONT_SIZES[0]):
         radius, font = outer / OUTSIDE, 0.0
+    # A smaller circle has smaller fonts and shorter arcs, which changes what is needed outside.
     for _ in range(MAX_PASSES):
         size = Size(radius, min(font, share * radius), lobe_font)
         needed = max((_beyond(arc, names, size) for arc in arcs), default=0.0)
@@ -230,6 +233,7 @@ def _fits_along(arc: Arc, size: Size, radius: float) -> bool:
 
 
 def _draw_edge(ax: Axes, edge: Edge, angles: Array, limit: float, faint: bool) -> None:
+    # Just inside the circle, so that heads do not cover the arcs of the lobes.
     ends = [_point(angles[k], 0.99) for k in (edge.source, edge.target)]
     mean = np.mean(ends, axis=0)
     through = (1 - PULL) * mean

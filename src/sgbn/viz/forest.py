@@ -56,20 +56,22 @@ def plot_forest(
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     table : mapping, structured array or DataFrame
         As `Comparison.differences`, the surest first: source, target, difference_std,
         standard_error, q_both, supported, ``kind_GROUP``, and ``weight_std_GROUP`` of both groups.
-        Of more than two groups `difference_std` and `standard_error` are to be those of this pair,
-        as `Comparison.tables.pairwise` has them.
+        With more than two groups, `difference_std` and `standard_error` must be those of this
+        pair, as `Comparison.tables.pairwise` has them.
     reference, group : str
         The change is from the first to the second.
     labels : mapping of region to str, optional
         What regions are called in the figure; by default as in the table.
     top : int
-        At most so many rows: pairs that differ both ways first, then in the order of the table.
+        Largest number of rows. Pairs that differ both ways come first, then the order of the table.
     level : float
-        Of `q_both`; intervals cover ``1 - level``.
+        Largest `q_both` of a difference; intervals cover ``1 - level``.
     title : str
+        Title of the figure.
 
     Returns
     -------
@@ -98,6 +100,7 @@ def plot_forest(
 
 def surest_first(q_both: NDArray[Any], level: float) -> tuple[NDArray[np.intp], Mask]:
     """Places of edges, those that differ both ways first, and which of all do."""
+    # NaN, a pair that was not tested, compares as False.
     sure: Mask = np.asarray(q_both, dtype=float) <= level
     return np.argsort(~sure, kind="stable"), sure
 

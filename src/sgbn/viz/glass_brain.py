@@ -98,6 +98,7 @@ def plot_glass_brain(
     names : sequence of str, optional
         Names of the regions. Those with the strongest edges are written, as far as they fit.
     title : str
+        Title of the figure.
     limit : float, optional
         Weight of the widest arrow; by default the largest one.
     strongest : int
@@ -204,7 +205,7 @@ def _schematics(source: str, direction: str) -> Path:
     them would cost as much as an arrow. Its file needs matplotlib only, and is loaded by itself:
     the package around it imports for seconds.
     """
-    nilearn = run_path(source)
+    nilearn = run_path(source)  # not imported: its package would be, too
     pieces = _Pieces()
     nilearn["plot_brain_schematics"](pieces, direction)
     return Path.make_compound_path(*pieces.paths)
@@ -240,6 +241,7 @@ def _draw_edges(ax: Axes, edges: Sequence[Edge], points: Array, limit: float, fa
     for edge in edges:
         start, stop = points[edge.source], points[edge.target]
         across, up = stop - start
+        # arc3 bends by the control point, which lies twice as far off as the curve's middle.
         middle = (start + stop) / 2 + bend / 2 * np.array([up, -across])
         add_arrow(
             ax,
@@ -264,6 +266,7 @@ def _name_regions(ax: Axes, edges: Sequence[Edge], points: Array, names: Sequenc
     width, height = size_points(ax)
     mm = max(abs(right - left) / width, (top - bottom) / height)  # of a point
     outwards = 1.0 if right > left else -1.0
+    # Centre, height and half width of each name that was written: others must not touch them.
     taken: list[tuple[float, float, float]] = []
     for k in dict.fromkeys(end for edge in reversed(edges) for end in edge[:2]):
         x, y = points[k, 0] * outwards, points[k, 1]

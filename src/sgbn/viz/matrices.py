@@ -61,11 +61,13 @@ def plot_matrix(
     ax : Axes
         Where there is no room for all names (3 points each), only those of `highlight` are shown.
     weights : array-like of shape (m, m)
+        ``weights[i, j]`` is the edge i -> j; 0 is none.
     names, lobes : sequence of str
         Region and lobe of each variable; "" is no lobe.
     limit : float, optional
         Weight of the strongest colour; by default the largest one.
     title : str
+        Title of the figure.
     highlight : sequence of str
         Regions whose rows, columns and names are emphasised.
     marked : array-like of bool, shape (m, m), optional
@@ -183,6 +185,7 @@ def _box_lobes(ax: Axes, lobes: Sequence[str], fontsize: float, cell_size: float
         box = Rectangle((first - 0.5, first - 0.5), size, size, fill=False, ec="0.25", lw=0.8)
         ax.add_patch(box)
         middles.append(first + size / 2 - 0.5)
+    # Names of lobes of one or two regions would lie on each other.
     apart = spread(middles, [LINE_HEIGHT * fontsize / max(cell_size, 0.1)] * (len(shown) - 1))
     for lobe, place in zip(shown, apart, strict=True):
         style = {"fontsize": fontsize, "va": "center", "color": "0.25"}
@@ -216,9 +219,11 @@ def plot_recovery(
     Parameters
     ----------
     figure : Figure
+        Figure to draw on, which is empty.
     true, learned : mapping of group to weights
         Standardised weights of the same two groups.
     names, lobes : sequence of str
+        Region and lobe of each variable.
 
     Returns
     -------

@@ -41,7 +41,7 @@ class Parcellation:
     left, right : ndarray of int, shape (10242,)
         Number of the region in `names`; -1 where there is none.
     names : tuple of str
-        Of the regions, with their side: ``lh_insula``.
+        Names of the regions, with their side: ``lh_insula``.
     """
 
     left: Indices
@@ -123,6 +123,7 @@ def read_parcellation(left: str | Path, right: str | Path) -> Parcellation:
 def _packaged(table: str, names: str) -> Parcellation:
     file = files("sgbn.viz") / "surfaces" / f"{table}.npz"
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
+        # Files count regions from 1 and have 0 for none, so that unsigned bytes suffice.
         left, right = (kept[side].astype(np.intp) - 1 for side in SIDES)
         known = tuple(name.decode("ascii") for name in kept[names].tolist())
     return Parcellation(left, right, known)

@@ -40,6 +40,7 @@ def plot_permutations(
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     null : array-like of shape (n_permutations,)
         Statistic of each permutation.
     observed : float, or mapping of name to float
@@ -68,6 +69,7 @@ def plot_permutations(
     else:
         entries[f"p ≤ {level:g} beyond"] = ax.axvline(limit, color="0.2", lw=1.2, ls="--")
     for k, (name, value) in enumerate(given.items()):
+        # The data are one of the permutations: p is never 0 (Phipson and Smyth 2010).
         p = (1 + np.count_nonzero(values >= value)) / (1 + len(values))
         look: dict[str, Any] = {"color": COLOURS[k % len(COLOURS)], "ls": LINES[k % len(LINES)]}
         entries[f"{name}: {value:.3g}, p = {p:.2g}"] = ax.axvline(value, lw=2, **look)

@@ -35,6 +35,7 @@ def plot_quality(
     Parameters
     ----------
     figure : Figure
+        Figure to draw on, which is empty.
     z, coverage : array-like of shape (n, m)
         Robust z scores (NaN where not known), and the share of a region's voxels with a value.
     subjects, regions : sequence of str
@@ -98,6 +99,7 @@ def _bars(ax: Axes, shares: Array, full: float, *, horizontal: bool) -> None:
 def _name(ax: Axes, axis: Literal["x", "y"], names: Sequence[str]) -> None:
     """Name the places along an axis: every second, third, ... if all do not fit."""
     small, large = FONT_SIZES
+    # Before a layout engine has run, axes do not know their size: the figure does.
     inches = ax.figure.figure.get_size_inches()["xy".index(axis)]  # also of a part of a figure
     points = PANEL * 72 * inches / LINE_HEIGHT
     step = math.ceil(len(names) * small / points)

@@ -20,6 +20,7 @@ def plot_roc(ax: Axes, curves: Mapping[str, Any]) -> Axes:
     Parameters
     ----------
     ax : Axes
+        Axes to draw on.
     curves : mapping of name to mapping, structured array or DataFrame
         Columns sensitivity and specificity, as `Accuracy.roc` gives them. The name is what the
         legend says; curves differ by dashes, too.

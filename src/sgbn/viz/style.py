@@ -119,6 +119,7 @@ def add_legend_below(
 
 def lay_out(ax: Axes) -> None:
     """Let the figure's layout engine, if it has one, give the axes their place now."""
+    # A layout engine runs when a figure is drawn: until then axes have other sizes than later.
     figure = ax.figure.figure  # also of a part of a figure
     if figure.get_layout_engine() is not None:
         with missing_glyphs_allowed():

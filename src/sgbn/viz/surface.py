@@ -62,6 +62,7 @@ def plot_surface(
     label : str
         What the colours mean, with the unit.
     title : str
+        Title of the figure.
     limit : float, optional
         Value of the strongest colour; by default the largest one.
     parcellation : Parcellation or pair of paths, optional
@@ -185,6 +186,7 @@ def _painted(
     Parameters
     ----------
     picture : Picture
+        What each pixel of the view shows.
     regions : ndarray of int
         Number of the region of each vertex; -1 is none.
     palette, outlined : ndarray
@@ -203,6 +205,7 @@ def _painted(
 def _near_other(region: Indices, distance: int) -> Mask:
     """Mark pixels that have another region below or at their right, or so near on any side."""
     near = np.zeros(region.shape, bool)
+    # A border is one pixel wide, drawn on one side of it; an outline lies inside its region.
     shifts = range(distance if distance == 1 else -distance, distance + 1)
     for axis in (0, 1):
         for step in filter(None, shifts):

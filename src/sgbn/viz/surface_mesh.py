@@ -162,6 +162,7 @@ def _nearest(
     """
     corners = places[faces]
     turn = _cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    # Painter's algorithm: triangles of a cortex do not cut each other.
     front = np.flatnonzero(turn < 0)  # rows count downwards: those that face us turn clockwise
     front = front[np.argsort(nearness[faces[front]].mean(axis=1), kind="stable")]
     face = np.full(shape, -1, dtype=np.intp)

@@ -17,13 +17,13 @@ def network():
 
 def test_regions_without_coordinates_are_left_out_by_name(network):
     with pytest.warns(UserWarning, match="left out of the connectome.*'somewhere', and 1 edges"):
-        found = connectome(network, "dk")
-    assert found.names == ("lh_insula", "rh_insula", "lh_cuneus")
+        drawn = connectome(network, "dk")
+    assert drawn.names == ("lh_insula", "rh_insula", "lh_cuneus")
     weights = standardised_weights(network)
-    assert found.adjacency[0, 1] == found.adjacency[1, 0] == weights[0, 2]
-    assert found.adjacency[2, 1] == found.adjacency[1, 2] == weights[3, 2]
-    assert found.coordinates.shape == (3, 3)
-    assert found.coordinates[0, 0] < 0 < found.coordinates[1, 0]
+    assert drawn.adjacency[0, 1] == drawn.adjacency[1, 0] == weights[0, 2]
+    assert drawn.adjacency[2, 1] == drawn.adjacency[1, 2] == weights[3, 2]
+    assert drawn.coordinates.shape == (3, 3)
+    assert drawn.coordinates[0, 0] < 0 < drawn.coordinates[1, 0]
 
 
 def test_an_atlas_that_knows_no_region_is_refused():
@@ -31,11 +31,12 @@ def test_an_atlas_that_knows_no_region_is_refused():
         connectome(GaussianNetwork([[0.0]], names=["somewhere"]), "dk")
 
 
+@pytest.mark.long  # nilearn.plotting imports for seconds
 def test_nilearn_draws_it(network):
     plotting = pytest.importorskip("nilearn.plotting", reason="nilearn comes with the brain extra")
     with pytest.warns(UserWarning, match="left out of the connectome"):
-        found = connectome(network, "dk")
-    display = plotting.plot_connectome(found.adjacency, found.coordinates)
+        drawn = connectome(network, "dk")
+    display = plotting.plot_connectome(drawn.adjacency, drawn.coordinates)
     lines = [line for axis in display.axes.values() for line in axis.ax.get_lines()]
     assert len(lines) >= 2 * len(display.axes)  # two edges in each view
     plt.close("all")

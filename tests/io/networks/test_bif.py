@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import InputError, load_network
 from sgbn.graph import random_dag
 from sgbn.io import read_bif
-from sgbn.io.networks.bif import MAX_VARIABLES
-from sgbn.io.networks.texts import MAX_BYTES
+from sgbn.io.networks import texts
+from sgbn.io.networks.builder import MAX_VARIABLES
 
 SPRINKLER = """
 network sprinkler { property author nobody; }
@@ -75,6 +75,7 @@ def test_published_networks_come_back(read):
         assert np.array_equal(again.graph, network.graph)
 
 
+on_disk = settings(max_examples=settings().max_examples // 4)  # each writes a file
 names = st.text(
     st.characters(codec="utf-8", exclude_characters='" ', exclude_categories=["Cc", "Zs"]),
     min_size=1,
@@ -87,6 +88,7 @@ gaps = st.lists(
 )
 
 
+@on_disk
 @given(st.lists(names, min_size=1, max_size=8, unique=True), gaps, st.integers(0, 2**32 - 1))
 def test_any_dag_with_any_names_comes_back(tmp_path_factory, names, gap, seed):
     graph = random_dag(len(names), 3, seed)
@@ -106,6 +108,7 @@ def refusal(path):
     return None
 
 
+@on_disk
 @given(st.text(st.sampled_from('{}()[]|,;"/* \nax') | st.characters(codec="utf-8"), max_size=60))
 def test_any_text_is_read_or_refused_with_a_place(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("bif") / "net.bif"
@@ -201,21 +204,21 @@ def test_errors_say_where_and_what_to_do(read, tmp_path, text, message):
 @pytest.mark.parametrize(
     "text",
     [
-        "network n " + "{" * 100_000,
-        AB + "probability ( a | " + "b " * 100_000,
-        AB + "probability ( a | " + "b, " * 100_000 + ") { }",
-        "/*" * 100_000,
-        "/" * 100_000,
-        '"' * 100_001,
-        "variable " + "a:/" * 100_000 + '"',
-        AB + "variable " + "a" * 1_000_000,
+        "network n " + "{" * 30_000,
+        AB + "probability ( a | " + "b " * 30_000,
+        AB + "probability ( a | " + "b, " * 30_000 + ") { }",
+        "/*" * 30_000,
+        "/" * 30_000,
+        '"' * 30_001,
+        "variable " + "a:/" * 30_000 + '"',
+        AB + "variable " + "a" * 300_000,
     ],
 )
 def test_hostile_files_are_refused_soon(read, text):
-    begin = time.perf_counter()
+    begin = time.process_time()  # whatever else the machine does
     with pytest.raises(InputError):
         read(text)
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 3
 
 
 def test_a_graph_too_large_for_a_matrix_is_refused(read):
@@ -223,9 +226,10 @@ def test_a_graph_too_large_for_a_matrix_is_refused(read):
         read("".join(f"variable {k} {{ }}" for k in range(MAX_VARIABLES + 1)))
 
 
-def test_a_gzip_bomb_is_refused(read):
-    with pytest.raises(InputError, match="256 MB of text"):
-        read(gzip.compress(bytes(MAX_BYTES + 1), compresslevel=1))
+def test_a_gzip_bomb_is_refused(read, monkeypatch):
+    monkeypatch.setattr(texts, "MAX_BYTES", 2**20)
+    with pytest.raises(InputError, match="more than 1 MB of text"):
+        read(gzip.compress(bytes(2**20 + 1), compresslevel=1))
 
 
 def test_a_missing_file_is_python_s_own_error(tmp_path):

@@ -59,6 +59,7 @@ def write_brainnet(
     stem : path
         Folder and start of the file names.
     network : GaussianNetwork or fitted learner
+        Network to write.
     atlas : Atlas, str or path
         Where the regions lie.
     confidence, supported : optional
@@ -72,7 +73,7 @@ def write_brainnet(
     gaussian = network_of(network)
     atlas = as_atlas(atlas)
     nodes, weights = node_table(gaussian, atlas), standardised_weights(gaussian)
-    check_text(nodes["region"])
+    check_text(nodes["region"])  # before the first of three files is written
     drawn = has_place(nodes)
     check_drawn(nodes["region"], weights, drawn, "the files for BrainNet Viewer")
     colours = {lobe: k for k, lobe in enumerate(_lobes(atlas), start=1)}

@@ -23,6 +23,7 @@ class Connectome(NamedTuple):
     coordinates : ndarray of shape (k, 3)
         Centres in MNI space, in mm.
     names : tuple of str
+        Names of the k regions that have coordinates.
     """
 
     adjacency: Array
@@ -39,6 +40,7 @@ def connectome(network: NetworkLike, atlas: AtlasLike) -> Connectome:
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        Network to draw.
     atlas : Atlas, str or path
         Where the regions lie, such as ``cohort.atlas``.
 

@@ -29,6 +29,7 @@ def write_csv(table: pd.DataFrame, path: PathName) -> Path:
     table : DataFrame
         It is not changed.
     path : path
+        File to write.
 
     Returns
     -------

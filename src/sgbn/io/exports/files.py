@@ -58,6 +58,7 @@ def write_matrix(path: PathName, table: pd.DataFrame, *, header: bool) -> Path:
     )
 
 
+# Path.with_suffix would cut a group's name at its last dot: "T1.5" is no file of the type .5.
 def beside(stem: PathName, ending: str) -> Path:
     """Path of the file whose name is that of the stem and an ending."""
     start = Path(stem)

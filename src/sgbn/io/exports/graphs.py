@@ -48,7 +48,9 @@ def write_graphml(
     Parameters
     ----------
     path : path
+        File to write.
     network : GaussianNetwork or fitted learner
+        Network to write.
     atlas : Atlas, str or path, optional
         Where the regions lie.
     more_edge_columns : DataFrame, optional
@@ -111,7 +113,7 @@ def annotated_graph(
     supported: ArrayLike | None = None,
 ) -> nx.DiGraph:
     """Graph of a network with all that is known of its nodes and edges, as plain Python values."""
-    graph = network_of(network).to_networkx()
+    graph = network_of(network).to_networkx()  # has intercepts, variances and weights
     nodes = node_table(network, atlas)
     known = edge_table(network, confidence=confidence, supported=supported)
     edges = with_columns(known, more_edge_columns)

@@ -31,6 +31,7 @@ def edge_table(
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        Network to list.
     confidence : EdgeConfidence, optional
         What half samples say of its edges; by default what the learner knows, as `SGBNEnsemble`
         does.
@@ -89,6 +90,7 @@ def node_table(network: NetworkLike, atlas: AtlasLike | None = None) -> pd.DataF
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        Network to list.
     atlas : Atlas, str or path, optional
         Where the regions lie, such as ``cohort.atlas``. Regions are found by name, whatever the
         spelling.

@@ -61,7 +61,7 @@ def write_relation_matrix(
 ) -> list[Path]:
     """Write a matrix, a table of its nodes, and what is said of both.
 
-    Of the stem ``patients`` and the atlas AAL these are
+    For the stem ``patients`` and the atlas AAL these are
     ``group-patients_seg-aal_meas-StandardisedWeight_relmat.tsv`` and ``.json``, and
     ``group-patients_seg-aal_nodeindices.tsv`` and ``.json``. A stem that is made of entities
     already, such as ``sub-01_task-rest``, is kept. Labels have ASCII letters and digits only; the
@@ -77,6 +77,7 @@ def write_relation_matrix(
     stem : path
         Folder and start of the file names.
     network : GaussianNetwork or fitted learner
+        Network to write.
     atlas : Atlas, str or path, optional
         Where the regions lie. Without it the names have no ``seg``.
     group : str, optional

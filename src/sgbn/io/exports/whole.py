@@ -42,6 +42,7 @@ def export_network(
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        Network to write.
     stem : path
         Folder, made if absent, and start of the file names.
     atlas : Atlas, str or path, optional
@@ -64,7 +65,7 @@ def export_network(
     nodes = node_table(network, atlas)
     known: dict[str, Any] = {"confidence": confidence, "supported": supported}
     edges = with_columns(edge_table(network, **known), more_edge_columns)
-    known["more_edge_columns"] = more_edge_columns
+    known["more_edge_columns"] = more_edge_columns  # which `edge_table` above does not take
     annotated_graph(network, atlas, **known)  # refuses names before a file is written
     folder = beside(stem, "").parent
     try:

@@ -52,8 +52,11 @@ class Statement(NamedTuple):
     operator : str
         Between the names of an edge, else empty.
     attributes : dict of str to str
+        What stands in brackets behind it.
     line : int
+        Line of the file where it begins.
     is_default : bool
+        Whether it says what later nodes or edges have.
     """
 
     names: tuple[str, ...]

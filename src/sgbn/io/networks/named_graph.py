@@ -29,6 +29,7 @@ class NamedGraph(NamedTuple):
         ``graph[i, j]`` is the arrow from ``names[i]`` to ``names[j]``. Set both ways, it is a line:
         an edge without a direction.
     names : tuple of str
+        Names of the nodes.
     network : GaussianNetwork or None
         The weights, where the file has all of them. Its edges have the direction to which the
         weights belong, also where `graph` has a line.

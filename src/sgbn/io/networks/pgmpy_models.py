@@ -19,6 +19,7 @@ def to_pgmpy(network: NetworkLike) -> Any:
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        Network to convert.
 
     Returns
     -------
@@ -51,6 +52,7 @@ def from_pgmpy(model: Any) -> NamedGraph:
     Parameters
     ----------
     model : pgmpy.models.LinearGaussianBayesianNetwork, or any directed graph of pgmpy
+        Model to convert.
 
     Returns
     -------
