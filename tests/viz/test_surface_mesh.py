@@ -59,28 +59,28 @@ def test_each_pixel_shows_the_triangle_nearest_to_the_viewer():
     places, nearness, faces = two_balls()
     face, _ = _nearest(places, nearness, faces, (40, 60))
     wanted = [
-        [brute_force(places, nearness, faces, row, column) for column in range(0, 60, 3)]
-        for row in range(0, 40, 3)
+        [brute_force(places, nearness, faces, row, column) for column in range(0, 60, 4)]
+        for row in range(0, 40, 4)
     ]
-    np.testing.assert_array_equal(face[::3, ::3], wanted)
-    assert len(np.unique(wanted)) > 30
+    np.testing.assert_array_equal(face[::4, ::4], wanted)
+    assert len(np.unique(wanted)) > 20
 
 
 def test_shares_of_the_corners_give_the_place_of_the_pixel():
     places, nearness, faces = two_balls()
     face, shares = _nearest(places, nearness, faces, (40, 60))
     rows, columns = np.nonzero(face >= 0)
-    there = face[rows, columns], shares[rows, columns]
-    np.testing.assert_allclose(there[1].sum(axis=1), 1.0)
-    point = (places[faces[there[0]]] * there[1][..., None]).sum(axis=1)
+    shown, weights = face[rows, columns], shares[rows, columns]
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    point = (places[faces[shown]] * weights[..., None]).sum(axis=1)
     np.testing.assert_allclose(point, np.column_stack([columns, rows]) + 0.5)
 
 
 def test_memory_of_a_picture_does_not_change_it(monkeypatch):
     whole = _nearest(*two_balls(), (40, 60))
     monkeypatch.setattr(surface_mesh, "FACES_AT_ONCE", 7)
-    for one, other in zip(whole, _nearest(*two_balls(), (40, 60)), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for expected, in_parts in zip(whole, _nearest(*two_balls(), (40, 60)), strict=True):
+        np.testing.assert_array_equal(expected, in_parts)
 
 
 def test_normals_of_a_ball_point_outwards():

@@ -15,5 +15,6 @@ def require(right: bool, wrong: str) -> None:
 
 def require_type(value: Any, kind: Any) -> Any:
     """Return `value` if it is an instance of `kind`; else raise InputError."""
-    require(isinstance(value, kind), f"{value!r:.60} is not what belongs in its place.")
+    if not isinstance(value, kind):  # the text of a large list is made only where it is needed
+        raise InputError(f"{value!r:.60} is not what belongs in its place.")
     return value

@@ -62,7 +62,8 @@ class Decoder:
     def decode(self, value: Any, finite: bool = True) -> Any:
         """Value of a piece of JSON; with `finite`, NaN and infinity are refused."""
         self._values_left -= 1
-        require(self._values_left >= 0, f"it holds more than {MAX_VALUES} values.")
+        if self._values_left < 0:
+            raise InputError(f"it holds more than {MAX_VALUES} values.")
         if not isinstance(value, list | dict):
             return value
         self._depth += 1
@@ -76,7 +77,8 @@ class Decoder:
         if not isinstance(kind, str) or kind not in KINDS:
             raise InputError(f"{kind!r:.60} is no kind of value.")
         keys = ("is", *KINDS[kind])
-        require(set(given) == set(keys), f"a {kind} has {listed(sorted(given))} and not {keys}.")
+        if set(given) != set(keys):  # no `require` here: its message would be made for each value
+            raise InputError(f"a {kind} has {listed(sorted(given))} and not {keys}.")
         return getattr(self, f"_{kind}")(finite, *(given[key] for key in keys[1:]))
 
     def _all(self, values: Any, finite: bool) -> list[Any]:
@@ -105,11 +107,12 @@ class Decoder:
     def _array(self, finite: bool, numbers: Any, shape: Any, dtype: Any, order: Any) -> Any:
         cells, kind = require_type(numbers, list), self._dtype(finite, dtype)
         check_shape(require_type(shape, list))
-        right = len(cells) == math.prod(shape) and order in ("C", "F")
-        require(right, f"an array of shape {shape} has {len(cells)} numbers.")
+        if len(cells) != math.prod(shape) or order not in ("C", "F"):
+            raise InputError(f"an array of shape {shape} has {len(cells)} numbers.")
         # numpy would turn text and truth values into numbers.
         odd = set(map(type, cells)) - _TYPES_OF_CELLS[kind.kind]
-        require(not odd, f"an array of {kind} holds a {', '.join(t.__name__ for t in odd)}.")
+        if odd:
+            raise InputError(f"an array of {kind} holds a {odd.pop().__name__}.")
         return self._counted(in_order(np.array(cells, kind), tuple(shape), order), finite)
 
     def _file(self, finite: bool, name: Any) -> NDArray[Any]:

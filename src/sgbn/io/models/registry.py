@@ -81,8 +81,8 @@ def build(name: str, state: dict[str, Any]) -> Any:
     missing = [key for key, part in state.items() if part is Parameter.empty]
     require(not missing, f"a {name} has no {listed(missing)}.")
     if not is_estimator(name):
-        unknown = [key for key in state if key not in known]
-        require(not unknown, f"a {name} has no {listed(unknown)}, only {listed([*known])}.")
+        if not state.keys() <= known.keys():
+            raise InputError(f"a {name} has {listed(sorted(state))}, and not {listed([*known])}.")
         return cls(**state)  # it checks what it is given
     for attribute in state:
         if not attribute.isidentifier() or attribute.startswith("__") or _works(cls, attribute):
