@@ -117,7 +117,7 @@ def test_a_stray_cell_far_out_does_not_fill_the_memory(book, place):
 
 
 def test_a_page_too_large_to_unpack_is_refused(book, monkeypatch):
-    monkeypatch.setattr(sheets, "LARGEST_PAGE", 500)
+    monkeypatch.setattr(sheets, "MAX_PAGE_BYTES", 500)
     with pytest.raises(InputError, match=r"unpacks to more than .* Save the table as CSV"):
         read(book)
 

@@ -152,7 +152,7 @@ def read_inputs(
     if site is None and _is_called_as_in_the_model(table, inputs):
         table, options = read(inputs.site)  # read anew: labels of a site are text
     _check_columns(table, options, inputs, joined=participants is not None)
-    return _rows(assemble(table, options, participants), inputs)
+    return _rows(assemble(table, options, participants)[0], inputs)
 
 
 def _atlas_of(inputs: Inputs) -> Atlas:

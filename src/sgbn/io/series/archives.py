@@ -17,16 +17,17 @@ from sgbn.io.tables.files import read_bytes
 from sgbn.io.tables.raw import RawTable
 
 ENDING = ".npz"
-REGIONS = ("regions", "region_names", "labels", "names")  # arrays of text: names of the columns
-TR = ("tr", "TR", "repetition_time")  # a number: seconds from volume to volume
+# Arrays of an archive that are no series.
+REGIONS = ("regions", "region_names", "labels", "names")  # names of the columns, as text
+TR = ("tr", "TR", "repetition_time")  # one number: seconds from volume to volume
 
 
 def find_in_archive(path: Path, files: str | None) -> Source:
-    """Find the runs of an archive; arrays are named as files are, such as ``sub-01_run-1``."""
+    """Return the runs of an archive; arrays are named as files are, such as ``sub-01_run-1``."""
     name = repr(str(path))
     if files is not None:
         raise InputError(f"files= (--files) is for folders: {name} is one file. Leave it out.")
-    read_bytes(path, name)
+    read_bytes(path, name)  # for its messages about a file that is absent or a folder
     try:
         with np.load(path, allow_pickle=False) as archive:
             keys = list(archive.files)
@@ -41,8 +42,8 @@ def find_in_archive(path: Path, files: str | None) -> Source:
     check_kinds(name, names, subjects)
     regions, tr = _regions(path, name, keys), _tr(path, name, keys)
     runs = [
-        Run(one, f"{name}, array {key!r}", partial(_load, path, name, key, regions), tr)
-        for key, one in zip(subjects, names, strict=True)
+        Run(series_name, f"{name}, array {key!r}", partial(_load, path, name, key, regions), tr)
+        for key, series_name in zip(subjects, names, strict=True)
     ]
     return Source(name, tuple(runs), facts={"arrays": len(runs)})
 
@@ -52,6 +53,7 @@ def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTabl
 
 
 def _array(path: Path, name: str, key: str) -> Any:
+    """Return one array. The archive is opened for each, since all may not fit the memory."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return archive[key]
@@ -62,16 +64,18 @@ def _array(path: Path, name: str, key: str) -> Any:
 
 
 def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
+    """Return the names of the regions, if the archive has them."""
     key = next((key for key in REGIONS if key in keys), None)
     if key is None:
         return None
     array = _array(path, name, key)
     if array.ndim != 1 or array.dtype.kind not in "US":
         raise InputError(f"{name}, array {key!r} is no list of names of regions. Rename it.")
-    return [str(one) for one in array.astype(str)]
+    return array.astype(str).tolist()
 
 
 def _tr(path: Path, name: str, keys: list[str]) -> float | None:
+    """Return the TR in seconds, if the archive has it."""
     key = next((key for key in TR if key in keys), None)
     if key is None:
         return None

@@ -26,6 +26,7 @@ class Volumes(NamedTuple):
     lengths : tuple of int
         Volumes of the pieces between those that are censored.
     empty : ndarray of bool of shape (m,)
+        Regions without a value in any volume.
     censored : int
         Volumes without any value, which were left out.
     short : int
@@ -40,7 +41,7 @@ class Volumes(NamedTuple):
 
 
 def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> Volumes:
-    """Numbers of these columns, by name; the table knows the subject by its ids.
+    """Return the numbers of these columns, by name; the ids of the table name the subject.
 
     Volumes before and after a censored one are no neighbours in time. So the run is cut there, and
     pieces of fewer than 10 volumes are left out.
@@ -48,15 +49,15 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     check_columns(table, regions)
     values = _all_numbers(table, regions, missing)
     absent = np.isnan(values)
-    there = np.flatnonzero(~absent.all(axis=1))
-    censored = len(values) - len(there) + table.facts.get(CENSORED, 0)
+    kept = np.flatnonzero(~absent.all(axis=1))
+    censored = len(values) - len(kept) + table.facts.get(CENSORED, 0)
     if not censored and len(values) < FEWEST_VOLUMES:
         raise InputError(
             f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, and a series "
             f"needs {FEWEST_VOLUMES}. Leave this file out, or see whether rows and columns are "
             "exchanged."
         )
-    pieces = _pieces(table, there)
+    pieces = _pieces(table, kept)
     rows = np.array([row for piece in pieces for row in piece], dtype=np.intp)
     values, absent = values[rows], absent[rows]
     empty: Mask = np.asarray(absent.all(axis=0))
@@ -72,14 +73,14 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
             "--exclude)."
         )
     values[:, empty] = 0.0
-    if len(values):
+    if len(values):  # a region that never changes tells as little as one without values
         empty = np.isnan(spread_of(values))
     lengths = tuple(map(len, pieces))
-    return Volumes(values, lengths, empty, censored, len(there) - len(rows))
+    return Volumes(values, lengths, empty, censored, len(kept) - len(rows))
 
 
 def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
-    """Rows with values, cut where volumes between them are censored; pieces that are long enough.
+    """Return the rows with values, cut where volumes are censored; only pieces long enough.
 
     The reader of text files skips lines without any value: their places show it.
     """
@@ -89,9 +90,9 @@ def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
 
 
 def check_columns(table: RawTable, regions: Sequence[str]) -> None:
-    """Refuse a series that lacks a region."""
-    there = set(table.columns)
-    lacking = [name for name in regions if name not in there]
+    """Raise InputError if a series lacks a region."""
+    columns = set(table.columns)
+    lacking = [name for name in regions if name not in columns]
     if lacking:
         raise InputError(
             f"{table.name}{_of_subject(table)} has no column {lacking[0]!r}, a region of the other "
@@ -103,7 +104,7 @@ def check_columns(table: RawTable, regions: Sequence[str]) -> None:
 
 
 def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Numbers of all columns at once, where they are such; one by one where a cell may be wrong."""
+    """Return the numbers of all columns; column by column only where a cell may be wrong."""
     part = table.frame[list(regions)]
     if all(map(is_number_type, part.dtypes)) and not missing.numbers:
         values = part.to_numpy(np.float64, na_value=np.nan, copy=True)
@@ -113,6 +114,7 @@ def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> A
 
 
 def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
+    """Return the numbers of one column; a cell that is no finite number is an error."""
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
@@ -132,11 +134,11 @@ def _of_subject(table: RawTable) -> str:
 
 
 def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -> None:
-    """Refuse a series with other columns than the first one; `never` are no regions."""
-    here, there = ({*one.columns} - {*never} for one in (table, first))
-    if here == there:
+    """Raise InputError if a series has other columns than the first; `never` are no regions."""
+    columns, first_columns = ({*series.columns} - {*never} for series in (table, first))
+    if columns == first_columns:
         return
-    odd = [name for name in (*table.columns, *first.columns) if name in here ^ there]
+    odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
     raise InputError(
         f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, and "
         f"{first.name}{_of_subject(first)} {len(first.columns)}: {listed(odd, 3)} "
@@ -147,7 +149,7 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
 
 
 def _exchanged(first: RawTable, table: RawTable) -> str:
-    """Sentence about series with one row per region, by the numbers of rows and columns."""
+    """Return a sentence if one of two series may have one row per region, else ""."""
     shapes = first.frame.shape, table.frame.shape
     if shapes[0] != shapes[1][::-1] and shapes[0][0] != shapes[1][0]:
         return ""

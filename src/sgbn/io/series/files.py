@@ -21,7 +21,9 @@ from sgbn.io.tables.text import BLANKS, parse_text
 ARRAY = ".npy"
 TEXT = (".tsv", ".csv", ".txt", ".1d")
 GZIP = ".gz"
-DELIMITERS = ("\t", ";", "|", ",", BLANKS)  # of numbers without a header, in this order
+# Delimiters of numbers without a header, in the order in which they are tried. The comma comes
+# late, since it may separate decimals, and blanks last, since they stand beside all others.
+DELIMITERS = ("\t", ";", "|", ",", BLANKS)
 # Names of columns that say when a volume was taken, in lower case, letters and digits only.
 TIME_NAMES = (
     *("time", "timepoint", "timepoints", "timestamp", "timeindex", "t", "seconds"),
@@ -36,15 +38,16 @@ DOUBTS = {
     VOLUME_UNSURE: "was read as a volume. If it holds the names of the regions, write a letter "
     "before each number",
 }
-DOUBT = "first_row"  # fact: one of them, or ""
-FEW_LABELS = 3  # whole numbers that may grow by chance
-CENSORED = "censored"  # fact: lines of a text file without any value, which its reader skips
-PLACES = "places"  # fact: places of the rows among all lines that are not blank
+MAX_GROWING_BY_CHANCE = 3  # so few whole numbers may grow by chance
+# Facts of a table that was read from a file.
+DOUBT = "first_row"  # a key of DOUBTS, or ""
+CENSORED = "censored"  # number of lines without any value, which the reader of text skips
+PLACES = "places"  # place of each row among all lines that are not blank
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How cells are separated, and decimals; None where it is to be found."""
+    """What separates cells, and decimals; None if it is to be found."""
 
     delimiter: str | None = None
     decimal: str | None = None
@@ -57,13 +60,13 @@ def ending(path: Path) -> str:
 
 
 def label_of(path: Path) -> str:
-    """Name of a file without its ending."""
+    """Return the name of a file without its ending."""
     name = path.name[: -len(GZIP)] if path.name.lower().endswith(GZIP) else path.name
     return Path(name).stem
 
 
 def load_series(path: Path, marks: Marks) -> RawTable:
-    """Cells of a file, one row per volume; columns without names are called r1, r2, ..."""
+    """Return the cells of a file, one row per volume; columns without names are r1, r2, ..."""
     name = repr(str(path))
     if ending(path) == ARRAY:
         return from_array(_load_array(path, name), name)
@@ -79,14 +82,14 @@ def load_series(path: Path, marks: Marks) -> RawTable:
 
 
 def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
-    """How many lines without any value were skipped, and where the rows stand among all lines."""
+    """Return how many lines without any value were skipped, and the place of each row."""
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
     places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
 
 
 def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
-    """Cells of an array (volumes x regions)."""
+    """Return the cells of an array of shape (volumes, regions)."""
     if array.ndim != 2:
         raise InputError(
             f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
@@ -105,12 +108,12 @@ def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = N
 
 
 def region_names(n: int) -> list[str]:
-    """Names of regions that have none: r1, r2, ..., with as many digits each."""
+    """Return names for regions that have none: r1, r2, ..., with as many digits each."""
     return [f"r{k:0{len(str(n))}}" for k in range(1, n + 1)]
 
 
 def time_columns(table: RawTable) -> list[str]:
-    """Columns that are called like time or numbers of volumes, and grow from row to row."""
+    """Return the columns that are called like time or volume, and grow from row to row."""
     return [name for name in table.columns if is_time_name(name) and _grows(table.frame[name])]
 
 
@@ -134,7 +137,10 @@ def _load_array(path: Path, name: str) -> NDArray[Any]:
 
 
 def _without_comments(content: bytes) -> bytes:
-    """Text whose first lines are no comments (AFNI); ``#1 #2 ...`` are names of columns (C-PAC)."""
+    """Return text without comments at its beginning.
+
+    AFNI writes comments above the numbers. C-PAC writes the names of the columns: ``#1 #2 ...``.
+    """
     lines = content.split(b"\n")
     first = next((k for k, line in enumerate(lines) if not line.startswith(b"#")), 0)
     if first and len(lines[first - 1].split()) == len(lines[first].split()):
@@ -144,12 +150,14 @@ def _without_comments(content: bytes) -> bytes:
 
 def _first_lines(content: bytes) -> tuple[str, str]:
     lines = [*content.lstrip().split(b"\n", 2), b""]
-    first, second = (one.decode("utf-8-sig", errors="replace").strip("\r\n ") for one in lines[:2])
+    first, second = (
+        line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
+    )
     return first, second
 
 
 def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | None, str]:
-    """Delimiter of a first line of numbers, None where it is a header; and whether this is sure."""
+    """Return the delimiter of a first line of numbers, None for a header; and a key of DOUBTS."""
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
@@ -171,7 +179,7 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
     -------
     {"names", "names?", "volume", "volume?"}
     """
-    whole = all(map(str.isdigit, below))
+    whole = all(map(str.isdigit, below))  # then values below look like labels, too
     if _counts(cells):
         return NAMES_UNSURE if whole else NAMES
     if not all(map(str.isdigit, cells)) or len(set(cells)) < len(cells):
@@ -179,7 +187,7 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
     labels = [int(cell) for cell in cells]
     grow = labels == sorted(labels)
     if whole:
-        return VOLUME_UNSURE if grow and len(labels) > FEW_LABELS else VOLUME_ROW
+        return VOLUME_UNSURE if grow and len(labels) > MAX_GROWING_BY_CHANCE else VOLUME_ROW
     if not grow:
         return VOLUME_UNSURE
     return NAMES_UNSURE if _lie_among(labels, below) else NAMES
@@ -196,12 +204,14 @@ def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line of numbers, which may be in quotes."""
     cells = line.split(None if delimiter == BLANKS else delimiter)
     return [cell.strip().strip('"') for cell in cells]
 
 
 def _counts(cells: Sequence[str]) -> bool:
-    """Whether names of columns are their numbers, as pandas writes them, after that of the rows."""
+    """Whether names of columns count from 0 or 1, as pandas writes them."""
+    # pandas leaves the name above the row names empty.
     names = list(cells[1:] if cells and not cells[0] else cells)
     return any(names == [str(k + start) for k in range(len(names))] for start in (0, 1))
 
@@ -209,7 +219,7 @@ def _counts(cells: Sequence[str]) -> bool:
 def _without_header(
     content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
 ) -> RawTable:
-    """Numbers alone: they get names, and rows keep their numbers."""
+    """Return a table of numbers alone: columns get names, and rows keep their numbers."""
     mark = " " if delimiter == BLANKS else delimiter
     header = mark.join(region_names(n_columns)).encode() + b"\n"
     body = content.removeprefix(codecs.BOM_UTF8)
@@ -218,7 +228,7 @@ def _without_header(
 
 
 def _named(table: RawTable) -> RawTable:
-    """Table whose names of columns are names: numbers become r1, r2, ..."""
+    """Return the table with names for columns that are only numbered: r1, r2, ..."""
     frame = table.frame.drop(columns=[c for c in table.columns if c == ROW_NAMES])
     names = clean_names(frame.columns)
     if _counts(names):

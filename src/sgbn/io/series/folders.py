@@ -24,7 +24,7 @@ NO_SERIES = (
     "If this file holds no series, choose the others by a pattern, such as files='*.tsv' (--files "
     "'*.tsv')."
 )
-LEVELS = 3  # folders above the series in which participants are looked for
+MAX_LEVELS_ABOVE = 3  # folders above the series in which participants are looked for
 OTHERS = re.compile(  # names of files that hold no series of regions
     r"(.*[-_])?(participants|motion|outliers|events|channels|scans|sessions|physio|confounds|"
     r"regressors|relmat|qc|coverage|bold|phenotypic|phenotype|labels|readme|changes|failures|"
@@ -36,14 +36,16 @@ OTHERS = re.compile(  # names of files that hold no series of regions
 def find_in_folder(
     folder: Path, files: str | None, marks: Marks, never: Iterable[Path] = ()
 ) -> Source:
-    """Find the runs of a folder and all folders below it.
+    """Return the runs of a folder and all folders below it.
 
     Parameters
     ----------
     folder : Path
+        Where to look.
     files : str or None
         Pattern of the names of the files, or of their paths in the folder.
     marks : Marks
+        What separates cells and decimals.
     never : iterable of Path
         Files that hold something else, such as the participants.
     """
@@ -52,30 +54,32 @@ def find_in_folder(
     if not paths:
         raise _no_file(folder, name, files)
     names = read_names([_label(path, folder) for path in paths])
-    known = _extracted(folder)
+    known = _extracted(folder)  # ids as the user gave them, which a file name may not spell
     names = [
-        SeriesName(known[path.name][0]) if path.name in known and not one.session else one
-        for path, one in zip(paths, names, strict=True)
+        SeriesName(known[path.name][0])
+        if path.name in known and not series_name.session
+        else series_name
+        for path, series_name in zip(paths, names, strict=True)
     ]
     check_kinds(name, names, [str(path.relative_to(folder)) for path in paths])
     sidecars = Sidecars(folder)
     runs = [
         Run(
-            one,
+            series_name,
             repr(str(path)),
             partial(load_series, path, marks),
             sidecars.tr(path) or known.get(path.name, ("", None))[1],
             sidecars.mean_fd(path),
         )
-        for path, one in zip(paths, names, strict=True)
+        for path, series_name in zip(paths, names, strict=True)
     ]
     return Source(name, tuple(runs), remedy=NO_SERIES, facts={"files": len(paths)})
 
 
 def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) -> list[Path]:
-    """Files that hold series: those called so, else all that may; sorted."""
+    """Return the files that hold series: those called so, else all that may; sorted."""
     unwanted = {Path(path).resolve() for path in never}
-    there = [
+    candidates = [
         path
         for path in sorted(folder.rglob("*"))
         if ending(path) in ENDINGS
@@ -84,22 +88,22 @@ def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) ->
         and path.resolve() not in unwanted
     ]
     if files is not None:
-        there = [
+        candidates = [
             path
-            for path in there
+            for path in candidates
             if fnmatch(path.name, files) or fnmatch(path.relative_to(folder).as_posix(), files)
         ]
-    likely = [path for path in there if not _is_other(label_of(path))]
+    likely = [path for path in candidates if not _is_other(label_of(path))]
     called = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
-    return called or likely or (there if files is not None else [])
+    return called or likely or (candidates if files is not None else [])
 
 
 def find_participants(place: Path | None) -> Path | None:
-    """``participants.tsv`` in a folder, or in the nearest of the folders above it."""
+    """Return ``participants.tsv`` in a folder, or in the nearest of the folders above it."""
     if place is None:
         return None
     folder = place.resolve()
-    for above in (folder, *folder.parents[:LEVELS]):
+    for above in (folder, *folder.parents[:MAX_LEVELS_ABOVE]):
         for name in PARTICIPANTS:
             if (above / name).is_file():
                 return above / name
@@ -111,17 +115,17 @@ def _is_other(label: str) -> bool:
 
 
 def _label(path: Path, folder: Path) -> str:
-    """Name of a file; with those of its folders, where it does not name the subject itself."""
-    own = label_of(path)
+    """Return the name of a file, after those of its folders if it does not name the subject."""
+    label = label_of(path)
     above = path.relative_to(folder).parent.parts
-    if is_bids(own) or not above:
-        return own
+    if is_bids(label) or not above:
+        return label
     start = next((k for k, part in enumerate(above) if is_bids(part)), 0)
-    return "_".join((*above[start:], own))
+    return "_".join((*above[start:], label))
 
 
 def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
-    """File -> subject and TR, as `sgbn extract` wrote it beside the series."""
+    """Return file -> subject and TR, as `sgbn extract` wrote it beside the series."""
     path = folder / EXTRACTED
     if not path.is_file():
         return {}
@@ -133,13 +137,14 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
 
 
 def _no_file(folder: Path, name: str, files: str | None) -> InputError:
+    """Return the error about a folder without series, with what it holds instead."""
     if files is not None:
         series = [path.name for path in series_files(folder, None)]
-        there = f"It has {listed(series, 3)}." if series else "It has none at all."
-        return InputError(f"{name} has no series called {files!r} (files=, --files). {there}")
+        holding = f"It has {listed(series, 3)}." if series else "It has none at all."
+        return InputError(f"{name} has no series called {files!r} (files=, --files). {holding}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
-    if any(ending(Path(one)) in ENDINGS for one in shown):
+    if any(ending(Path(name)) in ENDINGS for name in shown):
         holds += "If some are series, name them by a pattern (files='*_bold.tsv', --files). "
     return InputError(
         f"{name} holds no series. {holds}Give a folder with one file per subject, such as "

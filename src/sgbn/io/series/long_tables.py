@@ -16,11 +16,11 @@ from sgbn.io.series.files import is_time_name
 from sgbn.io.series.names import SeriesName
 from sgbn.io.series.runs import SESSION, Run, Source
 from sgbn.io.tables.assembly import find_id
-from sgbn.io.tables.cells import parse
+from sgbn.io.tables.cells import check_filled, parse
 from sgbn.io.tables.columns import ALL, find_column
-from sgbn.io.tables.joins import MANY_ROWS
+from sgbn.io.tables.joins import MIN_VOLUMES_PER_SUBJECT
 from sgbn.io.tables.options import Options
-from sgbn.io.tables.raw import ROW_NAMES, RawTable, labels
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.types import Indices
 
 SESSION_NAMES = ("session", "sessionid", "ses")
@@ -29,29 +29,34 @@ RUN_NAMES = ("run", "runid")
 
 def is_long(table: RawTable, options: Options) -> bool:
     """Whether a table has many rows per subject, and a column that counts them."""
-    own = _own(table, options) if options.id in (None, *table.columns) else ""
-    if not own:
+    subjects = _subject_column(table, options) if options.id in (None, *table.columns) else ""
+    if not subjects:
         return False
-    runs = _runs(table, own)
-    return len(table.frame) >= MANY_ROWS * len(runs) and _time(table, runs, options) != ""
+    runs = _runs(table, subjects)
+    return (
+        len(table.frame) >= MIN_VOLUMES_PER_SUBJECT * len(runs)
+        and _time(table, runs, options) != ""
+    )
 
 
 def find_in_table(table: RawTable, options: Options) -> Source:
-    """Find the runs of a long table, with the columns that are no regions as their attributes."""
-    own = _own(table, options)
-    if not own:
+    """Return the runs of a long table, with columns that are no regions as their attributes."""
+    subjects = _subject_column(table, options)
+    if not subjects:
         raise InputError(
             f"{table.name} has no column of subjects, so that its rows cannot be told apart. Name "
             "it (id=, --id), or give one file per subject in a folder."
         )
-    runs = _runs(table, own)
+    runs = _runs(table, subjects)
     time = _time(table, runs, options)
     if not time:
-        raise _no_time(table, own, runs, options)
-    keys = [name for name in (own, time, *_keys(table)) if name]
+        raise _no_time(table, subjects, runs, options)
+    keys = [name for name in (subjects, time, *_keys(table)) if name]
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
-    excluded = [name for name in unnamed if any(fnmatchcase(name, one) for one in options.exclude)]
+    excluded = [
+        name for name in unnamed if any(fnmatchcase(name, pattern) for pattern in options.exclude)
+    ]
     rest = [name for name in table.columns if name not in (*keys, *excluded, ROW_NAMES)]
     about = [name for name in rest if name in named or _is_text(table, name)]
     attributes = _attributes(table, runs, about)
@@ -74,38 +79,35 @@ def find_in_table(table: RawTable, options: Options) -> Source:
         table.name,
         tuple(parts),
         attributes,
-        participant=own,
+        participant=subjects,
         session=session,
         excluded=tuple(excluded),
         facts=facts,
     )
 
 
-def _own(table: RawTable, options: Options) -> str:
-    """Column of the subjects, which may be named as their person or pair too; "" without one."""
-    found = find_id(table, replace(options, subject=None, pair=None))
-    return "" if found is None or found == ROW_NAMES else found
+def _subject_column(table: RawTable, options: Options) -> str:
+    """Return the column of subjects, which may be named as person or pair too; "" for none."""
+    column = find_id(table, replace(options, subject=None, pair=None))
+    return "" if column is None or column == ROW_NAMES else column
 
 
-def _runs(table: RawTable, own: str) -> dict[SeriesName, Indices]:
-    """Rows of each run, runs in the order of their first rows."""
+def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
+    """Return the rows of each run, runs in the order of their first rows."""
     session, run = _keys(table)
     columns = [
         labels(table.frame[name]) if name else [""] * len(table.frame)
-        for name in (own, session, run)
+        for name in (subjects, session, run)
     ]
-    found: dict[SeriesName, list[int]] = {}
+    check_filled(table, subjects, columns[0], "id", "Fill it in, or remove the row.")
+    rows_of: dict[SeriesName, list[int]] = {}
     for row, (subject, visit, number) in enumerate(zip(*columns, strict=True)):
-        if not subject:
-            raise InputError(
-                f"{table.where(row, own)}: the id is missing. Fill it in, or remove the row."
-            )
-        found.setdefault(SeriesName(subject, visit, number), []).append(row)
-    return {name: np.array(rows, dtype=np.intp) for name, rows in found.items()}
+        rows_of.setdefault(SeriesName(subject, visit, number), []).append(row)
+    return {name: np.array(rows, dtype=np.intp) for name, rows in rows_of.items()}
 
 
 def _keys(table: RawTable) -> tuple[str, str]:
-    """Columns of sessions and of runs; "" where there is none."""
+    """Return the columns of sessions and of runs; "" where there is none."""
     plain = {re.sub(r"[\W_]+", "", name).lower(): name for name in reversed(table.columns)}
     session, run = (
         next((plain[name] for name in names if name in plain), "")
@@ -115,7 +117,7 @@ def _keys(table: RawTable) -> tuple[str, str]:
 
 
 def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
-    """Column that is called like time, and has another number in each row of a run."""
+    """Return the column that is called like time, with another number in each row of a run."""
     for name in table.columns:
         if not is_time_name(name) or name in options.named:
             continue
@@ -128,7 +130,7 @@ def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) ->
 
 
 def _no_time(
-    table: RawTable, own: str, runs: dict[SeriesName, Indices], options: Options
+    table: RawTable, subjects: str, runs: dict[SeriesName, Indices], options: Options
 ) -> InputError:
     called = [name for name in table.columns if is_time_name(name) and name not in options.named]
     if not called:
@@ -140,9 +142,9 @@ def _no_time(
     repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
     whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
     return InputError(
-        f"{table.name}, column {called[0]!r} does not count the volumes{whose} (column {own!r}): "
-        "each volume of a run needs a number of its own. Tell runs and sessions apart by columns "
-        "'run' and 'session'."
+        f"{table.name}, column {called[0]!r} does not count the volumes{whose} (column "
+        f"{subjects!r}): each volume of a run needs a number of its own. Tell runs and sessions "
+        "apart by columns 'run' and 'session'."
     )
 
 
@@ -155,7 +157,7 @@ def _called(name: SeriesName) -> str:
 def _is_text(table: RawTable, name: str) -> bool:
     """Whether a column holds labels and no numbers."""
     cells = table.frame[name]
-    if getattr(cells.dtype, "kind", "O") in "fiu":
+    if is_number_type(cells.dtype):
         return False
     numbers = pd.to_numeric(cells, errors="coerce").notna()
     return not numbers.any() and bool(cells.notna().any())
@@ -164,7 +166,7 @@ def _is_text(table: RawTable, name: str) -> bool:
 def _attributes(
     table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
 ) -> RawTable:
-    """One row per run of columns that are the same in all rows of a subject and session."""
+    """Return one row per run, of columns that are the same in all rows of a session."""
     visits: dict[tuple[str, str], list[int]] = {}
     for name, rows in runs.items():
         visits.setdefault(name[:2], []).extend(rows.tolist())
@@ -189,7 +191,7 @@ def _attributes(
 def _constant(
     table: RawTable, runs: dict[SeriesName, Indices], columns: Sequence[str]
 ) -> list[str]:
-    """Columns of numbers that say something about each subject and nothing about its volumes."""
+    """Return columns of numbers that are the same in all volumes of each run, such as an age."""
     left = list(columns)
     for rows in runs.values():  # the first run leaves few columns
         part = table.frame[left].iloc[rows]
@@ -209,6 +211,7 @@ def _warn_constant(table: RawTable, columns: Sequence[str]) -> None:
 
 
 def _part(table: RawTable, rows: Indices, regions: list[str]) -> RawTable:
+    """Return the cells of one run, sorted by time."""
     frame = table.frame[regions].iloc[rows].reset_index(drop=True)
     origin = replace(table.origin, numbers=table.origin.numbers[rows])
     return replace(table, frame=frame, origin=origin)

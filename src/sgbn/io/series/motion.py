@@ -57,14 +57,15 @@ def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
 
 
 def _fact(cohort: SeriesCohort, name: str) -> dict[str, Any]:
+    """Return the mean of a covariate in each group, and the p value of their difference."""
     column, p = cohort.covariates[name], np.nan
     if len(cohort.groups) > 1:
-        one = first_rows(cohort)
-        p = covariate_test(one, one.covariates[name]).p
+        persons = first_rows(cohort)  # sessions of one person are not independent
+        p = covariate_test(persons, persons.covariates[name]).p
     parts = {group: column[cohort.group == group] for group in cohort.groups} or {"mean": column}
-    known = {group: own[~np.isnan(own)] for group, own in parts.items()}
+    known = {group: values[~np.isnan(values)] for group, values in parts.items()}
     return {
         "p": None if np.isnan(p) else p,
-        "means": {group: float(own.mean()) for group, own in known.items() if len(own)},
+        "means": {group: float(values.mean()) for group, values in known.items() if len(values)},
         "missing": int(np.isnan(column).sum()),
     }

@@ -35,15 +35,15 @@ class SeriesName(NamedTuple):
 
 
 def read_names(labels: Sequence[str]) -> list[SeriesName]:
-    """Subject, session, run and kind of each label: a name without folder and ending.
+    """Return subject, session, run and kind of each label, a name without folder and ending.
 
     Labels that begin with ``sub-`` are read as BIDS names them. Of others the words for session and
     run are found, and what all of them end with after a separator, such as ``_rois_cc200``, is no
     part of the subject's name.
     """
     plain = [k for k, label in enumerate(labels) if not is_bids(label)]
-    found = dict(zip(plain, _plain([labels[k] for k in plain]), strict=True))
-    return [found[k] if k in found else _bids(label) for k, label in enumerate(labels)]
+    by_place = dict(zip(plain, _plain([labels[k] for k in plain]), strict=True))
+    return [by_place[k] if k in by_place else _bids(label) for k, label in enumerate(labels)]
 
 
 def is_bids(label: str) -> bool:
@@ -52,21 +52,23 @@ def is_bids(label: str) -> bool:
 
 
 def entities(label: str) -> dict[str, str]:
-    """Entities of a BIDS name, such as ``{"sub": "01", "task": "rest"}``."""
-    return {found[1]: found[2] for part in label.split("_") if (found := _ENTITY.fullmatch(part))}
+    """Return the entities of a BIDS name, such as ``{"sub": "01", "task": "rest"}``."""
+    return {
+        entity[1]: entity[2] for part in label.split("_") if (entity := _ENTITY.fullmatch(part))
+    }
 
 
 def run_order(run: str) -> tuple[object, ...]:
-    """Key that sorts run-2 before run-10."""
+    """Return a key that sorts run-2 before run-10."""
     parts = re.split(r"(\d+)", run)
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
 
 
 def _bids(label: str) -> SeriesName:
-    own = {key: f"{key}-{value}" for key, value in entities(label).items()}
-    subject, session = own.pop(SUBJECT, label), own.pop(SESSION, "")
-    run = "_".join(own.pop(key) for key in RUNS if key in own)
-    return SeriesName(subject, session, run, "_".join(own.values()))
+    parts = {key: f"{key}-{value}" for key, value in entities(label).items()}
+    subject, session = parts.pop(SUBJECT, label), parts.pop(SESSION, "")
+    run = "_".join(parts.pop(key) for key in RUNS if key in parts)
+    return SeriesName(subject, session, run, "_".join(parts.values()))
 
 
 def _plain(labels: Sequence[str]) -> list[SeriesName]:
@@ -79,26 +81,26 @@ def _plain(labels: Sequence[str]) -> list[SeriesName]:
 
 
 def _without(label: str) -> tuple[str, str, str]:
-    """Label without the words for session and run, and these."""
-    found = []
+    """Return a label without the words for session and run, and these."""
+    words = []
     for pattern in (_PLAIN_SESSION, _PLAIN_RUN):
         match = pattern.search(label)
         rest = label[: match.start()] + label[match.end() :] if match else label
-        if match and rest.strip(_SEPARATORS):
+        if match and rest.strip(_SEPARATORS):  # a file "run1" is a subject of that name
             label = rest
-            found.append(match[1])
+            words.append(match[1])
         else:
-            found.append("")
-    return label.strip(_SEPARATORS), found[0], found[1]
+            words.append("")
+    return label.strip(_SEPARATORS), words[0], words[1]
 
 
 def _common_tail(stems: Sequence[str]) -> str:
-    """End that all have from a separator on; "" if nothing would be left of one."""
+    """Return the end that all labels have from a separator on; "" if one would be left empty."""
     different = sorted(set(stems))
     if len(different) < 2:
         return ""
     first = different[0]
-    for start, letter in enumerate(first):
+    for start, letter in enumerate(first):  # the first hit is the longest end
         if start and letter in _SEPARATORS and all(s.endswith(first[start:]) for s in different):
             return first[start:]
     return ""

@@ -24,8 +24,8 @@ from sgbn.io.series.long_tables import find_in_table
 from sgbn.io.series.motion import settle_motion
 from sgbn.io.series.rows import Joined, Row, join_runs, mean_fd_of, rows_of, tr_of
 from sgbn.io.series.runs import Source
-from sgbn.io.series.sidecars import LONGEST_TR
-from sgbn.io.tables.assembly import assemble_rows, load_participants, read_as_text
+from sgbn.io.series.sidecars import MAX_TR_SECONDS
+from sgbn.io.tables.assembly import assemble, load_participants, read_as_text
 from sgbn.io.tables.cells import Markers, covariate
 from sgbn.io.tables.columns import ALL, Choice, choose_regions, find_column
 from sgbn.io.tables.extracted import with_extracted
@@ -107,33 +107,33 @@ def read_series(
         Names the file, subject and region, and what to do.
     """
     tr = (NONE | POSITIVE).check("tr", tr)
-    if tr is not None and tr > LONGEST_TR:
+    if tr is not None and tr > MAX_TR_SECONDS:
         raise InputError(f"tr is {tr:g}, a time in seconds. Give {tr / 1000:g} if it is in ms.")
     marks = Marks(delimiter, decimal)
     beside = find_participants(_place(source)) if participants is None else participants
     options = Options.of(**{**locals(), "participants": beside})
-    found = _find(source, options, files, marks, sheet, beside)
-    rows = rows_of(found, options)
-    first = _loaded(found, rows[0], rows[0].runs[0])
+    runs = _find(source, options, files, marks, sheet, beside)
+    rows = rows_of(runs, options)
+    first = _loaded(runs, rows[0], rows[0].runs[0])
     options = with_extracted(options, source, first.columns)
-    of_subjects = _excluded_of_subjects(options, beside, found)
-    joined, choice = _load(found, rows, first, options, of_subjects)
-    table, own = _row_table(found, rows, joined, choice.regions)
+    of_subjects = _excluded_of_subjects(options, beside, runs)
+    joined, choice = _load(runs, rows, first, options, of_subjects)
+    table, id_name = _row_table(runs, rows, joined, choice.regions)
     people = beside if participants is not None or _needs(table, options, beside) else None
-    there = None if people is None else load_participants(options, people, found.participant)
-    table, asked = _with_motion(table, options, there)
+    loaded_people = None if people is None else load_participants(options, people, runs.participant)
+    table, asked = _with_motion(table, options, loaded_people)
     asked = replace(asked, regions=choice.regions, exclude=of_subjects)
-    cohort, numbers = assemble_rows(table, asked, people, own, found.participant)
-    if there is not None:
-        _name_lacking(table, there[0], options)
+    cohort, numbers = assemble(table, asked, people, id_name, runs.participant)
+    if loaded_people is not None:
+        _name_lacking(table, loaded_people[0], options)
     kept = [joined[number - 1] for number in numbers]
     about = {name: getattr(cohort, name) for name in LABELS}
     made = SeriesCohort.of(
-        [one.series for one in kept],
+        [row.series for row in kept],
         cohort.regions,
         cohort.ids,
-        run_lengths=[one.lengths for one in kept],
-        tr=tr_of(found.runs, tr),
+        run_lengths=[row.lengths for row in kept],
+        tr=tr_of(runs.runs, tr),
         covariates=cohort.covariates,
         smooth=cohort.smooth,
         atlas=cohort.atlas,
@@ -144,7 +144,7 @@ def read_series(
 
 
 def _place(source: TableSource) -> Path | None:
-    """Folder of the source, or that it lies in."""
+    """Return the folder that the source is or lies in; None for a DataFrame."""
     if isinstance(source, pd.DataFrame):
         return None
     if not isinstance(source, str | PathLike):
@@ -164,7 +164,7 @@ def _find(
     sheet: str | int | None,
     people: TableSource | None,
 ) -> Source:
-    """Find the runs of whatever the source is."""
+    """Return the runs of whatever the source is."""
     path = None if isinstance(source, pd.DataFrame) else Path(source)
     if path is not None and path.is_dir():
         never = [] if people is None or isinstance(people, pd.DataFrame) else [Path(people)]
@@ -186,11 +186,15 @@ def _find(
 def _excluded_of_subjects(
     options: Options, participants: TableSource | None, source: Source
 ) -> tuple[str, ...]:
-    """Patterns of `exclude` that name columns of the participants, such as an unnamed site."""
+    """Return patterns of `exclude` that name columns of the participants, such as a site."""
     if participants is None or not options.exclude:
         return ()
     columns = load_participants(options, participants, source.participant)[0].columns
-    return tuple(one for one in options.exclude if any(fnmatchcase(name, one) for name in columns))
+    return tuple(
+        pattern
+        for pattern in options.exclude
+        if any(fnmatchcase(name, pattern) for name in columns)
+    )
 
 
 def _load(
@@ -200,7 +204,7 @@ def _load(
     options: Options,
     of_subjects: Sequence[str],
 ) -> tuple[list[Joined], Choice]:
-    """Series of all rows, with the regions that the first run shows."""
+    """Return the series of all rows, with the regions that the first run shows."""
     all_columns = options.regions in (None, (ALL,))
     choice = _choose(source, first, options, of_subjects)
     confounds: dict[str, None] = {}
@@ -210,6 +214,7 @@ def _load(
         volumes = []
         for k in row.runs:
             try:
+                # Each run is read when it is needed: the cells of all may not fit the memory.
                 table = first if k == rows[0].runs[0] else _loaded(source, row, k)
                 doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.name)
                 if all_columns:
@@ -229,7 +234,7 @@ def _load(
 
 
 def _check_left(joined: Joined, row: Row, source: Source) -> None:
-    """Refuse a row of which censoring left nothing."""
+    """Raise InputError for a row of which censoring left nothing."""
     if not len(joined.series):
         files = source.runs[row.runs[0]].where
         raise InputError(
@@ -240,6 +245,7 @@ def _check_left(joined: Joined, row: Row, source: Source) -> None:
 
 
 def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
+    """Warn once per kind of doubt about first rows, not once per file."""
     for doubt, files in doubts.items():
         if doubt:
             more = f" (and of {counted(len(files) - 1, 'other file')})" if len(files) > 1 else ""
@@ -247,11 +253,11 @@ def _warn_doubts(doubts: Mapping[str, Sequence[str]]) -> None:
 
 
 def _is_excluded(name: str, options: Options) -> bool:
-    return any(fnmatchcase(name, one) for one in options.exclude)
+    return any(fnmatchcase(name, pattern) for pattern in options.exclude)
 
 
 def _loaded(source: Source, row: Row, k: int) -> RawTable:
-    """Cells of one run, which know whose they are."""
+    """Return the cells of one run, with the subject as the id of each volume."""
     table = source.runs[k].load()
     return replace(table, ids=(row.id,) * len(table.frame))
 
@@ -259,15 +265,16 @@ def _loaded(source: Source, row: Row, k: int) -> RawTable:
 def _choose(
     source: Source, table: RawTable, options: Options, of_subjects: Sequence[str]
 ) -> Choice:
-    """Regions among the columns: all but times, confounds and totals, unless they are named."""
+    """Choose the regions: all columns but times, confounds and totals, unless they are named."""
     times = time_columns(table)
     free = [name for name in table.columns if name not in times]
     elsewhere = (*source.excluded, MEAN_FD)
+    # Patterns of columns that are elsewhere must not be missed here.
     exclude = tuple(
-        one
-        for one in options.exclude
-        if any(fnmatchcase(name, one) for name in free)
-        or not (one in of_subjects or any(fnmatchcase(name, one) for name in elsewhere))
+        pattern
+        for pattern in options.exclude
+        if any(fnmatchcase(name, pattern) for name in free)
+        or not (pattern in of_subjects or any(fnmatchcase(name, pattern) for name in elsewhere))
     )
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
@@ -281,17 +288,21 @@ def _choose(
 def _row_table(
     source: Source, rows: Sequence[Row], joined: Sequence[Joined], regions: Sequence[str]
 ) -> tuple[RawTable, str]:
-    """Table with one row per subject or session, as a reader of tables would find it."""
+    """Return a table with one row per subject or session, and the name of its column of ids.
+
+    So the same code joins participants to series and to tables. A region has the spread of its
+    series as a value, which is never NaN.
+    """
     columns: dict[str, Any] = {source.participant: [row.subject for row in rows]}
     if any(row.session for row in rows):
         columns[source.session] = [row.session for row in rows]
-    own = source.participant
+    id_name = source.participant
     if len({row.subject for row in rows}) < len(rows):
-        own = ROW_ID
-        columns[own] = [row.id for row in rows]
+        id_name = ROW_ID
+        columns[id_name] = [row.id for row in rows]
     motion = [
-        mean_fd_of([source.runs[k] for k in row.runs], one.run_volumes)
-        for row, one in zip(rows, joined, strict=True)
+        mean_fd_of([source.runs[k] for k in row.runs], series.run_volumes)
+        for row, series in zip(rows, joined, strict=True)
     ]
     if not np.isnan(motion).all():
         columns[MEAN_FD] = motion
@@ -299,25 +310,21 @@ def _row_table(
     if source.attributes is not None:
         first = [row.runs[0] for row in rows]
         frames.append(source.attributes.frame.iloc[first].reset_index(drop=True))
-    spread = np.nan_to_num(np.array([spread_of(one.series) for one in joined]))
+    spread = np.nan_to_num(np.array([spread_of(series.series) for series in joined]))
     frames.append(pd.DataFrame(spread, columns=list(regions)))
     frame = pd.concat(frames, axis=1)
     check_unique(list(frame.columns), source.name)
-    facts = {
-        **source.facts,
-        "source": source.name.strip("'"),
-        "runs": len(source.runs),
-    }
+    facts = {**source.facts, "source": source.name.strip("'"), "runs": len(source.runs)}
     origin = Origin(source.name, 1 + np.arange(len(rows)), "series {}")
-    return RawTable(frame, origin, facts=facts), own
+    return RawTable(frame, origin, facts=facts), id_name
 
 
 def _censored(joined: Sequence[Joined]) -> dict[str, dict[str, int]]:
-    """Fact of the provenance: volumes that were left out, and of how many subjects."""
+    """Return for the provenance how many volumes were left out, and of how many subjects."""
     facts = {
-        "volumes": sum(one.censored for one in joined),
-        "short": sum(one.short for one in joined),
-        "subjects": sum(one.censored > 0 for one in joined),
+        "volumes": sum(row.censored for row in joined),
+        "short": sum(row.short for row in joined),
+        "subjects": sum(row.censored > 0 for row in joined),
     }
     return {CENSORED: facts} if facts["volumes"] else {}
 
@@ -338,7 +345,7 @@ def _needs(table: RawTable, options: Options, people: TableSource | None) -> boo
 def _with_motion(
     table: RawTable, options: Options, people: tuple[RawTable, str] | None
 ) -> tuple[RawTable, Options]:
-    """Ask for motion as a covariate: that of the participants, else of files beside the series."""
+    """Add motion to the covariates: that of the participants, else of files beside the series."""
     column = None if people is None else _known_motion(*people, options)
     if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
         table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
@@ -348,14 +355,14 @@ def _with_motion(
     return table, replace(options, covariates=(*options.covariates, column))
 
 
-def _known_motion(people: RawTable, own: str, options: Options) -> str | None:
-    """Column of motion among those of the participants, if it holds numbers."""
-    column = motion_column([name for name in people.columns if name != own])
+def _known_motion(people: RawTable, id_name: str, options: Options) -> str | None:
+    """Return the column of motion among those of the participants, if it holds numbers."""
+    column = motion_column([name for name in people.columns if name != id_name])
     if column is None or column in options.named:
         return column
     try:
         return column if covariate(people, column, options.missing).dtype.kind == "f" else None
-    except InputError:  # nobody asked for it
+    except InputError:  # nobody asked for this column, so that it may be anything
         return None
 
 

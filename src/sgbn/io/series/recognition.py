@@ -24,7 +24,7 @@ from sgbn.io.tables.sheets import EXCEL
 
 FOR_SERIES = ("tr", "files")  # keywords that `read_table` lacks
 FOR_TABLES = ("measure",)  # and that `read_series` lacks
-LOOKED_AT = 2**20  # bytes in which the header of a text file ends
+MAX_HEADER_BYTES = 2**20  # the header of a text file ends within these
 
 
 def is_series(source: Any, **reading: Any) -> bool:
@@ -35,6 +35,7 @@ def is_series(source: Any, **reading: Any) -> bool:
     Parameters
     ----------
     source : path, DataFrame or anything else
+        What may hold series.
     **reading
         Keywords of `read_table`, by which a table is looked at.
     """
@@ -49,6 +50,7 @@ def is_series(source: Any, **reading: Any) -> bool:
     elif not any(is_time_name(str(name)) for name in source.columns):
         return False
     try:
+        # Whether participants lack somebody is the business of the reader.
         options = Options.of(**{**reading, "participants_missing": None})
         marks = {key: reading.get(key) for key in ("sheet", "delimiter", "decimal")}
         table = load_table(source, lambda columns: read_as_text(options, columns), **marks)
@@ -63,6 +65,7 @@ def read_any(source: Any, **reading: Any) -> Cohort:
     Parameters
     ----------
     source : path or DataFrame
+        What to read.
     **reading
         Keywords of both. One that the reader lacks must be None.
     """
@@ -89,8 +92,8 @@ def _may_be_long(path: Path) -> bool:
         return True
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            first = stream.read(LOOKED_AT).lstrip().split(b"\n", 1)[0]
+            first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
     except (OSError, EOFError):
         return False
     words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
-    return any(is_time_name(word) for one in words for word in (one, *one.split()))
+    return any(is_time_name(word) for cell in words for word in (cell, *cell.split()))

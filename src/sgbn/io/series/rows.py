@@ -14,7 +14,7 @@ from sgbn.io.series.runs import Run, Source
 from sgbn.io.tables.options import Options
 from sgbn.types import Array, Mask
 
-SAME_TR = 0.01  # share by which the TR of two files may differ
+MAX_TR_DIFFERENCE = 0.01  # share by which the TR of two files may differ
 
 
 class Row(NamedTuple):
@@ -23,6 +23,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     id, subject, session : str
+        Names of the row, of who it is, and of the session ("" for none).
     runs : list of int
         Places of its runs in the source, in their order.
     """
@@ -56,15 +57,15 @@ class Joined(NamedTuple):
 
 
 def rows_of(source: Source, options: Options) -> list[Row]:
-    """Rows, in the order of the runs; several sessions of a subject must be asked for."""
-    found: dict[tuple[str, str], list[int]] = {}
+    """Return the rows in the order of the runs; several sessions of a subject must be asked for."""
+    visits: dict[tuple[str, str], list[int]] = {}
     for k, run in enumerate(source.runs):
-        found.setdefault(run.name[:2], []).append(k)
-    several = len({subject for subject, _ in found}) < len(found)
+        visits.setdefault(run.name[:2], []).append(k)
+    several = len({subject for subject, _ in visits}) < len(visits)
     if several and options.pair is None and options.subject is None and options.block is None:
-        raise _asked_about_sessions(source, [*found])
+        raise _asked_about_sessions(source, [*visits])
     rows = []
-    for (subject, session), runs in found.items():
+    for (subject, session), runs in visits.items():
         runs.sort(key=lambda k: run_order(source.runs[k].name.run))
         name = f"{subject}_{session}" if several and session else subject
         rows.append(Row(name, subject, session, runs))
@@ -72,6 +73,7 @@ def rows_of(source: Source, options: Options) -> list[Row]:
 
 
 def _asked_about_sessions(source: Source, visits: Sequence[tuple[str, str]]) -> InputError:
+    """Return the error that asks what several sessions of a subject are."""
     subjects = [subject for subject, _ in visits]
     repeated = [name for name in dict.fromkeys(subjects) if subjects.count(name) > 1]
     sessions = [session for subject, session in visits if subject == repeated[0]]
@@ -108,25 +110,24 @@ def join_runs(runs: Sequence[Volumes]) -> Joined:
 
 def _standardised(values: Array, empty: Mask) -> Array:
     spread = np.where(empty, 1.0, values.std(axis=0))
-    found: Array = (values - values.mean(axis=0)) / spread
-    return found
+    return np.asarray((values - values.mean(axis=0)) / spread)
 
 
 def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
-    """TR as it was asked for, else that of the files, if they agree."""
+    """Return the TR as it was asked for, else that of the files, if they agree."""
     known = {run.tr: run.where for run in runs if run.tr is not None}
     if not known:
         return asked
     low, high = min(known), max(known)
     if asked is not None:
-        if max(abs(low - asked), abs(high - asked)) > SAME_TR * asked:
+        if max(abs(low - asked), abs(high - asked)) > MAX_TR_DIFFERENCE * asked:
             other = low if abs(low - asked) > abs(high - asked) else high
             warn(
                 f"tr is {asked:g} s, but {other:g} s by what lies beside {known[other]}. What you "
                 "gave is used: check it (tr=, --tr)."
             )
         return asked
-    if high - low > SAME_TR * low:
+    if high - low > MAX_TR_DIFFERENCE * low:
         warn(
             f"the TR differs: {low:g} s beside {known[low]}, {high:g} s beside {known[high]}. It "
             "is taken as unknown. If one of them is wrong, give the right one (tr=, --tr); else "
@@ -137,6 +138,6 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
 
 
 def mean_fd_of(runs: Sequence[Run], lengths: Sequence[int]) -> float:
-    """Mean framewise displacement over all volumes of a row; NaN where a run has none."""
+    """Return the mean framewise displacement over all volumes of a row; NaN if a run has none."""
     known = [np.nan if run.mean_fd is None else run.mean_fd for run in runs]
     return float(np.average(known, weights=lengths))

@@ -20,6 +20,7 @@ class Run:
     Attributes
     ----------
     name : SeriesName
+        Subject, session and run.
     where : str
         What errors call its file or array.
     load : callable
@@ -44,6 +45,7 @@ class Source:
     name : str
         What errors call it.
     runs : tuple of Run
+        In the order of their files, arrays or rows.
     attributes : RawTable or None
         One row per run with columns that are no regions, such as the group; of long tables.
     participant, session : str
@@ -67,13 +69,13 @@ class Source:
 
 
 def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) -> None:
-    """Refuse several series of one run; warn where subjects have series of different kinds."""
+    """Raise InputError for several series of one run; warn of kinds that differ by subject."""
     kinds: dict[tuple[str, str], set[str]] = {}
     first: dict[tuple[str, str, str], str] = {}
     for name, file in zip(names, files, strict=True):
-        own = kinds.setdefault((name.subject, name.session), set())
-        own.add(name.kind)
-        if len(own) > 1:
+        of_visit = kinds.setdefault((name.subject, name.session), set())
+        of_visit.add(name.kind)
+        if len(of_visit) > 1:
             raise _several_kinds(source, names, name)
         other = first.setdefault((name.subject, name.session, name.run), file)
         if other != file:
@@ -84,16 +86,17 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
             )
     counts = Counter(name.kind or "no such word" for name in names)
     if len(counts) > 1:
-        said = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
+        kinds_named = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
         warn(
-            f"{source}: the files of the subjects differ in kind: {said}. They are read together. "
-            "If they are not comparable, choose some by a pattern (files=, --files)."
+            f"{source}: the files of the subjects differ in kind: {kinds_named}. They are read "
+            "together. If they are not comparable, choose some by a pattern (files=, --files)."
         )
 
 
 def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -> InputError:
-    own = [one.kind for one in names if (one.subject, one.session) == name[:2]]
-    words = [kind.split("_") for kind in dict.fromkeys(own)]
+    """Return the error about several kinds of series of a subject, with the words that differ."""
+    of_visit = [other.kind for other in names if (other.subject, other.session) == name[:2]]
+    words = [kind.split("_") for kind in dict.fromkeys(of_visit)]
     shared = set(words[0]).intersection(*words[1:])
     told = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
     return InputError(

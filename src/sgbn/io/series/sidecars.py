@@ -15,7 +15,7 @@ from sgbn.io.series.names import entities
 from sgbn.parameters import is_number
 
 DISPLACEMENT = "framewise_displacement"  # column of fMRIPrep and XCP-D, in mm
-LONGEST_TR = 60  # seconds: a larger number is in milliseconds
+MAX_TR_SECONDS = 60  # a larger number is in milliseconds
 SCAN = ("sub", "ses", "task", "acq", "dir", "run")  # entities that tell one scan from another
 
 
@@ -33,30 +33,33 @@ class Sidecars:
 
     @cached_property
     def _headers(self) -> dict[tuple[str, ...], list[Path]]:
-        found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+        headers: dict[tuple[str, ...], list[Path]] = defaultdict(list)
         for path in sorted(self.folder.rglob("*_bold.json")):
-            found[_scan(label_of(path))].append(path)
-        return found
+            headers[_scan(label_of(path))].append(path)
+        return headers
 
     @cached_property
     def _motion(self) -> dict[tuple[str, ...], Path]:
         patterns = ("*_desc-confounds_regressors.tsv", "*_desc-confounds_timeseries.tsv")
-        paths = [path for one in (*patterns, "*_motion.tsv") for path in self.folder.rglob(one)]
+        paths = [
+            path for pattern in (*patterns, "*_motion.tsv") for path in self.folder.rglob(pattern)
+        ]
         return {_scan(label_of(path)): path for path in sorted(paths)}
 
     def tr(self, path: Path) -> float | None:
-        """Seconds from volume to volume by the JSON file of a series, or of its scan."""
+        """Return seconds from volume to volume by the JSON file of a series, or of its scan."""
         scan = _scan(label_of(path))
+        # BIDS inherits: task-rest_bold.json at the top is of all subjects.
         task = tuple(value if key == "task" else "" for key, value in zip(SCAN, scan, strict=True))
         beside = path.parent / f"{label_of(path)}.json"
-        for one in (beside, *self._headers.get(scan, ()), *self._headers.get(task, ())):
-            found = _tr(one)
-            if found is not None:
-                return found
+        for header in (beside, *self._headers.get(scan, ()), *self._headers.get(task, ())):
+            seconds = _tr(header)
+            if seconds is not None:
+                return seconds
         return None
 
     def mean_fd(self, path: Path) -> float | None:
-        """Mean framewise displacement of the scan of a series, in mm."""
+        """Return the mean framewise displacement of the scan of a series in mm, if it is known."""
         table = self._motion.get(_scan(label_of(path)))
         if table is None:
             return None
@@ -69,18 +72,19 @@ class Sidecars:
 
 
 def _scan(label: str) -> tuple[str, ...]:
-    own = entities(label)
-    return tuple(own.get(key, "") for key in SCAN)
+    parts = entities(label)
+    return tuple(parts.get(key, "") for key in SCAN)
 
 
 def _tr(path: Path) -> float | None:
+    """Return the TR in seconds that a JSON file says, or None."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        header = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(said, dict):
+    if not isinstance(header, dict):
         return None
-    tr, frequency = said.get("RepetitionTime"), said.get("SamplingFrequency")
+    tr, frequency = header.get("RepetitionTime"), header.get("SamplingFrequency")
     if not is_number(tr) and is_number(frequency) and frequency > 0:
         tr = 1 / frequency
-    return float(tr) if is_number(tr) and 0 < tr <= LONGEST_TR else None
+    return float(tr) if is_number(tr) and 0 < tr <= MAX_TR_SECONDS else None

@@ -27,6 +27,7 @@ VOXELS = ("neuromorphometrics", "lpba40", "cobra", "hammers", "aal3")
 
 _VISIT = re.compile(r"(sub-[A-Za-z0-9]+)_ses-.+")
 _PREFIX = re.compile(r"catROIs?_", re.IGNORECASE)
+# The longitudinal pipeline writes one more file, of the mean image of a person.
 _AVERAGE = re.compile(r"catROIs?_avg_.+", re.IGNORECASE)
 
 
@@ -39,7 +40,7 @@ class CatSubject:
 
     @property
     def person(self) -> str:
-        """Who it is, where the name says that this is one of several visits."""
+        """Return who it is, where the name says that this is one of several visits."""
         visit = _VISIT.fullmatch(self.id)
         return visit[1] if visit else self.id
 
@@ -48,19 +49,20 @@ Atlases = dict[str, AtlasRegions]
 
 
 def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
-    """Subjects behind files of regions, sorted by id."""
-    found: dict[str, dict[str, Path]] = defaultdict(dict)
+    """Return the subjects behind files of regions, sorted by id."""
+    files: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in paths:
         kind = SURFACE if path.name.lower().startswith(SURFACE.lower()) else VOLUMES
+        # catROI_ and the name of the image: the rest says who it is.
         image = path.with_name(_PREFIX.sub("", path.name, count=1))
         name = subject_id(image)
-        if kind in found[name]:
+        if kind in files[name]:
             raise InputError(
-                f"two files are of the subject {name!r}: {found[name][kind]} and {path}. Keep one, "
+                f"two files are of the subject {name!r}: {files[name][kind]} and {path}. Keep one, "
                 "or give the folder of one run."
             )
-        found[name][kind] = path
-    return [CatSubject(name, found[name]) for name in sorted(found)]
+        files[name][kind] = path
+    return [CatSubject(name, files[name]) for name in sorted(files)]
 
 
 def is_average(path: Path) -> bool:
@@ -71,7 +73,7 @@ def is_average(path: Path) -> bool:
 def read_atlases(
     subjects: Sequence[CatSubject],
 ) -> tuple[dict[str, Atlases], list[Failure]]:
-    """Subject -> atlas -> regions, of the files that can be read; and the files that cannot."""
+    """Return subject -> atlas -> regions of the files that can be read; and those that cannot."""
     read: dict[str, Atlases] = defaultdict(dict)
     damaged = []
     for subject in subjects:
@@ -86,12 +88,16 @@ def read_atlases(
 def choose_atlas(
     asked: str | None, measure: str | None, read: Mapping[str, Atlases]
 ) -> tuple[str, str]:
-    """Atlas and measure, as CAT12 calls them, that are read of every subject."""
+    """Return the atlas and the measure, as CAT12 calls them, that are read of every subject."""
     wanted = None if measure is None else MEASURES.get(measure, measure)
     counts = Counter(
-        (name, one) for atlases in read.values() for name in atlases for one in atlases[name].data
+        (name, column)
+        for of_subject in read.values()
+        for name, regions in of_subject.items()
+        for column in regions.data
     )
     atlases = sorted({name for name, _ in counts})
+    columns = sorted({column for _, column in counts})
     if asked is not None and asked not in atlases:
         raise InputError(
             f"no subject has the atlas {asked!r} (parcellation=, --parcellation). "
@@ -101,15 +107,13 @@ def choose_atlas(
     if not fitting:
         raise InputError(
             f"no subject has the measure {measure!r} (measure=, --measure) in "
-            f"{asked or listed(atlases)}. There are {listed(sorted({one for _, one in counts}))}."
+            f"{asked or listed(atlases)}. There are {listed(columns)}."
         )
-    order = sorted(fitting, key=_preference)
-    names = [" ".join(pair) for pair in order]
-    by_name = {name: counts[pair] for name, pair in zip(names, order, strict=True)}
-    return order[names.index(preferred(by_name, names, len(read)))]
+    return preferred(counts, sorted(fitting, key=_preference), len(read))
 
 
 def _preference(pair: tuple[str, str]) -> tuple[int, int, str]:
+    """Return a key that sorts known atlases and usual measures first."""
     known = (*SURFACES, *VOXELS)
     atlas, measure = pair
     place = known.index(atlas) if atlas in known else len(known)
@@ -119,11 +123,12 @@ def _preference(pair: tuple[str, str]) -> tuple[int, int, str]:
 def read_cat_subject(
     subject: CatSubject, atlases: Atlases, atlas: str, measure: str
 ) -> SubjectRow | Failure:
-    """Values of one subject, or the reason why there are none."""
+    """Return the values of one subject, or the reason why there are none."""
     fail = partial(Failure, subject.id, source_of(subject))
     regions = atlases.get(atlas)
     if regions is None or measure not in regions.data:
-        return fail(f"there is no {measure} of {atlas} in {_file_names(subject)}")
+        names = " and ".join(path.name for path in subject.files.values())
+        return fail(f"there is no {measure} of {atlas} in {names}")
     try:
         report = _report_of(subject)
     except InputError as error:
@@ -133,25 +138,23 @@ def read_cat_subject(
     missing = "" if totals else TIV
     totals |= {name: value for name, value in values.items() if is_total(name)}
     values = {name: value for name, value in values.items() if name not in totals}
-    quality: dict[str, Any] = {"software": report.software}
-    quality |= {name: report.numbers.get(name) for name in (*QUALITY, "GM", "WM", "CSF")}
-    quality["missing"] = missing
+    quality: dict[str, Any] = {
+        "software": report.software,
+        **{name: report.numbers.get(name) for name in (*QUALITY, "GM", "WM", "CSF")},
+        "missing": missing,
+    }
     return SubjectRow(
         subject.id, subject.person, source_of(subject), values, totals, quality, report.software
     )
 
 
 def source_of(subject: CatSubject) -> str:
-    """First of a subject's files."""
+    """Return the first of a subject's files."""
     return str(next(iter(subject.files.values())))
 
 
-def _file_names(subject: CatSubject) -> str:
-    return " and ".join(path.name for path in subject.files.values())
-
-
 def _report_of(subject: CatSubject) -> Report:
-    """Report of the same image: in the folder ``report`` beside ``label``, or in the same one."""
+    """Return the report of the same image, in ``report`` beside ``label`` or in the same folder."""
     path = next(iter(subject.files.values()))
     name = f"cat_{_PREFIX.sub('', path.name, count=1)}"
     for place in (path.parent.parent / "report" / name, path.parent / name):

@@ -21,7 +21,7 @@ from sgbn.exceptions import InputError
 from sgbn.io.subjects.stats_files import read_small
 
 MAX_BYTES = 2**26  # a file of all atlases has about 1 MB
-MAX_DEPTH = 20  # of elements in elements; CAT12 needs four
+MAX_DEPTH = 20  # levels of elements in elements; CAT12 needs four
 AGAIN = "Estimate the regions of this subject again in CAT12."
 
 # Columns of the sheet of quality -> where a report has them.
@@ -57,41 +57,42 @@ class Report:
 
 
 def read_regions(path: Path) -> dict[str, AtlasRegions]:
-    """Atlas -> its regions."""
+    """Return atlas -> its regions."""
     root = _tree(read_small(path, MAX_BYTES), path.name)
     if root.find("ROI") is not None or root.find("*/tr") is not None:
         raise InputError(f"{path.name} is of a CAT12 before 2017, in another layout. {AGAIN}")
-    found = {
+    atlases = {
         atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
         for atlas in root
         if atlas.find("names") is not None and atlas.find("data") is not None
     }
-    if not found:
+    if not atlases:
         raise InputError(f"{path.name} holds no atlas with names and data. {AGAIN}")
-    return found
+    return atlases
 
 
 def read_report(path: Path) -> Report:
-    """Read TIV, quality and version from a report."""
+    """Return TIV, quality and version, as a report has them."""
     root = _tree(read_small(path, MAX_BYTES), path.name)
     numbers = {}
     for name, place in QUALITY.items():
-        values = _numbers(root.findtext(place) or "", f"{path.name}, {place}")
+        values = _numbers(root.findtext(place, ""), f"{path.name}, {place}")
         if values and math.isfinite(values[0]):
             numbers[name] = values[0]
-    tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW") or "", f"{path.name}, CGW")
+    tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW", ""), f"{path.name}, CGW")
     numbers |= dict(zip(TISSUES, tissue, strict=False))
-    version, revision = (
-        (root.findtext(f"software/{name}_cat") or "").strip() for name in ("version", "revision")
-    )
-    said = [version and f"CAT12 {version}", revision and f"r{revision}"]
-    return Report(numbers, " ".join(word for word in said if word))
+    version = root.findtext("software/version_cat", "").strip()
+    revision = root.findtext("software/revision_cat", "").strip()
+    words = [version and f"CAT12 {version}", revision and f"r{revision}"]
+    return Report(numbers, " ".join(filter(None, words)))
 
 
 def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
     names = _texts(atlas.find("names"))
     measures = atlas.findall("data/*")
-    data = {one.tag: tuple(_measure(one, f"{where}, {one.tag}")) for one in measures}
+    data = {
+        measure.tag: tuple(_measure(measure, f"{where}, {measure.tag}")) for measure in measures
+    }
     for measure, values in data.items():
         if len(values) != len(names):
             raise InputError(
@@ -101,12 +102,17 @@ def _regions(atlas: ElementTree.Element, where: str) -> AtlasRegions:
 
 
 def _texts(element: ElementTree.Element | None) -> list[str]:
-    """Items of a list; one that MATLAB wrote as text is cut at its separators."""
+    """Return the items of a list; one that MATLAB wrote as text is cut at its separators."""
     if element is None:
         return []
     if len(element):
         return [(item.text or "").strip() for item in element]
-    return [word for word in _BETWEEN.split((element.text or "").strip(" \t\r\n[]")) if word]
+    return _words(element.text or "")
+
+
+def _words(text: str) -> list[str]:
+    """Return what stands between separators in text such as ``[1;NaN;3]`` or ``1 2``."""
+    return [word for word in _BETWEEN.split(text.strip(" \t\r\n[]")) if word]
 
 
 def _measure(element: ElementTree.Element, where: str) -> list[float]:
@@ -116,18 +122,17 @@ def _measure(element: ElementTree.Element, where: str) -> list[float]:
 
 
 def _numbers(text: str, where: str) -> list[float]:
-    """Read numbers as MATLAB writes them: ``[1;NaN;3]``, ``[1 2]`` or ``1``."""
-    words = [word for word in _BETWEEN.split(text.strip(" \t\r\n[]")) if word]
+    """Return numbers that MATLAB wrote."""
     try:
-        if any("_" in word for word in words):
+        if "_" in text:  # Python reads 1_0 as 10
             raise ValueError
-        return [float(word) for word in words]
+        return [float(word) for word in _words(text)]
     except ValueError:
         raise InputError(f"{where}: {text.strip()[:40]!r} is no list of numbers. {AGAIN}") from None
 
 
 def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
-    """Names, with the id behind those that two regions have."""
+    """Return the names, with the id behind those that two regions have."""
     counts = Counter(names)
     if "" in counts:
         raise InputError(f"{where}: a region has no name. {AGAIN}")
@@ -142,7 +147,10 @@ def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
 
 
 def _tree(content: bytes, name: str) -> ElementTree.Element:
-    """Elements of an XML file without a document type, so that nothing in it can be expanded."""
+    """Return the elements of an XML file that has no document type.
+
+    `ElementTree` alone would expand entities, up to gigabytes, and nest as deep as the file does.
+    """
     builder = ElementTree.TreeBuilder()
     depth = 0
 
@@ -164,7 +172,7 @@ def _tree(content: bytes, name: str) -> ElementTree.Element:
         )
 
     parser = expat.ParserCreate()
-    parser.buffer_text = True
+    parser.buffer_text = True  # one call per text, not one per line
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = start
@@ -173,7 +181,7 @@ def _tree(content: bytes, name: str) -> ElementTree.Element:
     try:
         parser.Parse(content, True)
         return builder.close()
+    except InputError:
+        raise
     except (expat.ExpatError, ValueError, LookupError) as error:  # the last: an unknown encoding
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{name} is cut off or no XML ({error}). {AGAIN}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,9 @@ from sgbn.io.subjects.rows import Failure, SubjectRow, WholeRows, whole_rows
 ID, PERSON = "subject_id", "person"
 CAT12 = "CAT12"
 SKIP, RAISE = "skip", "raise"
-# Facts that are lists of names.
+# Facts that list names of folders or files.
 FOLDERS = ("templates", "bases", "averages", "other_folders", "other_stream")
-MAX_NAMED = 20  # failed subjects that a warning names; the table has all
+MAX_SUBJECTS_NAMED = 20  # failed subjects that a warning names; the table has all
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class SubjectsTable:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Facts without names of folders, which may be those of persons: counts instead."""
+        """Return facts with counts in place of names of folders, which may be those of persons."""
         counts = {key: len(self.facts[key]) for key in FOLDERS if self.facts.get(key)}
         rest = {key: value for key, value in self.facts.items() if key not in FOLDERS}
         return {**rest, **counts, "subjects_left_out": len(self.failed)}
@@ -132,6 +133,7 @@ def _check_for_cat12(aseg: bool, segmentations: Sequence[str], stream: str | Non
 
 
 def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
+    """Read all subjects of FreeSurfer or FastSurfer."""
     folders = find_folders(top, stream)
     if not folders.subjects:
         raise _no_subjects(top)
@@ -150,7 +152,8 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
         **_folder_facts(folders),
     }
     rows, failures = _parted(read)
-    cortex = f"_{plan.measure}"  # a volume of 0 below it is rare but possible
+    # A volume of 0 below the cortex is rare but possible, such as that of a ventricle.
+    cortex = f"_{plan.measure}"
     names = {name for row in rows for name in row.regions}
     return _Read(rows, failures, facts, frozenset(n for n in names if n.endswith(cortex)))
 
@@ -176,6 +179,7 @@ def _no_subjects(top: Path) -> InputError:
 
 
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
+    """Read all subjects of CAT12."""
     paths = roi_files(top)
     averages = [path.name for path in paths if is_average(path)]
     if len(averages) == len(paths):
@@ -190,40 +194,40 @@ def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Re
             f"{str(top)!r}: no file of CAT12 can be read. The first: {damaged[0].reason}"
         )
     atlas, column = choose_atlas(parcellation, measure, read)
-    there = [one for one in subjects if one.id in read]
-    rows, others = _parted([read_cat_subject(one, read[one.id], atlas, column) for one in there])
+    readable = [subject for subject in subjects if subject.id in read]
+    rows, unread = _parted(
+        [read_cat_subject(subject, read[subject.id], atlas, column) for subject in readable]
+    )
     facts = {
         "tool": CAT12,
         "parcellation": atlas,
-        "other_parcellations": sorted({name for one in read.values() for name in one} - {atlas}),
+        "other_parcellations": sorted({*chain.from_iterable(read.values())} - {atlas}),
         "measure": column,
         "averages": averages,
     }
     names = {name for row in rows for name in row.regions} if column == THICKNESS else set[str]()
-    failures = _of_chosen_files(rows, damaged, others)
+    failures = _of_chosen_files(rows, damaged, unread)
     return _Read(rows, failures, facts, frozenset(names))
 
 
 def _of_chosen_files(
-    rows: Sequence[SubjectRow], damaged: Sequence[Failure], others: Sequence[Failure]
+    rows: Sequence[SubjectRow], damaged: Sequence[Failure], unread: Sequence[Failure]
 ) -> list[Failure]:
-    """Failures of subjects who have no row; a damaged file of another atlas is none."""
+    """Return the failures of subjects without a row; a damaged file of another atlas is none."""
     whole = {row.id for row in rows}
-    by_damage = {one.id: one for one in damaged if one.id not in whole}
-    return [*by_damage.values(), *(one for one in others if one.id not in by_damage)]
+    by_damage = {failure.id: failure for failure in damaged if failure.id not in whole}
+    return [*by_damage.values(), *(failure for failure in unread if failure.id not in by_damage)]
 
 
-def _parted(
-    read: Sequence[SubjectRow | Failure],
-) -> tuple[list[SubjectRow], list[Failure]]:
-    rows = [one for one in read if isinstance(one, SubjectRow)]
-    return rows, [one for one in read if isinstance(one, Failure)]
+def _parted(read: Sequence[SubjectRow | Failure]) -> tuple[list[SubjectRow], list[Failure]]:
+    rows = [outcome for outcome in read if isinstance(outcome, SubjectRow)]
+    return rows, [outcome for outcome in read if isinstance(outcome, Failure)]
 
 
 def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
     """Compare the subjects with each other, say who is left out, and make the tables."""
     whole = whole_rows(read.rows, read.positive)
-    failures = sorted([*read.failures, *whole.failures], key=lambda one: one.id)
+    failures = sorted([*read.failures, *whole.failures], key=lambda failure: failure.id)
     _report_failures(top, failures, len(whole.rows), on_error)
     versions = Counter(row.software or "unknown" for row in whole.rows)
     _warn(top, whole, versions)
@@ -237,9 +241,12 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
 
 
 def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_error: str) -> None:
+    """Warn of who is left out; raise if that was asked for, or if nobody is left."""
     if not failures:
         return
-    named = [f"{one.id} ({one.reason.rstrip('.')})" for one in failures[:MAX_NAMED]]
+    named = [
+        f"{failure.id} ({failure.reason.rstrip('.')})" for failure in failures[:MAX_SUBJECTS_NAMED]
+    ]
     more = len(failures) - len(named)
     reasons = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     who = counted(len(failures), "subject")
@@ -254,7 +261,7 @@ def _report_failures(top: Path, failures: Sequence[Failure], n_read: int, on_err
 
 
 def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
-    """Warn of mixed versions, and of regions that are left out."""
+    """Warn of mixed versions of the tool, and of regions that are left out."""
     if len(versions) > 1:
         counts = ", ".join(f"{name}: {count}" for name, count in sorted(versions.items()))
         warn(
@@ -269,6 +276,7 @@ def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
 
 
 def _table(whole: WholeRows) -> pd.DataFrame:
+    """Return the ids, persons, totals and regions, one row per subject."""
     columns: dict[str, Any] = {ID: [row.id for row in whole.rows]}
     persons = [row.person for row in whole.rows]
     if len(set(persons)) < len(persons):
@@ -277,20 +285,20 @@ def _table(whole: WholeRows) -> pd.DataFrame:
     columns |= {name: [row.totals.get(name) for row in whole.rows] for name in totals}
     columns |= {name: [row.regions[name] for row in whole.rows] for name in whole.regions}
     frame = pd.DataFrame(columns)
+    # A total that nobody has would be a column of objects.
     frame[list(totals)] = frame[list(totals)].astype(float)
     return frame
 
 
 def _quality(whole: WholeRows) -> pd.DataFrame:
-    zero = [[name for name in whole.regions if row.regions[name] == 0] for row in whole.rows]
-    return pd.DataFrame(
-        [
-            {ID: row.id, "source": row.source, **row.quality, "zero_volumes": "; ".join(names)}
-            for row, names in zip(whole.rows, zero, strict=True)
-        ]
-    )
+    """Return the sheet of quality, one row per subject."""
+    rows = []
+    for row in whole.rows:
+        zero = "; ".join(name for name in whole.regions if row.regions[name] == 0)
+        rows.append({ID: row.id, "source": row.source, **row.quality, "zero_volumes": zero})
+    return pd.DataFrame(rows)
 
 
 def _failed(failures: Sequence[Failure]) -> pd.DataFrame:
-    cells = [(one.id, one.source, one.reason) for one in failures]
+    cells = [(failure.id, failure.source, failure.reason) for failure in failures]
     return pd.DataFrame(cells, columns=[ID, "source", "reason"])

@@ -14,7 +14,8 @@ from sgbn.exceptions import InputError, counted, listed
 STATS = "stats"
 PARTS = frozenset({STATS, "mri", "surf", "scripts", "label", "touch"})  # of a subject's folder
 ROI_FILE = re.compile(r"catROIs?_.+\.xml", re.IGNORECASE)
-CAT12_LEVELS = 5  # folders below the given one: sub-01/ses-01/anat/label and one more
+MAX_CAT12_LEVELS = 5  # folders below the given one: sub-01/ses-01/anat/label and one more
+# Folders of all tools that hold thousands of files and none of regions: a search skips them.
 NO_ROI_FILES = frozenset({"mri", "surf", "stats", "scripts", "err", "func", "figures", "log"})
 CROSS, LONG = "cross", "long"
 BASE = "base-tps"  # file that lists the visits of a longitudinal base; FastSurfer adds an ending
@@ -69,27 +70,25 @@ class Folders:
 
 
 def kind_of(folder: Path) -> str | None:
-    """Say which tool wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None."""
+    """Return which tool wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None."""
     if any(_is_subject(path) and (path / STATS).is_dir() for path in _with_sessions(folder)):
         return "freesurfer"
     return "cat12" if roi_files(folder, first=True) else None
 
 
 def roi_files(folder: Path, first: bool = False) -> list[Path]:
-    """Region files of CAT12 in a folder and those below it, sorted; `first` stops at one."""
-    found: list[Path] = []
+    """Return region files of CAT12 in a folder and below, sorted; `first` stops at one folder."""
+    roi_paths: list[Path] = []
     top = str(folder).rstrip(os.sep).count(os.sep)
     for path, folders, files in os.walk(folder):
-        deep = path.count(os.sep) - top >= CAT12_LEVELS
-        folders[:] = [] if deep else sorted(name for name in folders if _may_hold(name))
-        found += [Path(path, name) for name in sorted(files) if ROI_FILE.fullmatch(name)]
-        if first and found:
+        deep = path.count(os.sep) - top >= MAX_CAT12_LEVELS
+        hidden = {name for name in folders if name.startswith(".")}
+        # os.walk goes only into the folders that are left in its own list.
+        folders[:] = [] if deep else sorted({*folders} - NO_ROI_FILES - hidden)
+        roi_paths += [Path(path, name) for name in sorted(files) if ROI_FILE.fullmatch(name)]
+        if first and roi_paths:
             break
-    return sorted(found)
-
-
-def _may_hold(name: str) -> bool:
-    return name not in NO_ROI_FILES and not name.startswith(".")
+    return sorted(roi_paths)
 
 
 def find_folders(folder: Path, stream: str | None = None) -> Folders:
@@ -98,6 +97,7 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
     Parameters
     ----------
     folder : Path
+        The subjects folder.
     stream : {"cross", "long"}, optional
         Which runs are read where FreeSurfer's longitudinal stream was used.
     """
@@ -108,7 +108,7 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
             f"{str(folder)!r} is the folder of one subject. Give the folder above it, which holds "
             "all subjects."
         )
-    subjects, templates, others = [], [], []
+    subjects, templates, no_subjects = [], [], []
     bases: dict[str, set[str]] = {}
     for path in _folders(folder):
         inner = [_session(path, below) for below in _folders(path) if _is_session(below)]
@@ -116,30 +116,32 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
             templates.append(path.name)
         elif lists := [name for name in _names(path) if name.startswith(BASE)]:
             bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
+        # An empty folder sub-02 is a subject who failed, and must be named as such.
         elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
             subjects.append(_subject(path))
         elif inner:
             subjects += inner
         else:
-            others.append(path.name)
-    found = Folders(tuple(subjects), tuple(templates), tuple(bases), tuple(others))
-    return _of_stream(_with_persons(found, bases), stream)
+            no_subjects.append(path.name)
+    sorted_folders = Folders(tuple(subjects), tuple(templates), tuple(bases), tuple(no_subjects))
+    return _of_stream(_with_persons(sorted_folders, bases), stream)
 
 
-def _with_persons(found: Folders, visits: Mapping[str, set[str]]) -> Folders:
-    """Say who is behind a cross-sectional run whose name does not, as the longitudinal stream does.
+def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
+    """Return folders in which cross-sectional runs know the person behind them.
 
-    `visits` is longitudinal base -> visits. A run ``visit.long.base`` says the same.
+    Where the name of a run does not say who it is, the longitudinal stream may: `visits` is
+    longitudinal base -> visits, and a run ``visit.long.base`` says the same.
     """
     bases: dict[str, set[str]] = defaultdict(set)
     for base, names in visits.items():
         for visit in names:
             bases[visit].add(base)
-    for run in found.subjects:
+    for run in folders.subjects:
         if run.long:
             bases[run.id].add(run.person)
     subjects = []
-    for subject in found.subjects:
+    for subject in folders.subjects:
         if not subject.long and subject.person == subject.id:
             persons = sorted(bases[subject.id])
             if len(persons) > 1:
@@ -149,15 +151,19 @@ def _with_persons(found: Folders, visits: Mapping[str, set[str]]) -> Folders:
                 )
             subject = replace(subject, person=persons[0] if persons else subject.id)
         subjects.append(subject)
-    return replace(found, subjects=tuple(subjects))
+    return replace(folders, subjects=tuple(subjects))
 
 
-def _of_stream(found: Folders, stream: str | None) -> Folders:
-    """Keep the runs of one stream: values of the two differ, so that they are never mixed."""
-    runs = [one for one in found.subjects if one.long]
-    bases = {*found.bases, *(one.person for one in runs)}
-    cross = [one for one in found.subjects if not one.long and one.path.name not in bases]
-    alone = {one.id for one in cross} - {one.id for one in runs}
+def _of_stream(folders: Folders, stream: str | None) -> Folders:
+    """Return the folders of one stream: values of the two differ, and are never mixed."""
+    runs = [subject for subject in folders.subjects if subject.long]
+    bases = {*folders.bases, *(subject.person for subject in runs)}
+    cross = [
+        subject
+        for subject in folders.subjects
+        if not subject.long and subject.path.name not in bases
+    ]
+    alone = {subject.id for subject in cross} - {subject.id for subject in runs}
     if stream is None and runs and alone:
         raise InputError(
             f"{counted(len(runs), 'folder is', 'folders are')} of FreeSurfer's longitudinal stream "
@@ -175,23 +181,24 @@ def _of_stream(found: Folders, stream: str | None) -> Folders:
         )
     _check_ids(taken)
     return replace(
-        found,
-        subjects=tuple(sorted(taken, key=lambda one: one.id)),
+        folders,
+        subjects=tuple(sorted(taken, key=lambda subject: subject.id)),
         bases=tuple(sorted(name for name in bases if name)),
-        other_stream=tuple(sorted(one.id for one in rest)),
+        other_stream=tuple(sorted(subject.id for subject in rest)),
     )
 
 
 def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
-    for name, count in Counter(one.id for one in subjects).items():
+    for name, count in Counter(subject.id for subject in subjects).items():
         if count > 1:
-            paths = [str(one.path) for one in subjects if one.id == name]
+            paths = [str(subject.path) for subject in subjects if subject.id == name]
             raise InputError(
                 f"{counted(count, 'folder')} are the subject {name!r}: {listed(paths)}. Keep one."
             )
 
 
 def _subject(path: Path) -> SubjectFolder:
+    """Return the subject or visit that the name of a folder tells."""
     run = _LONG.fullmatch(path.name)
     if run:
         return SubjectFolder(run["visit"], path, run["base"], long=True)
@@ -200,7 +207,7 @@ def _subject(path: Path) -> SubjectFolder:
 
 
 def _session(above: Path, path: Path) -> SubjectFolder:
-    """Visit in a folder of its own below that of the subject."""
+    """Return the visit in a folder of its own below that of the subject."""
     run = _LONG.fullmatch(path.name)
     session = run["visit"] if run else path.name
     return SubjectFolder(f"{above.name}_{session}", path, above.name, long=bool(run))
@@ -224,7 +231,7 @@ def _names(path: Path) -> set[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Lines of a short text; none if it cannot be read."""
+    """Return the lines of a short text; none if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -239,10 +246,12 @@ def _with_sessions(folder: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Folders below one, sorted; hidden ones and those that cannot be read are no subjects."""
+    """Return the folders in a folder, sorted; hidden and unreadable ones are no subjects."""
     try:
         with os.scandir(folder) as entries:
-            names = [one.name for one in entries if not one.name.startswith(".") and one.is_dir()]
+            names = [
+                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
+            ]
     except OSError:
         return []
     return [folder / name for name in sorted(names)]

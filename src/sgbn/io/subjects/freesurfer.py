@@ -36,7 +36,7 @@ CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
 NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
 TOTALS = {THICKNESS: "MeanThickness", AREA: "WhiteSurfArea"}  # of a side, beside its regions
-MAX_LOG = 2**28  # bytes of recon-all.log, which grows with each run
+MAX_LOG_BYTES = 2**28  # recon-all.log grows with each run
 EULER = re.compile(rb"orig\.nofix lheno\s*=\s*(-?\d+),\s*rheno\s*=\s*(-?\d+)")
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?(-?\w+)?")
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def files(self) -> list[str]:
-        """Files that a subject must have, each once."""
+        """Return the files that a subject must have, each once."""
         cortex = self.parcellation.files if self.parcellation else ()
         aseg = (self.aseg,) if self.aseg is not None and self.structures else ()
         further = [name for files in self.segmentations.values() for name in files]
@@ -93,7 +93,7 @@ class Plan:
 
 
 def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
-    """Choose the files by what was asked for and what most subjects have."""
+    """Return the files to read, by what was asked for and what most subjects have."""
     if request.measure not in (None, *COLUMNS):
         raise InputError(
             f"measure is {request.measure!r}. Give one of {', '.join(COLUMNS)} (--measure)."
@@ -112,13 +112,13 @@ def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
 
 
 def names_of(subject: SubjectFolder) -> Names:
-    """Names of a subject's ``.stats`` files; a link whose target is gone is none."""
+    """Return the names of a subject's ``.stats`` files; links without a target do not count."""
     folder = subject.path / STATS
     return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
-    """Read one subject by the plan, or say why that is not possible."""
+    """Return the values of one subject, or the reason why there are none."""
     reason = _unfinished(subject, plan)
     if reason:
         return Failure(subject.id, str(subject.path), reason)
@@ -129,7 +129,7 @@ def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
 
 
 def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
-    """Why a subject cannot be read, as the names of its files say; "" if they say nothing."""
+    """Return why a subject cannot be read, as the names of its files say; "" for no reason."""
     if not (subject.path / STATS).is_dir():
         return "there is no stats folder"
     scripts = _entries(subject.path / "scripts")
@@ -151,9 +151,11 @@ def _entries(path: Path) -> list[str]:
 
 
 def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
+    """Return the regions, totals and quality of one subject."""
     folder = subject.path / STATS
     files = {name: read_stats(folder / f"{name}{ENDING}") for name in plan.files}
     aseg = files.get(plan.aseg) if plan.aseg is not None else None
+    # Totals such as eTIV are wanted even where its structures are not.
     if aseg is None and plan.aseg is not None and plan.aseg in names_of(subject):
         aseg = read_stats(folder / f"{plan.aseg}{ENDING}")
     regions = _cortex(plan, files)
@@ -162,10 +164,11 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     for name, of_sides in plan.segmentations.items():
         for file in of_sides:
             regions |= _nuclei(name, file, files[file])
-    totals = _totals(plan, [*([aseg] if aseg else []), *files.values()])
+    read = [*([aseg] if aseg else []), *files.values()]
+    totals = _totals(plan, read)
     totals |= {name: value for name, value in regions.items() if is_total(name)}
     regions = {name: value for name, value in regions.items() if name not in totals}
-    software = _software(subject.path, list(files.values()) + ([aseg] if aseg else []))
+    software = _software(subject.path, read)
     quality = _quality(subject, totals, software)
     return SubjectRow(
         subject.id, subject.person, str(subject.path), regions, totals, quality, software
@@ -173,7 +176,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
 
 
 def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
-    """Regions of the parcellation, as aparcstats2table names them, with the total of each side."""
+    """Return the cortical regions as aparcstats2table names them, with the total of each side."""
     if plan.parcellation is None:
         return {}
     measure = plan.measure
@@ -197,12 +200,13 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
 
 
 def _structures(aseg: Stats) -> dict[str, float]:
+    """Return the volumes below the cortex; FastSurfer's file has the cortex too."""
     cells = aseg.values(VOLUME, "aseg")
     return {name: value for name, value in cells.items() if not CORTEX.fullmatch(name)}
 
 
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
-    """Parts of a structure; the sums over all parts of one are left out."""
+    """Return the parts of a structure, without their sums ("Whole_thalamus")."""
     side = next((side for side in SIDES if f".{side}." in file), "")
     first = f"{LEFT_RIGHT[side]}-" if side else ""
     return {
@@ -213,7 +217,8 @@ def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
 
 
 def _totals(plan: Plan, files: list[Stats]) -> dict[str, float]:
-    """Totals of the whole head, of the first file that has each; those of a side are no such."""
+    """Return the totals of the whole head, each from the first file that has it."""
+    # MeanThickness of lh.aparc.stats is that of a side.
     of_side = {*TOTALS.values(), "NumVert"} if plan.parcellation else set[str]()
     totals: dict[str, float] = {}
     for stats in files:
@@ -243,7 +248,7 @@ def _quality(
 
 
 def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int | None, str]:
-    """Euler numbers of both surfaces before they were mended, and where they stand.
+    """Return the Euler numbers of both surfaces before they were mended, and their source.
 
     A surface with h holes has the Euler number 2 - 2 h.
     """
@@ -252,34 +257,40 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
         return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
     log = folder / "scripts" / "recon-all.log"
     try:
-        if log.stat().st_size > MAX_LOG:
+        if log.stat().st_size > MAX_LOG_BYTES:
             return None, None, ""
-        said = EULER.findall(log.read_bytes())
+        logged = EULER.findall(log.read_bytes())
     except OSError:
         return None, None, ""
-    return (int(said[-1][0]), int(said[-1][1]), "recon-all.log") if said else (None, None, "")
+    if not logged:
+        return None, None, ""
+    left, right = logged[-1]  # of the last run
+    return int(left), int(right), "recon-all.log"
 
 
 def _software(folder: Path, files: list[Stats]) -> str:
-    """Tools and versions, as the files say."""
+    """Return the tools with their versions, as the files say."""
     headers = [stats.header for stats in files]
-    fast = next((one["FastSurfer_version"] for one in headers if "FastSurfer_version" in one), "")
+    fast = next(
+        (header["FastSurfer_version"] for header in headers if "FastSurfer_version" in header), ""
+    )
     scripts = folder / "scripts"
+    # FastSurfer 1 writes this log, and no version into its tables.
     if not fast and (scripts / "deep-seg.log").exists():
         fast = "(version not said)"
     free = _stamp(scripts / "build-stamp.txt")
     if not free:
-        said = [one.get("cvs_version", "") for one in headers]
-        free = next((version for version in said if _VERSION.fullmatch(version)), "")
+        versions = [header.get("cvs_version", "") for header in headers]
+        free = next((version for version in versions if _VERSION.fullmatch(version)), "")
     named = (("FastSurfer", fast), ("FreeSurfer", free))
     return ", ".join(f"{tool} {version}" for tool, version in named if version)
 
 
 def _stamp(path: Path) -> str:
-    """Version in FreeSurfer's build stamp, such as freesurfer-linux-centos7_x86_64-7.4.1-2023."""
+    """Return the version in a build stamp, such as freesurfer-linux-centos7_x86_64-7.4.1-2023."""
     try:
         with path.open("rb") as stream:
-            found = _STAMP.search(stream.read(1000).decode("latin-1").strip())
+            match = _STAMP.search(stream.read(1000).decode("latin-1").strip())
     except OSError:
         return ""
-    return found[1] if found else ""
+    return match[1] if match else ""

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sgbn.atlases import Atlas, load_atlas
 from sgbn.atlases.sources import is_packaged
@@ -45,8 +46,10 @@ SEGMENTATIONS = {
 }
 ENDING = ".stats"
 
+# lh.curv.stats and lh.w-g.pct.stats are tables of a surface too, but of no parcellation.
 _SURFACE = re.compile(r"[lr]h\.(?!curv$|w-g\.pct$)(.+)")
 Names = frozenset[str]
+Name = TypeVar("Name", str, tuple[str, str])
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,15 @@ class Parcellation:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of its files, without their ending."""
+        """Return the names of its files, without their ending."""
         return tuple(f"{side}.{self.name}" for side in SIDES) if self.surface else (self.name,)
 
 
 def parcellation_atlas(name: str | None) -> Atlas | None:
-    """Atlas of the package that a parcellation is of; None if there is none of its name."""
+    """Return the atlas of the package that a parcellation is of, or None."""
     if name is None:
         return None
-    if name in VOXELS:
+    if name in VOXELS:  # FastSurfer segments voxels by the labels of DKT
         return load_atlas("dkt")
     # CAT12 writes aparc_ before the names of all atlases of surfaces.
     names = (name, name.removeprefix("aparc_"))
@@ -74,73 +77,69 @@ def parcellation_atlas(name: str | None) -> Atlas | None:
 
 
 def stats_names(files: Iterable[str]) -> Names:
-    """Names of ``.stats`` files without their ending."""
+    """Return the names of ``.stats`` files without their ending."""
     return frozenset(name.removesuffix(ENDING) for name in files if name.endswith(ENDING))
 
 
 def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
-    """Parcellation -> how many subjects have it, the preferred ones first."""
-    found: Counter[str] = Counter()
+    """Return parcellation -> how many subjects have it, the preferred ones first."""
+    counts: Counter[str] = Counter()
     for names in subjects:
         surfaces = {match[1] for name in names if (match := _SURFACE.fullmatch(name))}
-        found.update({*surfaces, *names.intersection(VOXELS)})
-    first = [name for name in (*SURFACES, *VOXELS) if name in found]
-    return {name: found[name] for name in (*first, *sorted(set(found) - set(first)))}
+        counts.update({*surfaces, *names.intersection(VOXELS)})
+    first = [name for name in (*SURFACES, *VOXELS) if name in counts]
+    return {name: counts[name] for name in (*first, *sorted(set(counts) - set(first)))}
 
 
 def choose_parcellation(
     asked: str | None, measure: str | None, subjects: Sequence[Names]
 ) -> Parcellation | None:
-    """Parcellation that was asked for, or the preferred one; None if no subject has any."""
-    there = parcellations(subjects)
-    allowed = list(there)
+    """Return the parcellation asked for, or the preferred one; None if no subject has any."""
+    counts = parcellations(subjects)
+    allowed = list(counts)
     if asked is not None:
-        allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in there]
+        allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in counts]
         if not allowed:
             raise InputError(
                 f"no subject has the parcellation {asked!r} (parcellation=, --parcellation). "
-                + (did_you_mean(asked, list(there)) if there else "There is none.")
+                + (did_you_mean(asked, list(counts)) if counts else "There is none.")
             )
-    elif any(name in (*SURFACES, *VOXELS) for name in there):
-        allowed = [name for name in there if name in (*SURFACES, *VOXELS)]
-    allowed = [name for name in allowed if _has(name, measure)]
+    elif known := [name for name in counts if name in (*SURFACES, *VOXELS)]:
+        allowed = known  # files such as lh.BA_exvivo.stats are no parcellation of the whole cortex
+    # Voxels have a volume, and neither thickness nor area.
+    allowed = [name for name in allowed if name not in VOXELS or measure in (None, VOLUME)]
     if not allowed:
-        if there and measure is not None:
-            raise _no_measure(measure, list(there))
+        if counts and measure is not None:
+            raise _no_measure(measure, list(counts))
         return None
-    name = preferred(there, allowed, len(subjects))
+    name = preferred(counts, allowed, len(subjects))
     return Parcellation(name, name not in VOXELS)
 
 
-def _has(name: str, measure: str | None) -> bool:
-    return name not in VOXELS or measure in (None, VOLUME)
-
-
-def _no_measure(measure: str, there: Sequence[str]) -> InputError:
+def _no_measure(measure: str, names: Sequence[str]) -> InputError:
     return InputError(
-        f"there is no {measure} in {listed(there)}: these hold volumes of voxels, as FastSurfer "
+        f"there is no {measure} in {listed(names)}: these hold volumes of voxels, as FastSurfer "
         "writes them without surfaces (--seg_only). Take volumes (measure='volume', --measure "
         "volume), or run its surface module."
     )
 
 
-def preferred(counts: Mapping[str, int], order: Sequence[str], n: int) -> str:
-    """First name that at least half of `n` subjects have; else the one that most have."""
-    for name in order:
-        if 2 * counts.get(name, 0) >= n:
-            return name
-    return max(order, key=lambda name: (counts.get(name, 0), -order.index(name)))
+def preferred(counts: Mapping[Name, int], order: Sequence[Name], n: int) -> Name:
+    """Return the first name that at least half of `n` subjects have, else what most have."""
+    usual = (name for name in order if 2 * counts[name] >= n)
+    # Of names that as many subjects have, max takes the first.
+    return next(usual, None) or max(order, key=lambda name: counts[name])
 
 
 def choose_aseg(subjects: Sequence[Names]) -> str | None:
-    """File of the subcortical volumes; None if no subject has one."""
+    """Return the file of the subcortical volumes; None if no subject has one."""
     counts = Counter(name for names in subjects for name in names.intersection(ASEG))
     order = [name for name in ASEG if name in counts]
     return preferred(counts, order, len(subjects)) if order else None
 
 
 def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...]:
-    """Files of a further segmentation: one, or one per side."""
+    """Return the files of a further segmentation: one, or one per side."""
     pattern = SEGMENTATIONS[asked]
     sides = SIDES if "{side}" in pattern else ("",)
     files = []
@@ -152,5 +151,6 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
                 f"no subject has a table of the {asked} (segmentations=, --segmentations). Run the "
                 "tool that makes it, or leave it out."
             )
+        # Sorted downwards, the latest version comes first.
         files.append(preferred(counts, sorted(counts, reverse=True), len(subjects)))
     return tuple(files)

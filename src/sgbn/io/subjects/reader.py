@@ -9,11 +9,11 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
-from sgbn.atlases import AtlasLike, AtlasMatch, match_columns
+from sgbn.atlases import AtlasLike, match_columns
 from sgbn.cohort import Cohort
 from sgbn.io.subjects.collection import CAT12, ID, PERSON, SubjectsTable, collect_subjects
 from sgbn.io.subjects.layouts import parcellation_atlas
-from sgbn.io.tables.assembly import assemble_rows, load_participants
+from sgbn.io.tables.assembly import assemble, load_participants
 from sgbn.io.tables.cells import Markers
 from sgbn.io.tables.files import Source
 from sgbn.io.tables.joins import absent_ids, join_participants, with_ids
@@ -107,13 +107,14 @@ def read_subjects(
         atlas_read = parcellation_atlas(collected.facts["parcellation"])
         options = replace(options, atlas=atlas_read)
     match = match_columns(list(collected.table.columns), options.atlas)
-    known = _all_known(collected, match)
+    known = not set(collected.regions).intersection(match.unmatched)
+    # An atlas that knows only some regions would leave the others out.
     if options.regions is None and not known:
         named = tuple(name for name in collected.regions if name not in set(match.totals))
         options = replace(options, regions=named)
     raw = _raw(collected)
     person = _joined_by_person(raw, options, participants)
-    cohort, _ = assemble_rows(raw, options, participants, own=ID, person=person)
+    cohort, _ = assemble(raw, options, participants, ID, person)
     if collected.facts["tool"] != CAT12 or options.atlas is not None or known:
         return cohort
     # Some names of CAT12's atlases are in others too, which does not make these the right ones.
@@ -123,34 +124,29 @@ def read_subjects(
 def participants_by_visit(
     collected: SubjectsTable, participants: Source
 ) -> tuple[RawTable, pd.DataFrame | None]:
-    """Participants with their ids; and one row for each visit, where they are listed by person.
+    """Return participants with their ids, and one row per visit if they are listed by person.
 
     Visits of persons who are not listed have no row.
     """
     raw = _raw(collected)
-    people, own = load_participants(Options(), participants)
+    people, id_name = load_participants(Options(), participants)
     if _joined_by_person(raw, Options(), participants) is None:
         return people, None
     visits = with_ids(replace(raw, frame=raw.frame[[ID, PERSON]]), PERSON)
     absent = set(absent_ids(visits.ids, people.ids))
     visits = visits.keep(np.array([name not in absent for name in visits.ids], dtype=bool))
-    columns = [name for name in people.columns if name not in (own, ID, PERSON, PARTICIPANT)]
+    columns = [name for name in people.columns if name not in (id_name, ID, PERSON, PARTICIPANT)]
     joined = join_participants(visits, people, columns, may_lack=False)
     return people, joined.frame.drop(columns=PERSON).rename(columns={ID: PARTICIPANT})
 
 
 def _joined_by_person(raw: RawTable, options: Options, participants: Source | None) -> str | None:
-    """Column of the persons, where participants are listed by these and not by visits."""
+    """Return the column of persons, if participants are listed by these and not by visits."""
     if participants is None or PERSON not in raw.columns:
         return None
     people, _ = load_participants(options, participants, PERSON)
     by_visit, by_person = (absent_ids(list(raw.frame[name]), people.ids) for name in (ID, PERSON))
     return PERSON if len(by_person) < len(by_visit) else None
-
-
-def _all_known(collected: SubjectsTable, match: AtlasMatch) -> bool:
-    """Whether an atlas knows all regions."""
-    return not set(collected.regions).intersection(match.unmatched)
 
 
 def _raw(collected: SubjectsTable) -> RawTable:

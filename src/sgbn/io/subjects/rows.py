@@ -10,7 +10,7 @@ from typing import Any
 
 from sgbn.exceptions import InputError, counted, listed
 
-MAX_NAMED = 3  # regions that a reason names
+MAX_REGIONS_NAMED = 3  # regions that a reason lists
 
 
 @dataclass(frozen=True)
@@ -66,22 +66,22 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     Parameters
     ----------
     rows : sequence of SubjectRow
+        All subjects that could be read.
     positive : frozenset of str
         Regions in which 0 says that nothing was measured, such as thickness.
 
     Notes
     -----
     A region that is 0 or no number in more than half of the subjects is left out: the medial wall,
-    a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces. In
-    fewer, these subjects are, unless 0 is a value.
+    a ventricle in a table of grey matter, the corpus callosum of FastSurfer without surfaces. If
+    fewer subjects lack a value, these subjects are left out, unless 0 is a value.
     """
     if not rows:
         return WholeRows((), (), ())
     regions = _usual_regions(rows)
     wanted = set(regions)
     same = [row for row in rows if row.regions.keys() == wanted]
-    others = [row for row in rows if row.regions.keys() != wanted]
-    failures = [_other_regions(row, regions) for row in others]
+    failures = [_other_regions(row, regions) for row in rows if row.regions.keys() != wanted]
     blank = Counter(name for row in same for name in _without_value(row, wanted))
     unmeasured = tuple(name for name in regions if 2 * blank[name] > len(same))
     kept = tuple(name for name in regions if name not in unmeasured)
@@ -89,18 +89,20 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     for row in same:
         empty = [name for name in _without_value(row, positive) if name not in unmeasured]
         if empty:
-            failures.append(Failure(row.id, row.source, _no_value(empty)))
+            what = counted(len(empty), "region is", "regions are")
+            reason = f"{what} 0 or no number: {listed(empty, MAX_REGIONS_NAMED)}"
+            failures.append(Failure(row.id, row.source, reason))
         else:
             whole.append(row)
     return WholeRows(tuple(whole), kept, tuple(sorted(failures, key=lambda f: f.id)), unmeasured)
 
 
 def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
-    """Regions that most subjects have, in the order of the first of these."""
+    """Return the regions that most subjects have, in the order of the first of these."""
     counts = Counter(frozenset(row.regions) for row in rows)
-    (usual, most), *others = counts.most_common(2)
-    rival = others[0][0] if others and others[0][1] == most else usual
-    if rival > usual:  # the others are cut off
+    (usual, most), *rivals = counts.most_common(2)
+    rival = rivals[0][0] if rivals and rivals[0][1] == most else usual
+    if rival > usual:  # the smaller set is that of files that are cut off
         usual = rival
     elif not rival <= usual:
         sizes = sorted((len(usual), len(rival)))
@@ -112,25 +114,22 @@ def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
 
 
 def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
+    """Return the failure of a subject who has other regions than most."""
     lacking = [name for name in regions if name not in row.regions]
     extra = [name for name in row.regions if name not in set(regions)]
-    said = []
+    differences = []
     if lacking:
-        said.append(f"lacks {counted(len(lacking), 'region')} that most others have")
+        differences.append(f"lacks {counted(len(lacking), 'region')} that most others have")
     if extra:
-        said.append(f"has {counted(len(extra), 'region')} that most others lack")
-    names = listed((lacking or extra), MAX_NAMED)
-    return Failure(row.id, row.source, f"{' and '.join(said)}: {names}")
+        differences.append(f"has {counted(len(extra), 'region')} that most others lack")
+    names = listed(lacking or extra, MAX_REGIONS_NAMED)
+    return Failure(row.id, row.source, f"{' and '.join(differences)}: {names}")
 
 
 def _without_value(row: SubjectRow, positive: Collection[str]) -> list[str]:
+    """Return the regions that are no number, or are 0 where a value must be positive."""
     return [
         name
         for name, value in row.regions.items()
         if not math.isfinite(value) or (value <= 0 and name in positive)
     ]
-
-
-def _no_value(names: Sequence[str]) -> str:
-    what = counted(len(names), "region is", "regions are")
-    return f"{what} 0 or no number: {listed(names, MAX_NAMED)}"

@@ -18,7 +18,7 @@ from sgbn.exceptions import InputError
 
 NAME, VOLUME = "StructName", "Volume_mm3"
 NUCLEI = ("Index", "SegId", "NVoxels", VOLUME, NAME)  # columns of a file that does not name them
-MAX_BYTES = 2**23  # FreeSurfer's largest has 200 KB; beyond this it is another kind of file
+MAX_BYTES = 2**23  # FreeSurfer's largest has 200 KB; a larger file is of another kind
 MEASURE_CELLS = 5  # key, name, description, value, unit
 AGAIN = "Run the tool again for this subject."
 
@@ -34,6 +34,7 @@ class Stats:
     totals : mapping
         Short name of each ``Measure`` -> value; those that are no finite number are left out.
     columns : tuple of str
+        Names of the cells of a row.
     rows : mapping
         Structure -> cells, in the order of the file.
     """
@@ -44,7 +45,7 @@ class Stats:
     rows: Mapping[str, tuple[str, ...]]
 
     def values(self, column: str, name: str) -> dict[str, float]:
-        """Structure -> number of a column; `name` is what errors call the file."""
+        """Return structure -> number of a column; `name` is what errors call the file."""
         if column not in self.columns:
             raise InputError(
                 f"{name} has no column {column!r}: it has {', '.join(self.columns)}. {AGAIN}"
@@ -57,12 +58,12 @@ class Stats:
 
 
 def read_stats(path: Path) -> Stats:
-    """Read one file; what is cut off or damaged is an error that names it."""
+    """Return the content of one file; a file that is cut off or damaged is an error."""
     return parse_stats(read_small(path, MAX_BYTES), path.name)
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Bytes of a file that is there and no larger than `most`."""
+    """Return the bytes of a file; one that is absent or has more than `most` bytes is an error."""
     try:
         if os.path.getsize(path) > most:
             raise InputError(
@@ -77,12 +78,12 @@ def read_small(path: Path, most: int) -> bytes:
 
 
 def parse_stats(content: bytes, name: str) -> Stats:
-    """Content of a ``.stats`` file; `name` is what errors call it."""
+    """Return the content of a ``.stats`` file; `name` is what errors call it."""
     if b"\0" in content:
         raise InputError(f"{name} is no text. {AGAIN}")
     if not content.strip():
         raise InputError(f"{name} is empty. {AGAIN}")
-    if not content.endswith(b"\n"):
+    if not content.endswith(b"\n"):  # a number may be cut in the middle and still be one
         raise InputError(f"{name} is cut off: its last line has no end. {AGAIN}")
     header: dict[str, str] = {}
     totals: dict[str, float] = {}
@@ -99,7 +100,11 @@ def parse_stats(content: bytes, name: str) -> Stats:
             table.append((number, line.split()))
     columns = tuple(header["ColHeaders"].split()) if "ColHeaders" in header else NUCLEI
     rows = _rows(table, columns, name)
-    _check_length(header.get("NRows"), len(rows), name)
+    stated = header.get("NRows", "")
+    if stated.isdigit() and int(stated) != len(rows):
+        raise InputError(
+            f"{name} has {len(rows)} structures, and its header says {stated}. {AGAIN}"
+        )
     return Stats(header, totals, columns, rows)
 
 
@@ -107,7 +112,7 @@ def _add_total(totals: dict[str, float], text: str, where: str) -> None:
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) < MEASURE_CELLS:
         raise InputError(f"{where}: a measure has {len(cells)} cells, not {MEASURE_CELLS}. {AGAIN}")
-    value = _number(cells[-2], where)
+    value = _number(cells[-2], where)  # from the end: the description may hold commas
     if math.isfinite(value):
         totals[cells[1]] = value
 
@@ -129,12 +134,6 @@ def _rows(
             raise InputError(f"{name}, line {number}: {cells[place]} is there twice. {AGAIN}")
         rows[cells[place]] = tuple(cells)
     return rows
-
-
-def _check_length(said: str | None, there: int, name: str) -> None:
-    """Refuse fewer or more rows than the header says."""
-    if said is not None and said.isdigit() and int(said) != there:
-        raise InputError(f"{name} has {there} structures, and its header says {said}. {AGAIN}")
 
 
 def _number(text: str, where: str) -> float:

@@ -17,14 +17,14 @@ from sgbn.exceptions import InputError, counted, listed
 from sgbn.io.tables.raw import ANY_NUMBER, MISSING, RawTable, as_text, is_number_type, labels
 from sgbn.types import Array, Mask
 
-MOSTLY = 0.8  # share of numbers from which on a column with some text is a mistake, not a label
-# Numbers that people write for "missing".
+MIN_SHARE_OF_NUMBERS = 0.8  # from this share upwards, text in a column is a mistake, not a label
+# Numbers that people write for "missing": -9, and 77, -88, 999, -9999, ... of either sign.
 SENTINELS = (-9.0, *(float(sign + d * k) for sign in "-+" for d in "789" for k in (2, 3, 4, 5)))
-BLOCK = 32  # columns that are turned at once: they fit the cache
-FAR = 3.0  # ranges of all others beyond which such a number is no value
-FEW = 3  # other values that are too few to tell
-MANY_ROWS = 10  # rows from which on labels can be told from values of their own
-OWN_LABELS = 0.5  # share of rows with a label of their own beyond which these are no labels
+COLUMNS_PER_BLOCK = 32  # columns that are transposed at once, so that they fit the cache
+MAX_RANGES_AWAY = 3.0  # a sentinel further from the other values, in ranges of these, is no value
+MIN_USUAL_VALUES = 3  # with fewer other values, nobody can tell whether a sentinel is one of them
+MIN_ROWS_FOR_LABELS = 10  # in fewer rows, all labels may differ by chance
+MAX_DISTINCT_LABELS = 0.5  # with more distinct labels per row, they are ids or dates
 
 OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
 
@@ -45,7 +45,9 @@ class Missing:
     Attributes
     ----------
     texts : frozenset of str
+        Cells that stand for "missing", as text.
     numbers : tuple of float
+        Those of them that are numbers, so that -999.0 is known as -999.
     unguarded : bool
         Whether numbers such as -999 are taken as they are, as ``[]`` asks for.
     """
@@ -56,7 +58,7 @@ class Missing:
 
     @classmethod
     def of(cls, markers: object) -> Missing:
-        """From the argument of a reader: None, one marker, or several."""
+        """Return what the argument of a reader says: None, one marker, or several."""
         if markers is None:
             return cls()
         if isinstance(markers, Mapping):
@@ -64,9 +66,9 @@ class Missing:
                 "missing is a mapping. Give one list of markers for all columns, such as "
                 "missing=['unknown', -999]."
             )
-        one = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
-        found: Sequence[object] = [markers] if one else list(markers)  # type: ignore[call-overload]
-        texts = frozenset(as_text(marker) for marker in found)
+        single = isinstance(markers, str | Real) or not isinstance(markers, Iterable)
+        several: Sequence[object] = [markers] if single else list(markers)  # type: ignore[call-overload]
+        texts = frozenset(as_text(marker) for marker in several)
         numbers = tuple(float(text) for text in sorted(texts) if NUMBERS["."].fullmatch(text))
         return cls(MISSING | texts, numbers, unguarded=not texts)
 
@@ -88,11 +90,11 @@ class Parsed:
         bad = int(self.bad.sum())
         if not bad:
             return "number"
-        return "mixed" if present - bad >= MOSTLY * present else "text"
+        return "mixed" if present - bad >= MIN_SHARE_OF_NUMBERS * present else "text"
 
 
 def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
-    """Read a column as numbers, as far as it goes."""
+    """Return a column as numbers, as far as it holds such."""
     cells = table.frame[column]
     if is_number_type(cells.dtype):
         values = cells.to_numpy(np.float64, na_value=np.nan)
@@ -107,11 +109,11 @@ def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
 
 
 def _number(cell: object, decimal: str, missing: Missing) -> float | None:
-    """Value of a cell, NaN if it is missing, None if it is no number."""
+    """Return the value of a cell, NaN if it is missing, None if it is no number."""
     if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
         try:
             value = float(cell)
-        except OverflowError:
+        except OverflowError:  # a whole number beyond all floats
             value = math.inf
     else:
         text = as_text(cell)
@@ -127,18 +129,19 @@ def _number(cell: object, decimal: str, missing: Missing) -> float | None:
 
 
 def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> Array:
-    """Subjects x regions; a cell that is no finite number, or looks like -999, is refused."""
+    """Return subjects x regions; a cell that is not finite, or looks like -999, is an error."""
     values = np.empty((len(table.frame), len(regions)))
-    for begin in range(0, len(regions), BLOCK):
-        block = regions[begin : begin + BLOCK]
+    for begin in range(0, len(regions), COLUMNS_PER_BLOCK):
+        block = regions[begin : begin + COLUMNS_PER_BLOCK]
         rows = np.array([_region(table, region, missing) for region in block])
+        # A sentinel that matters is the least or largest value. fmin and fmax ignore NaN.
         lowest, highest = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
         odd = np.isinf(lowest) | np.isinf(highest)
         odd |= np.isin(lowest, SENTINELS) | np.isin(highest, SENTINELS)
         for k in map(int, np.flatnonzero(odd)):
             check_finite(table, block[k], rows[k])
             check_sentinels(table, block[k], rows[k], missing)
-        values[:, begin : begin + BLOCK] = rows.T
+        values[:, begin : begin + len(block)] = rows.T
     return values
 
 
@@ -150,24 +153,24 @@ def _region(table: RawTable, region: str, missing: Missing) -> Array:
 
 
 def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
-    """Numbers if all cells that are there are numbers, labels if none is."""
+    """Return numbers if all cells that are filled are numbers, labels if none is."""
     parsed = parse(table, column, missing)
     if parsed.bad.any():
-        found = text_labels(table, column, missing)
-        check_label_sentinels(table, column, found, missing)
+        texts = text_labels(table, column, missing)
+        check_label_sentinels(table, column, texts, missing)
         _check_no_numbers(table, column, parsed)
-        check_repeated(table, column, found, "covariate")
-        return np.array(found, dtype=str)
+        check_repeated(table, column, texts, "covariate")
+        return np.array(texts, dtype=str)
     check_finite(table, column, parsed.values)
     check_sentinels(table, column, parsed.values, missing)
     return parsed.values
 
 
 def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
-    """Refuse labels with numbers among them, in whatever way these are written."""
+    """Raise InputError if there are numbers among labels, however they are written."""
     cells = table.frame[column].to_numpy(object)
     like = [ANY_NUMBER.fullmatch(as_text(c)) or _GROUPED.fullmatch(as_text(c)) for c in cells]
-    written = parsed.bad & np.array([found is not None for found in like], bool)
+    written = parsed.bad & np.array([match is not None for match in like], bool)
     if written.any():
         raise _no_number(table, column, written, "covariate")
     if not (parsed.bad | parsed.missing).all():
@@ -179,14 +182,15 @@ def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError
     row = int(np.flatnonzero(bad)[0])
     cell = as_text(table.frame[column].iloc[row])
     count = int(bad.sum())
-    others = f" ({count} such cells in this column)" if count > 1 else ""
+    how_many = f" ({count} such cells in this column)" if count > 1 else ""
     return InputError(
-        f"{table.where(row, column)}: the {role} holds {cell[:60]!r}, which is no number{others}. "
-        + _remedy(cell, table.origin_of(column).decimal)
+        f"{table.where(row, column)}: the {role} holds {cell[:60]!r}, which is no number"
+        f"{how_many}. " + _remedy(cell, table.origin_of(column).decimal)
     )
 
 
 def _remedy(cell: str, decimal: str) -> str:
+    """Return what to do about a cell that is no number."""
     other = "," if decimal == "." else "."
     if NUMBERS[other].fullmatch(cell) and decimal == ".":
         return (
@@ -207,7 +211,7 @@ def _remedy(cell: str, decimal: str) -> str:
 
 
 def check_finite(table: RawTable, column: str, values: Array) -> None:
-    """Refuse infinity."""
+    """Raise InputError if a value is infinite."""
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
         raise InputError(
@@ -217,43 +221,44 @@ def check_finite(table: RawTable, column: str, values: Array) -> None:
 
 
 def check_sentinels(table: RawTable, column: str, values: Array, missing: Missing) -> None:
-    """Refuse a number such as -999 that lies far from all others: it stands for "missing"."""
+    """Raise InputError if a number such as -999 lies far from all others: it means "missing"."""
     present = values[~np.isnan(values)]
-    others = present[~np.isin(present, SENTINELS)]
-    if missing.unguarded or len(others) < FEW:
+    usual = present[~np.isin(present, SENTINELS)]
+    if missing.unguarded or len(usual) < MIN_USUAL_VALUES:
         return
-    low, high = others.min(), others.max()
-    reach = FAR * (high - low)
+    low, high = usual.min(), usual.max()
+    reach = MAX_RANGES_AWAY * (high - low)
     for sentinel in sorted(set(present.tolist()) & set(SENTINELS)):
+        # Where all values are positive, as volumes are, any negative sentinel is odd.
         below = sentinel < 0 and (low >= 0 or sentinel < low - reach)
         if below or sentinel > high + reach:
-            said = f"lies far from all other values ({low:g} to {high:g})"
-            raise _sentinel(table, column, values == sentinel, f"{sentinel:g}", said)
+            why = f"lies far from all other values ({low:g} to {high:g})"
+            raise _sentinel(table, column, values == sentinel, f"{sentinel:g}", why)
 
 
 def check_label_sentinels(
-    table: RawTable, column: str, found: Sequence[str], missing: Missing
+    table: RawTable, column: str, texts: Sequence[str], missing: Missing
 ) -> None:
-    """Refuse a label such as -999, unless labels are numbers and it lies among them."""
-    values = np.array([math.nan if (v := _value(label)) is None else v for label in found])
-    words = [label for label, value in zip(found, values, strict=True) if label and value != value]
+    """Raise InputError for a label such as -999, unless labels are numbers and it is near them."""
+    values = np.array([math.nan if (v := _value(label)) is None else v for label in texts])
+    words = [text for text, value in zip(texts, values, strict=True) if text and np.isnan(value)]
     if not words:
         check_sentinels(table, column, values, missing)
     elif np.isin(values, SENTINELS).any() and not missing.unguarded:
         row = int(np.flatnonzero(np.isin(values, SENTINELS))[0])
-        said = f"is no label as the others ({listed(sorted(set(words)), 3)})"
-        raise _sentinel(table, column, values == values[row], found[row], said)
+        why = f"is no label as the others ({listed(sorted(set(words)), 3)})"
+        raise _sentinel(table, column, values == values[row], texts[row], why)
 
 
 def _value(label: str) -> float | None:
-    """Finite number that a label is."""
+    """Return the finite number that a label is, or None."""
     value = float(label) if NUMBERS["."].fullmatch(label) else math.inf
     return value if math.isfinite(value) else None
 
 
-def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, said: str) -> InputError:
+def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, why: str) -> InputError:
     return InputError(
-        f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {said} and looks like a "
+        f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {why} and looks like a "
         f"mark for a missing cell ({counted(where.sum(), 'such cell')} in this column). Give "
         f"missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
         "(--missing without a value) to take it as it is."
@@ -261,22 +266,22 @@ def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, said: st
 
 
 def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
-    """Labels, "" where missing; spelled in one way each."""
-    found = labels(table.frame[column], missing.texts)
+    """Return the labels, "" where missing; each must be spelled in one way."""
+    texts = labels(table.frame[column], missing.texts)
     if missing.numbers:
-        found = ["" if _value(label) in missing.numbers else label for label in found]
-    for row, label in enumerate(found):
+        texts = ["" if _value(label) in missing.numbers else label for label in texts]
+    for row, label in enumerate(texts):
         if _EXCEL_ERROR.fullmatch(label):
             raise InputError(f"{table.where(row, column)}: {label!r}. {_remedy(label, '.')}")
-    check_spelling(table, column, found)
-    return found
+    check_spelling(table, column, texts)
+    return texts
 
 
-def check_repeated(table: RawTable, column: str, found: Sequence[str], role: str) -> None:
-    """Refuse labels that most rows have to themselves, such as ids, dates or numbers."""
-    present = [label for label in found if label]
+def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str) -> None:
+    """Raise InputError if most rows have a label of their own, such as an id or a date."""
+    present = [label for label in texts if label]
     distinct = list(dict.fromkeys(present))
-    if len(present) >= MANY_ROWS and len(distinct) > OWN_LABELS * len(present):
+    if len(present) >= MIN_ROWS_FOR_LABELS and len(distinct) > MAX_DISTINCT_LABELS * len(present):
         raise InputError(
             f"{table.source_of(column)}, column {column!r}: {len(distinct)} different labels in "
             f"{len(present)} rows, such as {listed(distinct, 3)}. Ids, dates and the like are no "
@@ -284,22 +289,28 @@ def check_repeated(table: RawTable, column: str, found: Sequence[str], role: str
         )
 
 
-def check_spelling(table: RawTable, column: str, found: Sequence[str]) -> None:
-    """Refuse labels that differ by upper and lower case or inner blanks alone."""
-    counts = Counter(label for label in found if label)
+def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
+    """Raise InputError if two labels differ by upper and lower case or inner blanks alone."""
+    counts = Counter(label for label in texts if label)
     seen: dict[str, str] = {}
     for label in counts:
         plain = " ".join(label.casefold().split())
         other = seen.setdefault(plain, label)
         if other != label:
-            row = found.index(label)
+            row = texts.index(label)
             raise InputError(
                 f"{table.where(row, column)}: {label!r} ({counted(counts[label], 'time')}) and "
-                f"{other!r} "
-                f"({counted(counts[other], 'time')}) differ in spelling alone. Write both alike."
+                f"{other!r} ({counted(counts[other], 'time')}) differ in spelling alone. Write "
+                "both alike."
             )
 
 
-def first_blank(found: Sequence[str]) -> int | None:
-    """Row of the first missing label."""
-    return next((row for row, label in enumerate(found) if not label), None)
+def check_filled(
+    table: RawTable, column: str, texts: Sequence[str], role: str, remedy: str
+) -> None:
+    """Raise InputError if a label is missing ("")."""
+    if "" in texts:
+        raise InputError(
+            f"{table.where(texts.index(''), column)}: the {role} is missing "
+            f"({counted(texts.count(''), 'such row')}). {remedy}"
+        )

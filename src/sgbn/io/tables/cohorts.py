@@ -28,6 +28,7 @@ from sgbn.runs import write_atomically
 GROUP = "group"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
+# Control characters and line separators end a cell or a line for some program.
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -133,7 +134,7 @@ def read_table(
         decimal=decimal,
     )
     options = with_extracted(options, source, table.columns)
-    return assemble(table, options, participants)
+    return assemble(table, options, participants)[0]
 
 
 def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
@@ -172,7 +173,7 @@ def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
 
 
 def _whole(cohort: Cohort) -> pd.DataFrame:
-    """All of a cohort as a table that can be read back."""
+    """Return all of a cohort as a table that can be read back."""
     first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
     labels = {GROUP: cohort.group, SITE: cohort.site, PAIR: cohort.pair}
     labels |= {PERSON: cohort.person, BLOCK: cohort.block}
@@ -190,7 +191,7 @@ def _whole(cohort: Cohort) -> pd.DataFrame:
 
 
 def _check_readable(name: str, column: NDArray[Any]) -> None:
-    """Refuse what a reader would take for something else."""
+    """Raise InputError if a reader would take a name or label for something else."""
     texts = [name, *(cell for cell in column.tolist() if isinstance(cell, str))]
     for text in texts:
         if text != text.strip() or text in MISSING or _UNWRITABLE.search(text):

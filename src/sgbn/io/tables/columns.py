@@ -19,7 +19,6 @@ from sgbn.io.tables.extracted import atlas_facts
 from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
-from sgbn.types import Array
 
 # Names of id columns in lower case, letters and digits only, the likeliest first.
 ID_NAMES = (
@@ -39,19 +38,17 @@ PERSON_NAMES = (*ID_NAMES, "person", "personid", "patient", "patientid", "family
 FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)  # first cell of its tables
 INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
 ALL = "all"
-WITH_NUMBERS = ("number", "mixed")
-FEWEST = 2  # regions of a network
+WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
+MIN_REGIONS = 2  # a network has at least two nodes
 SUBJECT, PAIR, BLOCK = "--subject", "--pair", "--block"
-LABELS_PER_GROUP = 3  # more than these are no subtypes of a group
+MAX_SUBTYPES_PER_GROUP = 3  # a column with more labels per group does not name subtypes of it
 
 
 def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
-    """Column whose name says that it holds ids."""
+    """Return the column whose name says that it holds ids, or None."""
     named = [column for column in columns if column != ROW_NAMES]
     free = [column for column in named if column not in set(taken)]
-    plain: dict[str, str] = {}
-    for column in free:
-        plain.setdefault(_plain(column), column)
+    plain = {_plain(column): column for column in reversed(free)}  # of two names, the first counts
     for name in ID_NAMES:
         if name in plain:
             return plain[name]
@@ -63,10 +60,10 @@ def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
 def repeated_persons(
     table: RawTable, taken: Iterable[str], group: Sequence[str] | None
 ) -> dict[str, dict[str, str]]:
-    """Columns without a role that may say who is behind several rows, and the option for each.
+    """Return columns without a role that may say who is behind several rows, with their option.
 
-    `persons` are called like persons or families. Of `nested` ones each of the many labels is in
-    one group, as those of persons are and those of sites are not.
+    The columns under ``persons`` are called like persons or families. Of those under ``nested``,
+    each of the many labels is in one group, as those of persons are and those of sites are not.
     """
     used = {*taken, ROW_NAMES}
     free = [name for name in table.columns if name not in used]
@@ -78,11 +75,13 @@ def repeated_persons(
         for name, option in options.items()
         if name not in persons and option == SUBJECT and _many(table, name, group)
     }
-    return {kind: own for kind, own in (("persons", persons), ("nested", nested)) if own}
+    return {
+        kind: columns for kind, columns in (("persons", persons), ("nested", nested)) if columns
+    }
 
 
 def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
-    """Option that fits the rows of a label: in one group, or spread over several."""
+    """Return the option that fits the rows of a label: in one group, or spread over several."""
     labels = table.frame[name].astype(str)
     if group is None:
         return SUBJECT
@@ -96,28 +95,30 @@ def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
 def _many(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
     """Whether a column has more labels than subgroups have, each of two rows or more."""
     counts = table.frame[name].astype(str).value_counts()
-    return (
-        group is not None and len(counts) > LABELS_PER_GROUP * len(set(group)) and min(counts) > 1
-    )
+    if group is None or min(counts) < 2:
+        return False
+    return len(counts) > MAX_SUBTYPES_PER_GROUP * len(set(group))
 
 
 def _plain(name: str) -> str:
-    """Name in lower case, letters and digits only."""
+    """Return a name in lower case, letters and digits only."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _like_ids(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
-    """Those columns of numbers that end in "id" and hold whole numbers, each only once."""
-    ending = [column for column in columns if _plain(column).endswith("id")]
-    return [name for name in ending if _counts(parse(table, name, missing).values)]
-
-
-def _counts(values: Array) -> bool:
-    return len(np.unique(values)) == len(values) and bool((values == np.round(values)).all())
+    """Return those columns that end in "id" and hold whole numbers, each only once."""
+    values = {
+        name: parse(table, name, missing).values for name in columns if _plain(name).endswith("id")
+    }
+    return [
+        name
+        for name, numbers in values.items()
+        if len(np.unique(numbers)) == len(numbers) and (numbers == np.round(numbers)).all()
+    ]
 
 
 def find_column(columns: Sequence[str], name: str) -> str | None:
-    """Column of that name; the volume inside the skull has several."""
+    """Return the column of that name, or None; the volume inside the skull has several names."""
     if name in columns:
         return name
     if name in INTRACRANIAL:
@@ -128,7 +129,7 @@ def find_column(columns: Sequence[str], name: str) -> str | None:
 def unknown_column(
     table: RawTable, name: str, role: str, people: RawTable | None = None
 ) -> InputError:
-    """Error about a column that is not there, nor in a table of participants."""
+    """Return the error about a column that neither the table nor the participants have."""
     near = did_you_mean(name, [*table.columns, *(people.columns if people else ())])
     neither = f", nor has {people.name}" if people else ""
     return InputError(
@@ -138,7 +139,7 @@ def unknown_column(
 
 
 def _odd_header(table: RawTable, name: str) -> str:
-    """Sentence about another sheet, a header that is missing, or rows and columns exchanged."""
+    """Return a sentence about another sheet, a missing header, or rows and columns exchanged."""
     if sheets := table.facts.get("other_sheets"):
         return (
             f" This is the sheet {table.facts['sheet']!r}; others are {listed(sheets)} (sheet=, "
@@ -173,14 +174,18 @@ def choose_regions(
     has_ids: bool = True,
     never: Sequence[str] = (),
 ) -> Choice:
-    """Regions among the columns that have no other role.
+    """Choose the regions among the columns that have no other role.
 
     Parameters
     ----------
+    table : RawTable
+        The cells.
     taken : sequence of str
         Columns with another role, the id column among them.
+    options : Options
+        What the caller asks for: regions, exclude, atlas, measure.
     has_ids : bool
-        Without ids, a column that looks like them is pointed out.
+        Whether there are ids. If not, a column that looks like them is pointed out.
     never : sequence of str
         Columns without a role that are no regions in any case.
     """
@@ -189,22 +194,22 @@ def choose_regions(
     free = [column for column in table.columns if column not in used]
     match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
-        chosen, others = _by_atlas(table, free, match, options, has_ids)
+        chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
         chosen = _by_name(table, free, taken, match, options)
-        others, rule = [], ALL if options.regions == (ALL,) else "given"
+        other_measures, rule = [], ALL if options.regions == (ALL,) else "given"
         if rule == ALL:
             _check_all(table, chosen, match, options, has_ids)
-    if len(chosen) < FEWEST:
+    if len(chosen) < MIN_REGIONS:
         raise _too_few(table, chosen, free, options)
-    left = {*chosen, *match.totals, *others}
+    left = {*chosen, *match.totals, *other_measures}
     facts = {
         "regions": rule,
         **atlas_facts(match.atlas),
         "totals": list(match.totals),
         "excluded": excluded,
-        "other_measures": others,
+        "other_measures": other_measures,
         "ignored": [column for column in free if column not in left],
     }
     return Choice(tuple(chosen), match.certain_atlas(), facts)
@@ -213,9 +218,8 @@ def choose_regions(
 def _check_all(
     table: RawTable, chosen: Sequence[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> None:
-    """Refuse to take all columns of numbers as regions, if some look like something else."""
-    unmatched = set(match.unmatched)
-    unknown = [name for name in chosen if name in unmatched]
+    """Raise InputError if some of all columns of numbers look like something else than regions."""
+    unknown = [name for name in match.unmatched if name in set(chosen)]
     ids = [] if has_ids else _like_ids(table, unknown, options.missing)
     if ids:
         raise InputError(
@@ -228,8 +232,8 @@ def _check_all(
 def _matching(
     table: RawTable, patterns: Sequence[str], what: str, taken: Sequence[str]
 ) -> list[str]:
-    """Columns that are called, or match, one of these, in the order of the patterns."""
-    found: dict[str, None] = {}
+    """Return the columns that are called, or match, one of these, in the order of the patterns."""
+    matching: dict[str, None] = {}
     for pattern in patterns:
         pattern = str(pattern).strip()
         if pattern in taken:
@@ -237,42 +241,38 @@ def _matching(
                 f"column {pattern!r} is named in {what}= and as id, group, site, pair or "
                 "covariate. A column has one role."
             )
-        hits = [pattern] if pattern in table.frame.columns else _fitting(table, pattern, taken)
+        hits = [pattern]
+        if pattern not in table.frame.columns:  # a name may hold brackets, as a pattern does
+            hits = [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
         if not hits:
             near = did_you_mean(pattern, table.columns)
             raise InputError(f"{table.name} has no column {pattern!r}, named in {what}=. {near}")
-        found |= dict.fromkeys(hits)
-    return list(found)
-
-
-def _fitting(table: RawTable, pattern: str, taken: Sequence[str]) -> list[str]:
-    return [c for c in table.columns if c not in taken and fnmatchcase(c, pattern)]
+        matching |= dict.fromkeys(hits)
+    return list(matching)
 
 
 def _by_atlas(
     table: RawTable, free: list[str], match: AtlasMatch, options: Options, has_ids: bool
 ) -> tuple[list[str], list[str]]:
-    """Columns that match an atlas, and those of measures that were not chosen."""
+    """Return the columns that match an atlas, and those of measures that were not chosen."""
     chosen = _of_measure(table, match.columns, options.measure)
     numeric = _numeric(table, match.unmatched, options.missing)
     if numeric and options.only_regions:
         warn(
             f"{table.name}: {counted(len(numeric), 'column is', 'columns are')} unknown to the "
-            "atlas "
-            "and left out: "
-            f"{listed(numeric)}. Exclude them (exclude=, --exclude) to say so, or take "
-            f"regions='all' (--regions all).{_better_atlas(free, match, options)}"
+            f"atlas and left out: {listed(numeric)}. Exclude them (exclude=, "
+            "--exclude) to say so, or take regions='all' (--regions all)."
+            f"{_better_atlas(free, match, options)}"
         )
-    elif numeric and len(chosen) >= FEWEST:
+    elif numeric and len(chosen) >= MIN_REGIONS:
         ids = [] if has_ids else _like_ids(table, numeric, options.missing)
         raise InputError(
             f"{table.name}: these columns hold numbers, but are no known region and were not "
             f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "
             "site=, pair=, subject=, block=, covariates=; --id, --group, --site, --pair, "
             "--subject, --block, --covariates), leave it out (exclude=, --exclude), or take all "
-            "columns of numbers that have no other role as "
-            f"regions (regions='all', --regions all).{' ' + _is_id(ids) if ids else ''}"
-            + _better_atlas(free, match, options)
+            "columns of numbers that have no other role as regions (regions='all', --regions "
+            f"all).{' ' + _is_id(ids) if ids else ''}" + _better_atlas(free, match, options)
         )
     kept = set(chosen)
     return chosen, [m.column for m in match.columns if m.column not in kept]
@@ -284,24 +284,25 @@ def _is_id(columns: Sequence[str]) -> str:
 
 
 def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> str:
-    """Sentence about an atlas that matches more columns than the one that was given."""
+    """Return a sentence about an atlas that matches more columns than the one that was given."""
     if options.atlas is None or match.atlas is None:
         return ""
     best = match_columns(free)
-    if best.atlas is None or len(best.columns) < len(match.columns) + FEWEST:
+    if best.atlas is None or len(best.columns) < len(match.columns) + MIN_REGIONS:
         return ""
     return (
         f" The atlas {match.atlas.name} (atlas=, --atlas) matches "
-        f"{counted(len(match.columns), 'column')}, "
-        f"but {best.atlas.name} {len(best.columns)}: is this the right one?"
+        f"{counted(len(match.columns), 'column')}, but {best.atlas.name} {len(best.columns)}: is "
+        "this the right one?"
     )
 
 
 def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
-    """Those columns that hold numbers, if with some text among them."""
-    first = table.frame.iloc[0].notna()  # one look at all columns spares most a look of their own
+    """Return those columns that hold numbers, even if with some text among them."""
+    # Tables may have thousands of columns: a number in the first row spares the look at most.
+    first = table.frame.iloc[0].notna()
     types = zip(table.columns, table.frame.dtypes, first, strict=True)
-    certain = {name for name, dtype, there in types if there and is_number_type(dtype)}
+    certain = {name for name, dtype, filled in types if filled and is_number_type(dtype)}
     return [
         column
         for column in columns
@@ -312,12 +313,12 @@ def _numeric(table: RawTable, columns: Iterable[str], missing: Missing) -> list[
 def _of_measure(
     table: RawTable, matches: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> list[str]:
-    """One column per region, of the first measure that it has."""
-    there = sorted({match.measure for match in matches})
-    unknown = [name for name in measures if name not in there]
+    """Return one column per region, of the first measure that it has."""
+    known = sorted({match.measure for match in matches})
+    unknown = [name for name in measures if name not in known]
     if unknown and matches:
         raise InputError(
-            f"{table.name} has no measure {unknown[0]!r}: its regions have {_said(there)}."
+            f"{table.name} has no measure {unknown[0]!r}: its regions have {_said(known)}."
         )
     by_region: dict[Any, list[ColumnMatch]] = defaultdict(list)
     for match in matches:
@@ -331,14 +332,15 @@ def _of_measure(
         else:
             columns = [] if measures else columns
         if len(columns) > 1:
-            raise _several_columns(table, columns, there)
+            raise _several_columns(table, columns, known)
         chosen.update(match.column for match in columns)
     return [match.column for match in matches if match.column in chosen]
 
 
 def _several_columns(
-    table: RawTable, columns: Sequence[ColumnMatch], there: Sequence[str]
+    table: RawTable, columns: Sequence[ColumnMatch], measures: Sequence[str]
 ) -> InputError:
+    """Return the error about several columns of one region."""
     names = [match.column for match in columns]
     region = columns[0].region.name
     if len({match.measure for match in columns}) == 1:
@@ -346,10 +348,10 @@ def _several_columns(
             f"{table.name}: columns {listed(names)} are all the region {region!r}. Leave out all "
             "but one (exclude=, --exclude)."
         )
-    first = next(name for name in there if name)
+    first = next(name for name in measures if name)
     return InputError(
         f"{table.name}: the region {region!r} has several columns: {listed(names)}. The measures "
-        f"in this table are {_said(there)}. Choose one, such as measure={first!r} (--measure "
+        f"in this table are {_said(measures)}. Choose one, such as measure={first!r} (--measure "
         f"{first}), or several in order of preference."
     )
 
@@ -361,11 +363,11 @@ def _said(measures: Sequence[str]) -> str:
 def _by_name(
     table: RawTable, free: list[str], taken: Sequence[str], match: AtlasMatch, options: Options
 ) -> list[str]:
-    """Columns that were listed, match a pattern, or hold numbers."""
+    """Return the columns that were listed or match a pattern; of "all", those with numbers."""
     totals = set(match.totals)
     if options.regions == (ALL,):
-        others = (column for column in free if column not in totals)
-        return _numeric(table, others, options.missing)
+        columns = (column for column in free if column not in totals)
+        return _numeric(table, columns, options.missing)
     patterns = tuple(str(name).strip() for name in options.regions or ())
     listed_totals = [name for name in patterns if name in totals]
     if listed_totals:
@@ -373,27 +375,27 @@ def _by_name(
             f"{listed(listed_totals)} in regions= is a total of other columns and no region. Name "
             "it as a covariate (covariates=, --covariates), or leave it out."
         )
-    allowed = set(free) - totals
-    found = _matching(table, patterns, "regions", taken)
-    return [column for column in found if column in allowed]
+    allowed = set(free) - totals  # a pattern may match totals and excluded columns too
+    matching = _matching(table, patterns, "regions", taken)
+    return [column for column in matching if column in allowed]
 
 
 def _too_few(
     table: RawTable, chosen: Sequence[str], free: Sequence[str], options: Options
 ) -> InputError:
+    """Return the error about too few regions for a network."""
     if options.regions is None:
         numeric = _numeric(table, free, options.missing)
         return InputError(
             f"{table.name}: {counted(len(chosen), 'column matches', 'columns match')} an atlas, "
-            f"and a network needs {FEWEST}. Say which are regions (regions=['name', 'lh_*'], or "
-            "regions='all' for all columns of numbers; --regions), or give a table of them "
+            f"and a network needs {MIN_REGIONS}. Say which are regions (regions=['name', 'lh_*'], "
+            "or regions='all' for all columns of numbers; --regions), or give a table of them "
             f"(atlas=, --atlas). Columns of numbers: {listed(numeric) or 'none'}; all columns: "
             f"{listed(table.columns)}."
             + _better_atlas(free, match_columns(free, options.atlas), options)
         )
     return InputError(
         f"{table.name}: {counted(len(chosen), 'column is', 'columns are')} left as regions "
-        f"({listed(chosen) or 'none'}), "
-        f"and a network needs {FEWEST}. Name more in regions= (--regions). Its columns are "
-        f"{listed(table.columns)}."
+        f"({listed(chosen) or 'none'}), and a network needs {MIN_REGIONS}. Name more in regions= "
+        f"(--regions). Its columns are {listed(table.columns)}."
     )

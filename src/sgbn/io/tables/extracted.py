@@ -12,47 +12,48 @@ from sgbn.atlases.tables import LABEL_IMAGE
 from sgbn.io.tables.options import Options
 
 EXTRACTED = "atlas.csv"
-LONGEST_HEADER = 10_000  # bytes: a file may have one line without end
+MAX_HEADER_BYTES = 10_000  # a file may have one line without end
 
 
 def with_extracted(options: Options, source: object, columns: Sequence[str]) -> Options:
-    """Options with the extracted atlas, if it knows more of the columns than any of the package.
+    """Return options with the extracted atlas, if it knows more columns than any of the package.
 
     Parameters
     ----------
     options : Options
         An atlas that the caller names is kept.
     source : object
-        Of the table: only a path has an atlas beside it.
+        Where the table comes from: only a path has an atlas beside it.
     columns : sequence of str
+        Names of the columns of the table.
     """
     if options.atlas is not None or not isinstance(source, str | PathLike):
         return options
     atlas = extracted_atlas(Path(source))
     if atlas is None:
         return options
-    own, packaged = match_columns(columns, atlas), match_columns(columns)
+    extracted, packaged = match_columns(columns, atlas), match_columns(columns)
     known = len(packaged.columns)
-    return replace(options, atlas=atlas) if len(own.columns) > known else options
+    return replace(options, atlas=atlas) if len(extracted.columns) > known else options
 
 
 def extracted_atlas(source: Path) -> Atlas | None:
-    """Atlas in a folder of series, or beside a table; None if ``sgbn extract`` wrote none.
+    """Return the atlas in a folder of series, or beside a table; None without one.
 
-    Its table has a column that names the label image. Any other ``atlas.csv`` is somebody's own: it
-    counts only if it is asked for.
+    ``sgbn extract`` writes a column that names the label image. Any other ``atlas.csv`` is
+    somebody's own: it counts only if it is asked for.
     """
     path = (source if source.is_dir() else source.parent) / EXTRACTED
     try:
         with path.open("rb") as stream:
-            header = stream.readline(LONGEST_HEADER)
+            header = stream.readline(MAX_HEADER_BYTES)
     except OSError:
         return None
     return read_atlas(path) if LABEL_IMAGE.encode() in header.lower() else None
 
 
 def atlas_facts(atlas: Atlas | None) -> dict[str, str | None]:
-    """Facts of the provenance: the atlas, and the table of one that is not of the package."""
+    """Return facts for the provenance: the atlas, and its file if it is not of the package."""
     if atlas is None or atlas.file is None or not atlas.file.path:
         return {"atlas": None if atlas is None else atlas.name}
     facts = {"atlas_file": atlas.file.path, "atlas_sha256": atlas.file.sha256}

@@ -32,8 +32,8 @@ from sgbn.validation import table_names
 Source = str | PathLike[str] | pd.DataFrame
 
 PARQUET = (".parquet", ".pq")
-MAX_BYTES = 2**33  # beyond it is a gzip bomb, or no table for the memory of a workstation
-PIECE = 2**20  # bytes
+MAX_BYTES = 2**33  # larger is a gzip bomb, or no table for the memory of a workstation
+BYTES_PER_READ = 2**20
 FROM_ZERO = "row {} (counted from 0)"
 
 
@@ -45,18 +45,18 @@ def load_table(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> RawTable:
-    """Cells of a file or DataFrame.
+    """Return the cells of a file or DataFrame.
 
     Parameters
     ----------
     source : path or DataFrame
         CSV, TSV or other text, gzipped or not; Excel or OpenDocument; Parquet.
     as_text : callable
-        Names in the header -> those whose cells must stay as written.
+        Takes the names in the header and returns those whose cells must stay as written.
     sheet : str or int, optional
-        Of an Excel file, by name or number; the first if not given.
+        The sheet of an Excel file, by name or number; the first if not given.
     delimiter, decimal : str, optional
-        Of a text file; found if not given.
+        The marks of a text file; they are found if not given.
     """
     check_marks(delimiter, decimal)
     if isinstance(source, pd.DataFrame):
@@ -81,12 +81,13 @@ def load_table(
 
 
 def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> RawTable:
-    """Cells of a DataFrame; an index that has a name or does not count is a column too."""
+    """Return the cells of a DataFrame; its index is a column if it has a name or does not count."""
     index = frame.index
     if index.nlevels > 1:
         raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
     names = clean_names(table_names(frame))
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
+    # 0, 1, 2, ... says nothing, nor do whole numbers that repeat after a concat.
     counts = index.dtype.kind in "iu" and (
         not index.is_unique or np.array_equal(index, np.arange(len(index)))
     )
@@ -104,29 +105,28 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
 
 
 def read_bytes(path: Path, name: str) -> bytes:
-    """Bytes of a file; one that is not there or cannot be read is an error that names it."""
+    """Return the bytes of a file; one that is absent or cannot be read is an error."""
     try:
-        if path.is_dir():
-            raise InputError(f"{name} is a folder. Give a file in it.")
-        if not path.exists():
-            raise InputError(f"there is no file {name}. {_near(path)}")
         return path.read_bytes()
+    except IsADirectoryError as error:
+        raise InputError(f"{name} is a folder. Give a file in it.") from error
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {name}. {_near(path)}") from error
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror or error}.") from error
-    except InputError:
-        raise
     except ValueError as error:  # a NUL in the path
         raise InputError(f"{name} is no path: {error}.") from error
 
 
 def _near(path: Path) -> str:
-    there = [found.name for found in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = get_close_matches(path.name, there)
+    """Return a sentence about files with similar names in the folder."""
+    entries = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, entries)
     return f"Did you mean {listed(near)}?" if near else "Check the path."
 
 
 def unzipped(content: bytes, name: str) -> bytes:
-    """Bytes as they are, or what a gzip file holds."""
+    """Return the bytes as they are, or what a gzip file holds."""
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
@@ -140,27 +140,28 @@ def unzipped(content: bytes, name: str) -> bytes:
 
 
 def _pieces(file: gzip.GzipFile) -> Iterator[bytes]:
-    """Content up to a piece beyond `MAX_BYTES`; asked for all at once, gzip sets aside as much."""
+    """Yield content up to just beyond `MAX_BYTES`; in one read, gzip would allocate all of it."""
     size = 0
-    while size <= MAX_BYTES and (piece := file.read(PIECE)):
+    while size <= MAX_BYTES and (piece := file.read(BYTES_PER_READ)):
         size += len(piece)
         yield piece
 
 
+# pyarrow decodes text when it is used. Decoded at once, damaged text is an error of this file.
 def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
     try:
         return _decoded(pd.read_parquet(io.BytesIO(content)))
     except ImportError as error:
         raise InputError(f"{name} needs a library that is absent: {EXTRA}.") from error
     except Exception as error:  # damaged bytes fail anywhere in the library below
-        said = " ".join(str(error).split())[:120]
+        reason = " ".join(str(error).split())[:120]
         raise InputError(
-            f"{name} is no Parquet file, or damaged ({said}). Write it again."
+            f"{name} is no Parquet file, or damaged ({reason}). Write it again."
         ) from error
 
 
 def _decoded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Decode all text, which pandas leaves until it is used: here an error names the file."""
+    """Return the table with all its text decoded."""
     for cells in (frame.index.to_series(), *(frame.iloc[:, k] for k in range(frame.shape[1]))):
         if isinstance(cells.dtype, pd.StringDtype):
             cells.to_numpy(object)

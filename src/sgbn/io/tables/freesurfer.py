@@ -19,7 +19,7 @@ from sgbn.io.tables.options import Options
 from sgbn.io.tables.raw import ROW_NAMES, RawTable, check_unique, labels
 
 ID = "subject_id"
-SAME = 1e-5  # relative difference of totals that is rounding in a table
+MAX_ROUNDING = 1e-5  # relative difference of a total in two tables that is rounding
 
 
 def read_freesurfer(
@@ -57,8 +57,9 @@ def read_freesurfer(
     participants_missing : {"refuse", "drop"}
         As in `read_table`.
     group, id, covariates, smooth, site, pair, subject, block : optional
+        As in `read_table`, but each visit needs an id of its own.
     regions, exclude, groups, atlas, measure : optional
-        As in `read_table`, but each visit needs an id of its own. Totals (``eTIV``,
+        As in `read_table`. Totals (``eTIV``,
         ``lh_MeanThickness_thickness``) may be covariates.
     delimiter, decimal, missing : optional
         As in `read_table`, for all tables.
@@ -76,10 +77,9 @@ def read_freesurfer(
     joined = loaded[0]
     for other in loaded[1:]:
         joined = _join(joined, other, options)
-    facts = {"tables": [dict(table.facts) for table in loaded]}
-    if len(loaded) == 1:
-        facts = dict(loaded[0].facts)
-    return assemble(replace(joined, facts=facts), options, participants, own=ID)
+    tables_facts = [dict(table.facts) for table in loaded]
+    facts = tables_facts[0] if len(loaded) == 1 else {"tables": tables_facts}
+    return assemble(replace(joined, facts=facts), options, participants, ID)[0]
 
 
 def _load(
@@ -89,7 +89,7 @@ def _load(
     delimiter: str | None,
     decimal: str | None,
 ) -> RawTable:
-    """Read one table, a row per subject, with ids that are no paths."""
+    """Return one table with one row per subject, and ids that are no paths."""
     table = load_table(
         source,
         lambda columns: read_as_text(options, columns),
@@ -98,33 +98,37 @@ def _load(
     )
     if elsewhere and options.id not in table.columns:
         options = replace(options, id=None)
-    own = find_id(table, options) or table.columns[0]
-    table = replace(table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {own})))
-    if _is_transposed(table, own):
-        table, own = _turned(table, own), ID
-    table = with_ids(table, own)
+    id_name = find_id(table, options) or table.columns[0]
+    # R's row names beside a column of ids say nothing.
+    table = replace(
+        table, frame=table.frame.drop(columns={ROW_NAMES} & ({*table.columns} - {id_name}))
+    )
+    if _is_transposed(table, id_name):
+        table, id_name = _turned(table, id_name), ID
+    table = with_ids(table, id_name)
     ids = [name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in table.ids]
-    rest = table.frame.drop(columns=own)
+    rest = table.frame.drop(columns=id_name)
     if ID in rest.columns:
         raise InputError(f"{table.name} has a second column of ids, {ID!r}. Remove one of them.")
     frame = pd.concat([pd.Series(ids, name=ID, dtype=object), rest], axis=1)
-    facts = {**table.facts, "ids": own}
+    facts = {**table.facts, "ids": id_name}
     table = replace(table, frame=frame, ids=tuple(ids), facts=facts)
-    check_ids(table, own)
+    check_ids(table, id_name)
     return table
 
 
-def _is_transposed(table: RawTable, own: str) -> bool:
+def _is_transposed(table: RawTable, id_name: str) -> bool:
     """Whether regions stand in the first column, and subjects in the header."""
-    rows = match_columns(labels(table.frame[own]))
+    rows = match_columns(labels(table.frame[id_name]))
     across = match_columns(table.columns)
     return len(rows.columns) + len(rows.totals) > len(across.columns) + len(across.totals)
 
 
-def _turned(table: RawTable, own: str) -> RawTable:
-    names = labels(table.frame[own])
+def _turned(table: RawTable, id_name: str) -> RawTable:
+    """Return a transposed table the usual way round; its rows are columns of the file."""
+    names = labels(table.frame[id_name])
     check_unique(names, table.name)
-    body = table.frame.drop(columns=own)
+    body = table.frame.drop(columns=id_name)
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     frame = pd.concat([pd.Series(list(body.columns), name=ID, dtype=object), turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
@@ -134,35 +138,34 @@ def _turned(table: RawTable, own: str) -> RawTable:
 
 def _join(table: RawTable, other: RawTable, options: Options) -> RawTable:
     """Add columns of another table of the same subjects; totals that both have are kept once."""
-    place = {name: row for row, name in enumerate(other.ids)}
     _check_same_subjects(table, other)
+    place = {name: row for row, name in enumerate(other.ids)}
     rows = np.array([place[name] for name in table.ids], dtype=np.intp)
-    own = set(table.columns) - {ID}
-    both = [column for column in other.columns if column in own]
+    present = set(table.columns) - {ID}
+    both = [column for column in other.columns if column in present]
     for column in both:
         _check_equal(table, other, column, rows, options)
-    new = [column for column in other.columns if column not in own and column != ID]
+    new = [column for column in other.columns if column not in present and column != ID]
     return add_columns(table, other, new, rows)
 
 
 def _check_same_subjects(table: RawTable, other: RawTable) -> None:
-    here, there = set(table.ids), set(other.ids)
-    for lone, name, absent in (
-        ([i for i in table.ids if i not in there], table.name, other.name),
-        ([i for i in other.ids if i not in here], other.name, table.name),
-    ):
+    """Raise InputError if a subject is in one of two tables only."""
+    for first, second in ((table, other), (other, table)):
+        known = set(second.ids)
+        lone = [name for name in first.ids if name not in known]
         if lone:
             raise InputError(
-                f"{counted(len(lone), 'subject is', 'subjects are')} in {name}, but not in "
-                f"{absent}: {listed(lone)}. Make "
-                "both tables of the same subjects, or remove these rows."
+                f"{counted(len(lone), 'subject is', 'subjects are')} in {first.name}, but not in "
+                f"{second.name}: {listed(lone)}. Make both tables of the same subjects, or remove "
+                "these rows."
             )
 
 
 def _check_equal(
     table: RawTable, other: RawTable, column: str, rows: np.ndarray, options: Options
 ) -> None:
-    """Refuse a column of two tables, unless it is a total that is the same in both."""
+    """Raise InputError if a column is in two tables, unless it is a total with equal values."""
     if not is_total(column):
         raise InputError(
             f"column {column!r} is in {table.source_of(column)} and in {other.name}. Give each "
@@ -170,7 +173,7 @@ def _check_equal(
         )
     first = parse(table, column, options.missing).values
     second = parse(other, column, options.missing).values[rows]
-    differ = ~np.isclose(first, second, rtol=SAME, atol=0, equal_nan=True)
+    differ = ~np.isclose(first, second, rtol=MAX_ROUNDING, atol=0, equal_nan=True)
     if differ.any():
         row = int(np.flatnonzero(differ)[0])
         raise InputError(

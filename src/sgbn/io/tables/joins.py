@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, counted, listed, warn
+from sgbn.io.tables.cells import check_filled
 from sgbn.io.tables.raw import RawTable, labels
 
 PREFIX = "sub-"  # of ids in BIDS
-MANY_ROWS = 10  # of a subject, on average, from which on they are volumes and not visits
+MIN_VOLUMES_PER_SUBJECT = 10  # rows of a subject from which upwards they are volumes, not visits
 ONE_ROW = "Keep one row per subject, or name the right column (id=, --id)."
 
 
@@ -23,16 +24,12 @@ def with_ids(table: RawTable, column: str | None) -> RawTable:
         ids = [f"row {number}" for number in table.origin.numbers]
     else:
         ids = labels(table.frame[column])
-        blank = next((row for row, name in enumerate(ids) if not name), None)
-        if blank is not None:
-            raise InputError(
-                f"{table.where(blank, column)}: the id is missing. Fill it in, or remove the row."
-            )
+        check_filled(table, column, ids, "id", "Fill it in, or remove the row.")
     return replace(table, ids=tuple(ids))
 
 
 def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> None:
-    """Refuse an id that two rows have."""
+    """Raise InputError if two rows have one id."""
     first: dict[str, int] = {}
     for row, name in enumerate(table.ids):
         other = first.setdefault(name, row)
@@ -48,9 +45,9 @@ def check_ids(table: RawTable, column: str | None, remedy: str = ONE_ROW) -> Non
 
 
 def _stacked(ids: Sequence[str]) -> str:
-    """Sentence about ids that repeat so often that the rows must be volumes; "" if they do not."""
+    """Return a sentence if ids repeat so often that the rows must be volumes, else ""."""
     n_subjects = len(set(ids))
-    if len(ids) < MANY_ROWS * n_subjects:
+    if len(ids) < MIN_VOLUMES_PER_SUBJECT * n_subjects:
         return ""
     return (
         f"{len(ids)} rows of {counted(n_subjects, 'subject')} look like volumes of time series. To "
@@ -78,10 +75,14 @@ def join_participants(
 
     Parameters
     ----------
+    table, people : RawTable
+        The table that is added to, and the participants.
+    columns : sequence of str
+        Columns of `people` to add.
     may_lack : bool
-        Subjects whom it does not list get empty cells; else they are an error.
+        Whether subjects whom `people` does not list get empty cells; else they are an error.
     drop : bool
-        Subjects whom it does not list are left out, with a warning that names them.
+        Whether such subjects are left out instead, with a warning that names them.
     """
     place = {_bare(name): row for row, name in enumerate(people.ids)}
     if len(place) < len(people.ids):
@@ -116,10 +117,10 @@ def join_participants(
     return replace(joined, facts={**table.facts, "participants": facts})
 
 
-def absent_ids(ids: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Those of the ids that are not among the others, with or without "sub-"."""
-    there = {_bare(name) for name in others}
-    return [name for name in ids if _bare(name) not in there]
+def absent_ids(ids: Sequence[str], known_ids: Sequence[str]) -> list[str]:
+    """Return those of the ids that are not among the known, with or without "sub-"."""
+    known = {_bare(name) for name in known_ids}
+    return [name for name in ids if _bare(name) not in known]
 
 
 def _bare(name: str) -> str:
@@ -127,7 +128,7 @@ def _bare(name: str) -> str:
 
 
 def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None:
-    """Refuse two ids of the table that are one participant."""
+    """Raise InputError if two ids of the table are one participant, as "01" and "sub-01" are."""
     first: dict[int, str] = {}
     for name, row in zip(table.ids, rows.tolist(), strict=True):
         if row >= 0 and first.setdefault(row, name) != name:
@@ -138,7 +139,7 @@ def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None
 
 
 def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
-    """Sentence about ids that would match but for leading zeros, session or case."""
+    """Return a sentence about ids that would match but for leading zeros, session or case."""
     core = {_core(name): name for name in ids}
     near = [name for name in lacking if _core(name) in core]
     if not near:
@@ -150,21 +151,23 @@ def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
 
 
 def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
-    """Sentence about ids of which one word is an id of the participants."""
-    found = {
+    """Return a sentence about ids of which one word is an id of the participants."""
+    longer = {
         name: core[_core(word)]
         for name in lacking
         for word in re.split(r"[-_. ]", name)
         if any(map(str.isdigit, word)) and _core(word) in core
     }
-    if not found:
+    if not longer:
         return ""
-    first = next(iter(found))
-    return f"{len(found)} are longer ({first!r}, and {found[first]!r} there): write the ids alike. "
+    first = next(iter(longer))
+    return (
+        f"{len(longer)} are longer ({first!r}, and {longer[first]!r} there): write the ids alike. "
+    )
 
 
 def _core(name: str) -> str:
-    """Id in lower case without "sub-", session and leading zeros."""
+    """Return an id in lower case without "sub-", session and leading zeros."""
     subject = re.sub(r"[_./-]*ses(sion)?[-_]?[^\W_]+.*$", "", _bare(name.lower()))
     return re.sub(r"(?<!\d)0+(?=\d)", "", subject)
 
@@ -177,8 +180,9 @@ def add_columns(
         return table
     cells = other.frame[list(columns)].iloc[rows].reset_index(drop=True)
     if (rows < 0).any():
-        there = np.broadcast_to((rows >= 0)[:, None], cells.shape)
-        cells = cells.astype(object).where(there)
+        has_row = np.broadcast_to((rows >= 0)[:, None], cells.shape)
+        # -1 took the last row: its cells are emptied. Object holds both text and NaN.
+        cells = cells.astype(object).where(has_row)
     origin = replace(other.origin, numbers=other.origin.numbers[rows])
     return replace(
         table,

@@ -38,7 +38,7 @@ class Options:
 
     @classmethod
     def of(cls, **arguments: Any) -> Options:
-        """From the arguments of a reader, of which those that are no options are left out.
+        """Return the options among the arguments of a reader; all other arguments are left out.
 
         A list may be one name, and None is the default.
         """
@@ -67,7 +67,7 @@ class Options:
 
     @property
     def named(self) -> dict[str, str]:
-        """Column -> what it was named for; of the id that is the pair too, "id"."""
+        """Return column -> role; the role of an id that is the pair too is "id"."""
         single = {"pair": self.pair, "id": self.id, "group": self.group, "site": self.site}
         single |= {"subject": self.subject, "block": self.block}
         roles = {str(column): role for role, column in single.items() if column is not None}

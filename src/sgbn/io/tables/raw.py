@@ -18,31 +18,29 @@ from sgbn.types import Indices, Mask
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "#NV", "<NA>", "NaN", "nan", "NULL", "null", "None", ".", "-")
 )
-ROW_NAMES = "(row names)"  # what a first column without a name is called here
-EXACT_INTEGER = 2**53  # floats beyond it skip integers
-TITLES = 5  # rows above a header that are looked through for it
+ROW_NAMES = "(row names)"  # what a first column without a name is called in this package
+MAX_EXACT_INTEGER = 2**53  # floats beyond it skip integers
+MAX_TITLES = 5  # rows above a header that are searched for it
 
 # A number with either decimal mark, as in a cell of text.
 ANY_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
+# What pandas calls columns without a name.
 _NO_NAME = re.compile(r"Unnamed: \d+(_level_\d+)?")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from: the file as errors call it, and the number of each row there.
+    """Where rows come from."""
 
-    `decimal` is what separates decimals in those of its cells that are text.
-    """
-
-    name: str
-    numbers: Indices
-    unit: str = "row {}"
-    decimal: str = "."
+    name: str  # what errors call the file
+    numbers: Indices  # number of each row in the file
+    unit: str = "row {}"  # how a number is written in errors
+    decimal: str = "."  # what separates decimals in cells that are text
 
     def where(self, row: int) -> str:
-        """Place of a row."""
+        """Return the place of a row."""
         return f"{self.name}, {self.unit.format(self.numbers[row])}"
 
 
@@ -55,7 +53,9 @@ class RawTable:
     frame : DataFrame
         Never changed in place: it may be the caller's own.
     origin : Origin
-        Of all columns but those in `others`, which were joined from elsewhere.
+        Where the rows come from.
+    others : mapping
+        Column -> origin, for the columns that were joined from another table.
     facts : mapping
         How it was read, for the provenance.
     ids : tuple of str
@@ -70,30 +70,30 @@ class RawTable:
 
     @property
     def name(self) -> str:
-        """What errors call the table."""
+        """Return what errors call the table."""
         return self.origin.name
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return list(self.frame.columns)
 
     def where(self, row: int, column: str | None = None) -> str:
-        """Place of a cell or row: file, row as counted there, subject, column."""
+        """Return the place of a cell or row: file, row as counted there, subject, column."""
         place = self.origin_of(column or "").where(row)
         subject = f" (subject {self.ids[row]!r})" if self.ids else ""
         return place + subject + (f", column {column!r}" if column is not None else "")
 
     def origin_of(self, column: str) -> Origin:
-        """Where the cells of a column come from."""
+        """Return where the cells of a column come from."""
         return self.others.get(column, self.origin)
 
     def source_of(self, column: str) -> str:
-        """Name of the file that a column comes from."""
+        """Return the name of the file that a column comes from."""
         return self.origin_of(column).name
 
     def keep(self, rows: Mask) -> RawTable:
-        """Those rows only, each with its old place."""
+        """Return a table of those rows only, each with its old place."""
         if rows.all():
             return self
         return replace(
@@ -110,18 +110,18 @@ def _kept(origin: Origin, rows: Mask) -> Origin:
 
 
 def clean_names(header: Iterable[object]) -> list[str]:
-    """Names as text without surrounding blanks; "" where there is none."""
+    """Return names as text without surrounding blanks; "" where there is none."""
     names = [as_text(cell) for cell in header]
     return ["" if _NO_NAME.fullmatch(name) else name for name in names]
 
 
 def later_header(rows: Sequence[Sequence[str]]) -> int:
-    """Which of the first rows looks like the header: 0 unless titles stand above it.
+    """Return which of the first rows looks like the header: 0 unless titles stand above it.
 
     It names more columns than the rows above, holds no number, and the row below holds some.
     """
     filled = [[cell.strip() for cell in row if cell.strip()] for row in rows]
-    for k in range(1, min(TITLES + 1, len(filled) - 1)):
+    for k in range(1, min(MAX_TITLES + 1, len(filled) - 1)):
         names, below = filled[k], filled[k + 1]
         longer = len(names) > max(1, *map(len, filled[:k]))
         plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
@@ -131,25 +131,17 @@ def later_header(rows: Sequence[Sequence[str]]) -> int:
 
 
 def title_above(source: str, row: int) -> InputError:
-    """Error about rows above the header."""
+    """Return the error about rows above the header."""
     return InputError(
         f"{source}: the header seems to be in row {row}. Remove the rows above it, so that the "
         "names of the columns come first."
     )
 
 
-def name_columns(
-    frame: pd.DataFrame, names: Sequence[str], source: str, row_names: bool = True
-) -> pd.DataFrame:
-    """Give the columns these names; those that have neither name nor cells are dropped.
-
-    Parameters
-    ----------
-    row_names : bool
-        A first column without a name holds row names, as R and pandas write them.
-    """
+def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+    """Return a table with these names; columns that have neither name nor cells are dropped."""
     names = list(names)
-    if row_names and names and not names[0]:
+    if names and not names[0]:  # R and pandas write row names below no name
         names[0] = ROW_NAMES
     nameless = [k for k, name in enumerate(names) if not name]
     for k in nameless:
@@ -166,7 +158,7 @@ def name_columns(
 
 
 def check_unique(names: Sequence[str], source: str) -> None:
-    """Refuse a name that two columns have."""
+    """Raise InputError if two columns have one name."""
     first: dict[str, int] = {}
     for k, name in enumerate(names, start=1):
         if name and first.setdefault(name, k) != k:
@@ -180,16 +172,16 @@ def is_missing(cells: pd.Series, markers: frozenset[str] = MISSING) -> Mask:
     """Whether each cell is empty or says so."""
     missing = cells.isna().to_numpy(bool, copy=True)
     if not is_number_type(cells.dtype):
-        filled = np.flatnonzero(~missing)
+        filled = np.flatnonzero(~missing)  # pandas knows only None, NaN and NaT
         missing[filled] = [as_text(cell) in markers for cell in cells.to_numpy(object)[filled]]
     return missing
 
 
 def filled_rows(frame: pd.DataFrame) -> Mask:
-    """Rows that hold anything but missing cells."""
+    """Return the rows that hold anything but missing cells."""
     filled = np.zeros(len(frame), bool)
     for k in range(frame.shape[1]):
-        if filled.all():
+        if filled.all():  # after the first columns, as a rule: the others need no look
             break
         filled |= ~is_missing(frame.iloc[:, k])
     return filled
@@ -201,7 +193,7 @@ def is_number_type(dtype: Any) -> bool:
 
 
 def as_text(cell: object) -> str:
-    """Text of a cell without surrounding blanks: "" if empty, and 51456.0 is "51456"."""
+    """Return a cell as text without surrounding blanks: "" if empty, and 51456.0 is "51456"."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or cell is pd.NaT or cell is pd.NA:
@@ -210,19 +202,20 @@ def as_text(cell: object) -> str:
         number = float(cell)
         if math.isnan(number):
             return ""
-        if abs(number) < EXACT_INTEGER and number.is_integer():
+        if abs(number) < MAX_EXACT_INTEGER and number.is_integer():
             return str(int(number))
     return str(cell).strip()
 
 
 def labels(cells: pd.Series, markers: frozenset[str] = MISSING) -> list[str]:
-    """Text of each cell, "" where it is missing; whole numbers lose a ".0" that all have."""
+    """Return each cell as text, "" if missing; whole numbers lose a ".0" that all have."""
     texts = [as_text(cell) for cell in cells.to_numpy(object)]
     texts = ["" if text in markers else text for text in texts]
+    # A column of whole numbers with a blank becomes one of floats: 1.0 is the label 1.
     if any("." in text for text in texts) and all(_WHOLE.fullmatch(t) for t in texts if t):
         return [text.split(".")[0] for text in texts]
     return texts
 
 
+# Takes the names in a header and returns those whose cells are read as text.
 NamedText = Callable[[list[str]], set[str]]
-"""Of the names in a header, those to be read as text."""

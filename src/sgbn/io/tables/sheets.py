@@ -13,8 +13,8 @@ import pandas as pd
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.tables.raw import (
+    MAX_TITLES,
     MISSING,
-    TITLES,
     NamedText,
     Origin,
     RawTable,
@@ -30,8 +30,8 @@ from sgbn.types import Indices
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 WITH_FORMATS = (".xlsx", ".xlsm")  # files in which openpyxl finds how a number is shown
 EXTRA = 'pip install "sgbn[tables]"'
-LARGEST_PAGE = 2**30  # bytes; as objects, its cells take twenty times as much
-MANY_CELLS = 2**24  # as many may be empty
+MAX_PAGE_BYTES = 2**30  # as Python objects, its cells take twenty times as much
+MAX_EMPTY_CELLS = 2**24  # pandas makes each cell up to the last, filled or not
 
 _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")  # of a cell or a row
 
@@ -43,15 +43,19 @@ def read_sheet(
     sheet: str | int | None = None,
     decimal: str | None = None,
 ) -> RawTable:
-    """Cells of one sheet, the first if none is named, typed as they are there."""
-    cells, chosen, others = _cells(path, source, sheet)
+    """Return the cells of one sheet, the first if none is named, typed as they are there."""
+    cells, chosen, other_sheets = _cells(path, source, sheet)
     filled = np.flatnonzero(filled_rows(cells))
     if len(filled) < 2:
-        said = f", or name another sheet (sheet=, --sheet): {listed(others)}" if others else ""
-        raise InputError(
-            f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{said}."
+        remedy = (
+            f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
+            if other_sheets
+            else ""
         )
-    first = cells.iloc[filled[: TITLES + 2]].to_numpy(object)
+        raise InputError(
+            f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{remedy}."
+        )
+    first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
     header = later_header([[text_of(cell) for cell in row] for row in first])
     if header:
         raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
@@ -61,14 +65,19 @@ def read_sheet(
     if path.suffix.lower() in WITH_FORMATS:
         text = as_text(names)
         ids = [k for k, name in enumerate(names) if (not name or name in text)]
-        body = _with_zeros(body, [k for k in ids if _has_numbers(body[k])], path, chosen, rows)
+        with_numbers = [k for k in ids if any(isinstance(c, int | float) for c in body[k])]
+        body = _with_zeros(body, with_numbers, path, chosen, rows)
     frame = name_columns(body, names, source).infer_objects()
-    facts = {"sheet": chosen, "rows": len(rows), **({"other_sheets": others} if others else {})}
+    facts = {
+        "sheet": chosen,
+        "rows": len(rows),
+        **({"other_sheets": other_sheets} if other_sheets else {}),
+    }
     return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
-    """Cells, the name of their sheet, and those of the others."""
+    """Return the cells, the name of their sheet, and the names of the other sheets."""
     try:
         flawed = zipfile.is_zipfile(path) and _look_through(path, source)
         with pd.ExcelFile(path) as book:
@@ -91,21 +100,21 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
         remedy = EXTRA if path.suffix.lower() in WITH_FORMATS else "save it as .xlsx or CSV"
         raise InputError(f"{source} needs a library that is absent: {remedy}.") from error
     except Exception as error:  # what is no zip of XML fails anywhere in the libraries below
-        said = " ".join(str(error).split())[:120] or type(error).__name__
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise InputError(
-            f"{source} is no Excel file, or damaged ({said}). Save it again, or as CSV."
+            f"{source} is no Excel file, or damaged ({reason}). Save it again, or as CSV."
         ) from error
     return cells, chosen, [name for name in names if name != chosen]
 
 
 def _look_through(path: Path, source: str) -> bool:
-    """Whether any sheet has a cell of the type "error"; one too large for the memory is refused."""
+    """Return whether any sheet has a cell of the type "error"; a sheet too large raises."""
     flawed = False
     with zipfile.ZipFile(path) as book:
         for page in book.infolist():
-            if page.file_size > LARGEST_PAGE:
+            if page.file_size > MAX_PAGE_BYTES:
                 raise InputError(
-                    f"{source} unpacks to more than {LARGEST_PAGE >> 30} GB. Save the table as "
+                    f"{source} unpacks to more than {MAX_PAGE_BYTES >> 30} GB. Save the table as "
                     "CSV or Parquet."
                 )
             if page.filename.startswith("xl/worksheets/"):
@@ -116,8 +125,8 @@ def _look_through(path: Path, source: str) -> bool:
 
 
 def _check_extent(content: bytes, source: str) -> None:
-    """Refuse a sheet that is nearly empty, but for a cell so far out that all before are made."""
-    last, widest, most = 0, 0, max(MANY_CELLS, len(content))
+    """Raise InputError for a nearly empty sheet with a cell far out: it would fill the memory."""
+    last, widest, most = 0, 0, max(MAX_EMPTY_CELLS, len(content))
     for place in _PLACE.finditer(content):
         last = max(last, int(place[2]))
         widest = max(widest, _number_of(place[1]))
@@ -130,7 +139,7 @@ def _check_extent(content: bytes, source: str) -> None:
 
 @cache
 def _number_of(column: bytes) -> int:
-    """Place of a column from its letters: A is 1, Z is 26, AA is 27."""
+    """Return the place of a column from its letters: A is 1, Z is 26, AA is 27."""
     number = 0
     for letter in column.upper():
         number = 26 * number + letter - ord("A") + 1
@@ -138,7 +147,7 @@ def _number_of(column: bytes) -> int:
 
 
 def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
-    """Errors such as #DIV/0! as text: pandas reads them as missing, without a word."""
+    """Return cells with errors such as #DIV/0! as text: pandas reads them as missing."""
     cells = cells.copy()
     for row in _page(path, sheet).iter_rows():
         for cell in row:
@@ -148,6 +157,7 @@ def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
 
 
 def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
+    """Return the name of the sheet that is asked for."""
     if sheet is None:
         return names[0]
     if isinstance(sheet, int) and 0 <= sheet < len(names):
@@ -159,14 +169,13 @@ def _chosen(names: list[str], sheet: str | int | None, source: str) -> str:
     return str(sheet)
 
 
-def _has_numbers(cells: pd.Series) -> bool:
-    return any(isinstance(cell, int | float) for cell in cells.to_numpy(object))
-
-
 def _with_zeros(
     body: pd.DataFrame, columns: list[int], path: Path, sheet: str, rows: Indices
 ) -> pd.DataFrame:
-    """Numbers that the sheet shows with leading zeros (format 0000000), as that text."""
+    """Return cells with the numbers that the sheet shows with leading zeros as that text.
+
+    An id 0051456 is the number 51456 in the format 0000000.
+    """
     if not columns:
         return body
     page = _page(path, sheet)
@@ -185,7 +194,7 @@ def _page(path: Path, sheet: str) -> Any:
 
 
 def _zeros(cell: Any) -> int:
-    """How many digits a cell shows at least, if its format is zeros only."""
+    """Return how many digits a cell shows at least, if its format is zeros only; else 0."""
     plain = isinstance(cell.value, int) and re.fullmatch("0{2,}", cell.number_format or "")
     return len(cell.number_format) if plain else 0
 

@@ -1,8 +1,11 @@
 """Tables in text files: encoding, delimiter and decimal mark are found, not asked for.
 
-The first lines tell all that; then pandas parses the file once. Where it finds a row too long, or
-fills one up, the cells of all rows are counted, so that a row of the wrong length is an error that
-names it and never shifts cells.
+The first lines tell all of these. Then pandas parses the file once. If pandas meets a row that is
+too long, or fills up one that is too short, the cells of all rows are counted. So a row of the
+wrong length is an error that names the row, and cells are never shifted.
+
+`csv.Sniffer`, which ``pandas.read_csv(sep=None)`` uses too, finds no delimiter in files with R's
+row names, runs of blanks, or one row of the wrong length. It knows no decimal marks and no titles.
 """
 
 from __future__ import annotations
@@ -29,14 +32,12 @@ from sgbn.io.tables.raw import (
     name_columns,
     title_above,
 )
-from sgbn.types import Mask
 
 BLANKS = "blanks"  # delimiter: any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
 OTHER_SPELLINGS = {r"\t": "\t", "tab": "\t", " ": BLANKS, r"\s+": BLANKS, "space": BLANKS}
 SAMPLE_LINES = 50  # lines that tell the delimiter
-SAMPLE_BYTES = 2**16  # bytes that tell text from binary data
-DECIMAL_BYTES = 2**16  # bytes that tell the decimal mark
+SAMPLE_BYTES = 2**16  # bytes that tell text from binary data, and the decimal mark
 
 _QUOTED = re.compile(rb'"[^"]*"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -53,12 +54,12 @@ _EXACT: dict[str, Any] = (
 
 
 class _Layout(NamedTuple):
-    """How a file is cut: the names of its columns, and the byte and row where cells begin."""
+    """How a file is cut into cells."""
 
     delimiter: str
-    names: list[str]
-    start: int
-    first_row: int
+    names: list[str]  # one per column, "" for a column without a name
+    start: int  # byte at which the first row below the header begins
+    first_row: int  # number of that row, as an editor counts lines
 
 
 def parse_text(
@@ -68,22 +69,22 @@ def parse_text(
     delimiter: str | None = None,
     decimal: str | None = None,
 ) -> RawTable:
-    """Table in the bytes of a text file.
+    """Return the table in the bytes of a text file.
 
     Parameters
     ----------
     content : bytes
+        The whole file, unzipped.
     source : str
         What errors call the file.
     as_text : callable
-        Names in the header -> those whose cells must stay as written.
+        Takes the names in the header and returns those whose cells must stay as written.
     delimiter, decimal : str, optional
-        Found from the file if not given.
+        The marks of the file. They are found if not given.
     """
     body, encoding = _as_utf8(content, source)
     layout = _layout(body, source, delimiter)
-    sample = body[layout.start : layout.start + DECIMAL_BYTES]
-    decimal = decimal or _decimal(sample, layout.delimiter, source)
+    decimal = decimal or _decimal(body[layout.start :][:SAMPLE_BYTES], layout.delimiter, source)
     frame, layout = _cells(body, layout, decimal, as_text(layout.names), source)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
     filled = filled_rows(frame)
@@ -91,18 +92,14 @@ def parse_text(
         raise InputError(f"{source} has a header but no rows. Add the subjects.")
     if not filled.all():
         frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
-    facts = {
-        "encoding": encoding,
-        "delimiter": layout.delimiter,
-        "decimal": decimal,
-        "rows": len(frame),
-    }
+    marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": decimal}
+    facts = {**marks, "rows": len(frame)}
     frame = name_columns(frame, layout.names, source)
     return RawTable(frame, Origin(source, numbers, decimal=decimal), facts=facts)
 
 
 def check_marks(delimiter: object, decimal: object) -> None:
-    """Refuse what is no delimiter or decimal mark."""
+    """Raise InputError unless both are None or marks that `parse_text` takes."""
     if not isinstance(delimiter, str | None):
         raise InputError(f"delimiter is {delimiter!r}. Give one character, such as ';' or '\\t'.")
     if decimal not in (None, ".", ","):
@@ -110,20 +107,17 @@ def check_marks(delimiter: object, decimal: object) -> None:
 
 
 def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
-    """Bytes in UTF-8 with plain line ends, and the encoding they came in."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-        try:
-            body = content.decode(encoding).encode()
-        except UnicodeError as error:
+    """Return the bytes in UTF-8 with plain line ends, and the encoding they came in."""
+    encoding, body = "utf-8", content.removeprefix(codecs.BOM_UTF8)
+    try:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding, body = "utf-16", content.decode("utf-16").encode()
+        body.decode()
+    except UnicodeError as error:
+        if encoding == "utf-16":
             raise InputError(f"{source} is no whole UTF-16 text. Save it as UTF-8.") from error
-    else:
-        body, encoding = content.removeprefix(codecs.BOM_UTF8), "utf-8"
-        try:
-            if not body.isascii():
-                body.decode()
-        except UnicodeDecodeError:  # in latin-1 every file can be read
-            body, encoding = body.decode("latin-1").encode(), "latin-1"
+        # Excel on Windows writes such files. Every byte is a character of latin-1.
+        encoding, body = "latin-1", body.decode("latin-1").encode()
     if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
         raise InputError(
             f"{source} holds binary data and is no text table. Excel files end in .xlsx, Parquet "
@@ -138,39 +132,41 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
 
 def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
     """Find the header and the delimiter from the first lines."""
+    # Blank lines and rows of delimiters above the header, as spreadsheets export them.
     skipped = _BEFORE_HEADER.match(body)
     head = body.rfind(b"\n", 0, skipped.end() if skipped else 0) + 1
     hint = _EXCEL_HINT.match(body, head)
     if hint:
         delimiter, head = delimiter or hint[1].decode("latin-1"), hint.end()
     end = _after_lines(body, head, SAMPLE_LINES)
-    lines = _masked(body[head:end]).split(b"\n")
-    found = _given(delimiter) or _delimiter([line for line in lines if line.strip()])
-    _check_title(body, head, lines, found, source)
-    names, start = _header(body, head, found, source) if found else ([], 0)
+    lines = _QUOTED.sub(b"q", body[head:end]).split(b"\n")  # delimiters in quotes do not count
+    mark = _given(delimiter) or _delimiter([line for line in lines if line.strip()])
+    _check_title(body, head, lines, mark, source)
+    names, start = _header(body, head, mark, source) if mark else ([], 0)
     if len([name for name in names if name]) < 2:
-        raise _one_column(lines[0], found, source)
+        raise _one_column(lines[0], mark, source)
     row = body.count(b"\n", 0, head) + 2
     try:
-        records = _records(body[start:end], found)
+        records = _records(body[start:end], mark)
     except csv.Error as error:
         raise InputError(f"{source} cannot be read ({error}). Close its quotes.") from error
     if end < len(body):
         records = records[:-1]  # it may be cut inside a quoted cell
-    return _Layout(found, _fit(names, records, found, row, source), start, row)
+    return _Layout(mark, _fit(names, records, mark, row, source), start, row)
 
 
 def _check_title(
     body: bytes, head: int, lines: Sequence[bytes], delimiter: str, source: str
 ) -> None:
-    """Refuse titles above the header, which would be taken for it."""
+    """Raise InputError if titles stand above the header: the first would be taken for it."""
+    # Titles have no delimiter, so that blanks may be found first: then all others are tried.
     marks = list(DELIMITERS) if delimiter in ("", BLANKS) else [delimiter]
     filled = [k for k, line in enumerate(lines) if line.strip()]
-    for mark in marks:
-        rows = [lines[k].decode(errors="replace").split(mark) for k in filled]
-        found = later_header(rows)
-        if found and len({len(row) for row in rows[found:]}) == 1:
-            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[found])
+    for tried in marks:
+        rows = [lines[k].decode(errors="replace").split(tried) for k in filled]
+        header = later_header(rows)
+        if header and len({len(row) for row in rows[header:]}) == 1:
+            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
 
 
 def _after_lines(body: bytes, place: int, lines: int) -> int:
@@ -180,15 +176,14 @@ def _after_lines(body: bytes, place: int, lines: int) -> int:
 
 
 def _records(rows: bytes, delimiter: str) -> list[bytes]:
-    """Lines whose quoted cells are masked; a quote inside a plain cell opens nothing."""
+    """Return one line per row, each quoted cell as "q", so that marks and line ends can be counted.
+
+    The csv module is asked where there are quotes, since one inside a plain cell opens nothing.
+    """
     if b'"' in rows and delimiter != BLANKS:
         reader = csv.reader(io.StringIO(rows.decode(), newline="\n"), delimiter=delimiter)
         return [delimiter.join("q" * bool(cell.strip()) for cell in row).encode() for row in reader]
-    return _masked(rows).rstrip(b"\n").split(b"\n")
-
-
-def _masked(rows: bytes) -> bytes:
-    return _QUOTED.sub(b"q", rows) if b'"' in rows else rows
+    return _QUOTED.sub(b"q", rows).rstrip(b"\n").split(b"\n")
 
 
 def _given(delimiter: str | None) -> str:
@@ -201,12 +196,12 @@ def _given(delimiter: str | None) -> str:
 
 
 def _delimiter(sample: Sequence[bytes]) -> str:
-    """Mark that cuts all lines alike and into most cells; else that which cuts the header most.
+    """Return the mark that cuts all lines alike and into most cells, else the header into most.
 
     Blanks come last: they stand in names and labels too.
     """
     widths = {mark: [_width(line, mark.encode()) for line in sample] for mark in DELIMITERS}
-    for rule in (_alike, _cuts_header):
+    for rule in (_alike, lambda widths: widths[0] > 1):
         fit = [mark for mark, width in widths.items() if width and rule(width)]
         if fit:
             return max(fit, key=lambda mark: widths[mark][0])
@@ -216,12 +211,10 @@ def _delimiter(sample: Sequence[bytes]) -> str:
 
 
 def _alike(widths: Sequence[int]) -> bool:
+    """Whether all rows have as many cells, which may be one more than the header has."""
     rows = set(widths[1:]) or {widths[0]}
+    # R's write.table has no name above its row names.
     return widths[0] > 1 and len(rows) == 1 and rows <= {widths[0], widths[0] + 1}
-
-
-def _cuts_header(widths: Sequence[int]) -> bool:
-    return widths[0] > 1
 
 
 def _mark(delimiter: str) -> bytes:
@@ -229,13 +222,13 @@ def _mark(delimiter: str) -> bytes:
 
 
 def _width(line: bytes, mark: bytes) -> int:
-    """Cells of a line whose quoted cells are masked."""
+    """Return the number of cells of a line whose quoted cells are masked."""
     return line.count(mark) + 1 if mark else len(line.split())
 
 
 def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[str], int]:
-    """Names in the header, and where the next line begins."""
-    if delimiter == BLANKS:
+    """Return the names in the header, and the byte at which the next line begins."""
+    if delimiter == BLANKS:  # the csv module knows no runs of blanks
         start = body.find(b"\n", head) + 1 or len(body)
         cells = re.findall(r'"([^"]*)"|(\S+)', body[head:start].decode())
         return clean_names(quoted or plain for quoted, plain in cells), start
@@ -254,13 +247,14 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
 def _fit(
     names: list[str], records: Sequence[bytes], delimiter: str, first: int, source: str
 ) -> list[str]:
-    """Names, one per cell of each row: row names and empty columns at the end get an empty one.
+    """Return one name per cell of each row; row names and empty columns at the end get "".
 
-    A row that has cells without a name, or too few of them, is an error.
+    A row that has cells without a name, or too few cells, is an error.
     """
     mark = _mark(delimiter)
     widths = [_width(line, mark) if line.strip(b" \t" + mark) else 0 for line in records]
     filled = {width for width in widths if width}
+    # A row that begins with 0.5 has no row name: then the rows are too long.
     whole = not any(_DECIMAL.match(line) for line in records)
     if filled == {len(names) + 1} and whole and not _all_end(records, mark):
         return ["", *names]  # R's write.table has no name for its row names
@@ -270,19 +264,19 @@ def _fit(
         if width and (width < needed or any(cell.strip() for cell in excess)):
             raise InputError(
                 f"{source}, row {first + k}: {counted(width, 'cell')}, but the header has "
-                f"{len(names)}. "
-                "Correct the row; a cell that holds the delimiter needs quotes around it, and each "
-                "quote must be closed."
+                f"{len(names)}. Correct the row; a cell that holds the delimiter needs quotes "
+                "around it, and each quote must be closed."
             )
     return names + [""] * (max(widths, default=0) - len(names))
 
 
 def _needed(names: Sequence[str]) -> int:
-    """Cells up to the last that has a name."""
+    """Return the number of cells up to the last that has a name."""
     return max((k for k, name in enumerate(names, start=1) if name), default=0)
 
 
 def _all_end(records: Sequence[bytes], mark: bytes) -> bool:
+    """Whether each row ends with a delimiter: it has an empty cell at the end, no row name."""
     return bool(mark) and all(line.rstrip(b" ").endswith(mark) for line in records if line.strip())
 
 
@@ -296,7 +290,7 @@ def _one_column(line: bytes, delimiter: str, source: str) -> InputError:
 
 
 def _decimal(sample: bytes, delimiter: str, source: str) -> str:
-    """Decimal mark of most numbers with decimals; never a comma where commas separate cells."""
+    """Return the decimal mark of most numbers; never a comma where commas separate cells."""
     if delimiter == "," or b"," not in sample:
         return "."
     edge = rb"[\s" + re.escape(_mark(delimiter)) + rb'"]'
@@ -304,6 +298,7 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
     commas, points = (re.findall(cell % (edge, mark, edge), sample) for mark in (b",", rb"\."))
     if len(commas) <= len(points):
         return "."
+    # 1,234 is 1.234 in Berlin and 1234 in Boston: with no other number, only the user knows.
     if all(map(_THOUSANDS.fullmatch, commas)):
         raise InputError(
             f"{source}: the comma in numbers such as {commas[0].decode()!r} may separate decimals "
@@ -316,42 +311,25 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
 def _cells(
     body: bytes, layout: _Layout, decimal: str, text: set[str], source: str
 ) -> tuple[pd.DataFrame, _Layout]:
-    """Parse all rows; where pandas finds one too long, or fills one up, all are counted."""
+    """Parse all rows; if pandas meets one too long or fills one up, all rows are counted."""
     try:
         frame = _parse(body, layout, decimal, text)
     except (ValueError, OverflowError) as error:
         checked = _counted(body, layout, source)
-        if checked == layout:
+        if checked == layout:  # all rows have the right length: something else is wrong
             raise InputError(
                 f"{source} cannot be read as a table ({_reason(error, layout)}). Correct it there; "
                 "each quote must be closed, and each row have as many cells as the header."
             ) from error
         return _cells(body, checked, decimal, text, source)
-    suspects = frame.iloc[:, _needed(layout.names) - 1].isna().to_numpy(bool)
-    if suspects.any() and not _is_full(body, layout, suspects):
+    # pandas fills up short rows without a word. Such a row lacks its last cell.
+    if frame.iloc[:, _needed(layout.names) - 1].isna().any():
         _counted(body, layout, source)
     return frame, layout
 
 
-def _is_full(body: bytes, layout: _Layout, suspects: Mask) -> bool:
-    """Whether the rows that may have been filled up are whole; no row is too long."""
-    mark, marks = _mark(layout.delimiter), len(layout.names) - 1
-    if not mark:
-        return False
-    if b'"' in body:
-        return _masked(body[layout.start :]).count(mark) == marks * len(suspects)
-    place = layout.start
-    for suspect in suspects:
-        end = body.find(b"\n", place)
-        end = len(body) if end < 0 else end
-        if suspect and body.count(mark, place, end) != marks:
-            return False
-        place = end + 1
-    return True
-
-
 def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
-    """Layout that fits all rows and not only the first."""
+    """Return the layout that fits all rows and not only the first; a row of odd length raises."""
     try:
         records = _records(body[layout.start :], layout.delimiter)
     except csv.Error:  # a cell too long for the reader
@@ -361,7 +339,7 @@ def _counted(body: bytes, layout: _Layout, source: str) -> _Layout:
 
 
 def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.DataFrame:
-    """Cells with columns that are numbered."""
+    """Return the cells, in columns that are numbered."""
     stream = io.BytesIO(body)
     stream.seek(layout.start)
     try:
@@ -384,11 +362,12 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
 
 
 def _reason(error: Exception, layout: _Layout) -> str:
-    """Words of pandas, with rows counted as in the file."""
-    said = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-    said = re.sub(
-        r"starting at row (\d+)", lambda found: f"at row {int(found[1]) + layout.first_row}", said
-    )
-    return re.sub(
-        r"in line (\d+)", lambda found: f"in row {int(found[1]) + layout.first_row - 1}", said
-    )
+    """Return the words of pandas, with rows counted as in the file."""
+    reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    # pandas counts from 0 where a quote begins, and from 1 where cells are too many.
+    for words, start in (("starting at row", 0), ("in line", 1)):
+        number = re.search(rf"{words} (\d+)", reason)
+        if number:
+            row = int(number[1]) + layout.first_row - start
+            reason = reason.replace(number[0], f"in row {row}")
+    return reason

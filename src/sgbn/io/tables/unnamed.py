@@ -39,14 +39,14 @@ NEITHER = re.compile(
     r"ids?|mrn|subject|subj|participant|patient|person|record|visit|session|ses|date|dob|birth|"
     r"birthday|wave"
 )
-ENOUGH_ROWS = 8  # for a look at the values: fewer are whole numbers, or equal, by chance
-MOSTLY_KNOWN = 0.1  # share of columns that the atlas does not know, up to which they stand out
-FEWEST_SITES = 2
-ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
+MIN_ROWS_TO_JUDGE = 8  # in fewer rows, values are whole numbers, or equal, by chance
+MAX_SHARE_UNKNOWN = 0.1  # up to this share, the columns that the atlas does not know stand out
+MIN_SITES = 2  # one site is no difference between subjects
+MIN_ROWS_PER_SITE = 2  # a column with fewer rows per label says who, not where
 
 
 def site_columns(columns: Iterable[str]) -> list[str]:
-    """Columns whose names say that they hold sites or scanners."""
+    """Return the columns whose names say that they hold sites or scanners."""
     spaced = {name: " ".join(_words(name)) for name in columns}
     return [
         name
@@ -58,7 +58,7 @@ def site_columns(columns: Iterable[str]) -> list[str]:
 def unnamed_sites(
     table: RawTable, columns: Iterable[str], group: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Of columns without a role, those that look like sites, and how far they tell the groups.
+    """Return the columns without a role that look like sites, and how far they tell the groups.
 
     Returns
     -------
@@ -66,17 +66,21 @@ def unnamed_sites(
         Column -> ``sites``, how many there are, and ``told``: by how much it lowers the errors of a
         guess of the group, 0 to 1 (Goodman and Kruskal's lambda).
     """
-    found = {}
+    sites = {}
     for name in site_columns(columns):
         cells = labels(table.frame[name])
         n_sites = len(set(cells))
-        if FEWEST_SITES <= n_sites <= len(cells) / ROWS_PER_SITE:
-            found[name] = {"sites": n_sites, "told": 0.0 if group is None else _told(cells, group)}
-    return found
+        if MIN_SITES <= n_sites <= len(cells) / MIN_ROWS_PER_SITE:
+            sites[name] = {"sites": n_sites, "told": 0.0 if group is None else _told(cells, group)}
+    return sites
 
 
 def _told(sites: Sequence[str], group: Sequence[str]) -> float:
-    """Goodman and Kruskal's lambda of the group given the site."""
+    """Return Goodman and Kruskal's lambda of the group given the site.
+
+    It is 1 minus the errors of guessing each site's commonest group over the errors of guessing the
+    commonest group of all.
+    """
     pairs = Counter(zip(sites, group, strict=True))
     most: dict[str, int] = {}
     for (site, _), count in pairs.items():
@@ -100,14 +104,14 @@ def check_regions(
     odd = _hardly_regions(table, chosen, set(unknown), missing)
     if not odd:
         return
-    said = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
+    reasons = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
     options: dict[str, list[str]] = {}
     for name, (_, option) in odd.items():
         options.setdefault(option, []).append(repr(name) if " " in name else name)
     remedy = " ".join(f"{option} {' '.join(names)}" for option, names in options.items())
     raise InputError(
         f"{table.name}: --regions all (regions='all') would make regions of columns that look like "
-        f"something else: {said}. Say what they are, such as {remedy}; leave out what plays no "
+        f"something else: {reasons}. Say what they are, such as {remedy}; leave out what plays no "
         "part (--exclude, exclude=); or name the regions themselves, by names or patterns "
         "(--regions 'lh_*', regions=)."
     )
@@ -116,12 +120,12 @@ def check_regions(
 def _hardly_regions(
     table: RawTable, chosen: Sequence[str], unknown: set[str], missing: Missing
 ) -> Mapping[str, tuple[str, str]]:
-    """Column -> why it is hardly a region, and the option that is likely the right one."""
-    values = _values(table, chosen, missing)
+    """Return column -> why it is hardly a region, and the option that is likely the right one."""
+    values = {name: parse(table, name, missing).values for name in chosen}
     whole = {name for name, column in values.items() if _is_whole(column)}
     few = len(whole) <= len(values) / 2  # else whole numbers are the unit of this table
-    odd_ones_out = len(unknown) <= MOSTLY_KNOWN * len(chosen)
-    found: dict[str, tuple[str, str]] = {}
+    odd_ones_out = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
+    odd: dict[str, tuple[str, str]] = {}
     for name in chosen:
         if name not in unknown or name == ROW_NAMES:
             continue
@@ -130,24 +134,12 @@ def _hardly_regions(
         if not why and odd_ones_out:
             why = "the atlas knows the others"
         if why:
-            found[name] = why, option or ("--exclude" if "different" in why else "--covariates")
-    return found
-
-
-def _values(table: RawTable, columns: Sequence[str], missing: Missing) -> dict[str, Array]:
-    """Numbers of each column; those that are numbers by now all at once, as there may be many."""
-    places = zip(table.columns, table.frame.dtypes, strict=True)
-    plain = {name for name, dtype in places if isinstance(dtype, np.dtype) and dtype.kind in "fiu"}
-    wanted = [name for name in columns if name in plain]
-    found = dict(zip(wanted, table.frame[wanted].to_numpy(np.float64).T, strict=True))
-    return {
-        name: found[name] if name in found else parse(table, name, missing).values
-        for name in columns
-    }
+            odd[name] = why, option or ("--exclude" if "different" in why else "--covariates")
+    return odd
 
 
 def _option(name: str) -> str:
-    """Option that the name of a column speaks for; "" for none."""
+    """Return the option that the name of a column speaks for; "" for none."""
     words = _words(name)
     if site_columns([name]):
         return "--site"
@@ -157,8 +149,9 @@ def _option(name: str) -> str:
 
 
 def _odd_values(column: Array, whole: bool) -> str:
+    """Return what makes values unlike those of a region; "" for nothing."""
     known = column[np.isfinite(column)]
-    if len(known) < ENOUGH_ROWS:
+    if len(known) < MIN_ROWS_TO_JUDGE:
         return ""
     levels = len(np.unique(known))
     if levels == 2:
@@ -174,6 +167,7 @@ def _is_whole(column: Array) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    """Words of a name in lower case, without numbers."""
+    """Return the words of a name in lower case, without numbers."""
+    # "mriSite" is two words.
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[\W_\d]+", spaced.lower()) if word]
