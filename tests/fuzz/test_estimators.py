@@ -40,12 +40,13 @@ CLASSIFIERS = {
     "analysis knn": sgbn.make_analysis(impute="knn", k=2),
 }
 
-# A fit takes longer than a look at a text: fewer examples than usual, in CI and in the long run.
+# A fit takes longer than a look at a text: fewer examples than usual. The long profile has many.
+LONG_RUN = settings.default.max_examples > 1000
 some = settings(
-    max_examples=min(settings.default.max_examples // 8, 150),
+    max_examples=150 if LONG_RUN else 3,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-few = settings(some, max_examples=2 if some.max_examples < 100 else 20)
+few = settings(some, max_examples=20 if LONG_RUN else 2)
 
 # What happens to a column of plain numbers: each takes the table before it, and a column.
 FAULTS = {

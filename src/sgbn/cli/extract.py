@@ -188,7 +188,7 @@ def _write(table: pd.DataFrame, path: Path) -> None:
 def _draw(found: Extraction, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from sgbn.io.images.quality import FULL
+    from sgbn.io.images.quality import MIN_GOOD_COVERAGE
     from sgbn.quality import robust_z
     from sgbn.viz.quality import plot_quality
 
@@ -196,7 +196,7 @@ def _draw(found: Extraction, path: Path) -> None:
     width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
     figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
     z = robust_z(found.values)
-    plot_quality(figure, z, found.coverage, found.ids, found.regions, full=FULL)
+    plot_quality(figure, z, found.coverage, found.ids, found.regions, full=MIN_GOOD_COVERAGE)
     figure.savefig(path, dpi=150)
 
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import InputError
@@ -98,6 +98,7 @@ def test_what_cannot_be_read_is_named(tmp_path, content, message):
 
 
 @given(st.binary(max_size=60) | st.text('0123456789,;\t\n"<> abé.#-', max_size=60))
+@settings(max_examples=settings.default.max_examples // 4)
 def test_whatever_a_file_holds_it_is_read_or_named(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

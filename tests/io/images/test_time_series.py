@@ -84,7 +84,7 @@ def test_a_run_that_ends_too_early_is_named(tmp_path, atlas):
         extract_time_series(path, atlas)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_one_table_a_subject_and_a_second_start_does_what_is_missing(tmp_path, atlas, n_jobs):
     data = dict(run(tmp_path / f"sub-{k}_bold.nii.gz", k) for k in range(3))
     bad = tmp_path / "sub-9_bold.nii.gz"

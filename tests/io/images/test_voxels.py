@@ -1,7 +1,7 @@
 import nibabel as nib
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -30,6 +30,7 @@ def grid(shape, affine):
 
 
 @given(st.data())
+@settings(max_examples=settings.default.max_examples // 4)
 def test_sums_are_those_of_masked_arrays(data):
     m = data.draw(st.integers(1, 6))
     region = data.draw(hnp.arrays(np.intp, 60, elements=st.integers(0, m - 1)))
@@ -193,6 +194,7 @@ def test_values_that_are_no_tissue_are_noted(tmp_path, atlas):
 
 
 @given(place=st.integers(0, 351), byte=st.integers(0, 255))
+@settings(max_examples=settings.default.max_examples // 4)
 def test_a_damaged_header_gives_a_result_or_names_the_file(tmp_path_factory, place, byte):
     path = tmp_path_factory.getbasetemp() / "damaged.nii"
     small = load_label_atlas(nib.Nifti1Image(np.ones((3, 3, 3), np.int16), AFFINE))

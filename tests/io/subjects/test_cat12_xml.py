@@ -2,7 +2,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import InputError
@@ -106,6 +106,7 @@ def test_a_huge_file_is_not_read(tmp_path):
 
 
 @given(st.binary(max_size=60), st.integers(0, 200))
+@settings(max_examples=settings.default.max_examples // 4)
 def test_bytes_anywhere_give_regions_or_an_error_that_names_the_file(tmp_path_factory, damage, at):
     content = cat_roi({"x": ((1, 2), ("a", "b"), {"Vgm": [1, 2]})}).encode()
     path = tmp_path_factory.mktemp("damaged") / "catROI_a.xml"

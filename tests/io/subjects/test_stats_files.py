@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import InputError
@@ -95,12 +95,14 @@ def test_a_file_that_is_not_there_or_too_large_is_named(tmp_path):
 
 
 @given(st.integers(0, len(ASEG) - 1))
+@settings(max_examples=settings.default.max_examples // 4)
 def test_a_file_that_ends_anywhere_is_an_error(end):
     with pytest.raises(InputError):
         parse_stats(ASEG[:end], "x")
 
 
 @given(st.binary(max_size=200), st.integers(0, len(APARC)))
+@settings(max_examples=settings.default.max_examples // 4)
 def test_bytes_anywhere_give_a_table_or_an_error_that_names_the_file(damage, place):
     try:
         said = list(parse_stats(APARC[:place] + damage + APARC[place:], "lh.aparc.stats").rows)

@@ -24,7 +24,7 @@ from sgbn.parameters import PROBABILITY, OneOf
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
-N_NAMED = 3  # regions that stand for an atlas in a message
+MAX_REGIONS_NAMED = 3  # regions that stand for an atlas in a message
 MIN_COVERAGE = 0.5  # an image that has less of the atlas is in another space
 
 Images = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
@@ -39,6 +39,7 @@ class Extraction:
     ids : list of str
         Subjects whose image could be used.
     regions : list of str
+        Names of the columns of `values`.
     values : ndarray of shape (n subjects, m regions)
         Volumes in cubic mm, or means; NaN where a region has no voxel in the image, or a mean
         no voxel with a value.
@@ -49,6 +50,7 @@ class Extraction:
     failures : dict
         Subject id -> message, of images that were skipped.
     measure : str
+        ``"volume"`` or ``"mean"``.
     atlas : Atlas
         The regions with hemisphere, lobe, centre and volume, see `sgbn.io.images.places`: for
         ``read_table(found.table(), atlas=found.atlas)``.
@@ -85,7 +87,7 @@ def extract_regions(
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> Extraction:
-    """Measure the regions of an atlas in one image a subject.
+    """Measure the regions of an atlas in one image per subject.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def extract_regions(
         in a mean: FSL, fMRIPrep and others write it outside the mask, and a map of real numbers
         hardly ever has it inside. Coverage tells of all voxels without a value.
     ids : sequence of str, optional
-        One an image.
+        One id per image.
     min_coverage : float
         An image that has values in a smaller share of the atlas's voxels is an error.
     on_error : {"raise", "skip"}
@@ -111,7 +113,7 @@ def extract_regions(
         Keeps what is finished, so that a second start does only what is missing, failed, or has
         changed.
     n_jobs : int, optional
-        Processes. Each holds one image at a time.
+        Number of processes. Each holds one image at a time.
     progress : bool
         Show a bar with the time left.
 
@@ -159,7 +161,7 @@ def run_subjects(
     shared: Mapping[str, Any],
     on_error: str,
 ) -> tuple[dict[str, Arrays], dict[str, str]]:
-    """Run one task per subject, see `Study.run`; results and failures by subject.
+    """Run one task per subject, see `Study.run`, and return results and failures by subject.
 
     Each task has a `path`: if that file changes, the task is run again.
     """
@@ -176,11 +178,11 @@ def run_subjects(
 
 
 def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict[str, Any]:
-    """Say what makes two extractions different, but for the images themselves.
+    """Return what makes two extractions different, but for the images themselves.
 
     All of the atlas is one entry, so that two atlases are told apart in words, not by sums alone.
     """
-    regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, N_NAMED)}"
+    regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, MAX_REGIONS_NAMED)}"
     return {
         "atlas": f"{Path(atlas.name).name} ({regions}; sha256 {atlas.fingerprint})",
         "measure": measure,
@@ -189,7 +191,7 @@ def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict
 
 
 def task_name(subject: str, path: Path) -> str:
-    """File name of a subject's result that changes with the image, so that it is measured again.
+    """Return the file name of a result; it changes with the image, which is then measured again.
 
     What is before the last dot is the subject's alone.
     """

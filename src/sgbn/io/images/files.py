@@ -22,7 +22,7 @@ _TISSUE = re.compile(r"^(?:s\d*)?(?:m0?)?w[pc][1-3](?=\D)")
 
 
 def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = ()) -> list[Path]:
-    """Image files that are meant by file names, patterns (``*``, ``?``, ``**``) and folders.
+    """Return the image files meant by file names, patterns (``*``, ``?``, ``**``) and folders.
 
     Parameters
     ----------
@@ -38,26 +38,24 @@ def find_images(patterns: Iterable[str | Path], exclude: Iterable[str | Path] = 
         Each file once, sorted within a pattern.
     """
     unwanted = {Path(path).resolve() for path in exclude}
-    found: dict[Path, None] = {}
-    for pattern in patterns:
-        for path in _matches(str(pattern)):
-            if path.resolve() not in unwanted:
-                found[path] = None
-    if not found:
+    matches = dict.fromkeys(path for pattern in patterns for path in _matches(str(pattern)))
+    files = [path for path in matches if path.resolve() not in unwanted]
+    if not files:
         raise InputError(
             "no image was given. Give files, patterns or folders with .nii(.gz) files."
         )
-    return list(found)
+    return files
 
 
 def _matches(pattern: str) -> list[Path]:
+    """Return the files that one name, pattern or folder means."""
     path = Path(pattern)
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.name.lower().endswith(ENDINGS))
         if not files:
             raise InputError(f"the folder {pattern} holds no .nii or .nii.gz file: give another.")
         return files
-    if path.exists() or not glob.has_magic(pattern):
+    if path.exists() or not glob.has_magic(pattern):  # a name may hold brackets
         return [path]
     files = sorted(p for p in map(Path, glob.glob(pattern, recursive=True)) if p.is_file())
     if not files:
@@ -66,7 +64,7 @@ def _matches(pattern: str) -> list[Path]:
 
 
 def subject_id(path: str | Path) -> str:
-    """Id of the subject, from the name of an image.
+    """Return the id of the subject, from the name of an image.
 
     The entities ``sub-XX`` and ``ses-YY`` of BIDS where the name or the folders above it
     (``sub-XX/ses-YY``) have them; otherwise the name without its ending and without what SPM or
@@ -95,7 +93,7 @@ def subject_id(path: str | Path) -> str:
 
 
 def _folder_id(folders: Sequence[str]) -> str:
-    """Entities of the last folder that has any, with the session that is a folder below it."""
+    """Return the entities of the last folder that has any, with a session from the one below."""
     places = [k for k, folder in enumerate(folders) if _BIDS.fullmatch(folder)]
     if not places:
         return ""
@@ -105,7 +103,7 @@ def _folder_id(folders: Sequence[str]) -> str:
 
 
 def stem(path: str | Path) -> str:
-    """Name without the ending of an image, which may have two dots."""
+    """Return the name without the ending of an image, which may have two dots."""
     name = Path(path).name
     for ending in (*ENDINGS, *OTHER_ENDINGS):
         if name.lower().endswith(ending) and len(name) > len(ending):
@@ -117,7 +115,7 @@ def images_by_subject(
     images: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
     ids: Sequence[str] | None = None,
 ) -> dict[str, Path]:
-    """Id -> path; two images of the same id are an error that names both."""
+    """Return id -> path; two images of the same id are an error that names both."""
     if isinstance(images, Mapping):
         if ids is not None:
             raise InputError("ids are given twice: leave out `ids`, or give `images` as a list.")
@@ -125,21 +123,20 @@ def images_by_subject(
     paths = find_images([images]) if isinstance(images, str | Path) else _paths(images)
     if not paths:
         raise InputError("no image was given: give one or more.")
-    names = [subject_id(path) for path in paths] if ids is None else _own_ids(ids, len(paths))
-    found: dict[str, Path] = {}
+    names = [subject_id(path) for path in paths] if ids is None else _given_ids(ids, len(paths))
+    by_subject: dict[str, Path] = {}
     for name, path in zip(names, paths, strict=True):
-        if name in found:
+        if name in by_subject:
             raise InputError(
-                f"two images have the subject id {name!r}: {found[name]} and {path}. Give one "
-                "image a subject (a narrower pattern), or ids of your own (a mapping of id to "
-                "path)."
+                f"two images have the subject id {name!r}: {by_subject[name]} and {path}. Give one "
+                "image per subject (a narrower pattern), or a mapping of id to path."
             )
-        found[name] = path
-    return found
+        by_subject[name] = path
+    return by_subject
 
 
 def image_path(image: object) -> Path:
-    """Path of an image; what is no path is named."""
+    """Return the path of an image; anything else is an error."""
     if not isinstance(image, str | os.PathLike):
         raise InputError(
             f"a {type(image).__name__} is no path of an image. Give the image's file; save one "
@@ -154,13 +151,13 @@ def _paths(images: object) -> list[Path]:
             f"images is a {type(images).__name__}. Give a list of image files, a mapping of id to "
             "file, or a folder."
         )
-    return [image_path(one) for one in images]
+    return [image_path(image) for image in images]
 
 
-def _own_ids(ids: object, n: int) -> list[str]:
+def _given_ids(ids: object, n: int) -> list[str]:
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"ids is {ids!r}: give a list with one id an image.")
-    names = [str(one) for one in ids]
+        raise InputError(f"ids is {ids!r}: give a list with one id per image.")
+    names = [str(name) for name in ids]
     if len(names) != n:
         raise InputError(
             f"{counted(len(names), 'id')} for {counted(n, 'image')}: give one id per image."

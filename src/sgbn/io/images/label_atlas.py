@@ -6,9 +6,8 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from sgbn.parameters import is_number
 from sgbn.types import Indices
 
 LABEL_EPS = 1e-3  # labels stored as floats may be off by round-off of their scaling
-LARGEST_LABEL = 2.0**53  # beyond it floats skip whole numbers
+MAX_LABEL = 2.0**53  # floats beyond it skip whole numbers
 SCHAEFER_SIZES = range(100, 1001, 100)
 
 Labels = str | Path | Mapping[int, str] | Sequence[str] | None
@@ -68,19 +67,8 @@ class LabelAtlas:
         return isinstance(other, LabelAtlas) and self.fingerprint == other.fingerprint
 
 
-class LabelImage(Protocol):
-    """An image in memory, such as one of nibabel."""
-
-    @property
-    def dataobj(self) -> Any:
-        """Voxels."""
-
-    @property
-    def affine(self) -> Any:
-        """Where they lie."""
-
-
-AtlasSource = str | os.PathLike[str] | LabelImage | Bunch | LabelAtlas
+# Any: an image in memory, of nibabel or of another library with `dataobj` and `affine`.
+AtlasSource = str | os.PathLike[str] | Bunch | LabelAtlas | Any
 
 
 def load_label_atlas(
@@ -90,12 +78,12 @@ def load_label_atlas(
     background: int | Collection[int] = 0,
     download: bool = False,
 ) -> LabelAtlas:
-    """Read a label atlas and name its regions.
+    """Return a label atlas with names for its regions.
 
     Parameters
     ----------
     atlas : path, image, nilearn atlas, str or LabelAtlas
-        An image file with one whole number a voxel; such an image in memory; what a fetcher of
+        An image file with one whole number per voxel; such an image in memory; what a fetcher of
         nilearn returns (``maps`` and ``labels``); or the name of one: "aal", "destrieux",
         "harvard_oxford", "schaefer" (100 regions), "schaefer200", ...
     labels : path, mapping, sequence of str, optional
@@ -129,8 +117,10 @@ def load_label_atlas(
     _check_unique(regions, values, name)
     known = {v: n for v, n in names.items() if v not in skipped}
     absent = _absent(known, values, name)
+    # Sorted values as 1, 2, ...: sums over regions are then one np.bincount.
     index = np.where(np.isin(data, values), np.searchsorted(values, data) + 1, 0).astype(np.int32)
     index.flags.writeable = False
+    # Order K reads the voxels as they lie in memory, without a copy.
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
     grid = grid_of(image, name)
     digest = _fingerprint(index, grid, regions)
@@ -138,11 +128,10 @@ def load_label_atlas(
 
 
 def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
-    """Name, image and names of the labels of whatever stands for an atlas."""
+    """Return name, image and names of the labels of whatever stands for an atlas."""
     if hasattr(atlas, "maps"):
-        maps, labels = atlas.maps, _bunch_labels(atlas)
-        name, image, _ = _image_and_labels(maps)
-        return name, image, labels
+        name, image, _ = _image_and_labels(atlas.maps)
+        return name, image, _bunch_labels(atlas)
     if isinstance(atlas, str | os.PathLike):
         path = Path(atlas)
         if path.is_dir():
@@ -162,18 +151,18 @@ def _image_and_labels(atlas: Any) -> tuple[str, Any, Labels]:
 
 
 def _bunch_labels(atlas: Any) -> Labels:
-    """Names in an atlas of nilearn, whose form differs by atlas and version."""
-    table = getattr(atlas, "lut", None)
-    if table is not None:
-        pairs = zip(table["index"], table["name"], strict=True)
-        return {int(value): _text(name) for value, name in pairs}
+    """Return the names in an atlas of nilearn, whose form differs by atlas and version."""
     labels = list(getattr(atlas, "labels", []))
-    if getattr(atlas, "indices", None) is not None:
+    pairs: Iterable[Any]
+    if getattr(atlas, "lut", None) is not None:  # the latest form: a table
+        pairs = zip(atlas.lut["index"], atlas.lut["name"], strict=True)
+    elif getattr(atlas, "indices", None) is not None:  # AAL
         pairs = zip(atlas.indices, labels, strict=True)
-        return {int(value): _text(name) for value, name in pairs}
-    if labels and not isinstance(labels[0], str | bytes):  # Destrieux: pairs
-        return {int(value): _text(name) for value, name in labels}
-    return [_text(name) for name in labels] or None
+    elif labels and not isinstance(labels[0], str | bytes):  # Destrieux
+        pairs = labels
+    else:
+        return [_text(name) for name in labels] or None
+    return {int(value): _text(name) for value, name in pairs}
 
 
 def _text(name: object) -> str:
@@ -181,18 +170,18 @@ def _text(name: object) -> str:
 
 
 def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Values that occur, and the volume, as whole numbers."""
+    """Return the values that occur, and the volume, as whole numbers."""
     shape, n_volumes = spatial_shape(image, name)
     if n_volumes > 1:
         raise InputError(
             f"the atlas {name} has {n_volumes} volumes: it seems to be probabilistic. Give its "
-            "label image (one whole number a voxel), often called maxprob or dseg."
+            "label image (one whole number per voxel), often called maxprob or dseg."
         )
     with reading(name):
         data = np.asanyarray(image.dataobj).reshape(shape)
     data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is no whole number
     whole = np.rint(data)
-    off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > LARGEST_LABEL)
+    off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
     if off.any():
         raise InputError(
             f"the atlas {name} has voxels such as {data[off][0]:.3g}, which is no whole number. "
@@ -203,17 +192,18 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _background(background: Any) -> list[int]:
-    """Values that are no region."""
-    many = background if isinstance(background, Collection) else [background]
-    if not all(is_number(one) and float(one).is_integer() for one in many):
+    """Return the values that are no region, as a list of whole numbers."""
+    values = background if isinstance(background, Collection) else [background]
+    if not all(is_number(value) and float(value).is_integer() for value in values):
         raise InputError(
             f"background is {background!r}: give the label value that is no region, as a whole "
             "number, or a list of such values."
         )
-    return [int(one) for one in many]
+    return [int(value) for value in values]
 
 
 def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
+    """Return label value -> name, in whatever form the names were given."""
     if labels is None:
         return {}
     if isinstance(labels, str | Path):
@@ -237,17 +227,18 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
 
 
 def _lobes(labels: Labels) -> dict[str, str]:
-    """Region -> lobe of a file of labels that is a table with such a column."""
+    """Return region -> lobe, if the labels are a table that has such a column."""
     if not isinstance(labels, str | Path):
         return {}
     try:
         atlas = read_atlas(labels)
     except InputError:  # a colour table, FSL's XML, or a table without lobes
         return {}
-    return {one.name: one.lobe for one in atlas.regions if one.lobe != UNKNOWN_LOBE}
+    return {region.name: region.lobe for region in atlas.regions if region.lobe != UNKNOWN_LOBE}
 
 
 def _label_value(value: Any) -> int:
+    """Return a key of a mapping of labels as a whole number."""
     try:
         whole = int(value)
         fits = whole == float(value)
@@ -273,10 +264,10 @@ def _check_unique(regions: Sequence[str], values: NDArray[np.int64], atlas: str)
 
 
 def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, ...]:
-    """Regions listed without a voxel; a table of all that a program knows is not such a list."""
+    """Return the regions that are listed and have no voxel, with a warning."""
     present = set(values.tolist())
     absent = tuple(name for value, name in known.items() if value not in present)
-    if len(absent) > len(present):
+    if len(absent) > len(present):  # a table of all that a program knows, as FreeSurfer's
         return ()
     if absent:
         warn(
@@ -287,12 +278,13 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
 
 
 def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
+    """Return a checksum that is the same however the voxels lie in memory."""
     text = repr((grid.shape, grid.rows, regions)).encode()
     return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 
 
 def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Name -> function of nilearn.datasets, and arguments that fix the version."""
+    """Return name -> function of nilearn.datasets, and arguments that fix the version."""
     schaefer = "fetch_atlas_schaefer_2018"
     cortex = {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True}
     return {
@@ -314,10 +306,9 @@ def _fetch(name: str, download: bool) -> Any:
     from nilearn import datasets
 
     function, arguments = _fetchers()[name]
-    fetch = partial(getattr(datasets, function), **arguments)
     try:
-        return fetch(verbose=0)
-    except Exception as error:
+        return getattr(datasets, function)(**arguments, verbose=0)
+    except Exception as error:  # of the network, of the server, of the archive
         raise InputError(
             f"nilearn could not fetch the atlas {name!r} ({error}). Check the connection, or give "
             "the label image as a file."

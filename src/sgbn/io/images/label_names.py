@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -28,14 +29,14 @@ Names = dict[int, str]
 
 
 def find_label_file(image: str | Path) -> Path | None:
-    """File of names beside an atlas's image: the same name with another ending."""
+    """Return the file of names beside an atlas's image: the same name with another ending."""
     image = Path(image)
     beside = [image.with_name(base + e) for e in SIDECARS for base in (stem(image), image.name)]
     return next((path for path in beside if path.is_file()), None)
 
 
 def read_label_names(path: str | Path) -> Names:
-    """Label value -> region name, as written (with spaces, ``&`` and the like).
+    """Return label value -> region name, as written (with spaces, ``&`` and the like).
 
     Parameters
     ----------
@@ -81,10 +82,12 @@ def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
 
 
 def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
+    """Return pairs of label value and name of a table, or of lines of words."""
     lines = [_without_comment(line) for line in text.splitlines() if line.split("#")[0].strip()]
     if not lines:
-        raise InputError(f"the labels {path} are empty: give index and name, a line per label.")
+        raise InputError(f"the labels {path} are empty: give index and name, one line per label.")
     delimiter = next((mark for mark in "\t;," if mark in lines[0]), None)
+    # "1 Precentral, left" is a line of words, in spite of its comma.
     if delimiter is None or re.match(r"\s*\d+(?: *[=:] *| +)[^\s;,]", lines[0]):
         return _from_words(lines, path)
     try:
@@ -106,12 +109,12 @@ def _without_comment(line: str) -> str:
 
 
 def _columns(header: list[str], path: Path) -> tuple[int, int]:
-    """Places of index and name: by the header, else the first two columns."""
+    """Return the places of index and name: by the header, else the first two columns."""
     if _is_whole(header[0]):
         return 0, 1
     lower = [cell.lower() for cell in header]
-    index = next((lower.index(one) for one in INDEX_COLUMNS if one in lower), None)
-    names = (lower.index(one) for one in NAME_COLUMNS if one in lower)
+    index = next((lower.index(column) for column in INDEX_COLUMNS if column in lower), None)
+    names = (lower.index(column) for column in NAME_COLUMNS if column in lower)
     name = next((place for place in names if place != index), None)
     if index is None or name is None:
         raise InputError(
@@ -122,26 +125,26 @@ def _columns(header: list[str], path: Path) -> tuple[int, int]:
 
 
 def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
-    """Lines of an index, a name, and in colour tables numbers behind or before the name."""
+    """Return pairs from lines of an index, a name, and perhaps numbers behind the name."""
     values, words = [], []
     for line in lines[1:] if _is_header(lines[0].lower().split()) else lines:
-        found = INDEX_AND_NAME.fullmatch(line.strip())
-        if not found:
+        entry = INDEX_AND_NAME.fullmatch(line.strip())
+        if not entry:
             raise InputError(
                 f"the labels {path}: no index and name in the line {line!r}. Begin each line with "
                 "the label value, then the name, or give a table with the columns index and name."
             )
-        quoted = re.search(r'"(.*)"', found[2])  # ITK-SNAP
-        values.append(int(float(found[1])))
-        words.append([quoted[1]] if quoted else found[2].split())
+        quoted = re.search(r'"(.*)"', entry[2])  # ITK-SNAP
+        values.append(int(float(entry[1])))
+        words.append([quoted[1]] if quoted else entry[2].split())
     if not values:
         raise InputError(f"the labels {path} end after the header. Add a line per label.")
-    n_numbers = min(_n_last_numbers(one) for one in words)
+    n_numbers = min(_n_last_numbers(name_words) for name_words in words)
     if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
-        n_cut = int(len({" ".join(one[:-1]) for one in words}) == len(words))
+        n_cut = int(len({" ".join(name_words[:-1]) for name_words in words}) == len(words))
     else:
         n_cut = min(n_numbers, N_COLOURS)
-    names = [" ".join(one[: len(one) - n_cut]) for one in words]
+    names = [" ".join(name_words[: len(name_words) - n_cut]) for name_words in words]
     return list(zip(values, names, strict=True))
 
 
@@ -150,11 +153,8 @@ def _is_header(words: Sequence[str]) -> bool:
 
 
 def _n_last_numbers(words: list[str]) -> int:
-    """How many words at the end are whole numbers; the first is always part of the name."""
-    n = 0
-    while n < len(words) - 1 and words[-1 - n].isdigit():
-        n += 1
-    return n
+    """Return how many words at the end are whole numbers; the first is part of the name."""
+    return len(list(takewhile(str.isdigit, reversed(words[1:]))))
 
 
 def _is_whole(text: str) -> bool:
@@ -162,6 +162,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _unique(pairs: Iterable[tuple[int, str]], path: Path) -> Names:
+    """Return the pairs as a mapping; a label with two names or none is an error."""
     names: Names = {}
     for value, name in pairs:
         if not name:

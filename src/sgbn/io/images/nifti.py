@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError
 from sgbn.types import Array
 
-MAX_VOXELS = 2**30  # a volume of 1024 a side; a header that says more is damaged
+MAX_VOXELS = 2**30  # 1024 per side; a header that says more is damaged
 
 
 class Grid(NamedTuple):
@@ -30,18 +30,18 @@ class Grid(NamedTuple):
 
     @property
     def affine(self) -> Array:
-        """Voxel numbers to mm."""
+        """Return the matrix from voxel numbers to mm."""
         return np.array(self.rows).reshape(4, 4)
 
     @property
     def voxel_volume(self) -> float:
-        """Cubic mm a voxel, whatever its axes' directions."""
+        """Return cubic mm per voxel, whatever the directions of its axes."""
         x, y, z = self.affine[:3, :3].T
         return float(abs(x @ np.cross(y, z)))  # exact for voxels along the axes, as det is not
 
     def __str__(self) -> str:
         sizes = np.linalg.norm(self.affine[:3, :3], axis=0)
-        size = " x ".join(f"{round(float(one), 3):g}" for one in sizes)
+        size = " x ".join(f"{round(float(mm), 3):g}" for mm in sizes)
         return f"{' x '.join(map(str, self.shape))} voxels of {size} mm"
 
 
@@ -70,7 +70,7 @@ def reading(path: object) -> Iterator[None]:
 
 
 def open_image(path: str | Path) -> Any:
-    """Image whose header is read, and whose voxels are not yet."""
+    """Return an image whose header is read, and whose voxels are not yet."""
     nib = nibabel()
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file. Check the path, or leave it out.")
@@ -84,9 +84,9 @@ def open_image(path: str | Path) -> Any:
 
 
 def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
-    """Shape of a volume, and the number of volumes."""
+    """Return the shape of a volume, and the number of volumes."""
     shape = tuple(int(n) for n in image.shape)
-    while len(shape) > 3 and shape[-1] == 1:
+    while len(shape) > 3 and shape[-1] == 1:  # SPM writes one volume as (x, y, z, 1)
         shape = shape[:-1]
     if len(shape) not in (3, 4) or min(shape) < 1 or math.prod(shape[:3]) > MAX_VOXELS:
         raise InputError(
@@ -101,7 +101,7 @@ def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
 
 
 def grid_of(image: Any, path: object) -> Grid:
-    """Grid of an image whose affine makes sense."""
+    """Return the grid of an image; an affine that cannot be inverted is an error."""
     shape, _ = spatial_shape(image, path)
     affine = None if image.affine is None else np.asarray(image.affine, dtype=np.float64)
     if affine is None or not np.isfinite(affine).all() or not np.linalg.det(affine[:3, :3]):
@@ -121,10 +121,10 @@ def has_orientation(image: Any) -> bool:
 
 
 def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
-    """Volumes in turn, each flat in Fortran order, as stored; one at a time is in memory.
+    """Yield volumes in turn, each flat in Fortran order, as stored; one at a time is in memory.
 
-    Slices of a compressed file would be decompressed from its beginning each, hence the stream.
-    Voxels are float32 where that holds them exactly, else float64.
+    Voxels are float32 where that holds them exactly, else float64. The file is read as one stream:
+    nibabel would unpack a compressed file from its beginning for each volume.
     """
     from nibabel.arrayproxy import ArrayProxy
     from nibabel.openers import ImageOpener

@@ -21,7 +21,7 @@ SCHAEFER = re.compile(r"(?:\d+Networks_)?[LR]H_([A-Za-z]+)_.*\d+")  # 7Networks_
 
 
 def places_of(atlas: LabelAtlas) -> Atlas:
-    """Regions of a label image, each with its hemisphere, lobe, centre and volume.
+    """Return the regions of a label image, each with its hemisphere, lobe, centre and volume.
 
     The centre is the mean of the region's voxels, in mm of the space of the image; of a region that
     does not hold its own mean, such as a curved one, it is the voxel nearest to the mean.
@@ -44,7 +44,7 @@ def write_places(atlas: Atlas, path: Path) -> None:
 
 
 def _coordinates(atlas: LabelAtlas) -> tuple[Array, Indices]:
-    """Centres of all voxels that belong to a region, in mm, and the region of each."""
+    """Return the centres of all voxels that belong to a region, in mm, and the region of each."""
     voxels = np.nonzero(atlas.index)
     affine = atlas.grid.affine
     return np.stack(voxels, axis=1) @ affine[:3, :3].T + affine[:3, 3], atlas.index[voxels].astype(
@@ -53,7 +53,7 @@ def _coordinates(atlas: LabelAtlas) -> tuple[Array, Indices]:
 
 
 def _centres(atlas: LabelAtlas) -> Array:
-    """Mean of each region's voxels, or the voxel that is nearest to it if it lies outside."""
+    """Return the mean of each region's voxels, or the voxel nearest to a mean that is outside."""
     places, region = _coordinates(atlas)
     sums = [np.bincount(region, axis, len(atlas.regions)) for axis in places.T]
     means = np.stack(sums, axis=1) / atlas.n_voxels[:, None]
@@ -61,33 +61,33 @@ def _centres(atlas: LabelAtlas) -> Array:
     nearest = np.rint(means @ to_voxel[:3, :3].T + to_voxel[:3, 3]).astype(np.intp)
     held = atlas.index[tuple(nearest.T)] == 1 + np.arange(len(means))
     for k in np.flatnonzero(~held):
-        own = places[region == k]
-        means[k] = own[np.argmin(((own - means[k]) ** 2).sum(axis=1))]
+        voxels = places[region == k]
+        means[k] = voxels[np.argmin(((voxels - means[k]) ** 2).sum(axis=1))]
     return means
 
 
 def _sides(atlas: LabelAtlas) -> list[str]:
-    """Hemispheres as the names say, else the side on which all voxels of a region lie."""
+    """Return hemispheres as the names say, else the side on which all voxels of a region lie."""
     places, region = _coordinates(atlas)
     left = np.bincount(region, places[:, 0] < 0, len(atlas.regions)) == atlas.n_voxels
     right = np.bincount(region, places[:, 0] > 0, len(atlas.regions)) == atlas.n_voxels
-    lie = np.where(left, "L", np.where(right, "R", "")).tolist()
-    said = [side_of(name) for name in atlas.regions]
-    pairs = zip(atlas.regions, said, lie, strict=True)
-    crossed = [name for name, one, other in pairs if {one, other} == {"L", "R"}]
+    lying = np.where(left, "L", np.where(right, "R", "")).tolist()
+    named = [side_of(name) for name in atlas.regions]
+    pairs = zip(atlas.regions, named, lying, strict=True)
+    crossed = [name for name, by_name, by_place in pairs if {by_name, by_place} == {"L", "R"}]
     if crossed:
         warn(
             f"the atlas {atlas.name}: {counted(len(crossed), 'region lies', 'regions lie')} on the "
             f"other side than the name says: {listed(crossed)}. Check that the names belong to "
             "this image, and that its header has left and right as they are."
         )
-    return [one or other for one, other in zip(said, lie, strict=True)]
+    return [by_name or by_place for by_name, by_place in zip(named, lying, strict=True)]
 
 
 def _lobes(atlas: LabelAtlas) -> list[str]:
-    """Lobe or network of each region, as far as it is known."""
+    """Return the lobe or network of each region, as far as it is known."""
     packaged = match_columns(atlas.regions)
-    known = {found.column: found.region.lobe for found in packaged.columns}
+    known = {match.column: match.region.lobe for match in packaged.columns}
     return [
         atlas.lobes.get(name) or _network(name) or known.get(name) or UNKNOWN_LOBE
         for name in atlas.regions
@@ -95,6 +95,6 @@ def _lobes(atlas: LabelAtlas) -> list[str]:
 
 
 def _network(name: str) -> str:
-    """Network in a name of Schaefer's atlas, "" in any other."""
-    found = SCHAEFER.fullmatch(name)
-    return found[1] if found else ""
+    """Return the network in a name of Schaefer's atlas, "" for any other name."""
+    match = SCHAEFER.fullmatch(name)
+    return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""The quality sheet of an extraction: a table per subject and a table per region."""
+"""The quality sheet of an extraction: one table of the subjects and one of the regions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sgbn.quality import robust_z
 from sgbn.runs import Arrays
 from sgbn.types import Array
 
-FULL = 0.95  # coverage below this is worth a look
-OUTLYING = 5.0  # robust z scores beyond this are not expected in thousands of cells
-MANY_OUTLYING = 0.05  # share of a subject's regions
+MIN_GOOD_COVERAGE = 0.95  # a share below this is worth a look
+MAX_USUAL_Z = 5.0  # larger robust z scores are not expected, even in thousands of cells
+MAX_OUTLYING_SHARE = 0.05  # a subject with more outlying regions is flagged
 
 
 class Quality(NamedTuple):
@@ -45,14 +45,14 @@ def subject_table(
     coverage = np.average(shares, axis=1, weights=atlas.n_voxels)
     total = np.nansum(values, axis=1) if measure == "volume" else np.nanmean(values, axis=1)
     total_z = robust_z(total[:, None])[:, 0]
-    outlying = (np.abs(robust_z(values)) > OUTLYING).sum(axis=1)
+    outlying = (np.abs(robust_z(values)) > MAX_USUAL_Z).sum(axis=1)
     empty = (np.isnan(values) | (values == 0)).sum(axis=1)
     notes = _notes(ids, values, results)
     flagged = (
-        (coverage < FULL)
+        (coverage < MIN_GOOD_COVERAGE)
         | (empty > 0)
-        | (np.abs(total_z) > OUTLYING)
-        | (outlying > MANY_OUTLYING * values.shape[1])
+        | (np.abs(total_z) > MAX_USUAL_Z)
+        | (outlying > MAX_OUTLYING_SHARE * values.shape[1])
         | (np.array(notes) != "")
     )
     columns: dict[str, Any] = {
@@ -72,10 +72,11 @@ def subject_table(
 
 
 def _notes(ids: Sequence[str], values: Array, results: Sequence[Arrays]) -> list[str]:
-    """Collect the notes on each image, and which subject before it has the very same values."""
+    """Return the notes on each image, and which subject before it has the very same values."""
     first: dict[bytes, str] = {}
     notes = []
     for name, row, result in zip(ids, values, results, strict=True):
+        # Two subjects never agree in all bits: one image was copied.
         twin = first.setdefault(row.tobytes(), name)
         same = f"same values as {twin}" if twin != name else ""
         notes.append("; ".join(filter(None, (str(result["note"]), same))))
@@ -97,16 +98,15 @@ def region_table(atlas: LabelAtlas, results: Sequence[Arrays]) -> pd.DataFrame:
             "voxels": atlas.n_voxels,
             "volume_mm3": atlas.n_voxels * atlas.grid.voxel_volume,
             "coverage": coverage.mean(axis=0),
-            "n_low": (coverage < FULL).sum(axis=0),
+            "n_low": (coverage < MIN_GOOD_COVERAGE).sum(axis=0),
             "n_missing": np.isnan(values).sum(axis=0),
-            "n_outlying": (np.abs(robust_z(values)) > OUTLYING).sum(axis=0),
+            "n_outlying": (np.abs(robust_z(values)) > MAX_USUAL_Z).sum(axis=0),
             "in_atlas": True,
         }
     )
-    n = len(results)
-    absent = [
-        {"region": region, "voxels": 0, "volume_mm3": 0.0, "coverage": 0.0, "n_low": n,
-         "n_missing": n, "n_outlying": 0, "in_atlas": False}
-        for region in atlas.absent
-    ]  # fmt: skip
-    return pd.concat([table, pd.DataFrame(absent)], ignore_index=True) if absent else table
+    if not atlas.absent:
+        return table
+    nothing = {"voxels": 0, "volume_mm3": 0.0, "coverage": 0.0, "n_outlying": 0, "in_atlas": False}
+    nobody = {"n_low": len(results), "n_missing": len(results)}
+    absent = pd.DataFrame({"region": list(atlas.absent)}).assign(**nothing, **nobody)
+    return pd.concat([table, absent], ignore_index=True)

@@ -24,7 +24,7 @@ from sgbn.io.images.files import image_path, images_by_subject
 from sgbn.io.images.label_atlas import AtlasSource, LabelAtlas, Labels, load_label_atlas
 from sgbn.io.images.nifti import grid_of, nibabel, open_image, spatial_shape, volumes
 from sgbn.io.images.places import places_of, write_places
-from sgbn.io.images.quality import FULL
+from sgbn.io.images.quality import MIN_GOOD_COVERAGE
 from sgbn.io.images.voxels import check_content, check_coverage, place, region_sums
 from sgbn.io.tables.extracted import EXTRACTED
 from sgbn.parameters import PROBABILITY
@@ -39,6 +39,7 @@ class TimeSeries:
     Attributes
     ----------
     regions : list of str
+        Names of the columns of `values`.
     values : ndarray of shape (volumes, m regions)
         Means over the finite voxels that are not 0 in all volumes; NaN where a region has none.
     coverage : ndarray of shape (m,)
@@ -66,7 +67,7 @@ def extract_time_series(
     min_coverage: float = MIN_COVERAGE,
     download: bool = False,
 ) -> TimeSeries:
-    """Mean signal of each region in each volume of a four-dimensional image.
+    """Return the mean signal of each region in each volume of a four-dimensional image.
 
     A voxel that is exactly 0 in all volumes lies outside the mask of the run and has no value.
 
@@ -159,11 +160,11 @@ def _subject_table(
     ]
     table = pd.DataFrame(rows)
     odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
-    return table.assign(flagged=odd | (table["coverage"] < FULL))
+    return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE))
 
 
 def _targets(out: Path, subjects: Iterable[str]) -> dict[str, Path]:
-    """Table of each subject: its id as a file name."""
+    """Return the file of each subject's table: the id as a file name."""
     targets: dict[str, Path] = {}
     for subject in subjects:
         target = out / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', subject)}_timeseries.tsv"
@@ -180,6 +181,7 @@ def _write(
     path: Path, target: Path, kept: Path, atlas: LabelAtlas, min_coverage: float
 ) -> dict[str, Any]:
     """Write the table of a subject in place of that of any other image, and sum it up."""
+    # First the old table goes, so that a run that fails leaves none of another image.
     target.unlink(missing_ok=True)
     owner = kept.stem.rpartition(".")[0]
     for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
@@ -187,17 +189,17 @@ def _write(
     series = _series(path, atlas, min_coverage)
     write = partial(series.table().to_csv, sep="\t", index=False, na_rep="n/a")
     write_atomically(target, write)
-    weights = atlas.n_voxels
     return {
         "volumes": len(series.values),
         "step": series.step,
-        "coverage": np.average(series.coverage, weights=weights),
+        "coverage": np.average(series.coverage, weights=atlas.n_voxels),
         "regions_empty": np.isnan(series.values).any(axis=0).sum(),
         "regions_constant": (np.ptp(series.values, axis=0) == 0).sum(),
     }
 
 
 def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
+    """Return the signals of one image, which is read volume by volume."""
     image = open_image(path)
     _, n_volumes = spatial_shape(image, path)
     if n_volumes == 1:
@@ -206,24 +208,24 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
             "command line)."
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
-    sums, found = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
+    sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
     always, zero = ~ever, ~ever  # finite, and 0, in all volumes
     for t, volume in enumerate(volumes(image, path)):
         inside = volume[placed.where]
         finite = np.isfinite(inside)
-        sums[t], found[t] = region_sums(inside, finite, placed.region, m)
+        sums[t], counts[t] = region_sums(inside, finite, placed.region, m)
         ever, always, zero = ever | finite, always & finite, zero & (inside == 0)
     check_content(path, ever, ~zero)
-    counts = np.bincount(placed.region[always & ~zero], minlength=m)
-    coverage = check_coverage(path, atlas, placed, counts, min_coverage)
-    found -= np.bincount(placed.region[zero], minlength=m)
-    values = np.where(found > 0, sums / np.maximum(found, 1), np.nan)
+    always_known = np.bincount(placed.region[always & ~zero], minlength=m)
+    coverage = check_coverage(path, atlas, placed, always_known, min_coverage)
+    counts -= np.bincount(placed.region[zero], minlength=m)
+    values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return TimeSeries(list(atlas.regions), values, coverage, _step(image))
 
 
 def _step(image: Any) -> float:
-    """Seconds between volumes, NaN if the header does not say, or not in units of time."""
+    """Return seconds between volumes, NaN if the header does not say, or not in units of time."""
     header = image.header
     try:
         unit = header.get_xyzt_units()[1]

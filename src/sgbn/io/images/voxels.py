@@ -1,4 +1,8 @@
-"""The voxels of an image in the regions of an atlas: placed once a grid, summed once a volume."""
+"""The voxels of an image in the regions of an atlas: placed once per grid, summed per volume.
+
+nilearn's ``NiftiLabelsMasker`` gives the same means in 2.8 times the CPU time, 4.2 times where the atlas is resampled
+(benchmarks/extract.py), and no coverage.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Placed(NamedTuple):
 
 @lru_cache(maxsize=2)  # a study has one grid, seldom two: resampling again would cost more
 def place(atlas: LabelAtlas, grid: Grid) -> Placed:
-    """Put an atlas on a grid: as it is if it has that grid, else by nearest neighbour."""
+    """Return an atlas on a grid: as it is if it has that grid, else by nearest neighbour."""
     same = grid.shape == atlas.grid.shape and np.allclose(
         grid.affine, atlas.grid.affine, rtol=0, atol=GRID_EPS
     )
@@ -60,7 +64,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
 
 
 def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
-    """Share of each region's voxels whose centre lies in the field of view of a grid."""
+    """Return the share of each region's voxels whose centre lies in the view of a grid."""
     voxels = np.nonzero(atlas.index)
     to_grid = np.linalg.solve(grid.affine, atlas.grid.affine)
     places = np.stack(voxels, axis=1) @ to_grid[:3, :3].T + to_grid[:3, 3]
@@ -73,7 +77,10 @@ def _share_in_view(atlas: LabelAtlas, grid: Grid) -> Array:
 def region_sums(
     values: NDArray[Any], known: Mask, region: Indices, m: int
 ) -> tuple[Array, Indices]:
-    """Sum of the known values of each of `m` regions in double precision, and their number."""
+    """Return the sum of the known values of each of `m` regions, and their number.
+
+    `np.bincount` adds in double precision, whatever the type of the values.
+    """
     if not known.all():
         values, region = values[known], region[known]
     sums = np.asarray(np.bincount(region, values, m), dtype=np.float64)
@@ -88,7 +95,7 @@ def measure_image(
     Returns
     -------
     dict
-        ``values`` and ``coverage`` a region, and single entries on the image. A region without a
+        ``values`` and ``coverage`` per region, and single entries on the image. A region without a
         voxel in the image, or in a mean without one that has a value, is NaN.
     """
     image = open_image(path)
@@ -96,7 +103,7 @@ def measure_image(
     if n_volumes > 1:
         raise InputError(
             f"{path} has {n_volumes} volumes. Use extract_time_series (--time-series at the "
-            "command line) for a series, or give one volume a subject."
+            "command line) for a series, or give one volume per subject."
         )
     grid = grid_of(image, path)
     (volume,) = volumes(image, path)
@@ -122,7 +129,7 @@ def measure_image(
 
 
 def check_content(path: Path, finite: Mask, nonzero: Mask) -> None:
-    """Refuse an image whose voxels in the atlas are all NaN or infinite, or else 0."""
+    """Raise InputError if all voxels of an image in the atlas are NaN or infinite, or else 0."""
     if finite.size and not finite.any():
         raise InputError(
             f"{path} has no values: all its voxels in the atlas are NaN or infinite. Make it again."
@@ -138,7 +145,7 @@ def check_coverage(
     counts: Indices,
     min_coverage: float,
 ) -> Array:
-    """Share of each region that has a value; an error if that of all voxels is 0 or too small."""
+    """Return the share of each region that has a value; a share of the atlas too small raises."""
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)
@@ -158,7 +165,7 @@ def check_coverage(
 
 
 def _note(image: Any, measure: str, minimum: float, maximum: float) -> str:
-    """Say what looks wrong about an image, for the quality sheet."""
+    """Return what looks wrong about an image, for the quality sheet."""
     notes = []
     low, high = TISSUE_RANGE
     if measure == "volume" and not low <= minimum <= maximum <= high:
