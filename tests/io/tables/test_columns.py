@@ -2,33 +2,9 @@ import pandas as pd
 import pytest
 
 from sgbn import InputError, load_atlas
-from sgbn.io.tables.columns import choose_regions, find_column, id_column, unknown_column
+from sgbn.io.tables.columns import choose_regions, find_column, unknown_column
 from sgbn.io.tables.files import from_frame
 from sgbn.io.tables.options import Options
-
-
-@pytest.mark.parametrize(
-    ("columns", "found"),
-    [
-        (["age", "ID"], "ID"),
-        (["id", "Participant_ID"], "Participant_ID"),
-        (["lh.aparc.thickness", "lh_insula_thickness"], "lh.aparc.thickness"),
-        (["Measure:volume", "CSF"], "Measure:volume"),
-        (["a", "Measure:volume"], None),
-        (["(row names)", "a"], "(row names)"),
-        (["(row names)", "subject"], "subject"),
-        (["(row names)", "lh.aparc.thickness"], "lh.aparc.thickness"),
-        (["age", "Subject ID"], "Subject ID"),
-        (["Participant-Id", "age"], "Participant-Id"),
-        (["Probanden-ID", "age"], None),
-    ],
-)
-def test_ids_by_name(columns, found):
-    assert id_column(columns) == found
-
-
-def test_a_column_with_a_role_is_no_id():
-    assert id_column(["id", "subject"], taken=["subject"]) == "id"
 
 
 def test_the_volume_inside_the_skull_has_several_names():

@@ -1,7 +1,7 @@
 """The voxels of an image in the regions of an atlas: placed once per grid, summed per volume.
 
-nilearn's ``NiftiLabelsMasker`` gives the same means in 2.8 times the CPU time, 4.2 times where the atlas is resampled
-(benchmarks/extract.py), and no coverage.
+nilearn's ``NiftiLabelsMasker`` gives the same means in 2.8 times the CPU time, or 4.2 times where
+the atlas is resampled (benchmarks/extract.py). It tells no coverage.
 """
 
 from __future__ import annotations

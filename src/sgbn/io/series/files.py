@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,15 @@ from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, counted
 from sgbn.io.tables.files import read_bytes, unzipped
-from sgbn.io.tables.raw import ANY_NUMBER, MISSING, ROW_NAMES, Origin, RawTable, clean_names
+from sgbn.io.tables.raw import (
+    ANY_NUMBER,
+    MISSING,
+    ROW_NAMES,
+    Origin,
+    RawTable,
+    clean_names,
+    plain_name,
+)
 from sgbn.io.tables.text import BLANKS, parse_text
 
 ARRAY = ".npy"
@@ -119,7 +126,7 @@ def time_columns(table: RawTable) -> list[str]:
 
 def is_time_name(name: str) -> bool:
     """Whether a name says that a column counts volumes or holds times."""
-    return re.sub(r"[\W_]+", "", name).lower() in TIME_NAMES
+    return plain_name(name) in TIME_NAMES
 
 
 def _grows(cells: pd.Series) -> bool:

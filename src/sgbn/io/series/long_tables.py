@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -20,7 +19,7 @@ from sgbn.io.tables.cells import check_filled, parse
 from sgbn.io.tables.columns import ALL, find_column
 from sgbn.io.tables.joins import MIN_VOLUMES_PER_SUBJECT
 from sgbn.io.tables.options import Options
-from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type, labels
+from sgbn.io.tables.raw import ROW_NAMES, RawTable, is_number_type, labels, plain_name
 from sgbn.types import Indices
 
 SESSION_NAMES = ("session", "sessionid", "ses")
@@ -108,7 +107,7 @@ def _runs(table: RawTable, subjects: str) -> dict[SeriesName, Indices]:
 
 def _keys(table: RawTable) -> tuple[str, str]:
     """Return the columns of sessions and of runs; "" where there is none."""
-    plain = {re.sub(r"[\W_]+", "", name).lower(): name for name in reversed(table.columns)}
+    plain = {plain_name(name): name for name in reversed(table.columns)}
     session, run = (
         next((plain[name] for name in names if name in plain), "")
         for names in (SESSION_NAMES, RUN_NAMES)

@@ -22,13 +22,12 @@ from sgbn.io.tables.cells import (
 from sgbn.io.tables.columns import (
     choose_regions,
     find_column,
-    id_column,
-    repeated_persons,
     unknown_column,
 )
 from sgbn.io.tables.files import Source, load_table
 from sgbn.io.tables.joins import ONE_ROW, check_ids, join_participants, name_visits, with_ids
 from sgbn.io.tables.options import DROP, Options
+from sgbn.io.tables.persons import id_column, repeated_persons
 from sgbn.io.tables.raw import ROW_NAMES, RawTable
 from sgbn.io.tables.unnamed import site_columns, unnamed_sites
 from sgbn.types import Indices

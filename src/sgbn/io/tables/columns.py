@@ -1,120 +1,26 @@
-"""Which columns of a table are ids, groups, sites, covariates and regions."""
+"""Which columns of a table are regions, and which have another role."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from sgbn.atlases import Atlas, AtlasMatch, ColumnMatch, match_columns
 from sgbn.exceptions import InputError, counted, did_you_mean, listed, warn
 from sgbn.io.tables.cells import Missing, parse
 from sgbn.io.tables.extracted import atlas_facts
 from sgbn.io.tables.options import Options
+from sgbn.io.tables.persons import like_ids
 from sgbn.io.tables.raw import ANY_NUMBER, ROW_NAMES, RawTable, is_number_type, labels
 from sgbn.io.tables.unnamed import check_regions
 
-# Names of id columns in lower case, letters and digits only, the likeliest first.
-ID_NAMES = (
-    "subjectid",
-    "participantid",
-    "subjid",
-    "subid",
-    "subject",
-    "participant",
-    "subj",
-    "sub",
-    "id",
-    "names",
-    "srcsubjectid",
-)
-PERSON_NAMES = (*ID_NAMES, "person", "personid", "patient", "patientid", "family", "familyid")
-FREESURFER_ID = re.compile(r"measure:\w+|[lr]h\..+", re.IGNORECASE)  # first cell of its tables
 INTRACRANIAL = ("eTIV", "EstimatedTotalIntraCranialVol", "IntraCranialVol", "ICV")  # one volume
 ALL = "all"
 WITH_NUMBERS = ("number", "mixed")  # kinds of columns, see `Parsed.kind`
 MIN_REGIONS = 2  # a network has at least two nodes
-SUBJECT, PAIR, BLOCK = "--subject", "--pair", "--block"
-MAX_SUBTYPES_PER_GROUP = 3  # a column with more labels per group does not name subtypes of it
-
-
-def id_column(columns: Sequence[str], taken: Iterable[str] = ()) -> str | None:
-    """Return the column whose name says that it holds ids, or None."""
-    named = [column for column in columns if column != ROW_NAMES]
-    free = [column for column in named if column not in set(taken)]
-    plain = {_plain(column): column for column in reversed(free)}  # of two names, the first counts
-    for name in ID_NAMES:
-        if name in plain:
-            return plain[name]
-    if free and (free[0] == named[0]) and FREESURFER_ID.fullmatch(free[0]):
-        return free[0]
-    return ROW_NAMES if ROW_NAMES in {*columns} - {*taken} else None
-
-
-def repeated_persons(
-    table: RawTable, taken: Iterable[str], group: Sequence[str] | None
-) -> dict[str, dict[str, str]]:
-    """Return columns without a role that may say who is behind several rows, with their option.
-
-    The columns under ``persons`` are called like persons or families. Of those under ``nested``,
-    each of the many labels is in one group, as those of persons are and those of sites are not.
-    """
-    used = {*taken, ROW_NAMES}
-    free = [name for name in table.columns if name not in used]
-    repeat = [name for name in free if 1 < table.frame[name].nunique() < len(table.frame)]
-    options = {name: _option_for(table, name, group) for name in repeat}
-    persons = {name: options[name] for name in repeat if _plain(name) in PERSON_NAMES}
-    nested = {
-        name: option
-        for name, option in options.items()
-        if name not in persons and option == SUBJECT and _many(table, name, group)
-    }
-    return {
-        kind: columns for kind, columns in (("persons", persons), ("nested", nested)) if columns
-    }
-
-
-def _option_for(table: RawTable, name: str, group: Sequence[str] | None) -> str:
-    """Return the option that fits the rows of a label: in one group, or spread over several."""
-    labels = table.frame[name].astype(str)
-    if group is None:
-        return SUBJECT
-    groups_of = pd.Series(list(group), index=labels.index).groupby(labels).agg(["nunique", "size"])
-    if (groups_of["nunique"] == 1).all():
-        return SUBJECT
-    once = groups_of["nunique"] == groups_of["size"]
-    return PAIR if (once & (groups_of["size"] == len(set(group)))).all() else BLOCK
-
-
-def _many(table: RawTable, name: str, group: Sequence[str] | None) -> bool:
-    """Whether a column has more labels than subgroups have, each of two rows or more."""
-    counts = table.frame[name].astype(str).value_counts()
-    if group is None or min(counts) < 2:
-        return False
-    return len(counts) > MAX_SUBTYPES_PER_GROUP * len(set(group))
-
-
-def _plain(name: str) -> str:
-    """Return a name in lower case, letters and digits only."""
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def _like_ids(table: RawTable, columns: Iterable[str], missing: Missing) -> list[str]:
-    """Return those columns that end in "id" and hold whole numbers, each only once."""
-    values = {
-        name: parse(table, name, missing).values for name in columns if _plain(name).endswith("id")
-    }
-    return [
-        name
-        for name, numbers in values.items()
-        if len(np.unique(numbers)) == len(numbers) and (numbers == np.round(numbers)).all()
-    ]
 
 
 def find_column(columns: Sequence[str], name: str) -> str | None:
@@ -220,7 +126,7 @@ def _check_all(
 ) -> None:
     """Raise InputError if some of all columns of numbers look like something else than regions."""
     unknown = [name for name in match.unmatched if name in set(chosen)]
-    ids = [] if has_ids else _like_ids(table, unknown, options.missing)
+    ids = [] if has_ids else like_ids(table, unknown, options.missing)
     if ids:
         raise InputError(
             f"{table.name}: {_is_id(ids)} Leave it out (exclude=, --exclude) if it is neither "
@@ -265,7 +171,7 @@ def _by_atlas(
             f"{_better_atlas(free, match, options)}"
         )
     elif numeric and len(chosen) >= MIN_REGIONS:
-        ids = [] if has_ids else _like_ids(table, numeric, options.missing)
+        ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
             f"{table.name}: these columns hold numbers, but are no known region and were not "
             f"named: {listed(numeric, len(numeric))}. Name each as what it is (id=, group=, "

@@ -115,6 +115,11 @@ def clean_names(header: Iterable[object]) -> list[str]:
     return ["" if _NO_NAME.fullmatch(name) else name for name in names]
 
 
+def plain_name(name: str) -> str:
+    """Return a name in lower case, letters and digits only: "Subject_ID" is "subjectid"."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
 def later_header(rows: Sequence[Sequence[str]]) -> int:
     """Return which of the first rows looks like the header: 0 unless titles stand above it.
 
