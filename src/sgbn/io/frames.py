@@ -47,9 +47,11 @@ def to_frame(records: NDArray[Any] | Mapping[Any, NDArray[Any]], *names: str) ->
 def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
     """Put records below each other, with the keys of these names in the first columns."""
     for key in parts:
+        # pandas would name too few levels without a word.
         if len(names) != (len(key) if isinstance(key, tuple) else 1):
             raise InputError(f"the records of {key!r} need names of their keys: give one per part.")
     tables = {key: to_frame(records) for key, records in parts.items()}
     if not tables:
         return pd.DataFrame()
+    # The keys become an index, and that becomes the first columns.
     return pd.concat(tables, names=[*names]).reset_index(level=names).reset_index(drop=True)

@@ -126,6 +126,7 @@ def extract_regions(
     PROBABILITY.check("min_coverage", min_coverage)
     paths = images_by_subject(images, ids)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
+    # Before the images: it warns of an atlas whose sides are exchanged.
     places = places_of(atlas)
     same = {"atlas": atlas, "measure": measure, "min_coverage": float(min_coverage)}
     results, failures = run_subjects(
@@ -165,6 +166,7 @@ def run_subjects(
 
     Each task has a `path`: if that file changes, the task is run again.
     """
+    # The name of a task says which image it is of, so that a new image is a new task.
     names = {subject: task_name(subject, task["path"]) for subject, task in tasks.items()}
     by_name = {names[subject]: task for subject, task in tasks.items()}
     done = study.run(function, by_name, settings, shared=shared, on_error=on_error)
@@ -182,6 +184,7 @@ def study_settings(atlas: LabelAtlas, measure: str, min_coverage: float) -> dict
 
     All of the atlas is one entry, so that two atlases are told apart in words, not by sums alone.
     """
+    # Names tell a reader what differs, where the checksum only says that something does.
     regions = f"{len(atlas.regions)} regions: {listed(atlas.regions, MAX_REGIONS_NAMED)}"
     return {
         "atlas": f"{Path(atlas.name).name} ({regions}; sha256 {atlas.fingerprint})",
@@ -196,10 +199,12 @@ def task_name(subject: str, path: Path) -> str:
     What is before the last dot is the subject's alone.
     """
     try:
+        # Size and time of change, as make does: reading all images for a checksum takes too long.
         status = path.stat()
         state = f"{status.st_size} {status.st_mtime_ns}"
     except OSError:
         state = "absent"
     image_state = f"{path.resolve()}\n{state}"
     owner, image = (hashlib.sha256(s.encode()).hexdigest() for s in (subject, image_state))
+    # Ids that differ in other characters alone are told apart by the checksum.
     return f"{re.sub(r'[^A-Za-z0-9_-]', '_', subject)[:80]}.{owner[:8]}.{image[:16]}"

@@ -13,6 +13,7 @@ from sgbn.exceptions import InputError, counted
 ENDINGS = (".nii.gz", ".nii")
 OTHER_ENDINGS = (".mgz", ".mgh", ".img.gz", ".img", ".hdr")  # read if named, not looked for
 
+# sub-01 or sub-01_ses-2, wherever in a name.
 _BIDS = re.compile(r"sub-[A-Za-z0-9]+(?:_ses-[A-Za-z0-9]+)?")
 _SESSION = re.compile(r"ses-[A-Za-z0-9]+")
 # What SPM and CAT12 put before the name of a normalised tissue map: mwp1, m0wp1, s8mwp1, swc1, ...
@@ -83,6 +84,7 @@ def subject_id(path: str | Path) -> str:
     'wc2001'
     """
     path = Path(path)
+    # Many pipelines name the file alone gm.nii.gz and the folder by the subject.
     above = _folder_id(path.parent.parts)
     entity = _BIDS.search(path.name)
     if entity:  # the folders may add a session to the same subject
@@ -94,6 +96,7 @@ def subject_id(path: str | Path) -> str:
 
 def _folder_id(folders: Sequence[str]) -> str:
     """Return the entities of the last folder that has any, with a session from the one below."""
+    # A study may lie below a folder that is called like a subject: the last counts.
     places = [k for k, folder in enumerate(folders) if _BIDS.fullmatch(folder)]
     if not places:
         return ""
@@ -106,6 +109,7 @@ def stem(path: str | Path) -> str:
     """Return the name without the ending of an image, which may have two dots."""
     name = Path(path).name
     for ending in (*ENDINGS, *OTHER_ENDINGS):
+        # A file called ".nii" has no other name.
         if name.lower().endswith(ending) and len(name) > len(ending):
             return name[: -len(ending)]
     return Path(name).stem
@@ -155,6 +159,7 @@ def _paths(images: object) -> list[Path]:
 
 
 def _given_ids(ids: object, n: int) -> list[str]:
+    # A text is a list of letters.
     if isinstance(ids, str) or not isinstance(ids, Iterable):
         raise InputError(f"ids is {ids!r}: give a list with one id per image.")
     names = [str(name) for name in ids]

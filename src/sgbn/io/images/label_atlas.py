@@ -101,6 +101,7 @@ def load_label_atlas(
     """
     if isinstance(atlas, LabelAtlas):
         return atlas
+    # A file called aal in the folder is meant, not the atlas of nilearn.
     if isinstance(atlas, str) and not Path(atlas).exists() and atlas.lower() in _fetchers():
         atlas = _fetch(atlas.lower(), download)
     name, image, own_labels = _image_and_labels(atlas)
@@ -113,12 +114,14 @@ def load_label_atlas(
         )
     labels = own_labels if labels is None else labels
     names = _names(labels, values, name)
+    # A region without a name is measured all the same.
     regions = tuple(names.get(int(value), f"label_{value}") for value in values)
     _check_unique(regions, values, name)
     known = {v: n for v, n in names.items() if v not in skipped}
     absent = _absent(known, values, name)
     # Sorted values as 1, 2, ...: sums over regions are then one np.bincount.
     index = np.where(np.isin(data, values), np.searchsorted(values, data) + 1, 0).astype(np.int32)
+    # The array is shared by all images, and by the cache of placed atlases.
     index.flags.writeable = False
     # Order K reads the voxels as they lie in memory, without a copy.
     n_voxels = np.bincount(index.ravel(order="K"))[1:]
@@ -179,8 +182,10 @@ def _label_values(image: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.
         )
     with reading(name):
         data = np.asanyarray(image.dataobj).reshape(shape)
+    # NaN outside the brain is background.
     data = np.nan_to_num(data, nan=0, posinf=0.5, neginf=0.5)  # infinity is no whole number
     whole = np.rint(data)
+    # Fractions come from an atlas that was interpolated, or is a map of probabilities.
     off = (np.abs(data - whole) > LABEL_EPS) | (np.abs(whole) > MAX_LABEL)
     if off.any():
         raise InputError(
@@ -216,6 +221,7 @@ def _names(labels: Labels, values: NDArray[np.int64], atlas: str) -> Names:
             "names."
         )
     names = [str(name) for name in labels]
+    # nilearn lists the background first for some atlases and not for others.
     first = 0 if names and names[0].lower() in ("background", "unknown") else 1
     if values.min() < first or values.max() >= first + len(names):
         raise InputError(
@@ -240,6 +246,7 @@ def _lobes(labels: Labels) -> dict[str, str]:
 def _label_value(value: Any) -> int:
     """Return a key of a mapping of labels as a whole number."""
     try:
+        # Keys of JSON are text: "12" is a label too.
         whole = int(value)
         fits = whole == float(value)
     except (TypeError, ValueError, OverflowError):
@@ -279,6 +286,7 @@ def _absent(known: Names, values: NDArray[np.int64], atlas: str) -> tuple[str, .
 
 def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -> str:
     """Return a checksum that is the same however the voxels lie in memory."""
+    # The values of the labels play no part: only voxels, places and names do.
     text = repr((grid.shape, grid.rows, regions)).encode()
     return hashlib.sha256(text + np.asfortranarray(index).tobytes(order="F")).hexdigest()
 
@@ -286,6 +294,7 @@ def _fingerprint(index: NDArray[np.int32], grid: Grid, regions: Sequence[str]) -
 def _fetchers() -> dict[str, tuple[str, dict[str, Any]]]:
     """Return name -> function of nilearn.datasets, and arguments that fix the version."""
     schaefer = "fetch_atlas_schaefer_2018"
+    # The label image at 25 %, with left and right as regions of their own.
     cortex = {"atlas_name": "cort-maxprob-thr25-2mm", "symmetric_split": True}
     return {
         "aal": ("fetch_atlas_aal", {"version": "SPM12"}),

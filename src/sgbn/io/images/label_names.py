@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 from sgbn.exceptions import InputError
 from sgbn.io.images.files import stem
 
+# In order of preference, in lower case. "label" may be the number or the name.
 INDEX_COLUMNS = ("index", "roiid", "id", "value", "key", "label", "number", "intensity")
 NAME_COLUMNS = ("name", "roiname", "region", "label_name", "structure", "labelname", "label")
 SIDECARS = (".tsv", ".csv", ".txt", ".lut", ".xml")  # in this order; the first found counts
@@ -95,6 +96,7 @@ def _from_text(text: str, path: Path) -> list[tuple[int, str]]:
     except csv.Error as error:
         raise InputError(f"the labels {path} are no table ({error}). Close its quotes.") from error
     index, name = _columns(rows[0], path)
+    # Two columns without a header begin with a label.
     body = rows if _is_whole(rows[0][index]) else rows[1:]
     pairs = []
     for row in body:
@@ -139,6 +141,7 @@ def _from_words(lines: Sequence[str], path: Path) -> list[tuple[int, str]]:
         words.append([quoted[1]] if quoted else entry[2].split())
     if not values:
         raise InputError(f"the labels {path} end after the header. Add a line per label.")
+    # All lines must have them: a name may end in a number by itself.
     n_numbers = min(_n_last_numbers(name_words) for name_words in words)
     if n_numbers in (1, 2):  # AAL's code, if the names do without it: "Lobule 1" does not
         n_cut = int(len({" ".join(name_words[:-1]) for name_words in words}) == len(words))

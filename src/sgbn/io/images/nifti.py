@@ -36,6 +36,7 @@ class Grid(NamedTuple):
     @property
     def voxel_volume(self) -> float:
         """Return cubic mm per voxel, whatever the directions of its axes."""
+        # The columns are the steps along the three axes of the voxels, in mm.
         x, y, z = self.affine[:3, :3].T
         return float(abs(x @ np.cross(y, z)))  # exact for voxels along the axes, as det is not
 
@@ -93,6 +94,7 @@ def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
             f"{path} has the shape {shape}. Give an image of three dimensions, or of four with "
             "time as the last."
         )
+    # RGB images hold records, and some maps complex numbers.
     if image.get_data_dtype().kind not in "iuf":
         raise InputError(
             f"{path} holds voxels of type {image.get_data_dtype()}. Give an image of real numbers."
@@ -103,6 +105,7 @@ def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
 def grid_of(image: Any, path: object) -> Grid:
     """Return the grid of an image; an affine that cannot be inverted is an error."""
     shape, _ = spatial_shape(image, path)
+    # An affine without an inverse maps the brain to a plane.
     affine = None if image.affine is None else np.asarray(image.affine, dtype=np.float64)
     if affine is None or not np.isfinite(affine).all() or not np.linalg.det(affine[:3, :3]):
         raise InputError(
@@ -115,6 +118,7 @@ def grid_of(image: Any, path: object) -> Grid:
 def has_orientation(image: Any) -> bool:
     """Whether the header says where the voxels are; else the affine is a guess of nibabel."""
     header = image.header
+    # MGH and others always say where they are.
     if not hasattr(header, "get_sform"):
         return True
     return bool(header["sform_code"] > 0 or header["qform_code"] > 0)
@@ -136,6 +140,7 @@ def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
             whole = np.asanyarray(proxy).reshape(size, n_volumes, order="F")
             yield from np.ascontiguousarray(whole.T, dtype=np.result_type(np.float32, whole))
             return
+        # Uncompressed bytes of one volume, in the order in which the file has them.
         n_bytes = size * proxy.dtype.itemsize
         with ImageOpener(proxy.file_like) as stream:
             stream.seek(proxy.offset)
@@ -149,7 +154,9 @@ def volumes(image: Any, path: object) -> Iterator[NDArray[np.floating[Any]]]:
 
 
 def _scaled(raw: NDArray[Any], slope: float, inter: float) -> NDArray[np.floating[Any]]:
+    # Files may be big-endian. A copy is needed, since the bytes read cannot be written to.
     values = raw.astype(np.result_type(np.float32, raw.dtype.newbyteorder("=")))
+    # Most files need no scaling, and this spares a pass over all voxels.
     if slope != 1:
         values *= slope
     if inter != 0:

@@ -55,9 +55,11 @@ def _coordinates(atlas: LabelAtlas) -> tuple[Array, Indices]:
 def _centres(atlas: LabelAtlas) -> Array:
     """Return the mean of each region's voxels, or the voxel nearest to a mean that is outside."""
     places, region = _coordinates(atlas)
+    # Sums of the coordinates of each region along x, y and z.
     sums = [np.bincount(region, axis, len(atlas.regions)) for axis in places.T]
     means = np.stack(sums, axis=1) / atlas.n_voxels[:, None]
     to_voxel = np.linalg.inv(atlas.grid.affine)
+    # The voxel that holds the mean, and whether it belongs to the region.
     nearest = np.rint(means @ to_voxel[:3, :3].T + to_voxel[:3, 3]).astype(np.intp)
     held = atlas.index[tuple(nearest.T)] == 1 + np.arange(len(means))
     for k in np.flatnonzero(~held):
@@ -74,6 +76,7 @@ def _sides(atlas: LabelAtlas) -> list[str]:
     lying = np.where(left, "L", np.where(right, "R", "")).tolist()
     named = [side_of(name) for name in atlas.regions]
     pairs = zip(atlas.regions, named, lying, strict=True)
+    # Names that are exchanged would put the picture of each result on the wrong side.
     crossed = [name for name, by_name, by_place in pairs if {by_name, by_place} == {"L", "R"}]
     if crossed:
         warn(
@@ -87,6 +90,7 @@ def _sides(atlas: LabelAtlas) -> list[str]:
 def _lobes(atlas: LabelAtlas) -> list[str]:
     """Return the lobe or network of each region, as far as it is known."""
     packaged = match_columns(atlas.regions)
+    # Lobes of the atlas of the package that knows these names.
     known = {match.column: match.region.lobe for match in packaged.columns}
     return [
         atlas.lobes.get(name) or _network(name) or known.get(name) or UNKNOWN_LOBE

@@ -43,9 +43,11 @@ def subject_table(
     values = np.array([result["values"] for result in results])
     shares = np.array([result["coverage"] for result in results])
     coverage = np.average(shares, axis=1, weights=atlas.n_voxels)
+    # The sum of volumes is that of the tissue. A sum of means is nothing.
     total = np.nansum(values, axis=1) if measure == "volume" else np.nanmean(values, axis=1)
     total_z = robust_z(total[:, None])[:, 0]
     outlying = (np.abs(robust_z(values)) > MAX_USUAL_Z).sum(axis=1)
+    # A region outside the image, or cut off by the mask.
     empty = (np.isnan(values) | (values == 0)).sum(axis=1)
     notes = _notes(ids, values, results)
     flagged = (

@@ -132,6 +132,7 @@ def write_time_series(
     paths, out = images_by_subject(images), Path(out)
     atlas = load_label_atlas(atlas, labels, background=background, download=download)
     places = places_of(atlas)
+    # What is finished lies below the tables, in the form of all studies.
     study, targets = out / "series", _targets(out, paths)
     kept = {s: study / "tasks" / f"{task_name(s, path)}.npz" for s, path in paths.items()}
     for subject, target in targets.items():
@@ -159,6 +160,7 @@ def _subject_table(
         for subject, result in results.items()
     ]
     table = pd.DataFrame(rows)
+    # A region that never changes has no correlation with any other.
     odd = (table["regions_empty"] > 0) | (table["regions_constant"] > 0)
     return table.assign(flagged=odd | (table["coverage"] < MIN_GOOD_COVERAGE))
 
@@ -184,6 +186,7 @@ def _write(
     # First the old table goes, so that a run that fails leaves none of another image.
     target.unlink(missing_ok=True)
     owner = kept.stem.rpartition(".")[0]
+    # The result of an older image must not say that this table is finished.
     for old in kept.parent.glob(f"{owner}.*{kept.suffix}"):
         old.unlink()
     series = _series(path, atlas, min_coverage)
@@ -209,6 +212,7 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
         )
     placed, m = place(atlas, grid_of(image, path)), len(atlas.regions)
     sums, counts = np.empty((n_volumes, m)), np.empty((n_volumes, m), dtype=np.intp)
+    # One flag per voxel in the atlas, since no more than one volume is kept.
     ever = np.zeros(placed.where.size, dtype=bool)  # finite in any volume
     always, zero = ~ever, ~ever  # finite, and 0, in all volumes
     for t, volume in enumerate(volumes(image, path)):
@@ -219,6 +223,7 @@ def _series(path: Path, atlas: LabelAtlas, min_coverage: float) -> TimeSeries:
     check_content(path, ever, ~zero)
     always_known = np.bincount(placed.region[always & ~zero], minlength=m)
     coverage = check_coverage(path, atlas, placed, always_known, min_coverage)
+    # Voxels outside the mask were counted in each volume, with the value 0.
     counts -= np.bincount(placed.region[zero], minlength=m)
     values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return TimeSeries(list(atlas.regions), values, coverage, _step(image))

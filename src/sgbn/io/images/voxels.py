@@ -40,6 +40,7 @@ class Placed(NamedTuple):
 @lru_cache(maxsize=2)  # a study has one grid, seldom two: resampling again would cost more
 def place(atlas: LabelAtlas, grid: Grid) -> Placed:
     """Return an atlas on a grid: as it is if it has that grid, else by nearest neighbour."""
+    # Headers round, so that equal grids differ by a few micrometres.
     same = grid.shape == atlas.grid.shape and np.allclose(
         grid.affine, atlas.grid.affine, rtol=0, atol=GRID_EPS
     )
@@ -47,6 +48,7 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
     if same:
         index, in_view = atlas.index, np.ones(m)
     else:
+        # From voxels of the image to voxels of the atlas, by way of mm.
         from_grid = np.linalg.solve(atlas.grid.affine, grid.affine)
         index = affine_transform(
             atlas.index,
@@ -54,9 +56,11 @@ def place(atlas: LabelAtlas, grid: Grid) -> Placed:
             from_grid[:3, 3],
             grid.shape,
             order=0,
+            # Outside the atlas there is no region; other modes would repeat its edge.
             mode="grid-constant",
         )
         in_view = _share_in_view(atlas, grid)
+    # NIfTI stores voxels in Fortran order, and `volumes` yields them so.
     flat = index.ravel(order="F")
     where = np.flatnonzero(flat)
     region = flat[where].astype(np.intp) - 1
@@ -111,10 +115,12 @@ def measure_image(
     inside = volume[placed.where]
     finite, nonzero = np.isfinite(inside), inside != 0
     check_content(path, finite, nonzero)
+    # 0 is a probability like any other, but no value of PET outside the mask.
     known = finite if measure == "volume" else finite & nonzero
     sums, counts = region_sums(inside, known, placed.region, len(atlas.regions))
     coverage = check_coverage(path, atlas, placed, counts, min_coverage)
     minimum, maximum = inside[known].min(), inside[known].max()
+    # Sums become cubic mm or means.
     factor = grid.voxel_volume if measure == "volume" else 1 / np.maximum(counts, 1)
     return {
         "values": np.where(counts > 0, sums * factor, np.nan),
@@ -146,6 +152,7 @@ def check_coverage(
     min_coverage: float,
 ) -> Array:
     """Return the share of each region that has a value; a share of the atlas too small raises."""
+    # A region that lies half outside the image is covered by half at most.
     coverage = placed.in_view * counts / np.maximum(placed.n_voxels, 1)
     weights = atlas.n_voxels / atlas.n_voxels.sum()
     total, in_view = float(coverage @ weights), float(placed.in_view @ weights)

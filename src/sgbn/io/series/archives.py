@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,17 +30,14 @@ def find_in_archive(path: Path, files: str | None) -> Source:
     if files is not None:
         raise InputError(f"files= (--files) is for folders: {name} is one file. Leave it out.")
     read_bytes(path, name)  # for its messages about a file that is absent or a folder
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            keys = list(archive.files)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{name} cannot be read ({error}). Write it with numpy.savez, one array per subject."
-        ) from error
+    with _opened(path, name) as archive:
+        keys = list(archive.files)
+    # All other arrays are series, whatever they are called.
     subjects = [key for key in keys if key not in (*REGIONS, *TR)]
     if not subjects:
         raise InputError(f"{name} holds no array of a subject. {did_you_mean('', keys)}")
     names = read_names(subjects)
+    # Two arrays of one run would be joined without a word.
     check_kinds(name, names, subjects)
     regions, tr = _regions(path, name, keys), _tr(path, name, keys)
     runs = [
@@ -52,15 +51,23 @@ def _load(path: Path, name: str, key: str, regions: list[str] | None) -> RawTabl
     return from_array(_array(path, name, key), f"{name}, array {key!r}", regions)
 
 
-def _array(path: Path, name: str, key: str) -> Any:
-    """Return one array. The archive is opened for each, since all may not fit the memory."""
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Any]:
+    """Open an archive; whatever is wrong with it is an error that names it."""
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return archive[key]
+            yield archive
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{name}, array {key!r} cannot be read ({error}). Write plain arrays of numbers."
+            f"{name} cannot be read ({error}). Write it with numpy.savez, one plain array of "
+            "numbers per subject."
         ) from error
+
+
+def _array(path: Path, name: str, key: str) -> Any:
+    """Return one array. The archive is opened for each, since all may not fit the memory."""
+    with _opened(path, f"{name}, array {key!r}") as archive:
+        return archive[key]
 
 
 def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
@@ -69,6 +76,7 @@ def _regions(path: Path, name: str, keys: list[str]) -> list[str] | None:
     if key is None:
         return None
     array = _array(path, name, key)
+    # A subject may be called "labels": numbers are refused, not taken for names.
     if array.ndim != 1 or array.dtype.kind not in "US":
         raise InputError(f"{name}, array {key!r} is no list of names of regions. Rename it.")
     return array.astype(str).tolist()
@@ -80,6 +88,7 @@ def _tr(path: Path, name: str, keys: list[str]) -> float | None:
     if key is None:
         return None
     array = _array(path, name, key)
+    # numpy saves a number as an array without dimensions.
     if array.size != 1 or array.dtype.kind not in "fiu" or not 0 < float(array.item()) < np.inf:
         raise InputError(f"{name}, array {key!r} is no number of seconds. Rename or correct it.")
     return float(array.item())

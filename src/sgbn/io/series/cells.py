@@ -50,7 +50,9 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     values = _all_numbers(table, regions, missing)
     absent = np.isnan(values)
     kept = np.flatnonzero(~absent.all(axis=1))
+    # Rows of n/a, and blank lines, which never became rows.
     censored = len(values) - len(kept) + table.facts.get(CENSORED, 0)
+    # With censored volumes, the error names these: see `_check_left` of the reader.
     if not censored and len(values) < FEWEST_VOLUMES:
         raise InputError(
             f"{table.name}{_of_subject(table)} has {counted(len(values), 'volume')}, and a series "
@@ -60,7 +62,9 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
     pieces = _pieces(table, kept)
     rows = np.array([row for piece in pieces for row in piece], dtype=np.intp)
     values, absent = values[rows], absent[rows]
+    # No value in any volume: the region lies outside the view of this run.
     empty: Mask = np.asarray(absent.all(axis=0))
+    # A single missing value can be neither a censored volume nor an empty region.
     holes = absent & ~empty
     if holes.any():
         row, column = (int(k) for k in np.argwhere(holes)[0])
@@ -72,6 +76,7 @@ def read_volumes(table: RawTable, regions: Sequence[str], missing: Missing) -> V
             "volume n/a, or all volumes of an empty region; or leave the region out (exclude=, "
             "--exclude)."
         )
+    # 0 keeps sums finite, and `empty` says that it is no value.
     values[:, empty] = 0.0
     if len(values):  # a region that never changes tells as little as one without values
         empty = np.isnan(spread_of(values))
@@ -85,6 +90,7 @@ def _pieces(table: RawTable, rows: Indices) -> list[Indices]:
     The reader of text files skips lines without any value: their places show it.
     """
     places = np.asarray(table.facts.get(PLACES, np.arange(len(table.frame))))[rows]
+    # A step of more than 1 means that volumes between were left out.
     cut = np.split(rows, np.flatnonzero(np.diff(places) > 1) + 1)
     return [piece for piece in cut if len(piece) >= FEWEST_VOLUMES]
 
@@ -108,6 +114,7 @@ def _all_numbers(table: RawTable, regions: Sequence[str], missing: Missing) -> A
     part = table.frame[list(regions)]
     if all(map(is_number_type, part.dtypes)) and not missing.numbers:
         values = part.to_numpy(np.float64, na_value=np.nan, copy=True)
+        # Infinite values go the slow way too, on which the error names the cell.
         if not (np.abs(values) > LARGEST).any():
             return values
     return np.column_stack([_numbers(table, name, missing) for name in regions])
@@ -138,6 +145,7 @@ def check_same_columns(first: RawTable, table: RawTable, never: Sequence[str]) -
     columns, first_columns = ({*series.columns} - {*never} for series in (table, first))
     if columns == first_columns:
         return
+    # In the order of the files, those of this one first.
     odd = [name for name in (*table.columns, *first.columns) if name in columns ^ first_columns]
     raise InputError(
         f"{table.name}{_of_subject(table)} has {counted(len(table.columns), 'column')}, and "

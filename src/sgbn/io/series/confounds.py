@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from sgbn.exceptions import counted, listed, warn
 
+# Names in the tables of fMRIPrep and XCP-D, which some write beside the regions.
 CONFOUND = re.compile(
     r"(framewise_displacement|fd|rmsd|(std_)?dvars|"
     r"(global_signal|csf|white_matter|csf_wm|(trans|rot)_[xyz])(_derivative1)?(_power2)?|"

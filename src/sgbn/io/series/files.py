@@ -77,6 +77,7 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     name = repr(str(path))
     if ending(path) == ARRAY:
         return from_array(_load_array(path, name), name)
+    # Bytes as they are in the file, so that errors count its lines.
     content = _without_comments(unzipped(read_bytes(path, name), name))
     first, second = _first_lines(content)
     delimiter, doubt = _delimiter_of_numbers(first, second, marks)
@@ -90,6 +91,7 @@ def load_series(path: Path, marks: Marks) -> RawTable:
 
 def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
     """Return how many lines without any value were skipped, and the place of each row."""
+    # Tabs alone are a censored volume of empty cells, and no blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
     places = np.searchsorted(1 + np.flatnonzero(filled), table.origin.numbers)
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
@@ -102,6 +104,7 @@ def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = N
             f"{name} has {counted(array.ndim, 'dimension')} (shape {array.shape}). Give one array "
             "per subject, with one row per volume and one column per region."
         )
+    # Objects could be anything, and complex numbers are no signals.
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} holds {array.dtype}, no real numbers. Write it with numbers.")
     names = region_names(array.shape[1]) if regions is None else list(regions)
@@ -150,12 +153,14 @@ def _without_comments(content: bytes) -> bytes:
     """
     lines = content.split(b"\n")
     first = next((k for k, line in enumerate(lines) if not line.startswith(b"#")), 0)
+    # The last comment has as many words as there are columns.
     if first and len(lines[first - 1].split()) == len(lines[first].split()):
         first -= 1
     return b"\n" * first + b"\n".join(lines[first:])  # rows keep their numbers
 
 
 def _first_lines(content: bytes) -> tuple[str, str]:
+    # A file of one line has no second.
     lines = [*content.lstrip().split(b"\n", 2), b""]
     first, second = (
         line.decode("utf-8-sig", errors="replace").strip("\r\n ") for line in lines[:2]
@@ -168,6 +173,7 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
         numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
+        # A first volume may be censored in some cells, and is no header for that.
         known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
         if len(cells) < 2 or not numbers or not known:
             continue
@@ -189,9 +195,11 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
     whole = all(map(str.isdigit, below))  # then values below look like labels, too
     if _counts(cells):
         return NAMES_UNSURE if whole else NAMES
+    # Names are whole and differ. All else is a volume.
     if not all(map(str.isdigit, cells)) or len(set(cells)) < len(cells):
         return VOLUME_ROW
     labels = [int(cell) for cell in cells]
+    # Labels of an atlas are listed in their order.
     grow = labels == sorted(labels)
     if whole:
         return VOLUME_UNSURE if grow and len(labels) > MAX_GROWING_BY_CHANCE else VOLUME_ROW
@@ -206,6 +214,7 @@ def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
     values = np.array(cells, dtype=np.float64)
     if not len(values):
         return False
+    # Within one range of the values below, a number may be a value.
     low, high, span = values.min(), values.max(), np.ptp(values)
     return bool(low - span <= labels[0] and labels[-1] <= high + span)
 
@@ -228,6 +237,7 @@ def _without_header(
 ) -> RawTable:
     """Return a table of numbers alone: columns get names, and rows keep their numbers."""
     mark = " " if delimiter == BLANKS else delimiter
+    # A header of our own lets one reader do both kinds of files.
     header = mark.join(region_names(n_columns)).encode() + b"\n"
     body = content.removeprefix(codecs.BOM_UTF8)
     table = parse_text(header + body, name, lambda _: set(), delimiter, marks.decimal)
@@ -236,6 +246,7 @@ def _without_header(
 
 def _named(table: RawTable) -> RawTable:
     """Return the table with names for columns that are only numbered: r1, r2, ..."""
+    # Row names of R or pandas number the volumes.
     frame = table.frame.drop(columns=[c for c in table.columns if c == ROW_NAMES])
     names = clean_names(frame.columns)
     if _counts(names):

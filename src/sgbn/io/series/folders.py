@@ -53,6 +53,7 @@ def find_in_folder(
     paths = series_files(folder, files, never)
     if not paths:
         raise _no_file(folder, name, files)
+    # All names together, since what all have in common is no part of an id.
     names = read_names([_label(path, folder) for path in paths])
     known = _extracted(folder)  # ids as the user gave them, which a file name may not spell
     names = [
@@ -93,7 +94,9 @@ def series_files(folder: Path, files: str | None, never: Iterable[Path] = ()) ->
             for path in candidates
             if fnmatch(path.name, files) or fnmatch(path.relative_to(folder).as_posix(), files)
         ]
+    # A pattern that names confounds on purpose still finds them below.
     likely = [path for path in candidates if not _is_other(label_of(path))]
+    # Of a folder of fMRIPrep or XCP-D, only what is called a series.
     called = [path for path in likely if label_of(path).lower().endswith(SUFFIX)]
     return called or likely or (candidates if files is not None else [])
 
@@ -120,6 +123,7 @@ def _label(path: Path, folder: Path) -> str:
     above = path.relative_to(folder).parent.parts
     if is_bids(label) or not above:
         return label
+    # From the folder of the subject downwards: sub-01/ses-1/rest.tsv.
     start = next((k for k, part in enumerate(above) if is_bids(part)), 0)
     return "_".join((*above[start:], label))
 
@@ -130,6 +134,7 @@ def _extracted(folder: Path) -> dict[str, tuple[str, float | None]]:
     if not path.is_file():
         return {}
     table = pd.read_csv(path, dtype={"subject_id": str, "file": str})
+    # Somebody else may have a file of this name.
     if not {"subject_id", "file", "step"} <= set(table.columns):
         return {}
     steps = [float(step) if step > 0 and math.isfinite(step) else None for step in table["step"]]
@@ -144,6 +149,7 @@ def _no_file(folder: Path, name: str, files: str | None) -> InputError:
         return InputError(f"{name} has no series called {files!r} (files=, --files). {holding}")
     shown = sorted(path.name for path in folder.rglob("*") if path.is_file())
     holds = f"It holds {counted(len(shown), 'file')}: {listed(shown, 3)}. " if shown else ""
+    # They were passed over by their names, see OTHERS.
     if any(ending(Path(name)) in ENDINGS for name in shown):
         holds += "If some are series, name them by a pattern (files='*_bold.tsv', --files). "
     return InputError(

@@ -51,6 +51,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     if not time:
         raise _no_time(table, subjects, runs, options)
     keys = [name for name in (subjects, time, *_keys(table)) if name]
+    # Columns with a role are attributes of a run, and no regions.
     named = [find_column(table.columns, name) for name in options.named]
     unnamed = [name for name in table.columns if name not in (*keys, *named)]
     excluded = [
@@ -60,6 +61,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
     about = [name for name in rest if name in named or _is_text(table, name)]
     attributes = _attributes(table, runs, about)
     regions = [name for name in rest if name not in attributes.columns]
+    # Where regions are named, nothing else is looked at.
     constant = _constant(table, runs, regions) if options.regions in (None, (ALL,)) else []
     _warn_constant(table, constant)
     regions = [name for name in regions if name not in constant]
@@ -87,6 +89,7 @@ def find_in_table(table: RawTable, options: Options) -> Source:
 
 def _subject_column(table: RawTable, options: Options) -> str:
     """Return the column of subjects, which may be named as person or pair too; "" for none."""
+    # A person has many rows, so that its column is that of the subjects.
     column = find_id(table, replace(options, subject=None, pair=None))
     return "" if column is None or column == ROW_NAMES else column
 
@@ -118,6 +121,7 @@ def _keys(table: RawTable) -> tuple[str, str]:
 def _time(table: RawTable, runs: dict[SeriesName, Indices], options: Options) -> str:
     """Return the column that is called like time, with another number in each row of a run."""
     for name in table.columns:
+        # A column of time that has a role is no count of volumes.
         if not is_time_name(name) or name in options.named:
             continue
         when = parse(table, name, options.missing).values
@@ -137,6 +141,7 @@ def _no_time(
             f"{table.name} has no column that counts the volumes of a subject. Add one that is "
             "called 'volume' or 'time', or give one file per subject in a folder."
         )
+    # As text: cells that are no numbers may be the reason.
     times = labels(table.frame[called[0]])
     repeated = [name for name, rows in runs.items() if len({times[k] for k in rows}) < len(rows)]
     whose = f" in the rows of {_called(repeated[0])}" if repeated else ""
@@ -168,6 +173,7 @@ def _attributes(
     """Return one row per run, of columns that are the same in all rows of a session."""
     visits: dict[tuple[str, str], list[int]] = {}
     for name, rows in runs.items():
+        # Runs of one session share group and age.
         visits.setdefault(name[:2], []).extend(rows.tolist())
     for column in columns:
         for rows_of in visits.values():
@@ -181,6 +187,7 @@ def _attributes(
                     "session: correct it, tell sessions apart by a column 'session', or leave the "
                     f"column out (exclude={column!r}, --exclude)."
                 )
+    # All rows of a run are equal by now: the first stands for them.
     first = np.array([rows[0] for rows in runs.values()], dtype=np.intp)
     frame = table.frame[list(columns)].iloc[first].reset_index(drop=True)
     origin = replace(table.origin, numbers=table.origin.numbers[first])

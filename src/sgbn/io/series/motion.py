@@ -28,6 +28,7 @@ def settle_motion(cohort: SeriesCohort, named: Sequence[str], beside: bool) -> S
     """
     unnamed = [name for name in cohort.covariates if name not in named]
     if beside and MEAN_FD in unnamed:
+        # Motion of some subjects only would cost the others, who have no value.
         lacking = np.flatnonzero(np.isnan(cohort.covariates[MEAN_FD])).tolist()
         if not lacking:
             unnamed.remove(MEAN_FD)
@@ -52,6 +53,7 @@ def _without(cohort: SeriesCohort, unnamed: Sequence[str]) -> SeriesCohort:
         name: _fact(cohort, name) for name in unnamed if cohort.covariates[name].dtype.kind == "f"
     }
     kept = {name: column for name, column in cohort.covariates.items() if name not in unnamed}
+    # The report tells whether groups differ in what was left out.
     provenance = dict(cohort.provenance) | ({UNNAMED: facts} if facts else {})
     return replace(cohort, covariates=kept, provenance=provenance)
 

@@ -61,18 +61,21 @@ def entities(label: str) -> dict[str, str]:
 def run_order(run: str) -> tuple[object, ...]:
     """Return a key that sorts run-2 before run-10."""
     parts = re.split(r"(\d+)", run)
+    # Numbers before words; both have three parts, so that they can be compared.
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part)
 
 
 def _bids(label: str) -> SeriesName:
     parts = {key: f"{key}-{value}" for key, value in entities(label).items()}
     subject, session = parts.pop(SUBJECT, label), parts.pop(SESSION, "")
+    # Phase encoding (dir) tells runs apart as their number does.
     run = "_".join(parts.pop(key) for key in RUNS if key in parts)
     return SeriesName(subject, session, run, "_".join(parts.values()))
 
 
 def _plain(labels: Sequence[str]) -> list[SeriesName]:
     cut = [_without(_SUFFIX.sub("", label)) for label in labels]
+    # Such as "_rois_cc200", which says nothing about the subject.
     tail = _common_tail([stem for stem, _, _ in cut])
     return [
         SeriesName(stem.removesuffix(tail), session.lower(), run.lower())

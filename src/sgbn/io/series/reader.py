@@ -114,11 +114,13 @@ def read_series(
     options = Options.of(**{**locals(), "participants": beside})
     runs = _find(source, options, files, marks, sheet, beside)
     rows = rows_of(runs, options)
+    # The first run shows the columns, by which the atlas is found and regions are chosen.
     first = _loaded(runs, rows[0], rows[0].runs[0])
     options = with_extracted(options, source, first.columns)
     of_subjects = _excluded_of_subjects(options, beside, runs)
     joined, choice = _load(runs, rows, first, options, of_subjects)
     table, id_name = _row_table(runs, rows, joined, choice.regions)
+    # A participants.tsv that nobody named is read only if a column of it is asked for.
     people = beside if participants is not None or _needs(table, options, beside) else None
     loaded_people = None if people is None else load_participants(options, people, runs.participant)
     table, asked = _with_motion(table, options, loaded_people)
@@ -126,6 +128,7 @@ def read_series(
     cohort, numbers = assemble(table, asked, people, id_name, runs.participant)
     if loaded_people is not None:
         _name_lacking(table, loaded_people[0], options)
+    # Rows without a group that is wanted are gone by now.
     kept = [joined[number - 1] for number in numbers]
     about = {name: getattr(cohort, name) for name in LABELS}
     made = SeriesCohort.of(
@@ -167,6 +170,7 @@ def _find(
     """Return the runs of whatever the source is."""
     path = None if isinstance(source, pd.DataFrame) else Path(source)
     if path is not None and path.is_dir():
+        # The table of the participants may lie among the series.
         never = [] if people is None or isinstance(people, pd.DataFrame) else [Path(people)]
         return find_in_folder(path, files, marks, never)
     if path is not None and path.suffix.lower() == ENDING:
@@ -216,8 +220,10 @@ def _load(
             try:
                 # Each run is read when it is needed: the cells of all may not fit the memory.
                 table = first if k == rows[0].runs[0] else _loaded(source, row, k)
+                # Files without a doubt are under "".
                 doubts.setdefault(table.facts.get(DOUBT, ""), []).append(table.name)
                 if all_columns:
+                    # A file may have confounds that the first one lacks.
                     confounds |= dict.fromkeys(confounds_among(table.columns))
                     check_same_columns(first, table, (*choice.facts["excluded"], *confounds))
                 volumes.append(read_volumes(table, choice.regions, options.missing))
@@ -279,6 +285,7 @@ def _choose(
     options = replace(options, exclude=exclude)
     if options.regions not in (None, (ALL,)):
         return choose_regions(table, times, options)
+    # Totals are sums of other columns, as in tables.
     never = {*confounds_among(free), *match_columns(free, options.atlas).totals}
     named = tuple(name for name in free if name not in never)
     choice = choose_regions(table, times, replace(options, regions=named))
@@ -297,6 +304,7 @@ def _row_table(
     if any(row.session for row in rows):
         columns[source.session] = [row.session for row in rows]
     id_name = source.participant
+    # Sessions need names of their own.
     if len({row.subject for row in rows}) < len(rows):
         id_name = ROW_ID
         columns[id_name] = [row.id for row in rows]
@@ -346,6 +354,7 @@ def _with_motion(
     table: RawTable, options: Options, people: tuple[RawTable, str] | None
 ) -> tuple[RawTable, Options]:
     """Add motion to the covariates: that of the participants, else of files beside the series."""
+    # What the participants say counts for more than files beside the series.
     column = None if people is None else _known_motion(*people, options)
     if (column is not None or MEAN_FD in options.exclude) and MEAN_FD in table.columns:
         table = replace(table, frame=table.frame.drop(columns=MEAN_FD))
@@ -370,6 +379,7 @@ def _name_lacking(table: RawTable, people: RawTable, options: Options) -> None:
     """Warn about participants without a series, if they are of the groups that are compared."""
     subjects = table.frame.iloc[:, 0].tolist()
     lacking = absent_ids(people.ids, subjects)
+    # Nobody misses the series of a group that is not compared.
     if options.groups is not None and options.group in people.columns:
         groups = dict(zip(people.ids, labels(people.frame[options.group]), strict=True))
         lacking = [name for name in lacking if groups[name] in options.groups]

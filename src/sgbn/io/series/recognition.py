@@ -43,6 +43,7 @@ def is_series(source: Any, **reading: Any) -> bool:
         return False
     if not isinstance(source, pd.DataFrame):
         path = Path(source)
+        # No look inside: what is wrong with it is said by `read_series`.
         if path.is_dir() or path.suffix.lower() == ENDING:
             return True
         if not _may_be_long(path):
@@ -70,6 +71,7 @@ def read_any(source: Any, **reading: Any) -> Cohort:
         Keywords of both. One that the reader lacks must be None.
     """
     series = is_series(source, **reading)
+    # A keyword that would be ignored is an error.
     for name in FOR_TABLES if series else FOR_SERIES:
         if reading.pop(name, None) is not None:
             what = "holds time series" if series else "is a table with one row per subject"
@@ -95,5 +97,6 @@ def _may_be_long(path: Path) -> bool:
             first = stream.read(MAX_HEADER_BYTES).lstrip().split(b"\n", 1)[0]
     except (OSError, EOFError):
         return False
+    # The delimiter is not known yet: any may be it, blanks too.
     words = re.split(r"[\t,;|]", first.decode("utf-8", errors="replace"))
     return any(is_time_name(word) for cell in words for word in (cell, *cell.split()))

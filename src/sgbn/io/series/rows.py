@@ -60,6 +60,7 @@ def rows_of(source: Source, options: Options) -> list[Row]:
     """Return the rows in the order of the runs; several sessions of a subject must be asked for."""
     visits: dict[tuple[str, str], list[int]] = {}
     for k, run in enumerate(source.runs):
+        # Runs of one subject and session are one row.
         visits.setdefault(run.name[:2], []).append(k)
     several = len({subject for subject, _ in visits}) < len(visits)
     if several and options.pair is None and options.subject is None and options.block is None:
@@ -67,6 +68,7 @@ def rows_of(source: Source, options: Options) -> list[Row]:
     rows = []
     for (subject, session), runs in visits.items():
         runs.sort(key=lambda k: run_order(source.runs[k].name.run))
+        # With one session each, the subject is name enough.
         name = f"{subject}_{session}" if several and session else subject
         rows.append(Row(name, subject, session, runs))
     return rows
@@ -94,7 +96,9 @@ def join_runs(runs: Sequence[Volumes]) -> Joined:
     Means and scales of a run are those of the scanner that day. Without this they would be
     correlations between regions. Runs of which nothing is left play no part.
     """
+    # If nothing is left of any, the first stands for the shape.
     left = [run for run in runs if len(run.values)] or [runs[0]]
+    # A region that one run lacks is empty in the whole row: its parts could not be compared.
     empty = np.any([run.empty for run in left], axis=0)
     parts = [run.values if len(left) == 1 else _standardised(run.values, empty) for run in left]
     series = np.concatenate(parts)
@@ -115,6 +119,7 @@ def _standardised(values: Array, empty: Mask) -> Array:
 
 def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
     """Return the TR as it was asked for, else that of the files, if they agree."""
+    # One file for each TR, to be named in the warning.
     known = {run.tr: run.where for run in runs if run.tr is not None}
     if not known:
         return asked
@@ -140,4 +145,5 @@ def tr_of(runs: Sequence[Run], asked: float | None) -> float | None:
 def mean_fd_of(runs: Sequence[Run], lengths: Sequence[int]) -> float:
     """Return the mean framewise displacement over all volumes of a row; NaN if a run has none."""
     known = [np.nan if run.mean_fd is None else run.mean_fd for run in runs]
+    # Longer runs count for more. A run without motion makes all NaN.
     return float(np.average(known, weights=lengths))

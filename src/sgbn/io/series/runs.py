@@ -74,6 +74,7 @@ def check_kinds(source: str, names: Sequence[SeriesName], files: Sequence[str]) 
     first: dict[tuple[str, str, str], str] = {}
     for name, file in zip(names, files, strict=True):
         of_visit = kinds.setdefault((name.subject, name.session), set())
+        # Runs of two tasks or atlases would be joined as if they were one.
         of_visit.add(name.kind)
         if len(of_visit) > 1:
             raise _several_kinds(source, names, name)
@@ -97,6 +98,7 @@ def _several_kinds(source: str, names: Sequence[SeriesName], name: SeriesName) -
     """Return the error about several kinds of series of a subject, with the words that differ."""
     of_visit = [other.kind for other in names if (other.subject, other.session) == name[:2]]
     words = [kind.split("_") for kind in dict.fromkeys(of_visit)]
+    # What all kinds have in common does not tell them apart.
     shared = set(words[0]).intersection(*words[1:])
     told = list(dict.fromkeys(word for kind in words for word in kind if word not in shared))
     return InputError(

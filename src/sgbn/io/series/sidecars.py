@@ -64,6 +64,7 @@ class Sidecars:
         if table is None:
             return None
         try:
+            # The first volume has no displacement: n/a.
             cells = pd.read_csv(table, sep="\t", na_values="n/a")[DISPLACEMENT]
             mean = float(pd.to_numeric(cells, errors="coerce").mean())
         except (OSError, ValueError, KeyError):  # a table of something else
@@ -84,6 +85,7 @@ def _tr(path: Path) -> float | None:
         return None
     if not isinstance(header, dict):
         return None
+    # Tables of motion and series of some tools have a frequency in place of the TR.
     tr, frequency = header.get("RepetitionTime"), header.get("SamplingFrequency")
     if not is_number(tr) and is_number(frequency) and frequency > 0:
         tr = 1 / frequency

@@ -20,6 +20,7 @@ from sgbn.io.subjects.rows import Failure, SubjectRow
 TIV = "TIV"
 SURFACE = "catROIs_"
 VOLUMES = "catROI_"
+# What the caller calls a measure -> what CAT12 calls it.
 MEASURES = {VOLUME: "Vgm"}  # grey matter, the volume that is usually meant
 # Atlases in order of preference: surfaces first, then volumes.
 SURFACES = ("aparc_DK40", "aparc_a2009s", "aparc_HCP_MMP1")
@@ -52,6 +53,7 @@ def cat12_subjects(paths: Sequence[Path]) -> list[CatSubject]:
     """Return the subjects behind files of regions, sorted by id."""
     files: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in paths:
+        # A subject may have one file of each kind, and both are read.
         kind = SURFACE if path.name.lower().startswith(SURFACE.lower()) else VOLUMES
         # catROI_ and the name of the image: the rest says who it is.
         image = path.with_name(_PREFIX.sub("", path.name, count=1))
@@ -89,6 +91,7 @@ def choose_atlas(
     asked: str | None, measure: str | None, read: Mapping[str, Atlases]
 ) -> tuple[str, str]:
     """Return the atlas and the measure, as CAT12 calls them, that are read of every subject."""
+    # Names of CAT12 itself, such as Vwm, are taken too.
     wanted = None if measure is None else MEASURES.get(measure, measure)
     counts = Counter(
         (name, column)
@@ -134,6 +137,7 @@ def read_cat_subject(
     except InputError as error:
         return fail(str(error))
     values = dict(zip(regions.names, regions.data[measure], strict=True))
+    # Without a report there is no TIV, but the regions are as good.
     totals = {TIV: report.numbers[TIV]} if TIV in report.numbers else {}
     missing = "" if totals else TIV
     totals |= {name: value for name, value in values.items() if is_total(name)}
@@ -157,6 +161,7 @@ def _report_of(subject: CatSubject) -> Report:
     """Return the report of the same image, in ``report`` beside ``label`` or in the same folder."""
     path = next(iter(subject.files.values()))
     name = f"cat_{_PREFIX.sub('', path.name, count=1)}"
+    # CAT12 sorts its files into folders, unless told otherwise.
     for place in (path.parent.parent / "report" / name, path.parent / name):
         if place.is_file():
             return read_report(place)

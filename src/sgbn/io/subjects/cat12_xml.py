@@ -63,6 +63,7 @@ def read_regions(path: Path) -> dict[str, AtlasRegions]:
         raise InputError(f"{path.name} is of a CAT12 before 2017, in another layout. {AGAIN}")
     atlases = {
         atlas.tag: _regions(atlas, f"{path.name}, {atlas.tag}")
+        # Elements without names and data say how the file was made.
         for atlas in root
         if atlas.find("names") is not None and atlas.find("data") is not None
     }
@@ -80,6 +81,7 @@ def read_report(path: Path) -> Report:
         if values and math.isfinite(values[0]):
             numbers[name] = values[0]
     tissue = _numbers(root.findtext("subjectmeasures/vol_abs_CGW", ""), f"{path.name}, CGW")
+    # Further volumes, of lesions, are in no column.
     numbers |= dict(zip(TISSUES, tissue, strict=False))
     version = root.findtext("software/version_cat", "").strip()
     revision = root.findtext("software/revision_cat", "").strip()
@@ -137,6 +139,7 @@ def _unique(names: list[str], ids: list[str], where: str) -> tuple[str, ...]:
     if "" in counts:
         raise InputError(f"{where}: a region has no name. {AGAIN}")
     if counts and max(counts.values()) > 1:
+        # Left and right of some atlases have one name, and ids that differ.
         if len(ids) != len(names):
             raise InputError(f"{where}: regions have one name, and no ids. {AGAIN}")
         pairs = zip(names, ids, strict=True)
@@ -173,6 +176,7 @@ def _tree(content: bytes, name: str) -> ElementTree.Element:
 
     parser = expat.ParserCreate()
     parser.buffer_text = True  # one call per text, not one per line
+    # Entities can only be defined in a document type.
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = start

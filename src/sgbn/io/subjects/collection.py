@@ -137,6 +137,7 @@ def _read_freesurfer(top: Path, request: Request, stream: str | None) -> _Read:
     folders = find_folders(top, stream)
     if not folders.subjects:
         raise _no_subjects(top)
+    # Subjects without any table must not count against a parcellation.
     file_names = [stats for subject in folders.subjects if (stats := names_of(subject))]
     plan = make_plan(request, file_names, repr(str(top)))
     read = [read_subject(subject, plan) for subject in folders.subjects]
@@ -181,6 +182,7 @@ def _no_subjects(top: Path) -> InputError:
 def _read_cat12(top: Path, parcellation: str | None, measure: str | None) -> _Read:
     """Read all subjects of CAT12."""
     paths = roi_files(top)
+    # The average of all visits is a person once more.
     averages = [path.name for path in paths if is_average(path)]
     if len(averages) == len(paths):
         raise InputError(
@@ -215,6 +217,7 @@ def _of_chosen_files(
 ) -> list[Failure]:
     """Return the failures of subjects without a row; a damaged file of another atlas is none."""
     whole = {row.id for row in rows}
+    # A damaged file explains better why there is no row than the row that is missing.
     by_damage = {failure.id: failure for failure in damaged if failure.id not in whole}
     return [*by_damage.values(), *(failure for failure in unread if failure.id not in by_damage)]
 
@@ -228,6 +231,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
     """Compare the subjects with each other, say who is left out, and make the tables."""
     whole = whole_rows(read.rows, read.positive)
     failures = sorted([*read.failures, *whole.failures], key=lambda failure: failure.id)
+    # Before other warnings: if nobody is left, this is the error.
     _report_failures(top, failures, len(whole.rows), on_error)
     versions = Counter(row.software or "unknown" for row in whole.rows)
     _warn(top, whole, versions)
@@ -278,9 +282,11 @@ def _warn(top: Path, whole: WholeRows, versions: Mapping[str, int]) -> None:
 def _table(whole: WholeRows) -> pd.DataFrame:
     """Return the ids, persons, totals and regions, one row per subject."""
     columns: dict[str, Any] = {ID: [row.id for row in whole.rows]}
+    # Only where somebody has several rows: else the column repeats the ids.
     persons = [row.person for row in whole.rows]
     if len(set(persons)) < len(persons):
         columns[PERSON] = persons
+    # In the order of the first subject that has each.
     totals = dict.fromkeys(name for row in whole.rows for name in row.totals)
     columns |= {name: [row.totals.get(name) for row in whole.rows] for name in totals}
     columns |= {name: [row.regions[name] for row in whole.rows] for name in whole.regions}

@@ -71,6 +71,7 @@ class Folders:
 
 def kind_of(folder: Path) -> str | None:
     """Return which tool wrote a folder: ``"freesurfer"`` (or FastSurfer), ``"cat12"``, or None."""
+    # One subject with tables is enough.
     if any(_is_subject(path) and (path / STATS).is_dir() for path in _with_sessions(folder)):
         return "freesurfer"
     return "cat12" if roi_files(folder, first=True) else None
@@ -79,6 +80,7 @@ def kind_of(folder: Path) -> str | None:
 def roi_files(folder: Path, first: bool = False) -> list[Path]:
     """Return region files of CAT12 in a folder and below, sorted; `first` stops at one folder."""
     roi_paths: list[Path] = []
+    # Depth is counted in separators, below the folder that was given.
     top = str(folder).rstrip(os.sep).count(os.sep)
     for path, folders, files in os.walk(folder):
         deep = path.count(os.sep) - top >= MAX_CAT12_LEVELS
@@ -111,14 +113,19 @@ def find_folders(folder: Path, stream: str | None = None) -> Folders:
     subjects, templates, no_subjects = [], [], []
     bases: dict[str, set[str]] = {}
     for path in _folders(folder):
-        inner = [_session(path, below) for below in _folders(path) if _is_session(below)]
+        inner = [
+            replace(_subject(f"{path.name}_{below.name}", below), person=path.name)
+            for below in _folders(path)
+            if _is_session(below)
+        ]
         if _TEMPLATE.fullmatch(path.name):
             templates.append(path.name)
+        # A base is the mean of visits. It has tables, and is no subject.
         elif lists := [name for name in _names(path) if name.startswith(BASE)]:
             bases[path.name] = {visit for name in lists for visit in _lines(path / name)}
         # An empty folder sub-02 is a subject who failed, and must be named as such.
         elif _is_subject(path) or (path.name.startswith("sub-") and not inner):
-            subjects.append(_subject(path))
+            subjects.append(_subject(path.name, path))
         elif inner:
             subjects += inner
         else:
@@ -139,6 +146,7 @@ def _with_persons(folders: Folders, visits: Mapping[str, set[str]]) -> Folders:
             bases[visit].add(base)
     for run in folders.subjects:
         if run.long:
+            # A longitudinal run names its base in its own name.
             bases[run.id].add(run.person)
     subjects = []
     for subject in folders.subjects:
@@ -163,6 +171,7 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
         for subject in folders.subjects
         if not subject.long and subject.path.name not in bases
     ]
+    # Visits that a choice of the longitudinal stream would lose.
     alone = {subject.id for subject in cross} - {subject.id for subject in runs}
     if stream is None and runs and alone:
         raise InputError(
@@ -172,6 +181,7 @@ def _of_stream(folders: Folders, stream: str | None) -> Folders:
             f"{listed(sorted(alone))}. The two differ: choose one (stream='long' or 'cross', "
             "--stream)."
         )
+    # Longitudinal runs are the better ones, if all visits have them.
     long = stream == LONG or (stream is None and bool(runs))
     taken, rest = (runs, cross) if long else (cross, runs)
     if not taken and rest:
@@ -197,20 +207,13 @@ def _check_ids(subjects: Sequence[SubjectFolder]) -> None:
             )
 
 
-def _subject(path: Path) -> SubjectFolder:
+def _subject(name: str, path: Path) -> SubjectFolder:
     """Return the subject or visit that the name of a folder tells."""
-    run = _LONG.fullmatch(path.name)
+    run = _LONG.fullmatch(name)
     if run:
         return SubjectFolder(run["visit"], path, run["base"], long=True)
-    visit = _VISIT.fullmatch(path.name)
-    return SubjectFolder(path.name, path, visit["person"] if visit else path.name)
-
-
-def _session(above: Path, path: Path) -> SubjectFolder:
-    """Return the visit in a folder of its own below that of the subject."""
-    run = _LONG.fullmatch(path.name)
-    session = run["visit"] if run else path.name
-    return SubjectFolder(f"{above.name}_{session}", path, above.name, long=bool(run))
+    visit = _VISIT.fullmatch(name)
+    return SubjectFolder(name, path, visit["person"] if visit else name)
 
 
 def _is_session(path: Path) -> bool:
@@ -220,6 +223,7 @@ def _is_session(path: Path) -> bool:
 def _is_subject(path: Path) -> bool:
     """Whether a folder has parts of a subject's, and not CAT12's, whose names are partly equal."""
     parts = _names(path)
+    # CAT12 has mri, surf and label too.
     return bool(parts & PARTS) and "report" not in parts
 
 

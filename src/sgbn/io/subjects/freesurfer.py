@@ -107,6 +107,7 @@ def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
             f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
             "or FastSurfer ended, and that this is the right folder."
         )
+    # Voxels have no thickness.
     usual = THICKNESS if parcellation and parcellation.surface else VOLUMES
     return Plan(parcellation, request.measure or usual, aseg, structures, files)
 
@@ -133,6 +134,7 @@ def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
     if not (subject.path / STATS).is_dir():
         return "there is no stats folder"
     scripts = _entries(subject.path / "scripts")
+    # Tables of an earlier run may still be there, and be whole.
     if "recon-all.error" in scripts:
         return "recon-all ended with an error (scripts/recon-all.error)"
     running = [name for name in scripts if name.startswith("IsRunning")]
@@ -166,6 +168,7 @@ def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
             regions |= _nuclei(name, file, files[file])
     read = [*([aseg] if aseg else []), *files.values()]
     totals = _totals(plan, read)
+    # A side's mean thickness is a covariate, and never a region.
     totals |= {name: value for name, value in regions.items() if is_total(name)}
     regions = {name: value for name, value in regions.items() if name not in totals}
     software = _software(subject.path, read)
@@ -193,6 +196,7 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
         for region, value in files[file].values(COLUMNS[measure], file).items():
             if not NO_CORTEX.search(region):
                 values[f"{side}_{region}_{measure}"] = value
+        # aparcstats2table has the total of a side as its last column.
         total = TOTALS.get(measure, "")
         if total in files[file].totals:
             values[f"{side}_{total}_{measure}"] = files[file].totals[total]
@@ -207,6 +211,7 @@ def _structures(aseg: Stats) -> dict[str, float]:
 
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
     """Return the parts of a structure, without their sums ("Whole_thalamus")."""
+    # Some segmentations have one file per side, others one for both.
     side = next((side for side in SIDES if f".{side}." in file), "")
     first = f"{LEFT_RIGHT[side]}-" if side else ""
     return {
@@ -257,6 +262,7 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
         return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
     log = folder / "scripts" / "recon-all.log"
     try:
+        # A log too long to read is as good as none: the quality sheet says so.
         if log.stat().st_size > MAX_LOG_BYTES:
             return None, None, ""
         logged = EULER.findall(log.read_bytes())
@@ -278,6 +284,7 @@ def _software(folder: Path, files: list[Stats]) -> str:
     # FastSurfer 1 writes this log, and no version into its tables.
     if not fast and (scripts / "deep-seg.log").exists():
         fast = "(version not said)"
+    # The stamp is of the run. The version in a table may be that of one tool.
     free = _stamp(scripts / "build-stamp.txt")
     if not free:
         versions = [header.get("cvs_version", "") for header in headers]

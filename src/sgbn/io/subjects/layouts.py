@@ -85,6 +85,7 @@ def parcellations(subjects: Sequence[Names]) -> dict[str, int]:
     """Return parcellation -> how many subjects have it, the preferred ones first."""
     counts: Counter[str] = Counter()
     for names in subjects:
+        # Either side counts: a subject who lacks one is named as a failure later.
         surfaces = {match[1] for name in names if (match := _SURFACE.fullmatch(name))}
         counts.update({*surfaces, *names.intersection(VOXELS)})
     first = [name for name in (*SURFACES, *VOXELS) if name in counts]
@@ -98,6 +99,7 @@ def choose_parcellation(
     counts = parcellations(subjects)
     allowed = list(counts)
     if asked is not None:
+        # A name such as "dkt" stands for several files, the best first.
         allowed = [name for name in ALIASES.get(asked.lower(), (asked,)) if name in counts]
         if not allowed:
             raise InputError(
@@ -133,6 +135,7 @@ def preferred(counts: Mapping[Name, int], order: Sequence[Name], n: int) -> Name
 
 def choose_aseg(subjects: Sequence[Names]) -> str | None:
     """Return the file of the subcortical volumes; None if no subject has one."""
+    # FastSurfer without surfaces has its own names for this table.
     counts = Counter(name for names in subjects for name in names.intersection(ASEG))
     order = [name for name in ASEG if name in counts]
     return preferred(counts, order, len(subjects)) if order else None

@@ -93,6 +93,7 @@ def read_subjects(
     --------
     sgbn.io.collect_subjects : The same tables with the sheet of quality.
     """
+    # The measure is that of the files here, not one of several columns.
     options = Options.of(**{**locals(), "measure": None})
     collected = collect_subjects(
         folder,
@@ -135,6 +136,7 @@ def participants_by_visit(
     visits = with_ids(replace(raw, frame=raw.frame[[ID, PERSON]]), PERSON)
     absent = set(absent_ids(visits.ids, people.ids))
     visits = visits.keep(np.array([name not in absent for name in visits.ids], dtype=bool))
+    # The ids of the visits take the place of these.
     columns = [name for name in people.columns if name not in (id_name, ID, PERSON, PARTICIPANT)]
     joined = join_participants(visits, people, columns, may_lack=False)
     return people, joined.frame.drop(columns=PERSON).rename(columns={ID: PARTICIPANT})
@@ -145,6 +147,7 @@ def _joined_by_person(raw: RawTable, options: Options, participants: Source | No
     if participants is None or PERSON not in raw.columns:
         return None
     people, _ = load_participants(options, participants, PERSON)
+    # Whichever leaves fewer without a row.
     by_visit, by_person = (absent_ids(list(raw.frame[name]), people.ids) for name in (ID, PERSON))
     return PERSON if len(by_person) < len(by_visit) else None
 

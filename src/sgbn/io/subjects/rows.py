@@ -82,6 +82,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
     wanted = set(regions)
     same = [row for row in rows if row.regions.keys() == wanted]
     failures = [_other_regions(row, regions) for row in rows if row.regions.keys() != wanted]
+    # 0 counts as blank in every region here: a volume of 0 in most subjects is none.
     blank = Counter(name for row in same for name in _without_value(row, wanted))
     unmeasured = tuple(name for name in regions if 2 * blank[name] > len(same))
     kept = tuple(name for name in regions if name not in unmeasured)
@@ -99,6 +100,7 @@ def whole_rows(rows: Sequence[SubjectRow], positive: frozenset[str] = frozenset(
 
 def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
     """Return the regions that most subjects have, in the order of the first of these."""
+    # The set of regions that most subjects have is taken as right.
     counts = Counter(frozenset(row.regions) for row in rows)
     (usual, most), *rivals = counts.most_common(2)
     rival = rivals[0][0] if rivals and rivals[0][1] == most else usual

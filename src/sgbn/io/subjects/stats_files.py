@@ -98,6 +98,7 @@ def parse_stats(content: bytes, name: str) -> Stats:
                 header.setdefault(key, rest.strip())
         elif line.strip():
             table.append((number, line.split()))
+    # Tables of nuclei and subfields do not name their columns.
     columns = tuple(header["ColHeaders"].split()) if "ColHeaders" in header else NUCLEI
     rows = _rows(table, columns, name)
     stated = header.get("NRows", "")
@@ -130,6 +131,7 @@ def _rows(
                 f"{name}, line {number}: {len(cells)} cells, not {len(columns)}. The file is cut "
                 f"off or damaged. {AGAIN}"
             )
+        # Two rows of one structure would be one column.
         if cells[place] in rows:
             raise InputError(f"{name}, line {number}: {cells[place]} is there twice. {AGAIN}")
         rows[cells[place]] = tuple(cells)

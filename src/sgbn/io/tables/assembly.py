@@ -101,6 +101,7 @@ def assemble(
         The rows of the table that the cohort has, as the origin numbers them.
     """
     id_name = find_id(table, options) if id_name is None else id_name
+    # Rows without ids are known by their persons, who may be listed in the participants.
     if person is None and id_name is None and options.subject in table.columns:
         person = options.subject
     # The column of persons is also the only one of ids: visits get their names from the group.
@@ -111,6 +112,7 @@ def assemble(
         # Participants may be listed by person, while each row keeps the id of its visit.
         keyed = with_ids(table, person) if person is not None else table
         joined = _joined(keyed, options, participants, person)
+        # Subjects whom the participants lack may have been dropped, so that ids are taken anew.
         kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
         table = replace(joined, ids=table.keep(kept).ids)
     columns = _columns(table, options)
@@ -118,7 +120,9 @@ def assemble(
     by_id = options.pair is not None and options.pair == options.id
     pair = list(table.ids) if by_id else _labels(table, columns, options, "pair")
     if pair is not None and group is not None:
+        # Pairs have two rows of one id. The group tells them apart, before ids must be unique.
         table = name_visits(table, group)
+    # Only now: rows of groups that are not wanted may repeat an id.
     check_ids(table, id_name, UNPAIRED if pair is None else PAIRED)
     person_labels, block, site = (
         _labels(table, columns, options, role) for role in ("subject", "block", "site")
@@ -135,6 +139,7 @@ def assemble(
     repeated = {} if has_units else repeated_persons(table, unnamed, group)
     sites = {}
     if options.site is None:
+        # A site that was excluded by name was seen by the user, and needs no question.
         used = {*unnamed, *choice.facts["excluded"]}
         free = [name for name in table.columns if name not in used]
         sites = unnamed_sites(table, free, group)
@@ -199,10 +204,12 @@ def _joined(
 ) -> RawTable:
     """Return the table with the columns of the participants that it lacks and that are named."""
     people, id_name = load_participants(options, participants, person)
+    # Tables of FreeSurfer are joined by then: each knows the column of its own ids.
     used = {facts.get("ids") for facts in table.facts.get("tables", [table.facts])}
     if options.id not in {None, *used, *table.columns, *people.columns}:
         raise unknown_column(table, str(options.id), "id", people)
     named = [name for name, role in options.named.items() if role != "id" and name != person]
+    # A column that both tables have could differ between them.
     both = [name for name in named if {name} <= set(table.columns) & set(people.columns)]
     if both:
         raise InputError(
@@ -221,6 +228,7 @@ def _joined(
     wanted = [name for name in dict.fromkeys(wanted) if name != id_name]
     ignored = [column for column in people.columns if column not in (id_name, *wanted)]
     people = replace(people, facts={**people.facts, "ignored": ignored})
+    # Without a row there is no group, and only rows of the groups wanted are kept.
     may_lack = options.groups is not None and options.group in wanted
     drop = options.participants_missing == DROP
     return join_participants(table, people, wanted, may_lack, drop)
@@ -256,6 +264,7 @@ def _groups(
     left_out: dict[str, int] = {}
     if options.groups is not None:
         _check_groups(table, column, group, options.groups)
+        # A label such as -999 is no error where its rows are left out.
         kept = np.array([label in options.groups for label in group], dtype=bool)
         left_out = dict(Counter(label for label, k in zip(group, kept, strict=True) if not k))
         table = table.keep(kept)

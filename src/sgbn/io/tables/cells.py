@@ -28,9 +28,11 @@ MAX_DISTINCT_LABELS = 0.5  # with more distinct labels per row, they are ids or 
 
 OPTIONS = {"group": "group=, --group", "covariate": "covariates=, --covariates"}
 
+# Digits are needed, so that "." and "-" are no numbers. Inf and NaN are dealt with apart.
 _NUMBER = r"[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?"
 NUMBERS = {".": re.compile(_NUMBER.format(r"\.")), ",": re.compile(_NUMBER.format(","))}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+# 1.234.567, 1,234.5 and 1'234: thousands are never guessed, only named in the error.
 _GROUPED = re.compile(r"[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?")
 _EXCEL_ERROR = re.compile(r"#[^\W_\d][^\s!?]*[!?]")  # #DIV/0!, #REF!, #BEZUG!, #NAME?
 
@@ -101,15 +103,18 @@ def parse(table: RawTable, column: str, missing: Missing) -> Parsed:
         if missing.numbers:
             values = np.where(np.isin(values, missing.numbers), np.nan, values)
         return Parsed(values, np.zeros(len(values), bool), np.isnan(values))
+    # Numbers that came as text, such as those of a column with one label among them.
     decimal = table.origin_of(column).decimal
     read = [_number(cell, decimal, missing) for cell in cells.to_numpy(object)]
     values = np.array([math.nan if number is None else number for number in read], np.float64)
+    # None is no number, NaN is missing: both are NaN in the values.
     bad = np.array([number is None for number in read], bool)
     return Parsed(values, bad, np.isnan(values) & ~bad)
 
 
 def _number(cell: object, decimal: str, missing: Missing) -> float | None:
     """Return the value of a cell, NaN if it is missing, None if it is no number."""
+    # True is a number of Python, but not in a table.
     if isinstance(cell, Real) and not isinstance(cell, bool | np.bool_):
         try:
             value = float(cell)
@@ -136,6 +141,7 @@ def region_values(table: RawTable, regions: Sequence[str], missing: Missing) -> 
         rows = np.array([_region(table, region, missing) for region in block])
         # A sentinel that matters is the least or largest value. fmin and fmax ignore NaN.
         lowest, highest = np.fmin.reduce(rows, axis=1), np.fmax.reduce(rows, axis=1)
+        # Only columns with such an extreme need the checks, which are slow.
         odd = np.isinf(lowest) | np.isinf(highest)
         odd |= np.isin(lowest, SENTINELS) | np.isin(highest, SENTINELS)
         for k in map(int, np.flatnonzero(odd)):
@@ -169,6 +175,7 @@ def covariate(table: RawTable, column: str, missing: Missing) -> NDArray[Any]:
 def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
     """Raise InputError if there are numbers among labels, however they are written."""
     cells = table.frame[column].to_numpy(object)
+    # Among labels, 1,5 is a number with the wrong decimal mark.
     like = [ANY_NUMBER.fullmatch(as_text(c)) or _GROUPED.fullmatch(as_text(c)) for c in cells]
     written = parsed.bad & np.array([match is not None for match in like], bool)
     if written.any():
@@ -270,6 +277,7 @@ def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
     texts = labels(table.frame[column], missing.texts)
     if missing.numbers:
         texts = ["" if _value(label) in missing.numbers else label for label in texts]
+    # An error of a formula would else be a group of its own.
     for row, label in enumerate(texts):
         if _EXCEL_ERROR.fullmatch(label):
             raise InputError(f"{table.where(row, column)}: {label!r}. {_remedy(label, '.')}")
@@ -292,6 +300,7 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if two labels differ by upper and lower case or inner blanks alone."""
     counts = Counter(label for label in texts if label)
+    # "AD", "ad" and "A D" would be three groups.
     seen: dict[str, str] = {}
     for label in counts:
         plain = " ".join(label.casefold().split())

@@ -125,6 +125,7 @@ def read_table(
     InputError
         Names the file, column, subject and first bad row, and what to do.
     """
+    # All keywords of this function, by their names.
     options = Options.of(**locals())
     table = load_table(
         source,
@@ -156,6 +157,7 @@ def write_table(cohort: Cohort, path: str | PathLike[str]) -> None:
         )
     frame = _whole(cohort)
     try:
+        # A reader never sees half a table, even if this process is killed.
         write_atomically(target, lambda stream: _write(frame, stream, suffix))
     except ImportError as error:
         raise InputError(f"{str(path)!r} needs a library that is absent: {EXTRA}.") from error
@@ -174,6 +176,7 @@ def _write(frame: pd.DataFrame, stream: Any, suffix: str) -> None:
 
 def _whole(cohort: Cohort) -> pd.DataFrame:
     """Return all of a cohort as a table that can be read back."""
+    # Ids stay text: as numbers, they would lose their leading zeros.
     first: dict[str, Any] = {ID: np.array(cohort.ids, dtype=object)}
     labels = {GROUP: cohort.group, SITE: cohort.site, PAIR: cohort.pair}
     labels |= {PERSON: cohort.person, BLOCK: cohort.block}
@@ -184,6 +187,7 @@ def _whole(cohort: Cohort) -> pd.DataFrame:
     first |= {name: table_cells(column) for name, column in cohort.covariates.items()}
     for name, column in first.items():
         _check_readable(name, column)
+    # Values of regions are numbers, so that only their names are checked.
     for name in cohort.regions:
         _check_readable(name, np.empty(0))
     regions = pd.DataFrame(cohort.values, columns=list(cohort.regions))
@@ -192,6 +196,7 @@ def _whole(cohort: Cohort) -> pd.DataFrame:
 
 def _check_readable(name: str, column: NDArray[Any]) -> None:
     """Raise InputError if a reader would take a name or label for something else."""
+    # Blanks would be stripped, and NA would be missing.
     texts = [name, *(cell for cell in column.tolist() if isinstance(cell, str))]
     for text in texts:
         if text != text.strip() or text in MISSING or _UNWRITABLE.search(text):

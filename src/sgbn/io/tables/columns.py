@@ -51,11 +51,13 @@ def _odd_header(table: RawTable, name: str) -> str:
             f" This is the sheet {table.facts['sheet']!r}; others are {listed(sheets)} (sheet=, "
             "--sheet)."
         )
+    # Names that are numbers are values: the header is missing.
     numbers = sum(bool(ANY_NUMBER.fullmatch(column)) for column in table.columns)
     if 2 * numbers > len(table.columns):
         return (
             " The first row seems to hold data, not names: write the names of the columns above it."
         )
+    # The column that is asked for is a row.
     if name in labels(table.frame.iloc[:, 0]):
         return (
             f" {name!r} is the name of a row: rows and columns seem to be exchanged. Transpose the "
@@ -98,8 +100,10 @@ def choose_regions(
     excluded = _matching(table, options.exclude, "exclude", taken)
     used = {*taken, *excluded, *never, ROW_NAMES}
     free = [column for column in table.columns if column not in used]
+    # Excluded columns still help to tell the atlas, and are never regions.
     match = match_columns(free, options.atlas, excluded)
     if options.regions is None:
+        # Nothing was said: only what an atlas knows is a region.
         chosen, other_measures = _by_atlas(table, free, match, options, has_ids)
         rule = f"columns that match the atlas {match.atlas.name}" if match.atlas else ""
     else:
@@ -109,6 +113,7 @@ def choose_regions(
             _check_all(table, chosen, match, options, has_ids)
     if len(chosen) < MIN_REGIONS:
         raise _too_few(table, chosen, free, options)
+    # What is none of these was ignored, and the provenance says so.
     left = {*chosen, *match.totals, *other_measures}
     facts = {
         "regions": rule,
@@ -142,6 +147,7 @@ def _matching(
     matching: dict[str, None] = {}
     for pattern in patterns:
         pattern = str(pattern).strip()
+        # A role and a region at once would adjust a region for itself.
         if pattern in taken:
             raise InputError(
                 f"column {pattern!r} is named in {what}= and as id, group, site, pair or "
@@ -170,6 +176,7 @@ def _by_atlas(
             "--exclude) to say so, or take regions='all' (--regions all)."
             f"{_better_atlas(free, match, options)}"
         )
+    # An age that nobody named may be a covariate that is missing, or a region: ask.
     elif numeric and len(chosen) >= MIN_REGIONS:
         ids = [] if has_ids else like_ids(table, numeric, options.missing)
         raise InputError(
@@ -193,6 +200,7 @@ def _better_atlas(free: Sequence[str], match: AtlasMatch, options: Options) -> s
     """Return a sentence about an atlas that matches more columns than the one that was given."""
     if options.atlas is None or match.atlas is None:
         return ""
+    # The atlas was given, and may be the wrong one.
     best = match_columns(free)
     if best.atlas is None or len(best.columns) < len(match.columns) + MIN_REGIONS:
         return ""
@@ -231,11 +239,13 @@ def _of_measure(
         by_region[match.region].append(match)
     chosen: set[str] = set()
     for columns in by_region.values():
+        # Measures come in order of preference, and regions may differ in what they have.
         for measure in measures:
             if any(match.measure == measure for match in columns):
                 columns = [match for match in columns if match.measure == measure]
                 break
         else:
+            # Without a measure asked for, a single column is taken whatever it measures.
             columns = [] if measures else columns
         if len(columns) > 1:
             raise _several_columns(table, columns, known)

@@ -69,6 +69,7 @@ def load_table(
     suffix = path.suffix.lower()
     if sheet is not None and suffix not in EXCEL:
         raise InputError(f"{name} has no sheets: leave out sheet={sheet!r} (--sheet).")
+    # The bytes are read once: what is parsed is what the checksum is of.
     content = read_bytes(path, name)
     if suffix in EXCEL:
         table = read_sheet(path, name, as_text, sheet, decimal)
@@ -76,6 +77,7 @@ def load_table(
         table = from_frame(_read_parquet(content, name), name, decimal)
     else:
         table = parse_text(unzipped(content, name), name, as_text, delimiter, decimal)
+    # The checksum tells later whether a file is still the one that was read.
     made = {"source": str(source), "sha256": hashlib.sha256(content).hexdigest()}
     return replace(table, facts=dict(table.facts) | made)
 
@@ -86,6 +88,7 @@ def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> Ra
     if index.nlevels > 1:
         raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
     names = clean_names(table_names(frame))
+    # Columns by number, since two may have one name until this is checked.
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
     # 0, 1, 2, ... says nothing, nor do whole numbers that repeat after a concat.
     counts = index.dtype.kind in "iu" and (
@@ -121,12 +124,14 @@ def read_bytes(path: Path, name: str) -> bytes:
 def _near(path: Path) -> str:
     """Return a sentence about files with similar names in the folder."""
     entries = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    # A typing error is the usual cause.
     near = get_close_matches(path.name, entries)
     return f"Did you mean {listed(near)}?" if near else "Check the path."
 
 
 def unzipped(content: bytes, name: str) -> bytes:
     """Return the bytes as they are, or what a gzip file holds."""
+    # By its first bytes, whatever it is called.
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
@@ -162,6 +167,7 @@ def _read_parquet(content: bytes, name: str) -> pd.DataFrame:
 
 def _decoded(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with all its text decoded."""
+    # Only text is decoded late.
     for cells in (frame.index.to_series(), *(frame.iloc[:, k] for k in range(frame.shape[1]))):
         if isinstance(cells.dtype, pd.StringDtype):
             cells.to_numpy(object)

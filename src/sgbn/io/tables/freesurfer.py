@@ -106,6 +106,7 @@ def _load(
     if _is_transposed(table, id_name):
         table, id_name = _turned(table, id_name), ID
     table = with_ids(table, id_name)
+    # The first column may hold paths of the subjects.
     ids = [name.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] for name in table.ids]
     rest = table.frame.drop(columns=id_name)
     if ID in rest.columns:
@@ -121,6 +122,7 @@ def _is_transposed(table: RawTable, id_name: str) -> bool:
     """Whether regions stand in the first column, and subjects in the header."""
     rows = match_columns(labels(table.frame[id_name]))
     across = match_columns(table.columns)
+    # Regions are counted on both sides: where there are more, they are the columns.
     return len(rows.columns) + len(rows.totals) > len(across.columns) + len(across.totals)
 
 
@@ -129,6 +131,7 @@ def _turned(table: RawTable, id_name: str) -> RawTable:
     names = labels(table.frame[id_name])
     check_unique(names, table.name)
     body = table.frame.drop(columns=id_name)
+    # Transposed columns are objects, of which pandas makes numbers again.
     turned = body.T.set_axis(names, axis=1).reset_index(drop=True).infer_objects()
     frame = pd.concat([pd.Series(list(body.columns), name=ID, dtype=object), turned], axis=1)
     places = np.arange(2, len(frame) + 2, dtype=np.intp)
@@ -171,6 +174,7 @@ def _check_equal(
             f"column {column!r} is in {table.source_of(column)} and in {other.name}. Give each "
             "measure of a hemisphere once."
         )
+    # Both tables print totals such as eTIV, with their own rounding.
     first = parse(table, column, options.missing).values
     second = parse(other, column, options.missing).values[rows]
     differ = ~np.isclose(first, second, rtol=MAX_ROUNDING, atol=0, equal_nan=True)

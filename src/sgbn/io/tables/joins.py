@@ -60,6 +60,7 @@ def name_visits(table: RawTable, groups: Sequence[str]) -> RawTable:
     """Tell rows of one id apart by their groups, if that is enough."""
     if len(set(table.ids)) == len(table.ids):
         return table
+    # If ids still repeat within a group, `check_ids` names them as they were.
     visits = [f"{name} ({group})" for name, group in zip(table.ids, groups, strict=True)]
     return replace(table, ids=tuple(visits)) if len(set(visits)) == len(visits) else table
 
@@ -86,6 +87,7 @@ def join_participants(
     """
     place = {_bare(name): row for row, name in enumerate(people.ids)}
     if len(place) < len(people.ids):
+        # "sub-01" and "01" in one table would both be joined to one subject.
         twice = next(n for n in people.ids if n.startswith(PREFIX) and _bare(n) in people.ids)
         raise InputError(
             f"{people.name}: {twice!r} and {_bare(twice)!r} are one id. Keep one row per subject."
@@ -93,6 +95,7 @@ def join_participants(
     rows = np.array([place.get(_bare(name), -1) for name in table.ids], dtype=np.intp)
     _check_one_each(table, people, rows)
     lacking = [name for name, row in zip(table.ids, rows, strict=True) if row < 0]
+    # If nobody has a row, the ids are written otherwise, and dropping all helps nobody.
     if lacking and not ((may_lack or drop) and len(lacking) < len(rows)):
         raise InputError(
             f"{people.name} has no row for {len(lacking)} of {len(rows)} subjects in "
@@ -140,6 +143,7 @@ def _check_one_each(table: RawTable, people: RawTable, rows: np.ndarray) -> None
 
 def _likely_cause(lacking: Sequence[str], ids: Sequence[str]) -> str:
     """Return a sentence about ids that would match but for leading zeros, session or case."""
+    # What remains of an id without all that people write differently.
     core = {_core(name): name for name in ids}
     near = [name for name in lacking if _core(name) in core]
     if not near:
@@ -156,6 +160,7 @@ def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
         name: core[_core(word)]
         for name in lacking
         for word in re.split(r"[-_. ]", name)
+        # A word without digits, such as "baseline", is in many ids.
         if any(map(str.isdigit, word)) and _core(word) in core
     }
     if not longer:
@@ -168,6 +173,7 @@ def _longer_names(lacking: Sequence[str], core: Mapping[str, str]) -> str:
 
 def _core(name: str) -> str:
     """Return an id in lower case without "sub-", session and leading zeros."""
+    # "sub-01_ses-02", "01/session2" and "1" are all 1.
     subject = re.sub(r"[_./-]*ses(sion)?[-_]?[^\W_]+.*$", "", _bare(name.lower()))
     return re.sub(r"(?<!\d)0+(?=\d)", "", subject)
 

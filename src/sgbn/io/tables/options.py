@@ -46,6 +46,7 @@ class Options:
         asked = {name: arguments[name] for name in names if arguments.get(name) is not None}
         asked |= {name: _several(asked[name], name) for name in LISTS if name in asked}
         if "groups" in asked:
+            # Labels of groups may be numbers: 1.0 and "1" are the same.
             asked["groups"] = tuple(map(as_text, asked["groups"]))
         if "atlas" in asked:
             asked["atlas"] = as_atlas(asked["atlas"])
@@ -70,6 +71,7 @@ class Options:
         """Return column -> role; the role of an id that is the pair too is "id"."""
         single = {"pair": self.pair, "id": self.id, "group": self.group, "site": self.site}
         single |= {"subject": self.subject, "block": self.block}
+        # Later roles win: an id that is the pair too is the id.
         roles = {str(column): role for role, column in single.items() if column is not None}
         return {**dict.fromkeys(self.covariates, "covariate"), **roles}
 
@@ -102,6 +104,7 @@ class Options:
         for role, column in roles:
             if column is None:
                 continue
+            # A list or a number would fail far below, without the name of the role.
             if not isinstance(column, str):
                 raise InputError(f"{role} is {column!r}. Give the name of a column.")
             if column in seen:

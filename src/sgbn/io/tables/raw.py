@@ -128,7 +128,9 @@ def later_header(rows: Sequence[Sequence[str]]) -> int:
     filled = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     for k in range(1, min(MAX_TITLES + 1, len(filled) - 1)):
         names, below = filled[k], filled[k + 1]
+        # A header names more columns than any title fills.
         longer = len(names) > max(1, *map(len, filled[:k]))
+        # Numbers are cells, and a row with a missing cell is no header.
         plain = not any(ANY_NUMBER.fullmatch(cell) or cell in MISSING for cell in names)
         if longer and plain and any(map(ANY_NUMBER.fullmatch, below)):
             return k
@@ -148,6 +150,7 @@ def name_columns(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.D
     names = list(names)
     if names and not names[0]:  # R and pandas write row names below no name
         names[0] = ROW_NAMES
+    # Spreadsheets export empty columns beside the table.
     nameless = [k for k, name in enumerate(names) if not name]
     for k in nameless:
         filled = np.flatnonzero(~is_missing(frame.iloc[:, k]))
@@ -203,6 +206,7 @@ def as_text(cell: object) -> str:
         return cell.strip()
     if cell is None or cell is pd.NaT or cell is pd.NA:
         return ""
+    # Whole numbers in a column with blanks are floats, and ids without a fraction.
     if isinstance(cell, float | np.floating):
         number = float(cell)
         if math.isnan(number):

@@ -56,6 +56,7 @@ def read_sheet(
             f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{remedy}."
         )
     first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
+    # Titles above the table are usual in Excel.
     header = later_header([[text_of(cell) for cell in row] for row in first])
     if header:
         raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
@@ -64,6 +65,7 @@ def read_sheet(
     body = cells.iloc[rows].reset_index(drop=True)
     if path.suffix.lower() in WITH_FORMATS:
         text = as_text(names)
+        # Columns to be read as text: their numbers must look as in Excel.
         ids = [k for k, name in enumerate(names) if (not name or name in text)]
         with_numbers = [k for k in ids if any(isinstance(c, int | float) for c in body[k])]
         body = _with_zeros(body, with_numbers, path, chosen, rows)
@@ -79,6 +81,7 @@ def read_sheet(
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the cells, the name of their sheet, and the names of the other sheets."""
     try:
+        # An .xls is no zip: then nothing is known of it before it is read.
         flawed = zipfile.is_zipfile(path) and _look_through(path, source)
         with pd.ExcelFile(path) as book:
             names = [str(name) for name in book.sheet_names]
@@ -87,11 +90,13 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 book,
                 sheet_name=chosen,
                 header=None,
+                # Object keeps numbers, text and dates as they are in the cells.
                 dtype=object,
                 keep_default_na=False,
                 na_values=sorted(MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
+        # A second reading, which takes as long, only for books that need it.
         if flawed and path.suffix.lower() in WITH_FORMATS:
             cells = _with_errors(cells, path, chosen)
     except InputError:
@@ -117,6 +122,7 @@ def _look_through(path: Path, source: str) -> bool:
                     f"{source} unpacks to more than {MAX_PAGE_BYTES >> 30} GB. Save the table as "
                     "CSV or Parquet."
                 )
+            # Styles and shared texts hold no cells.
             if page.filename.startswith("xl/worksheets/"):
                 content = book.read(page)
                 _check_extent(content, source)
@@ -128,6 +134,7 @@ def _check_extent(content: bytes, source: str) -> None:
     """Raise InputError for a nearly empty sheet with a cell far out: it would fill the memory."""
     last, widest, most = 0, 0, max(MAX_EMPTY_CELLS, len(content))
     for place in _PLACE.finditer(content):
+        # The extent is that of the last row and the widest one, found without parsing.
         last = max(last, int(place[2]))
         widest = max(widest, _number_of(place[1]))
         if last * max(widest, 1) > most:

@@ -140,11 +140,13 @@ def _layout(body: bytes, source: str, delimiter: str | None) -> _Layout:
         delimiter, head = delimiter or hint[1].decode("latin-1"), hint.end()
     end = _after_lines(body, head, SAMPLE_LINES)
     lines = _QUOTED.sub(b"q", body[head:end]).split(b"\n")  # delimiters in quotes do not count
+    # "" if no mark cuts the header.
     mark = _given(delimiter) or _delimiter([line for line in lines if line.strip()])
     _check_title(body, head, lines, mark, source)
     names, start = _header(body, head, mark, source) if mark else ([], 0)
     if len([name for name in names if name]) < 2:
         raise _one_column(lines[0], mark, source)
+    # Lines are counted from 1, and the header is one of them.
     row = body.count(b"\n", 0, head) + 2
     try:
         records = _records(body[start:end], mark)
@@ -163,6 +165,7 @@ def _check_title(
     marks = list(DELIMITERS) if delimiter in ("", BLANKS) else [delimiter]
     filled = [k for k, line in enumerate(lines) if line.strip()]
     for tried in marks:
+        # Cut as the file would be, if this mark were the delimiter.
         rows = [lines[k].decode(errors="replace").split(tried) for k in filled]
         header = later_header(rows)
         if header and len({len(row) for row in rows[header:]}) == 1:
@@ -200,6 +203,7 @@ def _delimiter(sample: Sequence[bytes]) -> str:
 
     Blanks come last: they stand in names and labels too.
     """
+    # Cells per line for each mark.
     widths = {mark: [_width(line, mark.encode()) for line in sample] for mark in DELIMITERS}
     for rule in (_alike, lambda widths: widths[0] > 1):
         fit = [mark for mark, width in widths.items() if width and rule(width)]
@@ -230,9 +234,11 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
     """Return the names in the header, and the byte at which the next line begins."""
     if delimiter == BLANKS:  # the csv module knows no runs of blanks
         start = body.find(b"\n", head) + 1 or len(body)
+        # A name in quotes may hold blanks.
         cells = re.findall(r'"([^"]*)"|(\S+)', body[head:start].decode())
         return clean_names(quoted or plain for quoted, plain in cells), start
     stream = io.BytesIO(body)
+    # The csv module reads the header, which may span lines, and no more.
     stream.seek(head)
     reader = csv.reader(io.TextIOWrapper(stream, "utf-8", newline="\n"), delimiter=delimiter)
     try:
@@ -252,6 +258,7 @@ def _fit(
     A row that has cells without a name, or too few cells, is an error.
     """
     mark = _mark(delimiter)
+    # Rows of nothing but delimiters count as empty.
     widths = [_width(line, mark) if line.strip(b" \t" + mark) else 0 for line in records]
     filled = {width for width in widths if width}
     # A row that begins with 0.5 has no row name: then the rows are too long.
@@ -260,6 +267,7 @@ def _fit(
         return ["", *names]  # R's write.table has no name for its row names
     needed = _needed(names)
     for k, width in enumerate(widths):
+        # Cells behind the last name may be empty, as spreadsheets write them.
         excess = records[k].split(mark or None)[len(names) :] if width > len(names) else []
         if width and (width < needed or any(cell.strip() for cell in excess)):
             raise InputError(
@@ -293,6 +301,7 @@ def _decimal(sample: bytes, delimiter: str, source: str) -> str:
     """Return the decimal mark of most numbers; never a comma where commas separate cells."""
     if delimiter == "," or b"," not in sample:
         return "."
+    # Numbers between delimiters: a comma inside a text is none.
     edge = rb"[\s" + re.escape(_mark(delimiter)) + rb'"]'
     cell = rb"(?:^|(?<=%b))[+-]?\d*%b\d+(?:[eE][+-]?\d+)?(?=%b|$)"
     commas, points = (re.findall(cell % (edge, mark, edge), sample) for mark in (b",", rb"\."))
@@ -347,16 +356,20 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
             stream,
             sep=r"\s+" if layout.delimiter == BLANKS else layout.delimiter,
             header=None,
+            # Numbers as names: those of the file may repeat until this is checked.
             names=range(len(layout.names)),
             dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
             keep_default_na=False,
             na_values=sorted(MISSING),
+            # Rows keep their numbers, by which errors name them.
             skip_blank_lines=False,
+            # In pieces, pandas would give cells of one column two types.
             low_memory=False,
             decimal=decimal,
             encoding="utf-8",
             **_EXACT,
         )
+    # There is nothing below the header.
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=range(len(layout.names)))
 

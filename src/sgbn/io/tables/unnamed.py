@@ -82,6 +82,7 @@ def _told(sites: Sequence[str], group: Sequence[str]) -> float:
     commonest group of all.
     """
     pairs = Counter(zip(sites, group, strict=True))
+    # Count of the commonest group of each site.
     most: dict[str, int] = {}
     for (site, _), count in pairs.items():
         most[site] = max(most.get(site, 0), count)
@@ -105,6 +106,7 @@ def check_regions(
     if not odd:
         return
     reasons = ", ".join(f"{shown(name)} ({why})" for name, (why, _) in odd.items())
+    # Options in the order of their first columns, to be copied to the command line.
     options: dict[str, list[str]] = {}
     for name, (_, option) in odd.items():
         options.setdefault(option, []).append(repr(name) if " " in name else name)
@@ -127,6 +129,7 @@ def _hardly_regions(
     odd_ones_out = len(unknown) <= MAX_SHARE_UNKNOWN * len(chosen)
     odd: dict[str, tuple[str, str]] = {}
     for name in chosen:
+        # What an atlas knows is a region, whatever its values.
         if name not in unknown or name == ROW_NAMES:
             continue
         option = _option(name)
@@ -153,6 +156,7 @@ def _odd_values(column: Array, whole: bool) -> str:
     known = column[np.isfinite(column)]
     if len(known) < MIN_ROWS_TO_JUDGE:
         return ""
+    # A sex coded as 0 and 1, or numbers of patients.
     levels = len(np.unique(known))
     if levels == 2:
         return "two values"
