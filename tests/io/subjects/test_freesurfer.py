@@ -156,7 +156,7 @@ def test_a_plan_without_a_file_or_with_an_unknown_name_is_an_error(tmp_path):
     with pytest.raises(InputError, match="measure is 'width'"):
         make_plan(Request(measure="width"), [frozenset({"aseg"})], "folder")
     with pytest.raises(InputError, match=r"no segmentation 'thalamos'.*'thalamus'"):
-        Request(segmentations=("thalamos",))
+        make_plan(Request(segmentations=("thalamos",)), [frozenset({"aseg"})], "folder")
 
 
 def test_a_link_whose_target_is_gone_is_no_file(tmp_path):

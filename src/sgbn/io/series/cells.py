@@ -9,7 +9,7 @@ import numpy as np
 
 from sgbn.exceptions import InputError, counted, did_you_mean, listed
 from sgbn.io.series.files import CENSORED, PLACES
-from sgbn.io.tables.cells import Missing, parse
+from sgbn.io.tables.cells import Missing, cell_error, parse
 from sgbn.io.tables.raw import RawTable, as_text, is_number_type
 from sgbn.series_cohort import FEWEST_VOLUMES, spread_of
 from sgbn.types import Array, Indices, Mask
@@ -125,14 +125,12 @@ def _numbers(table: RawTable, name: str, missing: Missing) -> Array:
     parsed = parse(table, name, missing)
     wrong = parsed.bad | (np.abs(parsed.values) > LARGEST)
     if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        cell = as_text(table.frame[name].iloc[row])
-        raise InputError(
-            f"{table.where(row, name)}: {cell[:60]!r} is no finite number "
-            f"({counted(int(wrong.sum()), 'such cell')} in this column). Correct it, write n/a for "
-            "a volume that is censored in all regions, or leave the column out if it is no region "
-            "(exclude=, --exclude)."
+        cell = as_text(table.frame[name].iloc[int(np.argmax(wrong))])
+        remedy = (
+            "Correct it, write n/a for a volume that is censored in all regions, or leave the "
+            "column out if it is no region (exclude=, --exclude)."
         )
+        raise cell_error(table, name, wrong, f"{cell[:60]!r} is no finite number", remedy)
     return parsed.values
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sgbn.atlases import is_total
-from sgbn.exceptions import InputError, did_you_mean
+from sgbn.exceptions import InputError
 from sgbn.io.subjects.folders import STATS, SubjectFolder
 from sgbn.io.subjects.layouts import (
     AREA,
     COLUMNS,
     ENDING,
-    SEGMENTATIONS,
     SIDES,
     THICKNESS,
     Names,
@@ -52,12 +51,6 @@ class Request:
     measure: str | None = None
     aseg: bool = True
     segmentations: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in self.segmentations:
-            if name not in SEGMENTATIONS:
-                near = did_you_mean(name, list(SEGMENTATIONS))
-                raise InputError(f"there is no segmentation {name!r} (segmentations=). {near}")
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,9 @@ def choose_aseg(subjects: Sequence[Names]) -> str | None:
 
 def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...]:
     """Return the files of a further segmentation: one, or one per side."""
+    if asked not in SEGMENTATIONS:
+        near = did_you_mean(asked, list(SEGMENTATIONS))
+        raise InputError(f"there is no segmentation {asked!r} (segmentations=). {near}")
     pattern = SEGMENTATIONS[asked]
     sides = SIDES if "{side}" in pattern else ("",)
     files = []

@@ -186,13 +186,16 @@ def _check_no_numbers(table: RawTable, column: str, parsed: Parsed) -> None:
 
 
 def _no_number(table: RawTable, column: str, bad: Mask, role: str) -> InputError:
-    row = int(np.flatnonzero(bad)[0])
-    cell = as_text(table.frame[column].iloc[row])
-    count = int(bad.sum())
-    how_many = f" ({count} such cells in this column)" if count > 1 else ""
+    cell = as_text(table.frame[column].iloc[int(np.argmax(bad))])
+    what = f"the {role} holds {cell[:60]!r}, which is no number"
+    return cell_error(table, column, bad, what, _remedy(cell, table.origin_of(column).decimal))
+
+
+def cell_error(table: RawTable, column: str, bad: Mask, what: str, remedy: str) -> InputError:
+    """Return the error about the cells in `bad`: where the first is, how many, what to do."""
     return InputError(
-        f"{table.where(row, column)}: the {role} holds {cell[:60]!r}, which is no number"
-        f"{how_many}. " + _remedy(cell, table.origin_of(column).decimal)
+        f"{table.where(int(np.argmax(bad)), column)}: {what} "
+        f"({counted(bad.sum(), 'such cell')} in this column). {remedy}"
     )
 
 
@@ -219,12 +222,10 @@ def _remedy(cell: str, decimal: str) -> str:
 
 def check_finite(table: RawTable, column: str, values: Array) -> None:
     """Raise InputError if a value is infinite."""
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        raise InputError(
-            f"{table.where(int(infinite[0]), column)}: the value is infinite ({infinite.size} "
-            "such cells in this column). Correct the cell, or leave it empty."
-        )
+    infinite = np.isinf(values)
+    if infinite.any():
+        remedy = "Correct the cell, or leave it empty."
+        raise cell_error(table, column, infinite, "the value is infinite", remedy)
 
 
 def check_sentinels(table: RawTable, column: str, values: Array, missing: Missing) -> None:
@@ -252,7 +253,7 @@ def check_label_sentinels(
     if not words:
         check_sentinels(table, column, values, missing)
     elif np.isin(values, SENTINELS).any() and not missing.unguarded:
-        row = int(np.flatnonzero(np.isin(values, SENTINELS))[0])
+        row = int(np.argmax(np.isin(values, SENTINELS)))
         why = f"is no label as the others ({listed(sorted(set(words)), 3)})"
         raise _sentinel(table, column, values == values[row], texts[row], why)
 
@@ -264,12 +265,12 @@ def _value(label: str) -> float | None:
 
 
 def _sentinel(table: RawTable, column: str, where: Mask, sentinel: str, why: str) -> InputError:
-    return InputError(
-        f"{table.where(int(np.flatnonzero(where)[0]), column)}: {sentinel} {why} and looks like a "
-        f"mark for a missing cell ({counted(where.sum(), 'such cell')} in this column). Give "
-        f"missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
+    what = f"{sentinel} {why} and looks like a mark for a missing cell"
+    remedy = (
+        f"Give missing=[{sentinel}] (--missing {sentinel}) to read it as missing, missing=[] "
         "(--missing without a value) to take it as it is."
     )
+    return cell_error(table, column, where, what, remedy)
 
 
 def text_labels(table: RawTable, column: str, missing: Missing) -> list[str]:
@@ -300,7 +301,7 @@ def check_repeated(table: RawTable, column: str, texts: Sequence[str], role: str
 def check_spelling(table: RawTable, column: str, texts: Sequence[str]) -> None:
     """Raise InputError if two labels differ by upper and lower case or inner blanks alone."""
     counts = Counter(label for label in texts if label)
-    # "AD", "ad" and "A D" would be three groups.
+    # "AD" and "ad" would be two groups.
     seen: dict[str, str] = {}
     for label in counts:
         plain = " ".join(label.casefold().split())
@@ -319,7 +320,5 @@ def check_filled(
 ) -> None:
     """Raise InputError if a label is missing ("")."""
     if "" in texts:
-        raise InputError(
-            f"{table.where(texts.index(''), column)}: the {role} is missing "
-            f"({counted(texts.count(''), 'such row')}). {remedy}"
-        )
+        blank = np.array([not text for text in texts])
+        raise cell_error(table, column, blank, f"the {role} is missing", remedy)
