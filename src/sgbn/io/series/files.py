@@ -13,16 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sgbn.exceptions import InputError, counted
+from sgbn.io.tables import raw
 from sgbn.io.tables.files import read_bytes, unzipped
-from sgbn.io.tables.raw import (
-    ANY_NUMBER,
-    MISSING,
-    ROW_NAMES,
-    Origin,
-    RawTable,
-    clean_names,
-    plain_name,
-)
 from sgbn.io.tables.text import BLANKS, parse_text
 
 ARRAY = ".npy"
@@ -72,7 +64,7 @@ def label_of(path: Path) -> str:
     return Path(name).stem
 
 
-def load_series(path: Path, marks: Marks) -> RawTable:
+def load_series(path: Path, marks: Marks) -> raw.RawTable:
     """Return the cells of a file, one row per volume; columns without names are r1, r2, ..."""
     name = repr(str(path))
     if ending(path) == ARRAY:
@@ -89,7 +81,7 @@ def load_series(path: Path, marks: Marks) -> RawTable:
     return replace(table, facts={**table.facts, **facts})
 
 
-def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any]:
+def _skipped(content: bytes, table: raw.RawTable, has_header: bool) -> dict[str, Any]:
     """Return how many lines without any value were skipped, and the place of each row."""
     # Tabs alone are a censored volume of empty cells, and no blank line.
     filled = [bool(line.strip(b" \r")) for line in content.split(b"\n")]
@@ -97,7 +89,9 @@ def _skipped(content: bytes, table: RawTable, has_header: bool) -> dict[str, Any
     return {CENSORED: max(0, sum(filled) - has_header - len(table.frame)), PLACES: places}
 
 
-def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = None) -> RawTable:
+def from_array(
+    array: NDArray[Any], name: str, regions: Sequence[str] | None = None
+) -> raw.RawTable:
     """Return the cells of an array of shape (volumes, regions)."""
     if array.ndim != 2:
         raise InputError(
@@ -114,7 +108,7 @@ def from_array(array: NDArray[Any], name: str, regions: Sequence[str] | None = N
             "Give one name per column."
         )
     frame = pd.DataFrame(array, columns=names)
-    return RawTable(frame, Origin(name, 1 + np.arange(len(array)), VOLUME))
+    return raw.RawTable(frame, raw.Origin(name, 1 + np.arange(len(array)), VOLUME))
 
 
 def region_names(n: int) -> list[str]:
@@ -122,14 +116,14 @@ def region_names(n: int) -> list[str]:
     return [f"r{k:0{len(str(n))}}" for k in range(1, n + 1)]
 
 
-def time_columns(table: RawTable) -> list[str]:
+def time_columns(table: raw.RawTable) -> list[str]:
     """Return the columns that are called like time or volume, and grow from row to row."""
     return [name for name in table.columns if is_time_name(name) and _grows(table.frame[name])]
 
 
 def is_time_name(name: str) -> bool:
     """Whether a name says that a column counts volumes or holds times."""
-    return plain_name(name) in TIME_NAMES
+    return raw.plain_name(name) in TIME_NAMES
 
 
 def _grows(cells: pd.Series) -> bool:
@@ -172,9 +166,9 @@ def _delimiter_of_numbers(line: str, second: str, marks: Marks) -> tuple[str | N
     """Return the delimiter of a first line of numbers, None for a header; and a key of DOUBTS."""
     for delimiter in (marks.delimiter,) if marks.delimiter else DELIMITERS:
         cells = _cells(line, delimiter)
-        numbers = [cell for cell in cells if ANY_NUMBER.fullmatch(cell)]
+        numbers = [cell for cell in cells if raw.ANY_NUMBER.fullmatch(cell)]
         # A first volume may be censored in some cells, and is no header for that.
-        known = len(numbers) + sum(cell in MISSING for cell in cells) == len(cells)
+        known = len(numbers) + sum(cell in raw.MISSING for cell in cells) == len(cells)
         if len(cells) < 2 or not numbers or not known:
             continue
         kind = first_row_kind(cells, _cells(second, delimiter))
@@ -210,7 +204,7 @@ def first_row_kind(cells: Sequence[str], below: Sequence[str]) -> str:
 
 def _lie_among(labels: Sequence[int], below: Sequence[str]) -> bool:
     """Whether numbers are about as large as the values below, so that they may be values too."""
-    cells = [cell.replace(",", ".") for cell in below if ANY_NUMBER.fullmatch(cell)]
+    cells = [cell.replace(",", ".") for cell in below if raw.ANY_NUMBER.fullmatch(cell)]
     values = np.array(cells, dtype=np.float64)
     if not len(values):
         return False
@@ -234,7 +228,7 @@ def _counts(cells: Sequence[str]) -> bool:
 
 def _without_header(
     content: bytes, name: str, delimiter: str, n_columns: int, marks: Marks
-) -> RawTable:
+) -> raw.RawTable:
     """Return a table of numbers alone: columns get names, and rows keep their numbers."""
     mark = " " if delimiter == BLANKS else delimiter
     # A header of our own lets one reader do both kinds of files.
@@ -244,11 +238,11 @@ def _without_header(
     return replace(table, origin=replace(table.origin, numbers=table.origin.numbers - 1))
 
 
-def _named(table: RawTable) -> RawTable:
+def _named(table: raw.RawTable) -> raw.RawTable:
     """Return the table with names for columns that are only numbered: r1, r2, ..."""
     # Row names of R or pandas number the volumes.
-    frame = table.frame.drop(columns=[c for c in table.columns if c == ROW_NAMES])
-    names = clean_names(frame.columns)
+    frame = table.frame.drop(columns=[c for c in table.columns if c == raw.ROW_NAMES])
+    names = raw.clean_names(frame.columns)
     if _counts(names):
         names = region_names(len(names))
     return replace(table, frame=frame.set_axis(names, axis=1))

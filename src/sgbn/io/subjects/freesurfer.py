@@ -11,21 +11,8 @@ from typing import Any
 
 from sgbn.atlases import is_total
 from sgbn.exceptions import InputError
+from sgbn.io.subjects import layouts
 from sgbn.io.subjects.folders import STATS, SubjectFolder
-from sgbn.io.subjects.layouts import (
-    AREA,
-    COLUMNS,
-    ENDING,
-    SIDES,
-    THICKNESS,
-    Names,
-    Parcellation,
-    choose_aseg,
-    choose_parcellation,
-    choose_segmentation,
-    stats_names,
-)
-from sgbn.io.subjects.layouts import VOLUME as VOLUMES
 from sgbn.io.subjects.rows import Failure, SubjectRow
 from sgbn.io.subjects.stats_files import VOLUME, Stats, read_stats
 
@@ -34,7 +21,8 @@ CORTEX = re.compile(r"ctx-([lr]h)-(.+)")  # a cortical region among voxels
 # Labels of a parcellation that are no cortex, such as those of Schaefer's and Glasser's files.
 NO_CORTEX = re.compile(r"\?\?\?|medial.?wall|^background", re.IGNORECASE)
 LEFT_RIGHT = {"lh": "Left", "rh": "Right", "": ""}
-TOTALS = {THICKNESS: "MeanThickness", AREA: "WhiteSurfArea"}  # of a side, beside its regions
+# Totals of a side that stand beside its regions.
+TOTALS = {layouts.THICKNESS: "MeanThickness", layouts.AREA: "WhiteSurfArea"}
 MAX_LOG_BYTES = 2**28  # recon-all.log grows with each run
 EULER = re.compile(rb"orig\.nofix lheno\s*=\s*(-?\d+),\s*rheno\s*=\s*(-?\d+)")
 
@@ -70,7 +58,7 @@ class Plan:
         Further segmentation -> its files.
     """
 
-    parcellation: Parcellation | None
+    parcellation: layouts.Parcellation | None
     measure: str
     aseg: str | None
     structures: bool
@@ -85,30 +73,30 @@ class Plan:
         return list(dict.fromkeys([*cortex, *aseg, *further]))
 
 
-def make_plan(request: Request, subjects: list[Names], where: str) -> Plan:
+def make_plan(request: Request, subjects: list[layouts.Names], where: str) -> Plan:
     """Return the files to read, by what was asked for and what most subjects have."""
-    if request.measure not in (None, *COLUMNS):
+    if request.measure not in (None, *layouts.COLUMNS):
         raise InputError(
-            f"measure is {request.measure!r}. Give one of {', '.join(COLUMNS)} (--measure)."
+            f"measure is {request.measure!r}. Give one of {', '.join(layouts.COLUMNS)} (--measure)."
         )
-    parcellation = choose_parcellation(request.parcellation, request.measure, subjects)
-    aseg = choose_aseg(subjects)
+    parcellation = layouts.choose_parcellation(request.parcellation, request.measure, subjects)
+    aseg = layouts.choose_aseg(subjects)
     structures = request.aseg and aseg is not None
-    files = {name: choose_segmentation(name, subjects) for name in request.segmentations}
+    files = {name: layouts.choose_segmentation(name, subjects) for name in request.segmentations}
     if parcellation is None and not structures and not files:
         raise InputError(
             f"{where}: no subject has a table of regions in its stats folder. Check that recon-all "
             "or FastSurfer ended, and that this is the right folder."
         )
     # Voxels have no thickness.
-    usual = THICKNESS if parcellation and parcellation.surface else VOLUMES
+    usual = layouts.THICKNESS if parcellation and parcellation.surface else layouts.VOLUME
     return Plan(parcellation, request.measure or usual, aseg, structures, files)
 
 
-def names_of(subject: SubjectFolder) -> Names:
+def names_of(subject: SubjectFolder) -> layouts.Names:
     """Return the names of a subject's ``.stats`` files; links without a target do not count."""
     folder = subject.path / STATS
-    return stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
+    return layouts.stats_names(name for name in _entries(folder) if os.path.isfile(folder / name))
 
 
 def read_subject(subject: SubjectFolder, plan: Plan) -> SubjectRow | Failure:
@@ -134,7 +122,7 @@ def _unfinished(subject: SubjectFolder, plan: Plan) -> str:
     if running:
         return f"recon-all is running, or was killed (scripts/{running[0]})"
     names = names_of(subject)
-    absent = [f"{STATS}/{name}{ENDING}" for name in plan.files if name not in names]
+    absent = [f"{STATS}/{name}{layouts.ENDING}" for name in plan.files if name not in names]
     return f"missing: {', '.join(absent)}" if absent else ""
 
 
@@ -148,11 +136,11 @@ def _entries(path: Path) -> list[str]:
 def _row(subject: SubjectFolder, plan: Plan) -> SubjectRow:
     """Return the regions, totals and quality of one subject."""
     folder = subject.path / STATS
-    files = {name: read_stats(folder / f"{name}{ENDING}") for name in plan.files}
+    files = {name: read_stats(folder / f"{name}{layouts.ENDING}") for name in plan.files}
     aseg = files.get(plan.aseg) if plan.aseg is not None else None
     # Totals such as eTIV are wanted even where its structures are not.
     if aseg is None and plan.aseg is not None and plan.aseg in names_of(subject):
-        aseg = read_stats(folder / f"{plan.aseg}{ENDING}")
+        aseg = read_stats(folder / f"{plan.aseg}{layouts.ENDING}")
     regions = _cortex(plan, files)
     if plan.structures and aseg is not None:
         regions |= _structures(aseg)
@@ -185,8 +173,8 @@ def _cortex(plan: Plan, files: Mapping[str, Stats]) -> dict[str, float]:
             if (side_and_name := CORTEX.fullmatch(region))
         }
     values: dict[str, float] = {}
-    for side, file in zip(SIDES, plan.parcellation.files, strict=True):
-        for region, value in files[file].values(COLUMNS[measure], file).items():
+    for side, file in zip(layouts.SIDES, plan.parcellation.files, strict=True):
+        for region, value in files[file].values(layouts.COLUMNS[measure], file).items():
             if not NO_CORTEX.search(region):
                 values[f"{side}_{region}_{measure}"] = value
         # aparcstats2table has the total of a side as its last column.
@@ -205,7 +193,7 @@ def _structures(aseg: Stats) -> dict[str, float]:
 def _nuclei(segmentation: str, file: str, stats: Stats) -> dict[str, float]:
     """Return the parts of a structure, without their sums ("Whole_thalamus")."""
     # Some segmentations have one file per side, others one for both.
-    side = next((side for side in SIDES if f".{side}." in file), "")
+    side = next((side for side in layouts.SIDES if f".{side}." in file), "")
     first = f"{LEFT_RIGHT[side]}-" if side else ""
     return {
         f"{segmentation}_{first}{name}": value
@@ -250,7 +238,7 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
 
     A surface with h holes has the Euler number 2 - 2 h.
     """
-    holes = [totals.get(f"{side}SurfaceHoles") for side in SIDES]
+    holes = [totals.get(f"{side}SurfaceHoles") for side in layouts.SIDES]
     if holes[0] is not None and holes[1] is not None:
         return 2 - 2 * int(holes[0]), 2 - 2 * int(holes[1]), "aseg.stats"
     log = folder / "scripts" / "recon-all.log"

@@ -16,15 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.tables.raw import (
-    NamedText,
-    Origin,
-    RawTable,
-    clean_names,
-    filled_rows,
-    name_columns,
-)
-from sgbn.io.tables.raw import as_text as text_of
+from sgbn.io.tables import raw
 from sgbn.io.tables.sheets import EXCEL, EXTRA, read_sheet
 from sgbn.io.tables.text import check_marks, parse_text
 from sgbn.validation import table_names
@@ -39,12 +31,12 @@ FROM_ZERO = "row {} (counted from 0)"
 
 def load_table(
     source: Source,
-    as_text: NamedText,
+    as_text: raw.NamedText,
     *,
     sheet: str | int | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
-) -> RawTable:
+) -> raw.RawTable:
     """Return the cells of a file or DataFrame.
 
     Parameters
@@ -82,29 +74,29 @@ def load_table(
     return replace(table, facts=dict(table.facts) | made)
 
 
-def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> RawTable:
+def from_frame(frame: pd.DataFrame, name: str, decimal: str | None = None) -> raw.RawTable:
     """Return the cells of a DataFrame; its index is a column if it has a name or does not count."""
     index = frame.index
     if index.nlevels > 1:
         raise InputError(f"{name} has an index of {index.nlevels} levels. Call its reset_index().")
-    names = clean_names(table_names(frame))
+    names = raw.clean_names(table_names(frame))
     # Columns by number, since two may have one name until this is checked.
     table = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
     # 0, 1, 2, ... says nothing, nor do whole numbers that repeat after a concat.
     counts = index.dtype.kind in "iu" and (
         not index.is_unique or np.array_equal(index, np.arange(len(index)))
     )
-    if text_of(index.name) or not counts:
+    if raw.as_text(index.name) or not counts:
         table = pd.concat([pd.Series(index.to_numpy(object)), table], axis=1)
-        names = [text_of(index.name), *names]
-    table = name_columns(table, names, name)
-    rows = np.flatnonzero(filled_rows(table))
+        names = [raw.as_text(index.name), *names]
+    table = raw.name_columns(table, names, name)
+    rows = np.flatnonzero(raw.filled_rows(table))
     if not rows.size or table.shape[1] < 2:
         raise InputError(f"{name} has no rows under two or more columns. Give a row per subject.")
     if len(rows) < len(table):
         table = table.iloc[rows].reset_index(drop=True)
     facts = {"source": name, "rows": len(rows)}
-    return RawTable(table, Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
+    return raw.RawTable(table, raw.Origin(name, rows, FROM_ZERO, decimal or "."), facts=facts)
 
 
 def read_bytes(path: Path, name: str) -> bytes:

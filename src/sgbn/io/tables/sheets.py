@@ -12,19 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, listed
-from sgbn.io.tables.raw import (
-    MAX_TITLES,
-    MISSING,
-    NamedText,
-    Origin,
-    RawTable,
-    clean_names,
-    filled_rows,
-    later_header,
-    name_columns,
-    title_above,
-)
-from sgbn.io.tables.raw import as_text as text_of
+from sgbn.io.tables import raw
 from sgbn.types import Indices
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -39,13 +27,13 @@ _PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,18})["']""")  # o
 def read_sheet(
     path: Path,
     source: str,
-    as_text: NamedText,
+    as_text: raw.NamedText,
     sheet: str | int | None = None,
     decimal: str | None = None,
-) -> RawTable:
+) -> raw.RawTable:
     """Return the cells of one sheet, the first if none is named, typed as they are there."""
     cells, chosen, other_sheets = _cells(path, source, sheet)
-    filled = np.flatnonzero(filled_rows(cells))
+    filled = np.flatnonzero(raw.filled_rows(cells))
     if len(filled) < 2:
         remedy = (
             f", or name another sheet (sheet=, --sheet): {listed(other_sheets)}"
@@ -55,13 +43,13 @@ def read_sheet(
         raise InputError(
             f"{source}, sheet {chosen!r}: no rows under a header. Add the subjects{remedy}."
         )
-    first = cells.iloc[filled[: MAX_TITLES + 2]].to_numpy(object)
+    first = cells.iloc[filled[: raw.MAX_TITLES + 2]].to_numpy(object)
     # Titles above the table are usual in Excel.
-    header = later_header([[text_of(cell) for cell in row] for row in first])
+    header = raw.later_header([[raw.as_text(cell) for cell in row] for row in first])
     if header:
-        raise title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
+        raise raw.title_above(f"{source}, sheet {chosen!r}", int(filled[header]) + 1)
     head, rows = filled[0], filled[1:]
-    names = clean_names(cells.iloc[head])
+    names = raw.clean_names(cells.iloc[head])
     body = cells.iloc[rows].reset_index(drop=True)
     if path.suffix.lower() in WITH_FORMATS:
         text = as_text(names)
@@ -69,13 +57,13 @@ def read_sheet(
         ids = [k for k, name in enumerate(names) if (not name or name in text)]
         with_numbers = [k for k in ids if any(isinstance(c, int | float) for c in body[k])]
         body = _with_zeros(body, with_numbers, path, chosen, rows)
-    frame = name_columns(body, names, source).infer_objects()
+    frame = raw.name_columns(body, names, source).infer_objects()
     facts = {
         "sheet": chosen,
         "rows": len(rows),
         **({"other_sheets": other_sheets} if other_sheets else {}),
     }
-    return RawTable(frame, Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
+    return raw.RawTable(frame, raw.Origin(source, rows + 1, decimal=decimal or "."), facts=facts)
 
 
 def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFrame, str, list[str]]:
@@ -93,7 +81,7 @@ def _cells(path: Path, source: str, sheet: str | int | None) -> tuple[pd.DataFra
                 # Object keeps numbers, text and dates as they are in the cells.
                 dtype=object,
                 keep_default_na=False,
-                na_values=sorted(MISSING),
+                na_values=sorted(raw.MISSING),
             )
         cells = cells.set_axis(range(cells.shape[1]), axis=1)
         # A second reading, which takes as long, only for books that need it.
@@ -158,7 +146,7 @@ def _with_errors(cells: pd.DataFrame, path: Path, sheet: str) -> pd.DataFrame:
     cells = cells.copy()
     for row in _page(path, sheet).iter_rows():
         for cell in row:
-            if cell.data_type == "e" and cell.value not in MISSING:
+            if cell.data_type == "e" and cell.value not in raw.MISSING:
                 cells.iloc[cell.row - 1, cell.column - 1] = cell.value
     return cells
 

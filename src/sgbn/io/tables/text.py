@@ -21,17 +21,7 @@ import numpy as np
 import pandas as pd
 
 from sgbn.exceptions import InputError, counted
-from sgbn.io.tables.raw import (
-    MISSING,
-    NamedText,
-    Origin,
-    RawTable,
-    clean_names,
-    filled_rows,
-    later_header,
-    name_columns,
-    title_above,
-)
+from sgbn.io.tables import raw
 
 BLANKS = "blanks"  # delimiter: any run of spaces and tabs
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar (|)"}
@@ -65,10 +55,10 @@ class _Layout(NamedTuple):
 def parse_text(
     content: bytes,
     source: str,
-    as_text: NamedText,
+    as_text: raw.NamedText,
     delimiter: str | None = None,
     decimal: str | None = None,
-) -> RawTable:
+) -> raw.RawTable:
     """Return the table in the bytes of a text file.
 
     Parameters
@@ -87,15 +77,15 @@ def parse_text(
     decimal = decimal or _decimal(body[layout.start :][:SAMPLE_BYTES], layout.delimiter, source)
     frame, layout = _cells(body, layout, decimal, as_text(layout.names), source)
     numbers = layout.first_row + np.arange(len(frame), dtype=np.intp)
-    filled = filled_rows(frame)
+    filled = raw.filled_rows(frame)
     if not filled.any():
         raise InputError(f"{source} has a header but no rows. Add the subjects.")
     if not filled.all():
         frame, numbers = frame.loc[filled].reset_index(drop=True), numbers[filled]
     marks = {"encoding": encoding, "delimiter": layout.delimiter, "decimal": decimal}
     facts = {**marks, "rows": len(frame)}
-    frame = name_columns(frame, layout.names, source)
-    return RawTable(frame, Origin(source, numbers, decimal=decimal), facts=facts)
+    frame = raw.name_columns(frame, layout.names, source)
+    return raw.RawTable(frame, raw.Origin(source, numbers, decimal=decimal), facts=facts)
 
 
 def check_marks(delimiter: object, decimal: object) -> None:
@@ -167,9 +157,9 @@ def _check_title(
     for tried in marks:
         # Cut as the file would be, if this mark were the delimiter.
         rows = [lines[k].decode(errors="replace").split(tried) for k in filled]
-        header = later_header(rows)
+        header = raw.later_header(rows)
         if header and len({len(row) for row in rows[header:]}) == 1:
-            raise title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
+            raise raw.title_above(source, body.count(b"\n", 0, head) + 1 + filled[header])
 
 
 def _after_lines(body: bytes, place: int, lines: int) -> int:
@@ -236,13 +226,13 @@ def _header(body: bytes, head: int, delimiter: str, source: str) -> tuple[list[s
         start = body.find(b"\n", head) + 1 or len(body)
         # A name in quotes may hold blanks.
         cells = re.findall(r'"([^"]*)"|(\S+)', body[head:start].decode())
-        return clean_names(quoted or plain for quoted, plain in cells), start
+        return raw.clean_names(quoted or plain for quoted, plain in cells), start
     stream = io.BytesIO(body)
     # The csv module reads the header, which may span lines, and no more.
     stream.seek(head)
     reader = csv.reader(io.TextIOWrapper(stream, "utf-8", newline="\n"), delimiter=delimiter)
     try:
-        names = clean_names(next(reader))
+        names = raw.clean_names(next(reader))
     except csv.Error as error:
         raise InputError(
             f"{source}: the header cannot be read ({error}). Close its quotes."
@@ -360,7 +350,7 @@ def _parse(body: bytes, layout: _Layout, decimal: str, text: set[str]) -> pd.Dat
             names=range(len(layout.names)),
             dtype={k: str for k, name in enumerate(layout.names) if name in text or not name},
             keep_default_na=False,
-            na_values=sorted(MISSING),
+            na_values=sorted(raw.MISSING),
             # Rows keep their numbers, by which errors name them.
             skip_blank_lines=False,
             # In pieces, pandas would give cells of one column two types.
