@@ -41,7 +41,7 @@ def test_damaged_bytes_give_a_table_or_an_input_error(tmp_path, suffix):
     content = path.read_bytes()
     rng = np.random.default_rng(0)
     refused = 0
-    for place in rng.integers(0, len(content), 60):
+    for place in rng.integers(0, len(content), 20):
         damaged = bytearray(content)
         damaged[place : place + 4] = rng.bytes(4)
         path.write_bytes(damaged)

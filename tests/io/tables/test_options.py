@@ -9,7 +9,7 @@ from sgbn.io.tables.options import Options
     [
         ({"group": "a", "id": "a"}, "'a' is named as id and as group"),
         ({"pair": "a", "group": "a"}, "'a' is named as pair and as group"),
-        ({"pair": "a", "covariates": "a"}, "'a' is named as pair and as covariate"),
+        ({"pair": "a", "covariates": "a"}, "'a' is named as covariate and as pair"),
         ({"subject": "a", "id": "a"}, "'a' is named as id and as subject"),
         ({"subject": "a", "pair": "a"}, "'a' is named as pair and as subject"),
         ({"block": "a", "site": "a"}, "'a' is named as site and as block"),

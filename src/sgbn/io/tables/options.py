@@ -12,6 +12,7 @@ from sgbn.io.tables.cells import Missing
 from sgbn.io.tables.raw import as_text
 
 REFUSE, DROP = "refuse", "drop"  # what is done about subjects whom the participants lack
+SINGLE = ("pair", "id", "group", "site", "subject", "block")  # roles of one column each
 LISTS = ("covariates", "smooth", "regions", "exclude", "groups", "measure")
 
 
@@ -69,11 +70,14 @@ class Options:
     @property
     def named(self) -> dict[str, str]:
         """Return column -> role; the role of an id that is the pair too is "id"."""
-        single = {"pair": self.pair, "id": self.id, "group": self.group, "site": self.site}
-        single |= {"subject": self.subject, "block": self.block}
         # Later roles win: an id that is the pair too is the id.
-        roles = {str(column): role for role, column in single.items() if column is not None}
-        return {**dict.fromkeys(self.covariates, "covariate"), **roles}
+        return {str(column): role for role, column in self._roles()}
+
+    def _roles(self) -> list[tuple[str, object]]:
+        """Return pairs of role and column, of all columns that are named."""
+        pairs = [("covariate", name) for name in self.covariates]
+        pairs += [(role, getattr(self, role)) for role in SINGLE]
+        return [(role, column) for role, column in pairs if column is not None]
 
     def _check_smooth(self) -> None:
         for name in self.smooth:
@@ -95,14 +99,9 @@ class Options:
             raise InputError("groups is empty. Name the groups to keep, or leave it out.")
 
     def _check_distinct(self) -> None:
-        roles = [("id", self.id), ("group", self.group), ("site", self.site)]
-        roles += [("subject", self.subject), ("block", self.block)]
-        roles += [("covariate", name) for name in self.covariates]
-        if self.pair is None or self.pair != self.id:  # an id may say who is behind each visit
-            roles.insert(1, ("pair", self.pair))
         seen: dict[str, str] = {}
-        for role, column in roles:
-            if column is None:
+        for role, column in self._roles():
+            if role == "pair" and column == self.id:  # an id may say who is behind each visit
                 continue
             # A list or a number would fail far below, without the name of the role.
             if not isinstance(column, str):
