@@ -51,6 +51,7 @@ def _stacked(parts: Mapping[Any, NDArray[Any]], *names: str) -> pd.DataFrame:
         if len(names) != (len(key) if isinstance(key, tuple) else 1):
             raise InputError(f"the records of {key!r} need names of their keys: give one per part.")
     tables = {key: to_frame(records) for key, records in parts.items()}
+    # pd.concat refuses an empty mapping.
     if not tables:
         return pd.DataFrame()
     # The keys become an index, and that becomes the first columns.

@@ -101,6 +101,7 @@ def collect_subjects(
     if on_error not in (SKIP, RAISE):
         raise InputError(f"on_error is {on_error!r}. Give {SKIP!r} or {RAISE!r} (--on-error).")
     top = _checked(folder)
+    # One name may be given without a list.
     asked = (segmentations,) if isinstance(segmentations, str) else tuple(segmentations)
     if kind_of(top) == "cat12":
         _check_for_cat12(aseg, asked, stream)
@@ -171,6 +172,7 @@ def _folder_facts(folders: Folders) -> dict[str, Any]:
 
 
 def _no_subjects(top: Path) -> InputError:
+    # Where fMRIPrep puts the subjects.
     inner = [name for name in ("sourcedata/freesurfer", "freesurfer") if (top / name).is_dir()]
     hint = f"Did you mean {str(top / inner[0])!r}?" if inner else "Check the path."
     return InputError(
@@ -233,6 +235,7 @@ def _tables(top: Path, read: _Read, on_error: str) -> SubjectsTable:
     failures = sorted([*read.failures, *whole.failures], key=lambda failure: failure.id)
     # Before other warnings: if nobody is left, this is the error.
     _report_failures(top, failures, len(whole.rows), on_error)
+    # Only of those who are read: failures may be of any version.
     versions = Counter(row.software or "unknown" for row in whole.rows)
     _warn(top, whole, versions)
     facts = {

@@ -257,6 +257,7 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
 
 def _software(folder: Path, files: list[Stats]) -> str:
     """Return the tools with their versions, as the files say."""
+    # FastSurfer copies files of FreeSurfer, so that both may be named.
     headers = [stats.header for stats in files]
     fast = next(
         (header["FastSurfer_version"] for header in headers if "FastSurfer_version" in header), ""

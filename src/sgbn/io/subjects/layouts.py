@@ -146,6 +146,7 @@ def choose_segmentation(asked: str, subjects: Sequence[Names]) -> tuple[str, ...
     if asked not in SEGMENTATIONS:
         near = did_you_mean(asked, list(SEGMENTATIONS))
         raise InputError(f"there is no segmentation {asked!r} (segmentations=). {near}")
+    # One pattern per side where the tool writes two files.
     pattern = SEGMENTATIONS[asked]
     sides = SIDES if "{side}" in pattern else ("",)
     files = []

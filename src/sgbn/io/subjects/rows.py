@@ -117,6 +117,7 @@ def _usual_regions(rows: Sequence[SubjectRow]) -> list[str]:
 
 def _other_regions(row: SubjectRow, regions: Sequence[str]) -> Failure:
     """Return the failure of a subject who has other regions than most."""
+    # In the order of the table, so that messages are the same on every run.
     lacking = [name for name in regions if name not in row.regions]
     extra = [name for name in row.regions if name not in set(regions)]
     differences = []

@@ -126,6 +126,7 @@ def _rows(
     place = columns.index(NAME)
     rows: dict[str, tuple[str, ...]] = {}
     for number, cells in table:
+        # A short line would shift all cells behind the gap.
         if len(cells) != len(columns):
             raise InputError(
                 f"{name}, line {number}: {len(cells)} cells, not {len(columns)}. The file is cut "
