@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,12 +110,7 @@ def assemble(
         options = replace(options, id=id_name)
     table = with_ids(table, id_name)
     if participants is not None:
-        # Participants may be listed by person, while each row keeps the id of its visit.
-        keyed = with_ids(table, person) if person is not None else table
-        joined = _joined(keyed, options, participants, person)
-        # Subjects whom the participants lack may have been dropped, so that ids are taken anew.
-        kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
-        table = replace(joined, ids=table.keep(kept).ids)
+        table = _with_participants(table, options, participants, person)
     columns = _columns(table, options)
     table, group, left_out = _groups(table, columns, options)
     by_id = options.pair is not None and options.pair == options.id
@@ -134,23 +130,13 @@ def assemble(
     # Sites of the participants are joined to ask about them. They are never regions.
     asked = [name for name in site_columns(table.others) if name not in taken]
     choice = choose_regions(table, taken, options, id_name is not None, never=asked)
-    unnamed = [*taken, *choice.regions]
-    has_units = any(cells is not None for cells in (pair, person_labels, block))
-    repeated = {} if has_units else repeated_persons(table, unnamed, group)
-    sites = {}
-    if options.site is None:
-        # A site that was excluded by name was seen by the user, and needs no question.
-        used = {*unnamed, *choice.facts["excluded"]}
-        free = [name for name in table.columns if name not in used]
-        sites = unnamed_sites(table, free, group)
     facts = {
         **table.facts,
         "ids": "row numbers" if id_name is None else id_name,
         "left_out": left_out,
         **({} if options.site is None else {"site_column": columns[options.site]}),
         **choice.facts,
-        **({"repeated": repeated} if repeated else {}),
-        **({"unnamed_sites": sites} if sites else {}),
+        **_questions(table, [*taken, *choice.regions], choice.facts["excluded"], group, options),
     }
     cohort = Cohort(
         region_values(table, choice.regions, options.missing),
@@ -167,6 +153,36 @@ def assemble(
         provenance=facts,
     )
     return cohort, table.origin.numbers
+
+
+def _questions(
+    table: RawTable,
+    used: Sequence[str],
+    excluded: Sequence[str],
+    group: Sequence[str] | None,
+    options: Options,
+) -> dict[str, Any]:
+    """Return columns without a role that may be persons or sites, about which a review asks."""
+    has_units = any(name is not None for name in (options.pair, options.subject, options.block))
+    repeated = {} if has_units else repeated_persons(table, used, group)
+    sites = {}
+    if options.site is None:
+        # A site that was excluded by name was seen by the user, and needs no question.
+        free = [name for name in table.columns if name not in {*used, *excluded}]
+        sites = unnamed_sites(table, free, group)
+    questions = {"repeated": repeated, "unnamed_sites": sites}
+    return {name: columns for name, columns in questions.items() if columns}
+
+
+def _with_participants(
+    table: RawTable, options: Options, participants: Source, person: str | None
+) -> RawTable:
+    """Return the table with columns of the participants, who may be listed by person."""
+    keyed = with_ids(table, person) if person is not None else table
+    joined = _joined(keyed, options, participants, person)
+    # Subjects whom the participants lack may have been dropped. Each row keeps its own id.
+    kept = np.isin(keyed.origin.numbers, joined.origin.numbers)
+    return replace(joined, ids=table.keep(kept).ids)
 
 
 def _as_array(cells: list[str] | None) -> NDArray[np.str_] | None:
