@@ -87,7 +87,7 @@ def open_image(path: str | Path) -> Any:
 def spatial_shape(image: Any, path: object) -> tuple[tuple[int, int, int], int]:
     """Return the shape of a volume, and the number of volumes."""
     shape = tuple(int(n) for n in image.shape)
-    while len(shape) > 3 and shape[-1] == 1:  # SPM writes one volume as (x, y, z, 1)
+    while len(shape) > 3 and shape[-1] == 1:  # one volume may be written as (x, y, z, 1)
         shape = shape[:-1]
     if len(shape) not in (3, 4) or min(shape) < 1 or math.prod(shape[:3]) > MAX_VOXELS:
         raise InputError(

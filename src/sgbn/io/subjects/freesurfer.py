@@ -257,13 +257,13 @@ def _euler(folder: Path, totals: Mapping[str, float]) -> tuple[int | None, int |
 
 def _software(folder: Path, files: list[Stats]) -> str:
     """Return the tools with their versions, as the files say."""
-    # FastSurfer copies files of FreeSurfer, so that both may be named.
+    # Both may be named: surfaces of FastSurfer are made with tools of FreeSurfer.
     headers = [stats.header for stats in files]
     fast = next(
         (header["FastSurfer_version"] for header in headers if "FastSurfer_version" in header), ""
     )
     scripts = folder / "scripts"
-    # FastSurfer 1 writes this log, and no version into its tables.
+    # This log of FastSurfer shows that it ran, where no table has its version.
     if not fast and (scripts / "deep-seg.log").exists():
         fast = "(version not said)"
     # The stamp is of the run. The version in a table may be that of one tool.

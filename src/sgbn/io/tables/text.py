@@ -106,7 +106,7 @@ def _as_utf8(content: bytes, source: str) -> tuple[bytes, str]:
     except UnicodeError as error:
         if encoding == "utf-16":
             raise InputError(f"{source} is no whole UTF-16 text. Save it as UTF-8.") from error
-        # Excel on Windows writes such files. Every byte is a character of latin-1.
+        # No UTF-8: an older encoding. Every byte is a character of latin-1, so that none fails.
         encoding, body = "latin-1", body.decode("latin-1").encode()
     if b"\0" in body or _NO_TEXT.search(body, 0, SAMPLE_BYTES):
         raise InputError(
