@@ -66,6 +66,12 @@ def _decoded(content: bytes) -> str:
 
 
 def _from_xml(content: bytes, path: Path) -> list[tuple[int, str]]:
+    # Entities can grow to gigabytes when they are expanded. No atlas of FSL has any.
+    if b"<!ENTITY" in content:
+        raise InputError(
+            f"the labels {path} define entities, which FSL's XML never does. Give a table with the "
+            "columns index and name."
+        )
     try:
         root = ElementTree.fromstring(content)
         kind = (root.findtext("header/type") or "").strip().lower()
