@@ -120,7 +120,8 @@ def test_copies_are_found_in_regions_that_are_mostly_zero():
     values[:50, 3] = 0.0
     values[41] = values[7]
     (what,) = stops(cohort_of(values, [f"x{k:02}" for k in range(60)]))
-    assert what == "1 pair of rows are copies of each other or nearly so, such as x07 and x41"
+    assert what.startswith("1 pair of rows")
+    assert "x07 and x41" in what
 
 
 def test_many_copies_of_one_row_are_named_once_each():

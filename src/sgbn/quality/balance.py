@@ -12,13 +12,13 @@ from sgbn.quality.findings import Finding, first_true, parts
 from sgbn.quality.group_tests import covariate_test, crosstab, first_rows, is_counted, known_cells
 from sgbn.types import Array
 
-SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that a site must spare, to nearly be it
-DEFINING = 0.6  # share of a covariate's variance between groups above which it nearly makes them
+SITE_IS_GROUP = 0.8  # share of wrong guesses of the group that knowing the site avoids
+DEFINING = 0.6  # share of its variance between groups; above it a covariate defines the groups
 IMBALANCE = 0.05  # p-value below which groups are said to differ in a covariate
 
 
 def check_sites(cohort: Cohort) -> Iterator[Finding]:
-    """Whether sites are named, have enough subjects, and of several groups."""
+    """Check that sites are named, have enough subjects, and have subjects of several groups."""
     yield from unnamed_sites(cohort)
     if cohort.site is None:
         return
@@ -26,6 +26,7 @@ def check_sites(cohort: Cohort) -> Iterator[Finding]:
     if len(sites) == 1:
         yield Finding("note", f"all subjects are of the site {sites[0]!s}", "It has no effect")
         return
+    # One subject and its site cannot be told apart.
     single = sites[counts == 1].tolist()
     if single:
         yield Finding(
@@ -41,11 +42,11 @@ def unnamed_sites(cohort: Cohort) -> Iterator[Finding]:
     """Whether columns of the table look like sites or scanners, and were not named."""
     if cohort.site is not None:
         return
-    for column, found in cohort.provenance.get("unnamed_sites", {}).items():
-        what = f"the column {column!r} looks like sites or scanners ({found['sites']} labels)"
+    for column, labels in cohort.provenance.get("unnamed_sites", {}).items():
+        what = f"the column {column!r} looks like sites or scanners ({labels['sites']} labels)"
         name = f"--site {column} (site={column!r})"
         leave = f"--exclude {column} (exclude={column!r})"
-        if found["told"] >= SITE_IS_GROUP:
+        if labels["told"] >= SITE_IS_GROUP:
             yield Finding(
                 "stop",
                 f"{what}, was not named, and almost tells the groups: what differs between the "
@@ -73,8 +74,7 @@ def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
             "every site has subjects of one group only, so that sites and groups cannot be told "
             "apart",
             "Leave the site out (--exclude COLUMN, exclude=, in place of --site) and say so when "
-            "you "
-            "report, or add sites with several groups",
+            "you report, or add sites with several groups",
         )
         return
     if pure:
@@ -84,6 +84,7 @@ def _sites_of_groups(cohort: Cohort) -> Iterator[Finding]:
             f"{listed(pure)}",
             "The other sites alone tell sites from groups",
         )
+    # Sessions of one person would count that person's site several times.
     used = first_rows(cohort)
     p = covariate_test(used, np.asarray(used.site)).p
     if p < IMBALANCE:
@@ -135,6 +136,7 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
     known = known_cells(cohort.covariates[name])
     column, group = cohort.covariates[name][known], np.asarray(cohort.group)[known]
     table = crosstab(column, group)
+    # Each level in one group and as many levels as groups: the same labels, renamed.
     if len(table.levels) == len(table.groups) and np.all((table.counts > 0).sum(axis=1) == 1):
         yield Finding(
             "stop",
@@ -147,6 +149,7 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
         if min(map(len, parts)) < 2:
             return
         between = _between(parts)
+        # Such as a clinical score by which patients were chosen.
         if between > DEFINING:
             yield Finding(
                 "warning",
@@ -173,5 +176,6 @@ def _imbalance(name: str, cohort: Cohort) -> Iterator[Finding]:
 def _between(parts: list[Array]) -> float:
     """Share of the variance that lies between the parts."""
     both = np.concatenate(parts)
+    # One minus the ratio of sums of squares (eta squared).
     within = sum(((part - part.mean()) ** 2).sum() for part in parts)
     return float(1 - within / ((both - both.mean()) ** 2).sum())

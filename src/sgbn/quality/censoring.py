@@ -13,16 +13,16 @@ CENSORED = "censored"  # fact of the provenance: volumes that were left out
 
 def check_censored(cohort: SeriesCohort) -> Iterator[Finding]:
     """Whether volumes were censored, and what was left out with them."""
-    found = cohort.provenance.get(CENSORED)
-    if not found:
+    censored = cohort.provenance.get(CENSORED)
+    if not censored:
         return
     what = (
-        f"{counted(found['volumes'], 'volume')} of {counted(found['subjects'], 'subject')} "
-        f"{'is' if found['volumes'] == 1 else 'are'} censored (n/a in all regions)"
+        f"{counted(censored['volumes'], 'volume')} of {counted(censored['subjects'], 'subject')} "
+        f"{'is' if censored['volumes'] == 1 else 'are'} censored (n/a in all regions)"
     )
-    if found["short"]:
+    if censored["short"]:
         what += (
-            f", and {found['short']} more are left out, in pieces between them of fewer than "
+            f", and {censored['short']} more are left out, in pieces between them of fewer than "
             f"{FEWEST_VOLUMES} volumes"
         )
     yield Finding(

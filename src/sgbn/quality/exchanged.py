@@ -10,25 +10,27 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.exceptions import listed
-from sgbn.quality.findings import Finding
+from sgbn.quality.findings import Finding, marked
 from sgbn.series_cohort import SeriesCohort
 from sgbn.types import Array
 
-ALIKE = 0.1  # correlation of neighbours, above which they are alike
-MANY = 0.5  # share of the subjects from which on exchanged series are spoken of
-FEWEST = 3  # rows and columns
+MIN_CORRELATION = 0.1  # of neighbours, above which they are alike
+MIN_SHARE_OF_SUBJECTS = 0.5  # whose series look exchanged, for a warning
+MIN_REGIONS = 3  # two have one pair of neighbours, which says nothing
 
 
 def find_exchanged(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Warn where columns follow each other as volumes do, and rows do not; nothing is changed."""
-    if len(cohort) == 0 or len(cohort.regions) < FEWEST:
+    if len(cohort) == 0 or len(cohort.regions) < MIN_REGIONS:
         return cohort, []
-    volumes, regions = np.array([_neighbours(one) for one in cohort.series]).T
+    volumes, regions = np.array([_neighbours(series) for series in cohort.series]).T
+    # Fewer rows than columns is the shape of a table that lies on its side.
     short = np.array(cohort.n_volumes) < len(cohort.regions)
-    odd = (regions > ALIKE) & ((volumes < ALIKE) | (short & (volumes <= regions)))
-    if odd.mean() < MANY:
+    exchanged = (volumes < MIN_CORRELATION) | (short & (volumes <= regions))
+    odd = (regions > MIN_CORRELATION) & exchanged
+    if odd.mean() < MIN_SHARE_OF_SUBJECTS:
         return cohort, []
-    names = [name for name, bad in zip(cohort.ids, odd, strict=True) if bad]
+    names = marked(cohort.ids, odd)
     who = f" ({listed(names)})" if len(names) < len(cohort) else ""
     alike, not_alike = np.median(regions[odd]), np.median(volumes[odd])
     what = (
@@ -45,6 +47,7 @@ def _neighbours(series: Array) -> tuple[float, float]:
     centred = series - series.mean(axis=0)
     spread = np.sqrt(np.square(centred).mean(axis=0))
     scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+    # The global signal makes all regions alike, in any order.
     scaled -= scaled.mean(axis=1, keepdims=True)
     return _lag_one(scaled), _lag_one(scaled.T)
 

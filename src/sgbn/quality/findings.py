@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from sgbn.cohort import Cohort
+from sgbn.exceptions import counted, listed
 from sgbn.types import Array, Mask
 
 Level = Literal["stop", "warning", "note"]
+AnyCohort = TypeVar("AnyCohort", bound=Cohort)  # of tables or of time series
+Verbs = tuple[str, str]  # in the singular and in the plural
 
 
 class Finding(NamedTuple):
@@ -51,3 +55,47 @@ def filled(values: Array) -> Array:
 def first_true(marked: Any) -> int:
     """Place of the first mark."""
     return int(np.flatnonzero(marked)[0])
+
+
+def marked(names: Iterable[str], marks: Mask) -> list[str]:
+    """Names that are marked, in their order."""
+    return [name for name, mark in zip(names, marks, strict=True) if mark]
+
+
+def leave_out_subjects(
+    cohort: AnyCohort, out: Mask, verbs: Verbs, what: str, why: str = ""
+) -> tuple[AnyCohort, list[Finding]]:
+    """Return the cohort without the subjects that are marked, and what is said about them.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    out : ndarray of bool of shape (n,)
+        Subjects to leave out.
+    verbs, what : tuple of str, str
+        What they are or have, such as ("lacks", "lack") and "most regions".
+    why : str
+        What follows in the action.
+    """
+    if not out.any():
+        return cohort, []
+    names = marked(cohort.ids, out)
+    finding = _left_out("subject", names, verbs, what)
+    finding = finding._replace(action=finding.action + why, left_out=tuple(names))
+    return cohort.subset(~out), [finding]
+
+
+def leave_out_regions(
+    cohort: AnyCohort, out: Mask, verbs: Verbs, what: str
+) -> tuple[AnyCohort, list[Finding]]:
+    """Return the cohort without the regions that are marked; see `leave_out_subjects`."""
+    if not out.any():
+        return cohort, []
+    finding = _left_out("region", marked(cohort.regions, out), verbs, what)
+    return cohort.subset(regions=marked(cohort.regions, ~out)), [finding]
+
+
+def _left_out(noun: str, names: list[str], verbs: Verbs, what: str) -> Finding:
+    subject = counted(len(names), f"{noun} {verbs[0]}", f"{noun}s {verbs[1]}")
+    action = "It is left out" if len(names) == 1 else "They are left out"
+    return Finding("warning", f"{subject} {what}: {listed(names)}", action)

@@ -40,8 +40,9 @@ class Crosstab(NamedTuple):
         if min(counts.shape) < 2:
             return NOT_TESTED
         if stats.contingency.expected_freq(counts).min() >= FEWEST_EXPECTED:
-            found = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
-            return GroupTest("chi-square", float(found.pvalue))
+            result = stats.chi2_contingency(counts, correction=False)  # type: ignore[attr-defined]
+            return GroupTest("chi-square", float(result.pvalue))
+        # A table of two by two has one free cell, so that all tables can be listed.
         if counts.shape == (2, 2):
             return GroupTest("Fisher's exact", float(stats.fisher_exact(counts).pvalue))
         return GroupTest("chi-square, random tables", _by_random_tables(counts))
@@ -58,12 +59,12 @@ class Crosstab(NamedTuple):
 
 def crosstab(column: NDArray[Any], group: Labels) -> Crosstab:
     """Count the subjects of each level in each group; nothing may be missing."""
-    levels, level = np.unique(column, return_inverse=True)
-    groups, member = np.unique(group, return_inverse=True)
-    counts = np.zeros((len(levels), len(groups)))
-    np.add.at(counts, (level, member), 1)
-    names = [one if isinstance(one, str) else f"with {level_text(one)}" for one in levels.tolist()]
-    return Crosstab(names, groups, counts)
+    (levels, groups), counts = stats.contingency.crosstab(column, group)
+    names = [
+        value if isinstance(value, str) else f"with {level_text(value)}"
+        for value in levels.tolist()
+    ]
+    return Crosstab(names, groups, counts.astype(float))
 
 
 def level_text(level: str | float) -> str:
@@ -120,8 +121,9 @@ def _paired_test(cohort: Cohort, column: Array) -> GroupTest:
     for group in cohort.groups:
         rows = np.flatnonzero(member == group)
         visits.append(dict(zip(pair[rows].tolist(), column[rows].tolist(), strict=True)))
-    both = [one for one in visits[0] if one in visits[1]]
-    first, second = (np.array([own[one] for one in both]) for own in visits)
+    # Some persons lack one visit until the review leaves them out.
+    both = [person for person in visits[0] if person in visits[1]]
+    first, second = (np.array([visit[person] for person in both]) for visit in visits)
     known = np.isfinite(first) & np.isfinite(second)
     if known.sum() < 2 or not np.ptp((second - first)[known]):
         return NOT_TESTED
@@ -141,7 +143,9 @@ def _by_random_tables(counts: Array) -> float:
     """P of chi-square among random tables with the same sums; the same whenever it is asked for."""
     expected = stats.contingency.expected_freq(counts)
     rows, columns = (counts.sum(axis=axis).astype(int) for axis in (1, 0))
+    # A fixed seed: the same table has the same p in each report.
     tables = stats.random_table(rows, columns, seed=0).rvs(RANDOM_TABLES)
-    own, random = (np.square(one - expected) / expected for one in (counts, tables))
-    reached = np.count_nonzero(random.sum(axis=(1, 2)) >= own.sum() * (1 - 1e-12))
+    observed, random = (np.square(table - expected) / expected for table in (counts, tables))
+    # The observed table is one of those that reach it; ties by round-off count.
+    reached = np.count_nonzero(random.sum(axis=(1, 2)) >= observed.sum() * (1 - 1e-12))
     return (1 + reached) / (1 + RANDOM_TABLES)

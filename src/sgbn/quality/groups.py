@@ -14,11 +14,11 @@ from sgbn.quality.findings import Finding, first_true
 from sgbn.reference import control_groups, usual_reference, why_reference
 
 FEW_SUBJECTS = 20  # a network of a smaller group is hardly more than noise
-MANY_GROUPS = 5  # more, if small, are no groups but dates, ages or scores
-FEW_OF_MANY = 10  # subjects of a group: the least that tests of differences take
-FEWEST_PAIRS = 2  # with one, no group varies
+MAX_SMALL_GROUPS = 5  # more small ones are no groups, but dates, ages or scores
+MIN_MEDIAN_SIZE = 10  # subjects of a group: the least that tests of differences take
+MIN_PAIRS = 2  # with one, no group varies
 REGIONS_PER_SUBJECT = 0.5  # of the smallest group: a rule of thumb
-FEWEST_REGIONS = 2  # of a network
+MIN_REGIONS = 2  # of a network
 
 
 def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
@@ -30,7 +30,7 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     n_pairs = len(np.unique(cohort.pair[complete]))
     lone = counted(len(persons), "person is", "persons are")
     what = f"{lone} not there once in each group: {listed(persons)}"
-    if n_pairs < FEWEST_PAIRS:
+    if n_pairs < MIN_PAIRS:
         left = f"{n_pairs or 'no'} complete {'pair is' if n_pairs == 1 else 'pairs are'} left"
         action = (
             "Name the column that is the same in all rows of a person (pair=, --pair). Where all "
@@ -43,24 +43,25 @@ def leave_out_incomplete_pairs(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
 
 def check_groups(cohort: Cohort) -> Iterator[Finding]:
     """Whether there are groups, each of enough subjects for so many regions."""
-    found = [*check_sizes(cohort, FEW_SUBJECTS, "Its network is hardly more than noise")]
-    yield from found
-    if not any(finding.level == "stop" for finding in found):
+    findings = [*check_sizes(cohort, FEW_SUBJECTS, "Its network is hardly more than noise")]
+    yield from findings
+    if not any(finding.level == "stop" for finding in findings):
         yield from _many_regions(cohort)
 
 
 def check_sizes(cohort: Cohort, few: int, action: str) -> Iterator[Finding]:
-    """Whether there are groups, each of at least `few` subjects, with what it means if not."""
+    """Check that there are groups, each of at least `few` subjects; `action` says what follows."""
     sizes = cohort.sizes
     if len(sizes) < 2:
-        there = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
+        what = f"only the group {cohort.groups[0]!r}" if sizes else "no group column"
         remedy = "Name a column with two or more groups (--group, group=)"
-        yield Finding("stop", f"there is {there}", remedy)
+        yield Finding("stop", f"there is {what}", remedy)
         return
-    if len(sizes) > MANY_GROUPS and np.median([*sizes.values()]) < FEW_OF_MANY:
+    # The median: a few large groups among many small ones are still no groups.
+    if len(sizes) > MAX_SMALL_GROUPS and np.median([*sizes.values()]) < MIN_MEDIAN_SIZE:
         yield Finding(
             "stop",
-            f"there are {len(sizes)} groups, and half of them have fewer than {FEW_OF_MANY} "
+            f"there are {len(sizes)} groups, and half of them have fewer than {MIN_MEDIAN_SIZE} "
             f"subjects: {listed(cohort.groups)}",
             "Dates, ages and scores are no groups: name the right column (--group, group=), or "
             "make few groups of it",
@@ -98,11 +99,12 @@ def check_reference(cohort: Cohort, reference: str | None = None) -> list[Findin
 def _many_regions(cohort: Cohort) -> Iterator[Finding]:
     """Whether there are more regions than half the subjects of a group, and how to take fewer."""
     name, size = min(cohort.sizes.items(), key=lambda item: item[1])
+    # The smallest group decides what all networks can bear.
     most = int(REGIONS_PER_SUBJECT * size)
     if len(cohort.regions) <= REGIONS_PER_SUBJECT * size:
         return
     action = "No choice of regions makes up for so few subjects"
-    if most >= FEWEST_REGIONS:
+    if most >= MIN_REGIONS:
         lobes = _lobes(cohort, most)
         by_lobe = f"lobes (subset(lobes=[...]), --lobes: {lobes}), or by " if lobes else ""
         by_name = "a list or a pattern of names (regions=, --regions)"
@@ -114,7 +116,7 @@ def _many_regions(cohort: Cohort) -> Iterator[Finding]:
 def _lobes(cohort: Cohort, most: int) -> str:
     """Lobes with their numbers of regions, the largest first; "" if none is small enough."""
     counts = Counter(lobe for lobe in cohort.lobes if lobe != UNKNOWN_LOBE)
-    if len(counts) < 2 or not any(FEWEST_REGIONS <= size <= most for size in counts.values()):
+    if len(counts) < 2 or not any(MIN_REGIONS <= size <= most for size in counts.values()):
         return ""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{lobe} {size}" for lobe, size in ordered)

@@ -10,12 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import counted, listed
 from sgbn.graph.parts import joined_parts
-from sgbn.quality.findings import Finding, filled, parts
+from sgbn.quality.findings import Finding, filled
+from sgbn.quality.likeness import (
+    centred_rows,
+    drawn_in,
+    gaps_to_likest,
+    in_robust_sd,
+    near_pairs,
+    profiles,
+    surrogate,
+    unit_rows,
+)
 from sgbn.quality.row_names import (
     Stems,
     counter_stems,
@@ -24,26 +33,22 @@ from sgbn.quality.row_names import (
     session_stems,
     spelling_stems,
 )
-from sgbn.types import Array, Indices
+from sgbn.types import Indices
 
 MOST_SESSIONS = 10  # of a person: a counter that goes on may be a number of subjects
-SAME_PERSON = 0.3  # correlation by which rows of one stem must be more alike than others
-SURE = 4  # standard errors by which it must be beyond chance
+MIN_LIKENESS = 0.3  # correlation by which rows of one stem must be more alike than others
+MIN_STANDARD_ERRORS = 4  # standard errors by which it must be beyond chance
 NEAR_COPY = 0.05  # standard deviations by which two rows may differ in any region
 EXACT_COPY = 1e-6  # the same, where independent rows may come that near by chance
-SEARCHED = 8  # regions: trees of more are slow
-FEWEST_REGIONS = 5  # two rows of fewer regions are alike by chance
-FAR = 10  # rows apart: points in time and sessions are less alike, subjects of one site as much
-CLOSER = 0.75  # ratio of distances to the next row and to one so far away; 1 if independent
-NEAREST = 0.25  # quantile of the distances: few rows stand where a site or a person ends
-ENOUGH_ROWS = 24  # for neighbours and lookalikes; no random 30 rows of ABIDE, COBRE or IXI stop
-LOOKALIKE = 0.1  # gap, beyond that of independent rows; at most 0.003 in ABIDE, COBRE and IXI
-SHARE = 0.1  # of the rows that must have such a gap; 0.01 have one by chance
-FAR_OUT = 3.0  # interquartile ranges beyond a quartile
-QUARTILES = 1.349  # standard deviations between those of a Gaussian
-ASKED = 1000  # rows whose likes are looked for
-AT_A_TIME = 100  # of them: each is compared with all rows
-MANY_ROWS = 10_000
+MIN_REGIONS = 5  # two rows of fewer regions are alike by chance
+ROWS_APART = 10  # rows so far apart are no longer alike in time; those of a site still are
+MAX_DISTANCE_RATIO = 0.75  # of the next row to one so far apart; 1 if rows are independent
+DISTANCE_QUANTILE = 0.25  # that is compared: few rows stand where a site or a person ends
+MIN_ROWS = 24  # for neighbours and lookalikes; no random 30 rows of ABIDE, COBRE or IXI stop
+MIN_GAP = 0.1  # gap, beyond that of independent rows; at most 0.003 in ABIDE, COBRE and IXI
+MIN_SHARE_OF_ROWS = 0.1  # of the rows that must have such a gap; 0.01 have one by chance
+MAX_ROWS_ASKED = 1000  # rows whose likes are looked for
+MAX_ROWS = 10_000  # more than most studies have subjects: a warning
 REMEDY = (
     "If a person has several rows, name the column that says who it is: --subject COLUMN "
     "(subject=) where they are in one group, --pair COLUMN (pair=) where each person is there once "
@@ -66,14 +71,14 @@ def check_independence(cohort: Cohort, *, overruled: bool = False) -> Iterator[F
     """
     copies = [*_near_copies(cohort)]
     checks = CHECKS if copies else (*CHECKS, _lookalikes, unnamed_persons)  # copies look alike
-    found = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
+    findings = copies + next(filter(None, ([*check(cohort)] for check in checks)), [])
     hint = _hint(cohort)
-    for one in found:
-        if one.level == "stop" and overruled:
-            yield one._replace(level="warning", action=OVERRULED)
+    for finding in findings:
+        if finding.level == "stop" and overruled:
+            yield finding._replace(level="warning", action=OVERRULED)
         else:
-            yield one._replace(action=one.action.replace(REMEDY, REMEDY + hint))
-    if len(cohort) > MANY_ROWS:
+            yield finding._replace(action=finding.action.replace(REMEDY, REMEDY + hint))
+    if len(cohort) > MAX_ROWS:
         yield Finding(
             "warning",
             f"there are {len(cohort)} rows, more than most studies have subjects",
@@ -85,8 +90,8 @@ def _hint(cohort: Cohort) -> str:
     """Say which option fits, where a column of the table may say who is behind the rows."""
     repeated = cohort.provenance.get("repeated", {})
     columns = {**repeated.get("persons", {}), **repeated.get("nested", {})}
-    said = [f"{option} {column}" for column, option in columns.items()]
-    return f". In this table: {' or '.join(said)}" if said else ""
+    options = [f"{option} {column}" for column, option in columns.items()]
+    return f". In this table: {' or '.join(options)}" if options else ""
 
 
 def unnamed_persons(cohort: Cohort) -> Iterator[Finding]:
@@ -111,6 +116,7 @@ def _volumes_of_persons(cohort: Cohort) -> Iterator[Finding]:
     """More rows of one person than anybody has sessions."""
     if cohort.persons is None:
         return
+    # The median: one person with many sessions is no time series.
     middle = float(np.median(np.unique(cohort.persons, return_counts=True)[1]))
     if middle > MOST_SESSIONS:
         yield Finding(
@@ -142,10 +148,10 @@ def find_sessions(cohort: Cohort) -> Iterator[Finding]:
     ):
         shared = _of_several(cohort, stems)
         if shared and (surely or _are_alike(cohort, shared)):
-            n_rows = sum(len(own) for own in shared.values())
-            examples = [" and ".join(cohort.ids[k] for k in own[:2]) for own in shared.values()]
+            n_rows = sum(len(rows) for rows in shared.values())
+            examples = [" and ".join(cohort.ids[k] for k in rows[:2]) for rows in shared.values()]
             persons = counted(len(shared), "person")
-            unsure = stems is long and not surely and len(cohort.regions) < FEWEST_REGIONS
+            unsure = stems is long and not surely and len(cohort.regions) < MIN_REGIONS
             yield Finding(
                 "warning" if unsure else "stop",
                 f"{n_rows} rows seem to be sessions of {persons}, such as "
@@ -163,38 +169,44 @@ def _short(stems: Stems) -> Stems:
 def _of_several(cohort: Cohort, stems: Stems) -> Stems:
     """Stems that are no known person or family, and no site."""
     unit, site = _units(cohort), cohort.site
-    kept = {stem: own for stem, own in stems.items() if len(np.unique(unit[own])) > 1}
+    kept = {stem: rows for stem, rows in stems.items() if len(np.unique(unit[rows])) > 1}
     if site is None:
         return kept
-    sizes = dict(zip(*(one.tolist() for one in np.unique(site, return_counts=True)), strict=True))
+    sizes = dict(
+        zip(*(column.tolist() for column in np.unique(site, return_counts=True)), strict=True)
+    )
     return {
-        stem: own
-        for stem, own in kept.items()
-        if len(np.unique(site[own])) > 1 or sizes[str(site[own[0]])] > len(own)
+        stem: rows
+        for stem, rows in kept.items()
+        if len(np.unique(site[rows])) > 1 or sizes[str(site[rows[0]])] > len(rows)
     }
 
 
 def _are_alike(cohort: Cohort, shared: Stems) -> bool:
     """Whether rows of one stem are much more alike than rows of others."""
-    if len(cohort.regions) < FEWEST_REGIONS:
+    if len(cohort.regions) < MIN_REGIONS:
         return True  # too few regions to tell: the names alone speak
-    Z = _profiles(cohort)
+    Z = profiles(cohort)
     within = np.concatenate(
-        [(Z[own] @ Z[own].T)[np.triu_indices(len(own), 1)] for own in shared.values()]
+        [(Z[rows] @ Z[rows].T)[np.triu_indices(len(rows), 1)] for rows in shared.values()]
     )
+    # Neighbours in a random order are pairs of unrelated rows; a fixed seed, so that a review says
+    # the same twice.
     apart = np.random.default_rng(0).permutation(len(Z))
     between = np.einsum("ij,ij->i", Z[apart], Z[np.roll(apart, 1)])
-    reach = max(SAME_PERSON, SURE * between.std() / np.sqrt(len(within)))
+    reach = max(MIN_LIKENESS, MIN_STANDARD_ERRORS * between.std() / np.sqrt(len(within)))
     return bool(within.mean() > between.mean() + reach)
 
 
 def _near_copies(cohort: Cohort) -> Iterator[Finding]:
     """Rows that are copies of others, but for rounding; within a person they are a warning."""
-    if len(cohort.regions) < FEWEST_REGIONS:
+    if len(cohort.regions) < MIN_REGIONS:
         return
-    values, unit = _in_robust_sd(filled(cohort.values)), _units(cohort)
+    values, unit = in_robust_sd(filled(cohort.values)), _units(cohort)
     near = near_pairs(values, NEAR_COPY)
-    if len(near) and len(near_pairs(_surrogate(_drawn_in(values)), NEAR_COPY)):
+    # With few regions or strong correlations independent rows come near by chance: then only exact
+    # copies count.
+    if len(near) and len(near_pairs(surrogate(drawn_in(values)), NEAR_COPY)):
         near = near_pairs(values, EXACT_COPY)
     within = unit[near[:, 0]] == unit[near[:, 1]]
     if not within.all():
@@ -204,18 +216,6 @@ def _near_copies(cohort: Cohort) -> Iterator[Finding]:
         what, rows = copies_in_words(cohort, near[within])
         action = f"See whether a row was entered twice, and leave one out. {rows}"
         yield Finding("warning", f"{what}; the copies are of one person or family each", action)
-
-
-def near_pairs(values: Array, tolerance: float) -> Indices:
-    """Rows that differ by no more than that in any region, found by a few of them first."""
-    few = np.linspace(0, values.shape[1] - 1, min(values.shape[1], SEARCHED)).astype(int)
-    pairs = KDTree(values[:, few]).query_pairs(tolerance, p=np.inf, output_type="ndarray")
-    first, second = pairs.T
-    near = np.ones(len(pairs), bool)
-    for column in values.T:  # one at a time: there may be very many pairs
-        near &= np.abs(column[first] - column[second]) <= tolerance
-    found: Indices = pairs[near]
-    return found
 
 
 def copies_in_words(cohort: Cohort, pairs: Indices, things: str = "rows") -> tuple[str, str]:
@@ -239,12 +239,12 @@ def _linked(pairs: Indices, n: int) -> list[list[int]]:
 
 def _neighbours(cohort: Cohort) -> Iterator[Finding]:
     """Rows that resemble the next one, as sessions and points in time do."""
-    found = _resemblance(cohort, [np.arange(len(cohort))])
-    if found:
+    resemblance = _resemblance(cohort, [np.arange(len(cohort))])
+    if resemblance:
         yield Finding(
             "stop",
-            f"each row resembles the next one ({found}), as sessions or points in time of one "
-            "person do",
+            f"each row resembles the next one ({resemblance}), as sessions or points in time of "
+            "one person do",
             VOLUMES,
         )
 
@@ -252,13 +252,13 @@ def _neighbours(cohort: Cohort) -> Iterator[Finding]:
 def _numbered(cohort: Cohort) -> Iterator[Finding]:
     """Rows that resemble the one whose name has the next number, wherever it stands."""
     series = numbered_rows(cohort.ids, MOST_SESSIONS)
-    found = _resemblance(cohort, series)
-    if found:
+    resemblance = _resemblance(cohort, series)
+    if resemblance:
         first, second = (cohort.ids[row] for row in series[0][:2])
         yield Finding(
             "stop",
             f"rows with consecutive numbers, such as {first} and {second}, resemble each other "
-            f"({found}), as points in time of one person do",
+            f"({resemblance}), as points in time of one person do",
             VOLUMES,
         )
 
@@ -269,24 +269,29 @@ def _resemblance(cohort: Cohort, series: Sequence[Indices]) -> str:
     Rows of a site resemble the next one as much as others of the site. Those of a person and those
     close in time resemble it more.
     """
-    if len(cohort.regions) < FEWEST_REGIONS or not series:
+    if len(cohort.regions) < MIN_REGIONS or not series:
         return ""
-    unit, Z = _units(cohort), _profiles(cohort)
+    unit, Z = _units(cohort), profiles(cohort)
     next_ones, far_ones = (
         np.concatenate([np.column_stack([rows[:-lag], rows[lag:]]) for rows in series])
-        for lag in (1, FAR)
+        for lag in (1, ROWS_APART)
     )
     near, far = (
         np.einsum("ij,ij->i", Z[i], Z[j])
-        for i, j in (own[unit[own[:, 0]] != unit[own[:, 1]]].T for own in (next_ones, far_ones))
+        for i, j in (
+            pairs[unit[pairs[:, 0]] != unit[pairs[:, 1]]].T for pairs in (next_ones, far_ones)
+        )
     )
-    if len(near) < ENOUGH_ROWS - 1 or len(far) < ENOUGH_ROWS - FAR:
+    if len(near) < MIN_ROWS - 1 or len(far) < MIN_ROWS - ROWS_APART:
         return ""
     error = np.sqrt(near.var() / len(near) + far.var() / len(far))
-    distances = [1 - np.quantile(own, 1 - NEAREST) for own in (near, far)]
-    if near.mean() - far.mean() < SURE * error or distances[0] > CLOSER * distances[1]:
+    distances = [1 - np.quantile(pairs, 1 - DISTANCE_QUANTILE) for pairs in (near, far)]
+    if (
+        near.mean() - far.mean() < MIN_STANDARD_ERRORS * error
+        or distances[0] > MAX_DISTANCE_RATIO * distances[1]
+    ):
         return ""
-    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} with the {FAR}th after it"
+    return f"mean correlation {near.mean():.2f}; {far.mean():.2f} with the {ROWS_APART}th after it"
 
 
 def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
@@ -296,14 +301,17 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
     the gap between the most similar row and the eleventh, beside that of independent Gaussian rows
     with the same covariance.
     """
-    if len(cohort) < ENOUGH_ROWS or len(cohort.regions) < FEWEST_REGIONS:
+    if len(cohort) < MIN_ROWS or len(cohort.regions) < MIN_REGIONS:
         return
     unit = _units(cohort)
-    asked = np.random.default_rng(0).permutation(len(cohort))[:ASKED]
-    gaps, likest = _gaps(_profiles(cohort), unit, asked)
-    by_chance, _ = _gaps(_unit_rows(_surrogate(_centred(cohort))), unit, asked)
+    asked = np.random.default_rng(0).permutation(len(cohort))[:MAX_ROWS_ASKED]
+    gaps, likest = gaps_to_likest(profiles(cohort), unit, asked, MOST_SESSIONS)
+    # The gap depends on the numbers of rows and regions: surrogates have the same.
+    by_chance, _ = gaps_to_likest(
+        unit_rows(surrogate(centred_rows(cohort))), unit, asked, MOST_SESSIONS
+    )
     share = float((gaps > np.quantile(by_chance, 0.99)).mean())
-    if gaps.mean() - by_chance.mean() > LOOKALIKE and share > SHARE:
+    if gaps.mean() - by_chance.mean() > MIN_GAP and share > MIN_SHARE_OF_ROWS:
         largest = np.argsort(-gaps, kind="stable")
         named = {tuple(sorted((int(asked[k]), int(likest[k])))) for k in largest[:6]}
         examples = [f"{cohort.ids[i]} and {cohort.ids[j]}" for i, j in sorted(named)]
@@ -315,76 +323,9 @@ def _lookalikes(cohort: Cohort) -> Iterator[Finding]:
         )
 
 
-def _gaps(Z: Array, unit: Indices, asked: Indices) -> tuple[Array, Indices]:
-    """Gap of each row that is asked, and the most similar row of another unit."""
-    gaps, likest = np.empty(len(asked)), np.empty(len(asked), np.intp)
-    for first in range(0, len(asked), AT_A_TIME):
-        here = slice(first, first + AT_A_TIME)
-        R = Z[asked[here]] @ Z.T
-        R[unit[asked[here]][:, None] == unit] = -1.0
-        likest[here] = R.argmax(axis=1)
-        top = np.partition(R, -MOST_SESSIONS - 1, axis=1)[:, -MOST_SESSIONS - 1 :]
-        gaps[here] = top.max(axis=1) - top.min(axis=1)
-    return gaps, likest
-
-
 CHECKS = (
     _volumes_of_persons,
     find_sessions,
     _neighbours,
     _numbered,
 )  # the first that finds something speaks
-
-
-def _surrogate(values: Array) -> Array:
-    """Draw as many independent Gaussian rows with the same covariance."""
-    centred = values - values.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    drawn = np.random.default_rng(0).standard_normal((len(values), len(sizes)))
-    found: Array = drawn @ (sizes[:, None] * axes) / np.sqrt(len(values))
-    return found
-
-
-def _in_sd(values: Array) -> Array:
-    spread = values.std(axis=0)
-    found: Array = values / np.where(spread > 0, spread, 1.0)
-    return found
-
-
-def _in_robust_sd(values: Array) -> Array:
-    """Values per standard deviation, by the quartiles: a few rows far out do not inflate it."""
-    low, high = np.quantile(values, [0.25, 0.75], axis=0)
-    spread = (high - low) / QUARTILES
-    return np.where(spread > 0, values / np.where(spread > 0, spread, 1.0), _in_sd(values))
-
-
-def _drawn_in(values: Array) -> Array:
-    """Values with cells far out at the border of what is not."""
-    low, high = np.quantile(values, [0.25, 0.75], axis=0)
-    reach = FAR_OUT * (high - low)
-    reach[reach == 0] = np.inf
-    return np.clip(values, low - reach, high + reach)
-
-
-def _centred(cohort: Cohort) -> Array:
-    """Rows less the means of their group and of their site, in standard deviations.
-
-    Cells far out are drawn in: a few of them would make up most of the covariance.
-    """
-    values = filled(cohort.values).copy()
-    sites = [] if cohort.site is None else [cohort.site == name for name in np.unique(cohort.site)]
-    for rows in (*parts(cohort), *sites):
-        values[rows] -= values[rows].mean(axis=0)
-    return _in_sd(_drawn_in(values))
-
-
-def _profiles(cohort: Cohort) -> Array:
-    """Rows less the means of their group, then less their own mean, scaled to length one."""
-    return _unit_rows(_centred(cohort))
-
-
-def _unit_rows(values: Array) -> Array:
-    values = values - values.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    found: Array = values / np.where(lengths > 0, lengths, 1.0)
-    return found

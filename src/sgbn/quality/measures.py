@@ -22,7 +22,7 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
     if len(by_measure) < 2:
         return
     most = max(by_measure, key=lambda name: len(by_measure[name]))
-    said = [
+    measures = [
         f"{name.replace('_', ' ') or 'a measure that is not said'} ({_counted(regions)})"
         for name, regions in by_measure.items()
     ]
@@ -32,7 +32,7 @@ def check_measures(cohort: Cohort) -> Iterator[Finding]:
     )
     yield Finding(
         "warning",
-        f"one network mixes measures: {'; '.join(said)}",
+        f"one network mixes measures: {'; '.join(measures)}",
         "An edge between two measures may show head size or the quality of a scan. Compare one "
         f"measure at a time ({remedy})"
         + (", or name head size (eTIV) as a covariate" if head_size else ""),
@@ -47,13 +47,14 @@ def regions_by_measure(cohort: Cohort) -> dict[str, list[str]]:
     measure_of = {name: _named_measure(name) for name in cohort.regions}
     if cohort.atlas is not None:  # it knows that aseg structures are volumes
         matched = match_columns(cohort.regions, cohort.atlas).columns
-        measure_of |= {one.column: one.measure for one in matched}
-    found: dict[str, list[str]] = defaultdict(list)
+        measure_of |= {match.column: match.measure for match in matched}
+    regions: dict[str, list[str]] = defaultdict(list)
     for name, measure in measure_of.items():
-        found[measure].append(name)
-    if "" in found and len(found) > 1 and not _other_scale(cohort, found[""]):
-        del found[""]
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+        regions[measure].append(name)
+    # Names without a measure are usual: only another scale makes them one.
+    if "" in regions and len(regions) > 1 and not _other_scale(cohort, regions[""]):
+        del regions[""]
+    return dict(sorted(regions.items(), key=lambda item: -len(item[1])))
 
 
 def _named_measure(name: str) -> str:
@@ -63,9 +64,10 @@ def _named_measure(name: str) -> str:
 
 def _other_scale(cohort: Cohort, unsaid: list[str]) -> bool:
     """Whether regions of an unknown measure are far larger or smaller than the others."""
+    # Thickness is about 2.5 mm, volumes are thousands of cubic millimetres.
     sizes = np.nanmedian(np.abs(cohort.values), axis=0)
-    own = np.isin(cohort.regions, unsaid)
-    first, second = np.median(sizes[own]), np.median(sizes[~own])
+    unknown = np.isin(cohort.regions, unsaid)
+    first, second = np.median(sizes[unknown]), np.median(sizes[~unknown])
     smaller, larger = sorted((float(first), float(second)))
     return smaller > 0 and larger > OTHER_SCALE * smaller
 

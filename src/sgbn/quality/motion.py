@@ -22,8 +22,8 @@ NAMES = re.compile(
 
 def motion_column(columns: Iterable[str]) -> str | None:
     """Return the column that holds the mean framewise displacement, by its name."""
-    found = [name for name in columns if NAMES.fullmatch(re.sub(r"[\W_]+", "", name).lower())]
-    return MEAN_FD if MEAN_FD in found else next(iter(found), None)
+    motion = [name for name in columns if NAMES.fullmatch(re.sub(r"[\W_]+", "", name).lower())]
+    return MEAN_FD if MEAN_FD in motion else next(iter(motion), None)
 
 
 def check_motion(cohort: Cohort) -> Iterator[Finding]:
@@ -40,15 +40,16 @@ def check_motion(cohort: Cohort) -> Iterator[Finding]:
             "It changes correlations between regions: give mean framewise displacement as a "
             f"covariate if you have it (--covariates {MEAN_FD}, covariates={MEAN_FD!r})",
         )
-    for name, found in known.items():
-        means = ", ".join(f"{group} {mean:.3g}" for group, mean in found["means"].items())
-        if found["missing"]:
-            means += f"; not known of {counted(found['missing'], 'subject')}"
+    # The table was read without this column, so that only what its reader noted is known.
+    for name, facts in known.items():
+        means = ", ".join(f"{group} {mean:.3g}" for group, mean in facts["means"].items())
+        if facts["missing"]:
+            means += f"; not known of {counted(facts['missing'], 'subject')}"
         remedy = f"--covariates {name} (covariates={name!r})"
-        if found["p"] is not None and found["p"] < IMBALANCE:
+        if facts["p"] is not None and facts["p"] < IMBALANCE:
             yield Finding(
                 "warning",
-                f"the groups differ in motion ({name!r}: {means}; p = {found['p']:.2g}), and it is "
+                f"the groups differ in motion ({name!r}: {means}; p = {facts['p']:.2g}), and it is "
                 "no covariate",
                 "Motion changes correlations between regions, so that differences may be due to "
                 f"it alone: name it, {remedy}",

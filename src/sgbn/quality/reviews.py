@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sgbn.cohort import Cohort, check_cohort
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.exceptions import InputError, counted
 from sgbn.moments import constant_columns
 from sgbn.quality.balance import check_covariates, check_sites
 from sgbn.quality.censoring import check_censored
 from sgbn.quality.exchanged import find_exchanged
-from sgbn.quality.findings import Finding, filled, parts
+from sgbn.quality.findings import (
+    AnyCohort,
+    Finding,
+    filled,
+    leave_out_regions,
+    leave_out_subjects,
+    parts,
+)
 from sgbn.quality.groups import check_groups, leave_out_incomplete_pairs
 from sgbn.quality.independence import check_independence
 from sgbn.quality.measures import check_measures
@@ -29,7 +36,6 @@ from sgbn.quality.series_review import (
 )
 from sgbn.quality.values import check_atlas, check_copies, check_missing, check_outliers
 from sgbn.series_cohort import SeriesCohort
-from sgbn.types import Mask
 
 SUBJECT_MISSING = 0.5  # share of missing regions above which a subject is left out
 REGION_MISSING = 0.2  # share of missing subjects above which a region is left out
@@ -95,9 +101,10 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
     is_series = isinstance(cohort, SeriesCohort)
     steps: Iterable[Step] = SERIES_STEPS if is_series else STEPS
     checks: Iterable[Check] = SERIES_CHECKS if is_series else CHECKS
+    # Each step sees what the one before has left.
     for step in steps:
-        cohort, found = step(cohort)
-        findings += found
+        cohort, more = step(cohort)
+        findings += more
     if len(cohort.regions) < 2 or len(cohort) < 2:
         findings.append(
             Finding(
@@ -116,31 +123,20 @@ def review(cohort: Cohort, *, rows_are_subjects: bool = False) -> Review:
     return Review(tuple(findings), cohort)
 
 
-def _leave_out_empty_subjects(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
+def _leave_out_empty_subjects(cohort: AnyCohort) -> tuple[AnyCohort, list[Finding]]:
     if not cohort.regions:
         return cohort, []
     empty = np.isnan(cohort.values).mean(axis=1) > SUBJECT_MISSING
-    if not empty.any():
-        return cohort, []
-    names = [name for name, bad in zip(cohort.ids, empty, strict=True) if bad]
-    what = f"{_lacking(len(names), 'subject')} more than {SUBJECT_MISSING:.0%} of the regions"
-    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names), tuple(names))
-    return cohort.subset(~empty), [found]
+    what = f"more than {SUBJECT_MISSING:.0%} of the regions"
+    return leave_out_subjects(cohort, empty, ("lacks", "lack"), what)
 
 
 def _leave_out_empty_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     missing = np.isnan(cohort.values)
+    # in any group: a region that one group lacks cannot be compared
     empty = np.any([missing[rows].mean(axis=0) > REGION_MISSING for rows in parts(cohort)], axis=0)
-    what = f"{_lacking(int(empty.sum()), 'region')} more than {REGION_MISSING:.0%} of the cells"
-    return _without(cohort, empty, f"{what} of a group")
-
-
-def _lacking(n: int, noun: str) -> str:
-    return counted(n, f"{noun} lacks", f"{noun}s lack")
-
-
-def _left_out(names: Sequence[str]) -> str:
-    return "It is left out" if len(names) == 1 else "They are left out"
+    what = f"more than {REGION_MISSING:.0%} of the cells of a group"
+    return leave_out_regions(cohort, empty, ("lacks", "lack"), what)
 
 
 def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
@@ -149,17 +145,8 @@ def _leave_out_constant_regions(cohort: Cohort) -> tuple[Cohort, list[Finding]]:
     for rows in parts(cohort):
         if rows.sum() > 1:  # a group of one is reported as such
             constant |= constant_columns(values[rows])
-    what = counted(int(constant.sum()), "region has", "regions have")
-    return _without(cohort, constant, f"{what} the same value in all subjects of a group")
-
-
-def _without(cohort: Cohort, bad: Mask, what: str) -> tuple[Cohort, list[Finding]]:
-    if not bad.any():
-        return cohort, []
-    names = [name for name, out in zip(cohort.regions, bad, strict=True) if out]
-    found = Finding("warning", f"{what}: {listed(names)}", _left_out(names))
-    kept = [name for name, out in zip(cohort.regions, bad, strict=True) if not out]
-    return cohort.subset(regions=kept), [found]
+    what = "the same value in all subjects of a group"
+    return leave_out_regions(cohort, constant, ("has", "have"), what)
 
 
 # Subjects first: one who is left out takes the partner along, and the regions' shares change.

@@ -52,11 +52,12 @@ def counter_stems(ids: Sequence[str]) -> Stems:
 
 def spelling_stems(ids: Sequence[str]) -> Stems:
     """Rows whose ids differ in case, separators and leading zeros only."""
+    # sub-01, SUB_1 and Sub 1 become one name.
     names = [re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[-_. ]+", "-", n)).casefold() for n in ids]
     rows: Stems = defaultdict(list)
     for row, name in enumerate(names):
         rows[name].append(row)
-    return {name: own for name, own in rows.items() if len(own) > 1}
+    return {name: members for name, members in rows.items() if len(members) > 1}
 
 
 def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
@@ -67,10 +68,14 @@ def numbered_rows(ids: Sequence[str], fewest: int) -> list[Indices]:
     """
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row, name in enumerate(ids):
-        found = NUMBER.search(name)
-        if found is not None:
-            rows[name[: found.start()]].append((int(found.group()), row))
-    return [np.array([row for _, row in sorted(own)]) for own in rows.values() if len(own) > fewest]
+        number = NUMBER.search(name)
+        if number is not None:
+            rows[name[: number.start()]].append((int(number.group()), row))
+    return [
+        np.array([row for _, row in sorted(members)])
+        for members in rows.values()
+        if len(members) > fewest
+    ]
 
 
 def _grouped(ids: Sequence[str], stem_of: Callable[[str], str]) -> Stems:
@@ -78,6 +83,7 @@ def _grouped(ids: Sequence[str], stem_of: Callable[[str], str]) -> Stems:
     rows: Stems = defaultdict(list)
     for row, name in enumerate(ids):
         stem = stem_of(name)
+        # A name from which nothing was cut has no session.
         if stem and stem != name:
             rows[stem].append(row)
-    return {stem: own for stem, own in rows.items() if len(own) > 1}
+    return {stem: members for stem, members in rows.items() if len(members) > 1}

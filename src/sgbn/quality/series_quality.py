@@ -24,11 +24,11 @@ USUAL_TR = 2.0  # seconds, where none is known
 SLOW, FAST = 0.01, 0.1  # Hz: borders of the usual band-pass filter
 DRIFT = 0.006  # Hz: below the border of any high-pass filter in use (1 / 128 s and more)
 FIRST_SURE = 2  # cycles per run: what a quadratic trend takes out is slower
-LONG_ENOUGH = 0.5  # of the longest run: shorter pieces blur the spectrum
+MIN_SHARE_OF_LONGEST_RUN = 0.5  # of the longest run: shorter pieces blur the spectrum
 BESIDE = 0.015, 0.05  # Hz: what no filter of resting-state series takes out
 HIGH_PASS = 0.1  # density of drifts over that beside them; unfiltered ABIDE: 0.12 to 1.3
 SOFT_HIGH_PASS = 0.25  # the same, as a median over many subjects: of a Butterworth filter 0.16
-MANY_SUBJECTS = 10
+MIN_SUBJECTS_FOR_MEDIAN = 10  # with fewer, each subject is judged alone
 LOW_PASS = 0.01  # density above a border over that below; unfiltered ABIDE 0.18, AR(1) of 0.9 0.04
 BORDERS = np.arange(0.15, 0.75, 0.02)  # of a low-pass filter, over the highest frequency
 BELOW, ABOVE = (0.5, 0.9), 1.2  # parts of the spectrum beside a border, over that border
@@ -58,22 +58,22 @@ def series_quality(cohort: SeriesCohort) -> NDArray[Any]:
         ``high_pass_filter`` and ``low_pass_filter`` (whether one is seen), and ``mean_fd`` (mean
         framewise displacement, NaN where it is no covariate). NaN where all regions are empty.
     """
-    found = np.zeros(len(cohort), [("subject_id", f"U{max(map(len, cohort.ids))}"), *FIELDS])
+    table = np.zeros(len(cohort), [("subject_id", f"U{max(map(len, cohort.ids))}"), *FIELDS])
     empty = np.isnan(cohort.values)
     spectra = spectra_of(cohort)
-    found["subject_id"] = cohort.ids
-    found["volumes"] = cohort.n_volumes
-    found["runs"] = [len(own) for own in cohort.run_lengths]
-    found["empty_regions"] = empty.sum(axis=1)
-    found["autocorrelation"] = [_lag_one(_runs(cohort, row)) for row in range(len(cohort))]
-    found["effective_volumes"] = effective_numbers(cohort)
-    found["slow_power"] = [one.slow for one in spectra]
-    found["fast_power"] = [one.fast for one in spectra]
-    found["high_pass_filter"], found["low_pass_filter"] = filters_seen(spectra)
+    table["subject_id"] = cohort.ids
+    table["volumes"] = cohort.n_volumes
+    table["runs"] = [len(lengths) for lengths in cohort.run_lengths]
+    table["empty_regions"] = empty.sum(axis=1)
+    table["autocorrelation"] = [_lag_one(_runs(cohort, row)) for row in range(len(cohort))]
+    table["effective_volumes"] = effective_numbers(cohort)
+    table["slow_power"] = [spectrum.slow for spectrum in spectra]
+    table["fast_power"] = [spectrum.fast for spectrum in spectra]
+    table["high_pass_filter"], table["low_pass_filter"] = filters_seen(spectra)
     column = motion_column(cohort.covariates)
     known = column is not None and cohort.covariates[column].dtype.kind == "f"
-    found["mean_fd"] = cohort.covariates[str(column)] if known else np.nan
-    return found
+    table["mean_fd"] = cohort.covariates[str(column)] if known else np.nan
+    return table
 
 
 def effective_numbers(cohort: SeriesCohort) -> Array:
@@ -136,12 +136,14 @@ def spectra_of(cohort: SeriesCohort) -> list[Spectrum]:
 def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
     tr = cohort.tr or USUAL_TR
     longest = max(cohort.run_lengths[row])
-    runs = [run for run in _runs(cohort, row) if len(run) >= LONG_ENOUGH * longest]
+    # A short piece has too few frequencies to show a filter's border.
+    runs = [run for run in _runs(cohort, row) if len(run) >= MIN_SHARE_OF_LONGEST_RUN * longest]
     if not runs[0].shape[1]:
         return Spectrum(*[np.nan] * 5)
     weights = [len(run) for run in runs]
     parts = np.array([_spectrum_of_run(run, tr) for run in runs])
     slow, fast, drifts, *edges = np.average(parts, axis=0, weights=weights)
+    # The lowest border is the filter's: above it nothing is left at the higher ones either.
     seen = np.array(edges) < LOW_PASS
     border = float(ABOVE * BORDERS[seen][0] / (2 * tr)) if seen.any() else np.nan
     return Spectrum(slow, fast, drifts, float(np.nanmin(edges)), border)
@@ -149,6 +151,7 @@ def _spectrum(cohort: SeriesCohort, row: int) -> Spectrum:
 
 def _spectrum_of_run(run: Array, tr: float) -> list[float]:
     """Shares of slow and fast changes, drifts, and the density at each border."""
+    # A trend would put power into all low frequencies.
     run = detrend(run, axis=0)
     hertz, by_region = periodogram(run, 1 / tr, axis=0, detrend=False)
     power = by_region.mean(axis=1)
@@ -181,9 +184,9 @@ def filters_seen(spectra: Sequence[Spectrum]) -> tuple[Mask, Mask]:
 
     A soft high-pass filter shows only in the median of many subjects.
     """
-    drifts = np.array([one.drifts for one in spectra])
-    edges = np.array([one.edge for one in spectra])
+    drifts = np.array([spectrum.drifts for spectrum in spectra])
+    edges = np.array([spectrum.edge for spectrum in spectra])
     limit, known = HIGH_PASS, drifts[~np.isnan(drifts)]
-    if len(known) >= MANY_SUBJECTS and np.median(known) < SOFT_HIGH_PASS:
+    if len(known) >= MIN_SUBJECTS_FOR_MEDIAN and np.median(known) < SOFT_HIGH_PASS:
         limit = 2 * SOFT_HIGH_PASS
     return drifts < limit, edges < LOW_PASS

@@ -7,30 +7,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import counted, listed
-from sgbn.quality.findings import Finding
+from sgbn.exceptions import listed
+from sgbn.quality.findings import Finding, leave_out_regions, leave_out_subjects, marked
 from sgbn.quality.groups import FEW_SUBJECTS, check_sizes
 from sgbn.quality.independence import (
     OVERRULED,
     copies_in_words,
     find_sessions,
-    near_pairs,
     unnamed_persons,
 )
-from sgbn.quality.series_quality import (
-    SLOW,
-    USUAL_TR,
-    effective_numbers,
-    filters_seen,
-    spectra_of,
-)
+from sgbn.quality.likeness import near_pairs
+from sgbn.quality.series_quality import SLOW, USUAL_TR, effective_numbers, filters_seen, spectra_of
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
 from sgbn.types import Array, Mask
 
 REGION_EMPTY = 0.05  # share of the subjects above which an empty region is left out
-FILTERED = 0.5  # share of the subjects from which on a filter is said to be that of the study
-SOME = 0.05  # share of the subjects up to which filters are seen, or not seen, by chance
+FILTERED = 0.5  # share of low-pass filtered subjects who need a high-pass filter for "band-pass"
+CHANCE_SHARE = 0.05  # of the subjects in whom a filter is seen, or not seen, by chance
 COMPARED = 256  # cells of two series that are compared, to find copies
 COPY = 0.01  # standard deviations by which each of them may differ
 FEW_ACTION = "Only large differences can be found with so few"
@@ -44,49 +38,31 @@ REMEDY = (
 
 def leave_out_empty_regions(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out regions that are empty in many subjects."""
-    empty = np.isnan(cohort.values)
-    many = empty.sum(axis=0) > REGION_EMPTY * len(cohort)
-    if not many.any():
-        return cohort, []
-    names = [name for name, out in zip(cohort.regions, many, strict=True) if out]
-    kept = [name for name, out in zip(cohort.regions, many, strict=True) if not out]
+    n_empty = np.isnan(cohort.values).sum(axis=0)
     what = (
-        f"{counted(len(names), 'region is', 'regions are')} empty in more than {REGION_EMPTY:.0%} "
-        f"of the subjects, up to {empty.sum(axis=0).max()} of {len(cohort)}: {listed(names)}"
+        f"empty in more than {REGION_EMPTY:.0%} of the subjects, up to {n_empty.max(initial=0)} of "
+        f"{len(cohort)}"
     )
-    action = "It is left out" if len(names) == 1 else "They are left out"
-    return cohort.subset(regions=kept), [Finding("warning", what, action)]
+    return leave_out_regions(cohort, n_empty > REGION_EMPTY * len(cohort), ("is", "are"), what)
 
 
 def leave_out_empty_subjects(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out subjects with an empty region."""
     empty = np.isnan(cohort.values)
-    regions = [name for k, name in enumerate(cohort.regions) if empty[:, k].any()]
-    out = np.asarray(empty.any(axis=1))
-    return _without(cohort, out, f"an empty region ({listed(regions, 3)})")
+    regions = marked(cohort.regions, np.asarray(empty.any(axis=0)))
+    what = f"an empty region ({listed(regions, 3)})"
+    return leave_out_subjects(cohort, np.asarray(empty.any(axis=1)), ("has", "have"), what)
 
 
 def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Finding]]:
     """Leave out subjects whose volumes are worth too few."""
-    worth = effective_numbers(cohort)
-    return _without(
+    return leave_out_subjects(
         cohort,
-        worth < FEWEST_EFFECTIVE,
+        effective_numbers(cohort) < FEWEST_EFFECTIVE,
+        ("has", "have"),
         f"volumes that are worth fewer than {FEWEST_EFFECTIVE} independent ones",
         ". Series that are short, or band-pass filtered, or stay alike for long are usual causes",
     )
-
-
-def _without(
-    cohort: SeriesCohort, out: Mask, what: str, why: str = ""
-) -> tuple[SeriesCohort, list[Finding]]:
-    if not out.any():
-        return cohort, []
-    names = [name for name, bad in zip(cohort.ids, out, strict=True) if bad]
-    have = counted(len(names), "subject has", "subjects have")
-    action = ("It is left out" if len(names) == 1 else "They are left out") + why
-    found = Finding("warning", f"{have} {what}: {listed(names)}", action, tuple(names))
-    return cohort.subset(~out), [found]
 
 
 def check_series_sizes(cohort: Cohort) -> Iterator[Finding]:
@@ -98,11 +74,14 @@ def check_filters(cohort: SeriesCohort) -> Iterator[Finding]:
     """Whether series were filtered, and what that means."""
     spectra = spectra_of(cohort)
     high, low = filters_seen(spectra)
-    if low.mean() > SOME:
-        border = np.median([one.border for one, seen in zip(spectra, low, strict=True) if seen])
+    # A low-pass filter is graver, and a band-pass filter is named with it.
+    if low.mean() > CHANCE_SHARE:
+        border = np.median(
+            [spectrum.border for spectrum, seen in zip(spectra, low, strict=True) if seen]
+        )
         yield from _low_pass(cohort, low, high, border)
         yield from _filtered_groups(cohort, low)
-    elif high.mean() > SOME:
+    elif high.mean() > CHANCE_SHARE:
         yield Finding(
             "warning",
             f"a high-pass filter is seen in {_share(high)}: changes slower than about "
@@ -137,9 +116,11 @@ def _filtered_groups(cohort: SeriesCohort, seen: Mask) -> Iterator[Finding]:
     if cohort.group is None:
         return
     shares = {name: seen[cohort.group == name] for name in cohort.groups}
-    rates = [own.mean() for own in shares.values()]
-    if min(rates) <= SOME and max(rates) >= 1 - SOME:
-        counts = ", ".join(f"{own.sum()} of {len(own)} in {name}" for name, own in shares.items())
+    rates = [marks.mean() for marks in shares.values()]
+    if min(rates) <= CHANCE_SHARE and max(rates) >= 1 - CHANCE_SHARE:
+        counts = ", ".join(
+            f"{marks.sum()} of {len(marks)} in {name}" for name, marks in shares.items()
+        )
         yield Finding(
             "stop",
             f"the groups were filtered unlike each other: a filter is seen in {counts}",
@@ -152,7 +133,7 @@ def _share(seen: Mask) -> str:
 
 
 def _mixed(seen: Mask) -> str:
-    if seen.mean() >= 1 - SOME:
+    if seen.mean() >= 1 - CHANCE_SHARE:
         return ""
     return ". Not all subjects seem to be filtered: process all alike, or groups may differ by it"
 
@@ -171,11 +152,11 @@ def check_series_independence(
     Who says that they are subjects all the same (`overruled`) is warned, and not stopped.
     """
     copies = [*copied_series(cohort)]
-    for one in copies or [*find_sessions(cohort)] or [*unnamed_persons(cohort)]:
-        if overruled and one.level == "stop":
-            yield one._replace(level="warning", action=OVERRULED)
+    for finding in copies or [*find_sessions(cohort)] or [*unnamed_persons(cohort)]:
+        if overruled and finding.level == "stop":
+            yield finding._replace(level="warning", action=OVERRULED)
         else:
-            yield one if one in copies else one._replace(action=REMEDY)
+            yield finding if finding in copies else finding._replace(action=REMEDY)
 
 
 def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
@@ -183,12 +164,13 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
     lengths = np.array(cohort.n_volumes)
     pairs = []
     for length in np.unique(lengths):
+        # Copies have the same length; only such series can be compared cell by cell.
         rows = np.flatnonzero(lengths == length)
         cells = np.array([_some_cells(cohort, row) for row in rows.tolist()])
         pairs.append(rows[near_pairs(cells, COPY)])
-    found = np.concatenate(pairs)
-    if len(found):
-        what, rows_said = copies_in_words(cohort, found, "series")
+    near = np.concatenate(pairs)
+    if len(near):
+        what, rows_said = copies_in_words(cohort, near, "series")
         action = "Leave all but one of each out: the same file was copied or named twice"
         yield Finding("stop", what, f"{action}. {rows_said}")
 
@@ -196,8 +178,9 @@ def copied_series(cohort: SeriesCohort) -> Iterator[Finding]:
 def _some_cells(cohort: SeriesCohort, row: int) -> Array:
     """Cells of a series spread over volumes and regions, in standard deviations of their region."""
     series = cohort.series[row]
+    # Some hundred cells are enough to tell two series apart.
     places = np.linspace(0, series.size - 1, min(COMPARED, series.size)).astype(np.intp)
     volumes, columns = np.unravel_index(places, series.shape)
     centred = series[volumes, columns] - series.mean(axis=0)[columns]
-    found: Array = centred / series.std(axis=0)[columns]
-    return found
+    cells: Array = centred / series.std(axis=0)[columns]
+    return cells

@@ -17,21 +17,18 @@ from sgbn.types import Array
 
 TRIMMED = (
     "Such subjects are left out of networks, half samples and tests of differences, and kept in "
-    "all "
-    "other steps (outliers='keep', --outliers keep: in these too)"
+    "all other steps (outliers='keep', --outliers keep: in these too)"
 )
 TESTED = (
     "Such subjects are left out of tests of differences, and kept in all other steps "
-    "(outliers='keep', "
-    "--outliers keep: in these too)"
+    "(outliers='keep', --outliers keep: in these too)"
 )
 KEPT = (
     "Such subjects are kept (outliers='trim', --outliers trim: left out of networks, half samples "
-    "and tests "
-    "of differences)"
+    "and tests of differences)"
 )
 ACTIONS = {"trim": TRIMMED, "tests": TESTED, "keep": KEPT}
-TOO_MANY = "So many are no outliers, and are kept: compare them as a group of their own"
+KEPT_AS_GROUP = "So many are no outliers, and are kept: compare them as a group of their own"
 HELPFUL = (
     "Learn the graphs from normal scores (transform='normal-scores', --transform normal-scores)"
 )
@@ -60,6 +57,7 @@ def review_prepared(
     for group in cohort.groups or (None,):
         values = _learned_from(cohort, group)
         far = far_rows(values)
+        # Outliers alone would make ranks look better.
         gain = score_gain(values[~far])
         of_group = "" if group is None else f" of the group {group!r}"
         if far.any():
@@ -78,8 +76,8 @@ def _learned_from(cohort: Cohort, group: str | None) -> Array:
         return cohort.values
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # the networks say it
-        own = group_sample(cohort, group)
-        return without_nuisance(own.values, own.nuisance)[0]
+        sample = group_sample(cohort, group)
+        return without_nuisance(sample.values, sample.nuisance)[0]
 
 
 def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
@@ -88,7 +86,7 @@ def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
         f"{len(ids)} of {n} subjects{of_group} {'lies' if len(ids) == 1 else 'lie'} far from the "
         f"others, more than {OUTLIER_SD:g} "
         f"robust standard deviations: {listed(ids)}",
-        TOO_MANY if len(ids) > MOST_FAR * n else ACTIONS[outliers],
+        KEPT_AS_GROUP if len(ids) > MOST_FAR * n else ACTIONS[outliers],
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sgbn.cohort import Cohort
 from sgbn.exceptions import LISTED, counted, listed
 from sgbn.moments import moments_of
-from sgbn.quality.findings import Finding, filled, first_true, parts
+from sgbn.quality.findings import Finding, filled, first_true, marked, parts
 from sgbn.types import Array
 from sgbn.validation import combined_columns
 
@@ -39,6 +39,7 @@ def check_missing(cohort: Cohort) -> Iterator[Finding]:
 def check_copies(cohort: Cohort) -> Iterator[Finding]:
     """Whether regions are copies or sums of others, within the groups."""
     values = filled(cohort.values)
+    # Within groups: a difference of means hides a copy.
     groups = [rows for rows in parts(cohort) if rows.sum() >= FEWEST_FOR_SPREAD]
     pairs = sorted({pair for rows in groups for pair in _copies(values[rows])})
     if pairs:
@@ -79,13 +80,14 @@ def _copies(values: Array) -> list[tuple[int, int]]:
 
 def _combined_of(centred: Array, column: int, combined: list[int]) -> list[int]:
     """Columns that a column is a linear combination of, of those that are none themselves."""
-    others = np.setdiff1d(np.arange(centred.shape[1]), combined)
+    free = np.setdiff1d(np.arange(centred.shape[1]), combined)
     scale = centred.std(axis=0)
+    # In standard deviations, so that one limit tells weights from round-off.
     weights, *_ = np.linalg.lstsq(
-        centred[:, others] / scale[others], centred[:, column] / scale[column]
+        centred[:, free] / scale[free], centred[:, column] / scale[column]
     )
-    found: list[int] = others[np.abs(weights) > PART_OF_A_SUM].tolist()
-    return found
+    parts: list[int] = free[np.abs(weights) > PART_OF_A_SUM].tolist()
+    return parts
 
 
 def robust_z(values: ArrayLike) -> Array:
@@ -102,6 +104,8 @@ def robust_z(values: ArrayLike) -> Array:
             continue
         from_centre = column[known] - np.median(column[known])
         sizes = np.abs(from_centre)
+        # The median deviation is 0 where more than half of the cells are equal, as in counts of
+        # lesions.
         scale = TO_SD[0] * np.median(sizes) or TO_SD[1] * sizes.mean() or 1.0
         z[known, k] = from_centre / scale
     return z
@@ -123,7 +127,7 @@ def check_outliers(cohort: Cohort) -> Iterator[Finding]:
     )
     odd = outlying.mean(axis=1) > OUTLYING_SHARE
     if odd.any():
-        names = [name for name, bad in zip(cohort.ids, odd, strict=True) if bad]
+        names = marked(cohort.ids, odd)
         yield Finding(
             "warning",
             f"{counted(len(names), 'subject is', 'subjects are')} outlying in more than "
