@@ -34,7 +34,8 @@ from sgbn import SGBN, random_dag, simulate_sem
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.half_samples import learn_pair
-from sgbn.inference.permuted_statistics import A_TASK, permute
+from sgbn.inference.permuted_statistics import PERMUTATIONS_PER_TASK as A_TASK
+from sgbn.inference.permuted_statistics import permute
 from sgbn.inference.rows import read_rows
 from sgbn.runs import cluster, on_dask, parallel
 from sgbn.runs.calls import packed

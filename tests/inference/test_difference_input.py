@@ -1,9 +1,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from sgbn import DataWarning, InputError, simulate_cohort
+from sgbn import InputError, simulate_cohort
 from sgbn.inference.difference_input import check_pairs, read_group_data
 from sgbn.inference.differences import edge_differences
 
@@ -66,26 +67,6 @@ def test_missing_cells_are_named():
         edge_differences(cohort)
 
 
-def test_very_unequal_groups_are_warned_about(two_groups):
-    X, y = two_groups(70)
-    with pytest.warns(DataWarning, match="decided by the smaller"):
-        edge_differences(X[58:], y[58:], n_permutations=19)
-
-
-def test_whole_numbers_may_be_floats(data):
-    found = edge_differences(*data, n_permutations=19.0)
-    np.testing.assert_array_equal(found.edges, edge_differences(*data, n_permutations=19).edges)
-
-
-def test_rows_that_can_hardly_be_exchanged_are_warned_about_and_give_no_small_p(data):
-    X, y = data
-    sites = np.where(np.isin(np.arange(120), [0, 60]), "both", y)
-    with pytest.warns(DataWarning, match="exchanged in 2 ways only"):
-        found = edge_differences(X, y, sites=sites, n_permutations=39)
-    assert found.edges["p_fwer"].min() > 0.2
-    assert found.global_p > 0.2
-
-
 def test_the_reference_comes_first(data):
     plain, turned = (
         edge_differences(*data, n_permutations=19, reference=name) for name in ("MCI", None)
@@ -94,14 +75,6 @@ def test_the_reference_comes_first(data):
     np.testing.assert_allclose(turned.edges["statistic"], -plain.edges["statistic"])
     np.testing.assert_allclose(turned.edges["weight_NC"], plain.edges["weight_NC"])
     np.testing.assert_allclose(turned.edges["difference"], -plain.edges["difference"])
-
-
-def test_persons_whose_rows_cannot_move_are_counted(data):
-    X, y = data
-    persons = np.where(np.arange(120) < 20, np.arange(120) // 2, np.arange(120))
-    persons = np.where(np.arange(120) > 79, 200 + np.arange(120) // 4, persons)
-    with pytest.warns(DataWarning, match="60 of 120 rows cannot change groups"):
-        edge_differences(X, y, persons=persons, n_permutations=19)
 
 
 def test_a_cohort_brings_its_persons_and_families():
@@ -126,3 +99,58 @@ def test_a_cohort_brings_its_persons_and_families():
 def test_half_pairs_are_refused(ids, codes, message):
     with pytest.raises(InputError, match=message):
         check_pairs(list(ids), np.array(codes))
+
+
+def test_rows_far_out_are_left_out_and_named(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[[3, 70]] *= 50
+    found = edge_differences(X, y, n_permutations=19)
+    assert found.left_out == {"MCI": (70,), "NC": (3,)}
+    without = edge_differences(X.drop(index=[3, 70]), np.delete(y, [3, 70]), n_permutations=19)
+    np.testing.assert_allclose(found.edges["statistic"], without.edges["statistic"], rtol=1e-9)
+    kept = edge_differences(X, y, n_permutations=19, outliers="keep")
+    assert kept.left_out == {"MCI": (), "NC": ()}
+    far = np.zeros(len(y), bool)
+    far[[3, 70]] = True
+    chosen = edge_differences(X, y, n_permutations=19, outliers=far)
+    np.testing.assert_array_equal(chosen.edges, found.edges)
+    with pytest.raises(InputError, match="outliers is 'all'; give 'trim', 'keep' or True or False"):
+        edge_differences(X, y, outliers="all")
+    with pytest.raises(InputError, match="True or False for each of 120 rows"):
+        edge_differences(X, y, outliers=far[:5])
+
+
+def test_a_person_is_left_out_with_all_visits(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[3] *= 50
+    found = edge_differences(X, y, pairs=np.tile(np.arange(60), 2), n_permutations=19)
+    assert found.left_out == {"MCI": (63,), "NC": (3,)}
+
+
+def test_permutations_of_two_groups_leave_the_others_in_place():
+    data = read_group_data(
+        np.random.default_rng(0).normal(size=(60, 3)), np.repeat([0, 1, 2], 20), None, None, None
+    )
+    rows = data.exchange((0, 2)).draw(np.random.default_rng(0))
+    np.testing.assert_array_equal(rows[20:40], np.arange(20, 40))
+    assert (rows[:20] >= 40).any()
+    assert sorted(rows) == list(range(60))
+
+
+def test_labels_in_another_order_than_the_table_are_refused(data):
+    X, y = data
+    labels = pd.Series(y, index=X.index)
+    with pytest.raises(InputError, match=r"index of groups has the rows .* in another order"):
+        edge_differences(X, labels[::-1])
+    found = edge_differences(X, labels, n_permutations=19)
+    assert len(found.edges)
+
+
+def test_a_person_is_left_out_with_all_rows(data):
+    X, y = data
+    X = X.copy()
+    X.iloc[3] *= 50
+    found = edge_differences(X, y, persons=np.arange(120) // 2, n_permutations=19)
+    assert found.left_out == {"MCI": (), "NC": (2, 3)}

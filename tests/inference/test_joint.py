@@ -5,7 +5,7 @@ import pytest
 from sgbn import ORSGBN, SGBN, DataWarning, InputError, fit_weights, simulate_cohort
 from sgbn.graph import is_dag
 from sgbn.inference import edge_differences
-from sgbn.inference.joint import JointSGBN, SharedOrder
+from sgbn.inference.joint import POOLED_GAMMA, JointSGBN, SharedOrder
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_groups_are_needed_and_must_have_rows(cohort):
     with pytest.raises(InputError, match=r"y has one group, 'NC': .* fit an SGBN to this one"):
         JointSGBN().fit(cohort.values, ["NC"] * 160)
     labels = np.where(np.arange(160) < 2, "few", "many")
-    with pytest.raises(InputError, match="'few' has 2 rows"):
+    with pytest.raises(InputError, match="'few' has 2 subjects"):
         JointSGBN().fit(cohort.values, labels)
 
 
@@ -132,8 +132,10 @@ def test_no_edge_leads_into_an_earlier_tier_and_the_order_follows_the_tiers(coho
 
 def test_knowledge_is_read_by_name_or_index(cohort):
     centred = cohort.values - cohort.values.mean(axis=0)
+    S = centred.T @ centred / len(centred)
     for edge in ((3, 7), (cohort.regions[3], cohort.regions[7])):
-        assert SharedOrder(centred, SGBN(required=[edge]), cohort.regions).pooled[3, 7]
+        shared = SharedOrder(centred, SGBN(required=[edge]), cohort.regions)
+        assert shared.parents_of(S, len(centred), POOLED_GAMMA)[3, 7]
 
 
 def test_the_order_is_found_by_an_sgbn_only(cohort):

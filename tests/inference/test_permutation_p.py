@@ -12,6 +12,7 @@ from sgbn.inference.permutation_p import (
     class_shares,
     count_reaching,
     discovery_rates,
+    holm,
     lowest_of,
     monte_carlo_error,
     permutations_needed,
@@ -202,3 +203,9 @@ def test_two_small_classes_are_joined():
     null = np.linspace(0, 1, 15)
     permuted = Permuted(np.array([5.0]), np.array([0]), null, np.ones(15, int), np.full(15, 1))
     assert ranked(permuted).p[0] == 1 / 16
+
+
+def test_holm_is_that_of_statsmodels():
+    p = np.array([0.04, 0.01, 0.03, 0.005, 0.9])
+    np.testing.assert_allclose(holm(p), [0.09, 0.04, 0.09, 0.025, 0.9])
+    assert not len(holm(p[:0]))

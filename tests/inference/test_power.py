@@ -5,13 +5,7 @@ from sgbn import SGBN, GaussianNetwork, InputError
 from sgbn.inference import JointSGBN
 from sgbn.inference.power import effective_trials, power, wilson
 
-QUICK = {"n_simulations": 24, "n_permutations": 59}
-
-
-@pytest.fixture(scope="module")
-def chain():
-    coef = np.diag([0.8] * 5, 1)
-    return GaussianNetwork(coef, names=[f"r{k}" for k in range(6)])
+QUICK = {"n_simulations": 10, "n_permutations": 39}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +33,7 @@ def test_without_an_effect_it_is_the_level(chain):
 
 def test_the_interval_is_that_of_a_share(found):
     assert found.low < found.power < found.high
-    assert (found.low, found.high) == wilson(found.power, 24)
+    assert (found.low, found.high) == wilson(found.power, 10)
     few, many = wilson(0.5, 10), wilson(0.5, 1000)
     assert many[1] - many[0] < few[1] - few[0]
     assert wilson(0.0, 20)[0] == 0
@@ -79,7 +73,7 @@ def test_differences_that_hold_both_ways_are_rarer(chain, found, by):
 
 
 def test_results_do_not_depend_on_processes_and_go_on_in_a_folder(chain, found, tmp_path):
-    few = QUICK | {"n_simulations": 6}
+    few = QUICK | {"n_simulations": 3}
     power(0.8, 40, chain, folder=tmp_path, **few)
     assert power(0.8, 40, chain, folder=tmp_path, n_jobs=2, **QUICK) == found
 

@@ -69,10 +69,13 @@ def test_covariates_are_held_fixed_as_in_a_regression():
         assert found[region]["t"] == pytest.approx(fitted.tvalues[1], rel=0.15)
 
 
-def test_an_imbalanced_covariate_makes_no_false_finding():
+@pytest.mark.parametrize(
+    ("n_cohorts", "most"), [(30, 0.2), pytest.param(200, 0.09, marks=pytest.mark.long)]
+)
+def test_an_imbalanced_covariate_makes_no_false_finding(n_cohorts, most):
     """A t of adjusted values would be too sure: the slope of age is estimated, too."""
     p = []
-    for seed in range(200):
+    for seed in range(n_cohorts):
         rng = np.random.default_rng(seed)
         group = np.repeat(["g0", "g1"], 20)
         age = rng.normal(size=40) + 2.0 * (group == "g1")
@@ -80,7 +83,7 @@ def test_an_imbalanced_covariate_makes_no_false_finding():
         ids = [f"s{k}" for k in range(40)]
         cohort = Cohort(values, ["x", "y"], ids, group=group, covariates={"age": age})
         p.append(regional_differences(prepare(cohort))["p_holm"][0])
-    assert np.mean(np.array(p) <= 0.05) < 0.09
+    assert np.mean(np.array(p) <= 0.05) < most
 
 
 def test_rows_of_a_person_are_averaged():

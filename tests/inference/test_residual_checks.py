@@ -69,5 +69,5 @@ def test_without_edges_and_with_too_few_rows():
     found = residual_checks(values, np.zeros((6, 6)))
     assert len(found.edges) == len(found.p_curved) == 0
     np.testing.assert_allclose(found.skewness, stats.skew(values))
-    with pytest.raises(InputError, match="too few"):
+    with pytest.raises(InputError, match="need 20 or more"):
         residual_checks(values[:10], CHAIN)

@@ -8,7 +8,7 @@ from sgbn.inference import edge_differences, series_differences
 from sgbn.inference.edge_statistics import parents_of_both
 from sgbn.structure.series import subject_moments, subject_weights
 
-B, M = 99, 6
+B, M = 39, 6
 NAMES = [f"r{k}" for k in range(M)]
 
 
@@ -269,7 +269,7 @@ def p_without_a_difference(setting, seed):
 @pytest.mark.parametrize(
     ("setting", "cohorts", "most"),  # 99.9 % of binomial draws at 5 %
     [
-        ("plain", 30, 0.2),
+        ("plain", 8, 0.375),
         *(
             pytest.param(own, 120, 0.125, marks=pytest.mark.long)
             for own in ("plain", "motion", "three", "pairs", "unequal volumes")

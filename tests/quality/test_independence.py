@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from sgbn import Cohort, InputError, simulate_cohort
-from sgbn.comparison import Settings, compare
 from sgbn.quality import review
 from sgbn.quality.independence import check_independence
 
@@ -101,11 +100,12 @@ def test_who_says_that_rows_are_subjects_is_warned_and_goes_on():
     ids = [f"s{k // 2:02}_ses-{k % 2}" for k in range(60)]
     cohort = Cohort(drawn.values, drawn.regions, ids, group=drawn.group)
     with pytest.raises(InputError, match=r"sessions of 30 persons.*--rows-are-subjects"):
-        compare(cohort, Settings.networks_only())
-    found = compare(cohort, Settings.networks_only(rows_are_subjects=True))
-    (said,) = [one for one in found.review.findings if "30 persons" in one.what]
-    assert said.level == "warning"
-    assert "You said that each row is another subject" in said.action
+        review(cohort).require()
+    overruled = review(cohort, rows_are_subjects=True)
+    assert len(overruled.require()) == 60
+    (finding,) = [one for one in overruled.findings if "30 persons" in one.what]
+    assert finding.level == "warning"
+    assert "You said that each row is another subject" in finding.action
 
 
 def test_rows_far_out_make_no_copies_of_the_others():

@@ -45,7 +45,7 @@ def test_nuisance_is_covariates_and_sites_of_the_group_without_its_mean():
 
 def test_more_effects_than_halves_can_tell_are_left_with_a_warning():
     many = {f"c{k}": np.random.default_rng(k).standard_normal(80) for k in range(11)}
-    with pytest.warns(DataWarning, match="group 'a': 40 subjects are too few to take 11 effects"):
+    with pytest.warns(DataWarning, match="group 'a' has 40 subjects, too few to take 11 effects"):
         assert group_sample(cohort_of(covariates=many), "a").nuisance.shape == (40, 0)
 
 

@@ -152,7 +152,8 @@ def verdict(n_warnings: int, tested: bool) -> str:
 
 def untestable(cohort: Cohort) -> str:
     """Say why the design allows no permutation test of the groups; "" if it allows one."""
-    from sgbn.inference.difference_input import FEWEST_PERMUTATIONS, check_request, read_group_data
+    from sgbn.inference.difference_input import read_group_data
+    from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, check_request
 
     try:
         data = read_group_data(cohort)

@@ -39,7 +39,8 @@ from sgbn.inference import (
     replicate_differences,
 )
 from sgbn.inference.confidence import sample_confidence
-from sgbn.inference.difference_input import check_request, read_group_data
+from sgbn.inference.difference_input import read_group_data
+from sgbn.inference.difference_request import check_request
 from sgbn.inference.exchange import Exchange
 from sgbn.preprocessing import prepare
 from sgbn.preprocessing.preparation import impute, regions_table

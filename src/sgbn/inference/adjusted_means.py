@@ -81,6 +81,8 @@ class AdjustedMeans:
         full = _spanned(data.codes, design)
         means = indicators(data.codes)
         means /= means.sum(axis=0)
+        # Centred over all rows, so that a mean is that of a subject with mean covariates. Slopes
+        # come from what varies within groups only.
         centred = design - design.mean(axis=0)
         of_groups = means.T @ centred
         lengths, varies = column_lengths(design, centred - of_groups[data.codes])
@@ -104,6 +106,8 @@ class AdjustedMeans:
         expected = self.rows @ (values - residuals)
 
         def refit(order: Indices) -> Estimates:
+            # Expected values of the reduced model stay in place (Freedman and Lane); what they add
+            # to the means is computed once, before the permutations.
             drawn = residuals[order]
             means = expected + self.rows @ drawn
             return Estimates(means, self._covariances(self.full.residuals(drawn)))
@@ -112,6 +116,7 @@ class AdjustedMeans:
 
     def _reduced(self, members: Members) -> Nuisance:
         """Nuisance effects, and one mean for all of these groups."""
+        # Groups outside of `members` keep means of their own: they are no part of this null.
         codes = np.where(np.isin(self.data.codes, members), members[0], self.data.codes)
         numbered = np.unique(codes, return_inverse=True)[1]
         return _spanned(numbered, self.design)
@@ -120,6 +125,8 @@ class AdjustedMeans:
         every = tuple(range(len(self.data.groups)))
         if self.full.rank - self._reduced(every).rank == len(every) - 1:
             return
+        # The rank of the groups beside the covariates tells it, whichever combination explains
+        # them.
         fixed = [*self.data.covariates, *(["sites"] if self.data.sites is not None else [])]
         explain = "explains" if len(self.data.covariates) == len(fixed) == 1 else "explain"
         within = "" if self.data.pairs is None else "within persons, "
@@ -132,7 +139,8 @@ class AdjustedMeans:
     def rank(self) -> int:
         """Degrees of freedom that are taken, of as many as there are rows.
 
-        Of pairs, slopes are known from what differs within persons: one row less of each.
+        In paired designs slopes are known from what differs within persons: each person counts one
+        row less.
         """
         n_groups = len(self.data.groups)
         if self.data.pairs is None:
@@ -147,15 +155,17 @@ class AdjustedMeans:
         """
         basis, pairs = self.full.basis, self.data.pairs
         if pairs is None:
-            influences: Array = self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
-            return influences
+            alone: Array = self.rows / np.maximum(1 - np.square(basis).sum(axis=1), FULL)
+            return alone
         order = np.argsort(pairs, kind="stable").reshape(-1, len(self.data.groups))
         blocks = basis[order]  # (persons, groups, p)
+        # Inverse of I - H_u by eigenvalues: a person who alone decides a slope has an eigenvalue of
+        # 1, which FULL keeps from being divided by.
         leverages, axes = np.linalg.eigh(blocks @ blocks.swapaxes(1, 2))
         left = axes / np.maximum(1 - leverages, FULL)[:, None] @ axes.swapaxes(1, 2)
-        found = np.empty(self.rows.shape)
-        found[:, order] = np.einsum("gui,uij->guj", self.rows[:, order], left)
-        return found
+        influences = np.empty(self.rows.shape)
+        influences[:, order] = np.einsum("gui,uij->guj", self.rows[:, order], left)
+        return influences
 
     @cached_property
     def _by_unit(self) -> tuple[Indices, Indices]:
@@ -168,14 +178,16 @@ class AdjustedMeans:
         """Covariances (groups, groups, k) of the means."""
         n_groups, n = self.rows.shape
         if self.data.units is None:
+            # With single rows the sum over units is one matrix product for all columns.
             products = (self._influences[:, None] * self._influences).reshape(-1, n)
             C: Array = (products @ np.square(residuals)).reshape(n_groups, n_groups, -1)
             return C
         order, starts = self._by_unit
         influences = self._influences[:, order, None] * residuals[order]
+        # Rows of a unit are dependent: their influences are added before they are squared.
         sums = np.add.reduceat(influences, starts, axis=1)
-        found: Array = np.einsum("guk,huk->ghk", sums, sums)
-        return found
+        covariances: Array = np.einsum("guk,huk->ghk", sums, sums)
+        return covariances
 
 
 def _held_fixed(data: GroupData) -> Array:
@@ -186,8 +198,8 @@ def _held_fixed(data: GroupData) -> Array:
     persons = indicators(data.pairs)
     centred = design - (persons.T @ design / persons.sum(axis=0)[:, None])[data.pairs]
     varies = column_lengths(design, centred)[1]
-    found: Array = centred[:, varies]
-    return found
+    varying: Array = centred[:, varies]
+    return varying
 
 
 def _spanned(codes: Indices, design: Array) -> Nuisance:

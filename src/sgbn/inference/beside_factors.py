@@ -23,6 +23,7 @@ from scipy.special import stdtrit
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
+from sgbn.inference.records import records
 from sgbn.inference.resampling import fixed_weights
 from sgbn.inference.rows import read_rows
 from sgbn.parameters import SHARE, Whole
@@ -32,13 +33,6 @@ from sgbn.types import Array, Indices, Mask
 # single factor would stay; at 99 % it is one in twenty (benchmarks/factors.py).
 LEVEL = 0.99
 LEAST_EIGENVALUE = 0.05  # of the parents' correlation beside the factors; less is round-off of R
-FIELDS = (
-    ("weight_std", float),
-    ("beside_factors", float),
-    ("low", float),
-    ("high", float),
-    ("stays", bool),
-)
 
 
 def edges_beside_factors(
@@ -51,11 +45,11 @@ def edges_beside_factors(
 ) -> np.recarray[Any, Any]:
     """Refit the weights of a network beside hidden factors, and say which edges stay.
 
-    An edge that goes may be the shadow of a common cause, or be real and look like one: factors
-    that are fitted to the rows take up part of what edges do, the more the larger `n_factors`. An
-    edge that stays is no proof: a cause that only its two ends share is no factor. The edges were
-    chosen because they look strong in these rows, so that intervals lie too far from 0, as those of
-    `weight_intervals` do.
+    An edge that goes may be the shadow of a common cause. It may also be real and look like one:
+    factors that are fitted to the rows take up part of what edges do. More factors take up more. An
+    edge that stays is no proof either, since a cause that only its two ends share is no factor. The
+    edges were chosen because they look strong in these rows. Their intervals therefore lie too far
+    from 0, as those of `weight_intervals` do.
 
     Parameters
     ----------
@@ -65,11 +59,11 @@ def edges_beside_factors(
     graph : GaussianNetwork, fitted learner or array-like of shape (m, m)
         A DAG; ``graph[i, j] != 0`` is i -> j. Its own weights do not count.
     n_factors : int
-        Such as `ModelComparison.leading_factors`.
+        Number of factors, such as `ModelComparison.leading_factors`.
     group : str, optional
         The group of a Cohort that has several.
     level : float
-        Of the intervals.
+        Share of intervals that hold the true value, such as 0.95.
 
     Returns
     -------
@@ -100,6 +94,7 @@ def edges_beside_factors(
             f"{m} columns can tell at most {most_factors(m)} factors apart, not {n_factors}. Take "
             "out fewer, or give more columns."
         )
+    # Factors count as regressors, beside the parents and what sites and covariates took.
     degrees = n - 1 - rows.nuisance.shape[1] - n_factors - support.sum(axis=0)
     if degrees.min() < 1:
         raise InputError(
@@ -109,13 +104,21 @@ def edges_beside_factors(
     beside, error = _refitted(rows.values, support, n_factors, degrees)
     i, j = np.nonzero(support)
     sd = rows.values.std(axis=0)
-    own = weights * sd[i] / sd[j]
+    alone = weights * sd[i] / sd[j]
+    # An edge stays by its interval, not by the size of its weight.
     reach = error * stdtrit(degrees[j], (1 + level) / 2)
-    stays = (np.sign(own) == np.sign(beside)) & (np.abs(beside) > reach)
+    stays = (np.sign(alone) == np.sign(beside)) & (np.abs(beside) > reach)
     names = np.asarray(rows.names)
-    fields = [("source", names.dtype), ("target", names.dtype), *FIELDS]
-    columns = (names[i], names[j], own, beside, beside - reach, beside + reach, stays)
-    return np.array(list(zip(*columns, strict=True)), dtype=fields).view(np.recarray)
+    columns = {
+        "source": names[i],
+        "target": names[j],
+        "weight_std": alone,
+        "beside_factors": beside,
+        "low": beside - reach,
+        "high": beside + reach,
+        "stays": stays,
+    }
+    return records(columns).view(np.recarray)
 
 
 def _refitted(
@@ -124,6 +127,7 @@ def _refitted(
     """Weights beside the factors and their standard errors, one per edge, per SD."""
     R: Array = np.atleast_2d(np.corrcoef(values.T))
     loadings = factor_analysis(R, n_factors).loadings
+    # The factors are taken out of the whole matrix once: regressions beside them need E alone.
     E = R - loadings @ loadings.T
     weights, errors = np.zeros(R.shape), np.zeros(R.shape)
     for j in np.flatnonzero(support.any(axis=0)).tolist():
@@ -138,6 +142,7 @@ def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array,
     E need not be positive definite, since factors are estimates: the eigenvalues of the parents'
     correlation are kept from 0, and the noise of j above that share of its own variance.
     """
+    # As a correlation matrix, so that one least eigenvalue serves all regions.
     scale = np.sqrt(np.diag(E))
     C = E / np.outer(scale, scale)
     w, V = np.linalg.eigh(C[np.ix_(parents, parents)])
@@ -145,5 +150,6 @@ def _regressed(E: Array, parents: Indices, j: int, degrees: int) -> tuple[Array,
     weights = inverse @ C[parents, j]
     noise = max(1.0 - C[parents, j] @ weights, LEAST_EIGENVALUE)
     errors = np.sqrt(noise * np.diag(inverse) / degrees)
+    # Back from the units of E to standard deviations of the values.
     ratio = scale[j] / scale[parents]
     return weights * ratio, errors * ratio

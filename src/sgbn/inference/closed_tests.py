@@ -32,13 +32,14 @@ def partitions(groups: Sequence[int]) -> Iterator[list[Members]]:
     if not groups:
         yield []
         return
+    # Each partition once: the set of the first group is chosen, then partitions of the rest.
     first, rest = groups[0], groups[1:]
     for size in range(len(rest) + 1):
-        for others in combinations(rest, size):
-            left = [group for group in rest if group not in others]
-            own = [(first, *others)] if others else []
-            for found in partitions(left):
-                yield own + found
+        for partners in combinations(rest, size):
+            left = [group for group in rest if group not in partners]
+            first_set = [(first, *partners)] if partners else []
+            for more_sets in partitions(left):
+                yield first_set + more_sets
 
 
 def closed_p(pair: Members, p_of: Mapping[Members, Array]) -> Array:
@@ -51,9 +52,10 @@ def closed_p(pair: Members, p_of: Mapping[Members, Array]) -> Array:
         For every set of two or more groups.
     """
     groups = sorted({group for members in p_of for group in members})
-    found = np.zeros(len(p_of[pair]))
+    largest_p = np.zeros(len(p_of[pair]))
     for sets in partitions(groups):
+        # Only hypotheses in which the two groups are equal speak about their equality.
         if any(set(pair) <= set(members) for members in sets):
             smallest = np.min([p_of[members] for members in sets], axis=0)
-            found = np.maximum(found, np.minimum(len(sets) * smallest, 1.0))
-    return found
+            largest_p = np.maximum(largest_p, np.minimum(len(sets) * smallest, 1.0))
+    return largest_p

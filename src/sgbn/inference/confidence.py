@@ -45,11 +45,11 @@ def edge_confidence(
     group : str, optional
         The group of a Cohort that has several.
     n_pairs : int
-        Splits. A frequency's Monte-Carlo error is at most ``0.5 / sqrt(n_pairs)``.
+        Number of splits. A frequency's Monte-Carlo error is at most ``0.5 / sqrt(n_pairs)``.
     random_state : int
         Seed of the splits. Results do not depend on `n_jobs`.
     n_jobs : int, optional
-        Processes.
+        Number of processes.
     folder : path, optional
         Where finished pairs are kept, so that a second start does only what is missing; more pairs
         can be asked for later.
@@ -83,14 +83,19 @@ def sample_confidence(
     sample: Sample, learner: NetworkEstimator, n_pairs: int, random_state: int, study: Study
 ) -> EdgeConfidence:
     """Do what `edge_confidence` does, for rows that were checked."""
+    # An ensemble draws networks of each half itself; any other learner gives one network per half.
     if isinstance(learner, SGBNEnsemble):
         check_rows(sample)
+        # One chain: frequencies come from the half samples, and chains of the whole sample are not
+        # used.
         settings = {"n_chains": 1, "n_pairs": n_pairs, "random_state": random_state}
-        found = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
-        if found is None:
+        confidence = clone(learner).set_params(**settings).fit_sample(sample, study).confidence_
+        # The ensemble goes without half samples where they are too small; here they are what was
+        # asked for.
+        if confidence is None:
             raise InputError(
                 f"too few of the {len(sample.values)} rows are left for two halves, once outliers, "
                 "sites and covariates are taken out. Give more rows, or fewer covariates."
             )
-        return found
+        return confidence
     return learn_halves(sample, learner, n_pairs, random_state, study)

@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork
 from sgbn.inference.learning import check_learner, learn_part
-from sgbn.inference.rows import check_varies, refuse_cohort
+from sgbn.inference.rows import check_varies, refuse_cohort, too_few
 from sgbn.moments import one_blas_thread
 from sgbn.parameters import ESTIMATOR, JOBS, NONE, RANDOM_STATE, Parameters, Whole, check_parameters
 from sgbn.runs import parallel
@@ -107,9 +107,9 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     network_ : GaussianNetwork
-        Of the whole reference group.
+        The network of the whole reference group.
     reference_ : Deviations
-        Of the reference subjects, cross-fitted. Its edges are those of `network_`.
+        Deviations of the reference subjects, cross-fitted. The edges are those of `network_`.
     inflation_ : float
         Root mean square of the cross-fitted z before they were divided by it: what the choice of
         the parents adds to the error of the predictions. All z are divided by it.
@@ -167,9 +167,12 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         learner = check_learner(SGBN() if self.learner is None else self.learner)
         folds = self._folds(values, names, persons)
         learned = clone(learner).fit(X)
+        # Moments of the rows that the learner kept: an outlier would widen what counts as usual.
         self._norm = _Norm.learn(learned.network_, _kept(learned, values))
         self.network_ = self._norm.network
         raw, log_likelihood = _cross_fit(learner, values, names, folds, self.n_jobs)
+        # Parents were chosen because they predict well in the rows at hand. In unseen rows they
+        # predict worse than t says, by this factor.
         self.inflation_ = float(np.sqrt(np.square(raw).mean()))
         self._distances = np.sort(np.square(raw / self.inflation_).sum(axis=1))
         self.reference_ = self._deviations(raw, log_likelihood, values, n_own=1)
@@ -202,6 +205,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         standard = (values - self._norm.mean) / np.sqrt(np.diag(self._norm.covariance))
         distance = np.square(z).sum(axis=1)
         n = len(self._distances) - n_own
+        # A reference subject is one of those it is ranked among: it must not count itself.
         as_far = len(self._distances) - np.searchsorted(self._distances, distance) - n_own
         return Deviations(
             network.names,
@@ -220,9 +224,9 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> list[tuple[Indices, Indices]]:
         """Rows to learn from and rows to score, checked."""
         if len(values) < FEW_SAMPLES:
+            remedy = "Add subjects."
             raise InputError(
-                f"the reference group has {len(values)} rows: fewer than {FEW_SAMPLES} are no "
-                "norm. Add subjects."
+                too_few("the reference group", len(values), "a norm needs", FEW_SAMPLES, remedy)
             )
         if persons is None:
             n_folds = min(self.n_folds, len(values))
@@ -231,6 +235,7 @@ class NormativeDeviation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             folds = self._whole_persons(np.asarray(persons), len(values), self.n_folds)
         for train, _ in folds:
+            # A region that only one subject moves has no weights in the fold without this one.
             check_varies(values[train], names, "reference rows of a fold")
         return folds
 
@@ -269,6 +274,7 @@ class _Norm:
         spread = np.sqrt(self.network.noise_variance * (1 + self._leverage(values, support)))
         t = self.network.residuals(values) / spread
         degrees = np.maximum(self.n - support.sum(axis=0) - 1, 1)
+        # Of the smaller tail, so that far values do not round to probability 1 and an infinite z.
         tail = np.maximum(stdtr(degrees, -np.abs(t)), SMALLEST_TAIL)
         z: Array = -np.sign(t) * ndtri(tail)
         return z
@@ -280,6 +286,7 @@ class _Norm:
         for j in np.flatnonzero(support.any(axis=0)):
             parents = np.flatnonzero(support[:, j])
             covariance = self.covariance[np.ix_(parents, parents)]
+            # Collinear parents predict well together, though their weights are not known.
             inverse = np.linalg.pinv(covariance, rcond=COLLINEAR, hermitian=True) / self.n
             away = centred[:, parents]
             leverage[:, j] += ((away @ inverse) * away).sum(axis=1)
@@ -301,8 +308,8 @@ def _cross_fit(
     """Z and log-likelihood of every row under a network that has not seen it."""
     z, log_likelihood = np.empty_like(values), np.empty(len(values))
     scored = parallel(partial(_score_fold, learner, values, names), folds, n_jobs)
-    for (_, test), found in zip(folds, scored, strict=True):
-        z[test], log_likelihood[test] = found
+    for (_, test), scores in zip(folds, scored, strict=True):
+        z[test], log_likelihood[test] = scores
     return z, log_likelihood
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sgbn.exceptions import InputError, listed, shown
+from sgbn.exceptions import InputError, counted, listed, shown
 from sgbn.inference.closed_tests import Members
 from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, NamedEdges, Problem, lobe_numbers
@@ -83,13 +83,15 @@ class TableProblem(Problem):
     def choose(self, groups: Sequence[GroupColumns]) -> tuple[Graph, Graph]:
         """Parents by the pooled rows, and with those that each group adds."""
         n, most = len(self.residuals), self.most_parents
-        products = [own.products for own in groups]
+        products = [group.products for group in groups]
         S = np.sum(products, axis=0) / n
+        # Parents of the pool do not see the labels; those of a group do, and are compared with each
+        # other only (`from_pool`).
         pooled = self.shared.parents_of(S, n, POOLED_GAMMA, most)
         parents = pooled.copy()
-        for own in groups if self.separate else ():
-            size = own.columns.shape[1]
-            parents |= self.shared.parents_of(own.products / size, size, GROUP_GAMMA, most)
+        for group in groups if self.separate else ():
+            size = group.columns.shape[1]
+            parents |= self.shared.parents_of(group.products / size, size, GROUP_GAMMA, most)
         return pooled, surest_parents(parents, pooled, products, most)
 
 
@@ -101,6 +103,7 @@ def surest_parents(parents: Graph, pooled: Graph, products: Sequence[Array], mos
     """
     kept = parents.copy()
     for j in np.flatnonzero(parents.sum(axis=0) > most):
+        # Squared correlations are at most 1, so that 2 for the pooled ones puts these first.
         sizes = [np.square(S[:, j]) / (np.diag(S) * S[j, j]) for S in products]
         rank = np.where(parents[:, j], np.max(sizes, axis=0) + 2 * pooled[:, j], -1.0)
         kept[np.argsort(-rank, kind="stable")[most:], j] = False
@@ -122,6 +125,7 @@ def problem_of(
     check_groups_vary(data.values, data.codes, data.groups, data.regions)
     residuals = nuisance.residuals(data.values)
     sd = residuals.std(axis=0)
+    # Per standard deviation, so that thresholds and singular pivots mean the same for all regions.
     residuals /= sd
     _refuse_copies(residuals, data.regions)
     shared = SharedOrder(residuals, learner, data.regions, penalty)
@@ -153,6 +157,7 @@ def _named(
     """
     if not len(edges):
         return None
+    # Half as many parents as usual: the pair is tested beside those of both ends.
     n, pairs = len(residuals), np.array(edges, np.int64)
     pooled = shared.parents_of(residuals.T @ residuals / n, n, POOLED_GAMMA, max(1, most // 2))
     return NamedEdges(pairs, parents_of_both(pooled, pairs))
@@ -171,13 +176,14 @@ def most_parents_of(data: GroupData, rank: int) -> int:
     units = np.arange(len(data.codes)) if data.units is None else data.units
     sizes = np.bincount(np.unique(np.column_stack([data.codes, units]), axis=0)[:, 0])
     smallest = int(sizes.argmin())
+    # Nuisance effects are estimated over all rows: each group pays in proportion to its size.
     lost = rank / len(data.codes) * sizes[smallest]
     most = int((sizes[smallest] - lost) / ROWS_PER_PARENT)
     if most < 1:
         raise InputError(
-            f"group {shown(data.groups[smallest])} has {sizes[smallest]} subjects, of which means, "
-            f"covariates and sites take {lost:.1f}: fewer than {ROWS_PER_PARENT} are left, too few "
-            "for a single weight. Add subjects, or leave out covariates or sites."
+            f"group {shown(data.groups[smallest])} has {counted(sizes[smallest], 'subject')}, of "
+            f"which means, covariates and sites take {lost:.1f}: a weight needs {ROWS_PER_PARENT} "
+            "or more beside these. Add subjects, or leave out covariates or sites."
         )
     return most
 

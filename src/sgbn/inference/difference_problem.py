@@ -36,10 +36,10 @@ class Fit(NamedTuple):
     weights : Estimates
         Given the other parents of the target.
     ways : Ways
-        Of the source on the target, the other way round, and the partial correlation, all given the
-        parents of either.
+        The weight of the source on the target, the weight the other way round, and the partial
+        correlation. All three are given the parents of either region.
     named : Ways or None
-        The same of the edges that were named beforehand.
+        The same three for the edges that were named beforehand.
     """
 
     parents: Graph
@@ -109,13 +109,16 @@ def known_lobes(lobes: Sequence[str]) -> list[str]:
 def fingerprint(problem: Problem, learner: BaseEstimator) -> str:
     """Hash that tells one table and learner from another, so that a folder is not mixed up."""
     data = problem.data
+    # The last digits differ between machines: a folder that is moved to another one must still fit.
     digest = hashlib.sha256((np.round(problem.content, DIGITS) + 0.0).tobytes())  # no -0.0
     for codes in (data.codes, data.sites, data.pairs, data.persons, data.families):
         digest.update(b"-" if codes is None else codes.astype(np.int64).tobytes())
+    # Absent columns have a mark of their own: without it, sites given as pairs would look the same.
     for chosen in (None if problem.named is None else problem.named.edges, problem.among):
         digest.update(b"-" if chosen is None else chosen.tobytes())
     digest.update(json.dumps([data.lobes, data.regions, data.groups]).encode())
     digest.update(json.dumps([str(name) for name in data.covariates]).encode())
     digest.update((design_of(len(data.codes), data.covariates) + 0.0).tobytes())
+    # Its repr is cut where it is long, so that parameters are hashed too.
     digest.update(joblib.hash(learner.get_params()).encode())
     return digest.hexdigest()

@@ -63,8 +63,10 @@ def components_of(
     statistic : ndarray of shape (k,)
     edges : ndarray of int of shape (k, 2)
     """
-    found = []
+    components = []
     for sign in signs:
+        # A sign of 0 stands for statistics without one, such as the root of Q, which are all
+        # positive.
         excess = (sign or 1) * statistic - threshold
         beyond = excess > 0
         if not beyond.any():
@@ -72,9 +74,9 @@ def components_of(
         pairs, own_excess = edges[beyond], excess[beyond]
         labels = _components(pairs)
         for label in np.unique(labels):
-            own = labels == label
-            found.append(Component(sign, pairs[own], float(own_excess[own].sum())))
-    return sorted(found, key=lambda component: -component.strength)
+            members = labels == label
+            components.append(Component(sign, pairs[members], float(own_excess[members].sum())))
+    return sorted(components, key=lambda component: -component.strength)
 
 
 def _components(edges: Edges) -> NDArray[Any]:
@@ -93,42 +95,43 @@ def strengths(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Arra
     counts as present in a group where its weight is twice the largest standard error of any group:
     one yardstick for all, but counts, like sums of sizes, still depend on noise.
     """
-    sums = [_sums(np.abs(own.weights), lobes) for own in weights]
-    changes = {name: _change([own[name] for own in sums]) for name in sums[0]}
+    sums = [_sums(np.abs(group.weights), lobes) for group in weights]
+    changes = {name: _change([group[name] for group in sums]) for name in sums[0]}
     return changes | {"number": _change_of_numbers(weights, lobes)}
 
 
 def _change_of_numbers(weights: Sequence[GroupWeights], lobes: Indices) -> Array:
     """Change of the number of edges from lobe to lobe, see `strengths`."""
-    yardstick = PRESENT_T * np.sqrt(np.max([own.variances for own in weights], axis=0))
-    sizes = (np.abs(own.weights) for own in weights)
+    yardstick = PRESENT_T * np.sqrt(np.max([group.variances for group in weights], axis=0))
+    sizes = (np.abs(group.weights) for group in weights)
     return _change([_lobe_sums((size > 0) & (size >= yardstick), lobes) for size in sizes])
 
 
 def strength_statistics(weights: Sequence[GroupWeights], lobes: Indices) -> dict[str, Array]:
     """Give what is tested: studentised changes along the common sign, and changes of numbers."""
-    B = np.array([own.weights for own in weights])
-    V = np.array([own.variances for own in weights])
-    there = (np.isfinite(V) & (V > 0)).all(axis=0)
-    V = np.where(there, V, 1.0)
+    B = np.array([group.weights for group in weights])
+    V = np.array([group.variances for group in weights])
+    known = (np.isfinite(V) & (V > 0)).all(axis=0)
+    # Unknown variances get any weight: `known` takes these edges out of every sum.
+    V = np.where(known, V, 1.0)
     mean = (B / V).sum(axis=0) / (1 / V).sum(axis=0)
-    sign = np.where(there, np.sign(mean), 0.0)
+    # The sign of the common mean, which is uncorrelated with the difference. The sign of either
+    # group would be tied to its noise.
+    sign = np.where(known, np.sign(mean), 0.0)
     if len(B) == 2:
-        found = _studentised(sign * (B[1] - B[0]), there * V.sum(axis=0), lobes)
+        statistics = _studentised(sign * (B[1] - B[0]), known * V.sum(axis=0), lobes)
     else:
         parts = [
-            _studentised(sign * (b - mean), there * v, lobes) for b, v in zip(B, V, strict=True)
+            _studentised(sign * (b - mean), known * v, lobes) for b, v in zip(B, V, strict=True)
         ]
-        found = {name: np.linalg.norm([own[name] for own in parts], axis=0) for name in parts[0]}
-    return found | {"number": _change_of_numbers(weights, lobes)}
+        statistics = {
+            name: np.linalg.norm([group[name] for group in parts], axis=0) for name in parts[0]
+        }
+    return statistics | {"number": _change_of_numbers(weights, lobes)}
 
 
 def corrected(
-    observed: Array,
-    null: Array,
-    family: Indices,
-    counts: Mask,
-    two_sided: bool = True,
+    observed: Array, null: Array, family: Indices, counts: Mask, two_sided: bool = True
 ) -> tuple[Array, Array]:
     """Correct statistics over the family of each; counts are standardised by their permutations.
 
@@ -149,6 +152,7 @@ def corrected(
         A statistic that never varies has z = 0 and p = 1.
     """
     both = np.vstack([observed, null])  # the data are one of the permutations
+    # A lobe without edges has the same sum in all permutations. Its p is 1, not a share of ties.
     varies = np.ptp(both, axis=0) > ROUND_OFF * np.abs(both).max(axis=0)
     mean = np.where(counts, both.mean(axis=0), 0.0)
     spread = np.where(counts, np.maximum(both.std(axis=0), ONE_EDGE), 1.0)
@@ -156,9 +160,10 @@ def corrected(
     sizes = np.abs(z) if two_sided else z
     p = np.ones(len(observed))
     for member in np.unique(family):
-        own = (family == member) & varies
-        highest = sizes[1:, own].max(axis=1, initial=-np.inf)
-        p[own] = [reached(value, highest) for value in sizes[0, own]]
+        tested = (family == member) & varies
+        # The largest of a family in each permutation corrects over the family (max-T).
+        highest = sizes[1:, tested].max(axis=1, initial=-np.inf)
+        p[tested] = [reached(value, highest) for value in sizes[0, tested]]
     return z[0], p
 
 
@@ -170,6 +175,7 @@ def _sums(edges: NDArray[Any], lobes: Indices) -> dict[str, Array]:
 
 def _lobe_sums(edges: NDArray[Any], lobes: Indices) -> Array:
     """Add up the edges from lobe to lobe; regions with -1 are in none."""
+    # Unknown lobes are -1, which no column has.
     member = (lobes[:, None] == np.arange(lobes.max() + 1)).astype(float)
     total: Array = (member.T @ edges @ member).ravel()
     return total

@@ -23,6 +23,7 @@ from sgbn.inference.permutation_p import (
     reached,
     shares_reaching,
 )
+from sgbn.inference.records import records
 from sgbn.runs import Arrays
 from sgbn.types import Array
 
@@ -36,7 +37,8 @@ class Among(NamedTuple):
     ----------
     regions : tuple of str
     p, error : float
-        Of the sum of the squares of their statistics, from its own permutations.
+        p of the sum of the squares of their statistics, from its own permutations, and the
+        Monte-Carlo error of p.
     edges : structured ndarray
         As `Differences.edges`, with p, p_fwer and q over these edges only.
     """
@@ -54,10 +56,12 @@ def signed_statistic(statistic: Array, alternative: str) -> Array:
     return statistic if alternative == "greater" else -statistic
 
 
-def edge_table(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> tuple[NDArray[Any], Array]:
+def edge_table(
+    problem: Problem, fit: Fit, observed: Arrays, null: Arrays
+) -> tuple[NDArray[Any], Array]:
     """One row per edge, the surest first; and the smallest share of every permutation."""
     last = len(problem.data.groups) - 1
-    one_way, both_ways = rank_edges(own, null), rank_ways(own, null)
+    one_way, both_ways = rank_edges(observed, null), rank_ways(observed, null)
     fwer = one_way.family_wise
     table = {
         **_weights(problem, fit.edges, fit.weights, (0, last)),
@@ -72,18 +76,20 @@ def edge_table(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> tuple[N
         "q_both": discovery_rates(both_ways.p),
         "from_pool": fit.in_pool,
     }
-    order = np.lexsort((fit.edges[:, 1], fit.edges[:, 0], -own["tests"], one_way.shares))
-    return _records(table)[order], one_way.lowest
+    # Shares before statistics: those of two classes are on one scale, their statistics are not.
+    # Ends of the edge break ties, so that the order is the same everywhere.
+    order = np.lexsort((fit.edges[:, 1], fit.edges[:, 0], -observed["tests"], one_way.shares))
+    return records(table)[order], one_way.lowest
 
 
-def rank_edges(own: Arrays, null: Arrays) -> Ranked:
+def rank_edges(observed: Arrays, null: Arrays) -> Ranked:
     """Rank the statistics of edges among those that were chosen as they were.
 
     An edge that a group chose and the pooled rows did not is there because the groups look
     different: it must be compared with such edges only.
     """
-    pools = own["in_pool"].astype(np.intp), null["in_pool"].astype(np.intp)
-    return ranked(Permuted(own["tests"], pools[0], null["tests"], pools[1], null["counts"]))
+    pools = observed["in_pool"].astype(np.intp), null["in_pool"].astype(np.intp)
+    return ranked(Permuted(observed["tests"], pools[0], null["tests"], pools[1], null["counts"]))
 
 
 class BothWays(NamedTuple):
@@ -93,13 +99,13 @@ class BothWays(NamedTuple):
     family_wise: Array
 
 
-def rank_ways(own: Arrays, null: Arrays) -> BothWays:
+def rank_ways(observed: Arrays, null: Arrays) -> BothWays:
     """Rank each way of a pair among its own permuted statistics; the largest p counts.
 
     Family-wise the smallest share of a permutation is that over all three ways.
     """
     ways = [
-        rank_edges(*(one | {"tests": one["ways"][:, way]} for one in (own, null)))
+        rank_edges(*(arrays | {"tests": arrays["ways"][:, way]} for arrays in (observed, null)))
         for way in range(N_WAYS)
     ]
     lowest = np.min([way.lowest for way in ways], axis=0)
@@ -107,13 +113,13 @@ def rank_ways(own: Arrays, null: Arrays) -> BothWays:
     return BothWays(np.max([way.p for way in ways], axis=0), np.max(family_wise, axis=0))
 
 
-def global_p(own: Arrays, null: Arrays) -> float:
+def global_p(observed: Arrays, null: Arrays) -> float:
     """P of the sum over pairs of the smallest square of their three ways.
 
     If of each pair one way is unchanged, this sum is at most that of these ways, which has about
     the distribution of a permuted sum over one way: the largest p counts.
     """
-    smallest = float(np.square(own["ways"]).min(axis=1, initial=np.inf).sum())
+    smallest = float(np.square(observed["ways"]).min(axis=1, initial=np.inf).sum())
     return max(reached(smallest, totals) for totals in null["totals_ways"].T)
 
 
@@ -124,9 +130,11 @@ def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None
     n_groups = len(problem.data.groups)
     raw = np.concatenate([fit.named.statistics(range(n_groups))[None], null["named"]])
     every = signed_statistic(raw, problem.alternative)
+    # The data are the first of all permutations; the three ways of a pair lie side by side.
     flat = every.reshape(len(every), -1)
     p, family_wise = (
-        own.reshape(every[0].shape) for own in (shares_in(flat)[0], _own_family_wise(flat))
+        p_values.reshape(every[0].shape)
+        for p_values in (shares_in(flat)[0], _own_family_wise(flat))
     )
     table = {
         **_weights(problem, problem.named.edges, fit.named.forward, (0, n_groups - 1)),
@@ -139,7 +147,7 @@ def named_table(problem: Problem, fit: Fit, null: Arrays) -> NDArray[Any] | None
     }
     if n_groups == 2:  # by the sign of the difference
         table |= {"p_greater": shares_in(raw[:, :, 0])[0], "p_less": shares_in(-raw[:, :, 0])[0]}
-    return _records(table)
+    return records(table)
 
 
 def _own_family_wise(every: Array) -> Array:
@@ -151,32 +159,35 @@ def _own_family_wise(every: Array) -> Array:
 def shares_in(every: Array) -> Array:
     """Share of each column's values that reach each of them."""
     columns = [count_reaching(column, np.sort(column)) for column in every.T]
-    found: Array = np.column_stack(columns) / len(every)
-    return found
+    shares: Array = np.column_stack(columns) / len(every)
+    return shares
 
 
-def among_of(problem: Problem, fit: Fit, own: Arrays, null: Arrays) -> Among | None:
+def among_of(problem: Problem, fit: Fit, observed: Arrays, null: Arrays) -> Among | None:
     """Test of the edges between regions that were named beforehand, together and one by one."""
     if problem.among is None:
         return None
     parts = [
-        {name: one[name][one["inside"]] for name in ("tests", "in_pool")} for one in (own, null)
+        {name: arrays[name][arrays["inside"]] for name in ("tests", "in_pool")}
+        for arrays in (observed, null)
     ]
+    # Permuted edges lie one after the other: this is the permutation of each, once edges outside
+    # are dropped.
     run = np.repeat(np.arange(len(null["counts"])), null["counts"])[null["inside"]]
     counts = np.bincount(run, minlength=len(null["counts"]))
-    found = rank_edges(parts[0], parts[1] | {"counts": counts})
-    p = reached(float(own["totals_inside"]), null["totals_inside"])
-    names, inside = np.array(problem.data.regions, dtype=object), own["inside"]
+    ranks = rank_edges(parts[0], parts[1] | {"counts": counts})
+    p = reached(float(observed["totals_inside"]), null["totals_inside"])
+    names, inside = np.array(problem.data.regions, dtype=object), observed["inside"]
     outer = (0, len(problem.data.groups) - 1)
     table = {
         **_weights(problem, fit.edges[inside], fit.weights.part(inside), outer),
         "statistic": fit.weights.statistic(range(len(problem.data.groups)))[inside],
-        "p": found.p,
-        "p_fwer": found.family_wise,
-        "q": discovery_rates(found.p),
+        "p": ranks.p,
+        "p_fwer": ranks.family_wise,
+        "q": discovery_rates(ranks.p),
     }
     chosen = tuple(names[problem.among.any(axis=0)].tolist())
-    return Among(chosen, p, float(monte_carlo_error(p, len(counts))), _records(table))
+    return Among(chosen, p, float(monte_carlo_error(p, len(counts))), records(table))
 
 
 def pairwise_tables(
@@ -191,6 +202,8 @@ def pairwise_tables(
     closed_of = {
         pair: {name: closed_p(pair, p_of) for name, p_of in by_set.items()} for pair in pairs
     }
+    # One false discovery rate over all pairs of groups: each pair by itself would let more pass the
+    # more pairs there are.
     rates_of = {
         q: discovery_rates(np.concatenate([closed_of[pair][p] for pair in pairs]))
         for q, p in (("q", "p"), ("q_both", "p_both"))
@@ -203,7 +216,7 @@ def pairwise_tables(
         statistic = fit.weights.statistic(pair)
         table = _weights(problem, fit.edges, fit.weights, pair) | {"statistic": statistic}
         order = np.lexsort((-np.abs(statistic), closed["p"]))
-        tables[names[pair[0]], names[pair[1]]] = _records(table | closed | rates)[order]
+        tables[names[pair[0]], names[pair[1]]] = records(table | closed | rates)[order]
     return tables
 
 
@@ -217,41 +230,45 @@ def _p_of_sets(
     for members in sets_of_groups(len(problem.data.groups)):
         null = nulls.get(members)
         if null is None:  # these groups have no rows to exchange: nothing is known
+            # A p of 1 can only make closed tests more careful.
             for p_of in by_set.values():
                 p_of[members] = np.ones(len(fit.edges))
             continue
-        own = observed_of(problem, fit, members)
-        for end, found in (("", rank_edges(own, null)), ("_both", rank_ways(own, null))):
-            by_set[f"p{end}"][members] = found.p
-            by_set[f"p_fwer{end}"][members] = found.family_wise
+        observed = observed_of(problem, fit, members)
+        for end, ranks in (("", rank_edges(observed, null)), ("_both", rank_ways(observed, null))):
+            by_set[f"p{end}"][members] = ranks.p
+            by_set[f"p_fwer{end}"][members] = ranks.family_wise
     return by_set
 
 
 def observed_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
     """Statistics of the data for some of the groups."""
-    found = {"tests": fit.weights.statistic(members), "ways": fit.ways.statistics(members)}
-    signed = {name: signed_statistic(one, problem.alternative) for name, one in found.items()}
+    statistics = {"tests": fit.weights.statistic(members), "ways": fit.ways.statistics(members)}
+    signed = {
+        name: signed_statistic(values, problem.alternative) for name, values in statistics.items()
+    }
     return signed | {"in_pool": fit.in_pool}
 
 
 def _weights(
-    problem: Problem, edges: NDArray[np.int64], found: Estimates, pair: Members
+    problem: Problem, edges: NDArray[np.int64], estimates: Estimates, pair: Members
 ) -> dict[str, NDArray[Any]]:
     """Names, weights of the groups in the units of the data, and the difference of two of them."""
     data, sd = problem.data, problem.sd
     names, (i, j), (first, last) = np.array(data.regions, dtype=object), edges.T, pair
+    # Weights were fitted per standard deviation.
     in_units = sd[j] / sd[i]
-    change = found.weights[last] - found.weights[first]
+    change = estimates.weights[last] - estimates.weights[first]
     return {
         "source": names[i],
         "target": names[j],
         **{
             f"weight_{name}": w * in_units
-            for name, w in zip(data.groups, found.weights, strict=True)
+            for name, w in zip(data.groups, estimates.weights, strict=True)
         },
         "difference": change * in_units,
         "difference_std": change,
-        "standard_error": found.standard_error(first, last),
+        "standard_error": estimates.standard_error(first, last),
     }
 
 
@@ -264,6 +281,7 @@ def sum_tables(problem: Problem, fit: Fit, null: Array) -> tuple[NDArray[Any], N
         np.concatenate(list(sums(weights, problem.lobes).values()))
         for sums in (strengths, strength_statistics)
     )
+    # In- and out-strengths of m regions come first, then strengths from lobe to lobe, then numbers.
     in_lobes = np.arange(len(statistics)) >= 2 * m
     counts = np.arange(len(statistics)) >= 2 * m + len(names) ** 2
     z, p = corrected(statistics, null, in_lobes.astype(np.intp), counts, len(data.groups) == 2)
@@ -281,12 +299,4 @@ def sum_tables(problem: Problem, fit: Fit, null: Array) -> tuple[NDArray[Any], N
     first, second = (
         {name: column[part] for name, column in values.items()} for part in (~in_lobes, in_lobes)
     )
-    return _records(hubs | first), _records(pairs | second)
-
-
-def _records(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    kinds = [(name, column.dtype) for name, column in columns.items()]
-    table = np.empty(len(next(iter(columns.values()))), dtype=kinds)
-    for name, column in columns.items():
-        table[name] = column
-    return table
+    return records(hubs | first), records(pairs | second)

@@ -42,21 +42,23 @@ class Estimates(NamedTuple):
 
     def statistic(self, members: Sequence[int]) -> Array:
         """T of two groups (the second less the first), or the root of Q of more; 0 if unknown."""
-        own = list(members)
-        b, C = self.weights[own], self.covariances[np.ix_(own, own)]
-        if len(own) == 2:
+        groups = list(members)
+        b, C = self.weights[groups], self.covariances[np.ix_(groups, groups)]
+        if len(groups) == 2:
+            # A variance of 0 or NaN comes from a singular regression; the statistic is 0 then,
+            # which never counts as a find.
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = (b[1] - b[0]) / np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])
+                t = (b[1] - b[0]) / np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])
         else:
-            found = _root_of_q(b, C)
-        return np.where(np.isfinite(found), found, 0.0)
+            t = _root_of_q(b, C)
+        return np.where(np.isfinite(t), t, 0.0)
 
     def part(self, chosen: Mask | slice) -> Estimates:
         """Estimates of some of the edges."""
         return Estimates(self.weights[:, chosen], self.covariances[..., chosen])
 
     def standard_error(self, first: int, last: int) -> Array:
-        """Of the difference of two groups."""
+        """Return the standard error of the difference between two groups."""
         C = self.covariances
         error: Array = np.sqrt(C[first, first] + C[last, last] - 2 * C[first, last])
         return error
@@ -64,12 +66,12 @@ class Estimates(NamedTuple):
     def matrices(self, edges: Edges, m: int) -> list[GroupWeights]:
         """Weights and variances of each group as matrices; noise variances are not known here."""
         i, j = edges.T
-        found = []
+        matrices = []
         for g, weights in enumerate(self.weights):
             B, V = np.zeros((m, m)), np.zeros((m, m))
             B[i, j], V[i, j] = weights, self.covariances[g, g]
-            found.append(GroupWeights(B, V, np.full(m, np.nan)))
-        return found
+            matrices.append(GroupWeights(B, V, np.full(m, np.nan)))
+        return matrices
 
 
 class Ways(NamedTuple):
@@ -81,7 +83,7 @@ class Ways(NamedTuple):
 
     def statistics(self, members: Sequence[int]) -> Array:
         """Statistic of each pair in each way, of shape (k, 3)."""
-        return np.column_stack([own.statistic(members) for own in self])
+        return np.column_stack([estimates.statistic(members) for estimates in self])
 
 
 @dataclass(frozen=True)
@@ -112,25 +114,27 @@ class Units:
     def of(cls, codes: Indices, labels: Indices | None, rank: int) -> Units:
         """Units by the label of each row; without labels each row is one."""
         n = len(codes)
-        own = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]
-        by_unit = np.argsort(own, kind="stable")
+        unit_codes = np.arange(n) if labels is None else np.unique(labels, return_inverse=True)[1]
+        # Rows in the order of their units, so that reduceat below can add the influences of a unit.
+        by_unit = np.argsort(unit_codes, kind="stable")
         rows = tuple(by_unit[codes[by_unit] == c] for c in range(int(codes.max()) + 1))
-        parts = [np.unique(own[place], return_index=True) for place in rows]
+        parts = [np.unique(unit_codes[place], return_index=True) for place in rows]
         starts = None if labels is None else tuple(first for _, first in parts)
-        numbers = tuple(found for found, _ in parts)
-        return cls(rows, starts, numbers, int(own.max()) + 1, n / (n - rank))
+        numbers = tuple(unit for unit, _ in parts)
+        return cls(rows, starts, numbers, int(unit_codes.max()) + 1, n / (n - rank))
 
     def covariances(self, influences: Sequence[Array]) -> Array:
         """Covariances between groups from the influences (k, n_g) of the rows of each."""
         n_groups, k = len(influences), len(influences[0])
         C = np.zeros((n_groups, n_groups, k))
         if self.starts is None:
-            for g, own in enumerate(influences):
-                C[g, g] = np.einsum("kn,kn->k", own, own)
+            for g, influence in enumerate(influences):
+                # Each row is a unit and in one group only: covariances between groups are 0.
+                C[g, g] = np.einsum("kn,kn->k", influence, influence)
             return self.inflation * C
         sums = np.zeros((n_groups, k, self.count))
-        for g, own in enumerate(influences):
-            sums[g][:, self.numbers[g]] = np.add.reduceat(own, self.starts[g], axis=1)
+        for g, influence in enumerate(influences):
+            sums[g][:, self.numbers[g]] = np.add.reduceat(influence, self.starts[g], axis=1)
         return self.inflation * np.einsum("gku,hku->ghk", sums, sums)
 
 
@@ -144,7 +148,7 @@ class GroupColumns(NamedTuple):
 def group_columns(residuals: Array, units: Units) -> list[GroupColumns]:
     """Residuals of the groups, as `sgbn.inference.influence` takes them."""
     columns = [np.ascontiguousarray(residuals[rows].T) for rows in units.rows]
-    return [GroupColumns(own, own @ own.T) for own in columns]
+    return [GroupColumns(group, group @ group.T) for group in columns]
 
 
 def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estimates:
@@ -152,8 +156,8 @@ def one_way(groups: Sequence[GroupColumns], edges: Edges, units: Units) -> Estim
     targets = edges[:, 1]
     first = np.flatnonzero(np.diff(targets, prepend=-1))
     starts = np.append(first, len(edges)).astype(np.int64)
-    found = [edge_influences(*own, edges, starts) for own in groups]
-    return _estimates(found, units)
+    influences = [edge_influences(*group, edges, starts) for group in groups]
+    return _estimates(influences, units)
 
 
 def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: Units) -> Ways:
@@ -161,9 +165,9 @@ def all_ways(groups: Sequence[GroupColumns], edges: Edges, given: Graph, units: 
 
     All three beside the same others; the correlation as Fisher's z.
     """
-    found = [pair_influences(*own, edges, given) for own in groups]
+    by_group = [pair_influences(*group, edges, given) for group in groups]
     forward, backward, correlation = (
-        _estimates([(weights[way], influences[way]) for weights, influences in found], units)
+        _estimates([(weights[way], influences[way]) for weights, influences in by_group], units)
         for way in range(3)
     )
     return Ways(forward, backward, correlation)
@@ -174,23 +178,26 @@ def parents_of_both(parents: Graph, edges: Edges) -> Graph:
     i, j = edges.T
     given: Graph = (parents[:, i] | parents[:, j]).T
     places = np.arange(len(edges))
+    # Where i is a parent of j it would be given beside itself.
     given[places, i] = given[places, j] = False
     return np.ascontiguousarray(given)
 
 
-def _estimates(found: Sequence[tuple[Array, Array]], units: Units) -> Estimates:
-    weights = np.array([own for own, _ in found])
-    return Estimates(weights, units.covariances([influences for _, influences in found]))
+def _estimates(influences: Sequence[tuple[Array, Array]], units: Units) -> Estimates:
+    weights = np.array([weight for weight, _ in influences])
+    return Estimates(weights, units.covariances([influence for _, influence in influences]))
 
 
 def _root_of_q(b: Array, C: Array) -> Array:
     """Root of Wald's statistic of the equality of several weights; NaN where it is not known."""
     d = (b[1:] - b[0]).T  # (k, groups - 1)
     C = np.moveaxis(C, -1, 0)
+    # Covariances of the differences from the first group, D C D'.
     V = C[:, 1:, 1:] - C[:, 1:, :1] - C[:, :1, 1:] + C[:, :1, :1]
     usable = np.isfinite(V).all(axis=(1, 2)) & np.isfinite(d).all(axis=1)
+    # Nearly singular covariances would make any difference look huge.
     usable[usable] &= np.linalg.cond(V[usable]) < 1e12
-    found = np.full(len(d), np.nan)
+    root = np.full(len(d), np.nan)
     solved = np.linalg.solve(V[usable], d[usable][..., None])[..., 0]
-    found[usable] = np.sqrt(np.einsum("ki,ki->k", d[usable], solved))
-    return found
+    root[usable] = np.sqrt(np.einsum("ki,ki->k", d[usable], solved))
+    return root

@@ -33,12 +33,7 @@ from sgbn.inference.resampling import (
     resampled_weights,
     resamples,
 )
-from sgbn.inference.rows import (
-    network_of,
-    read_groups,
-    region_index,
-    warn_about_few,
-)
+from sgbn.inference.rows import network_of, read_groups, region_index, warn_about_few
 from sgbn.parameters import SHARE
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
@@ -105,11 +100,12 @@ class _Draws:
 
 
 def total_effects(network: NetworkLike) -> Array:
-    """Total effect of every region on every other, ``[i, j]`` of i on j.
+    """Return the total effect of every region on every other, ``[i, j]`` of i on j.
 
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        The network whose weights are taken.
 
     Examples
     --------
@@ -133,7 +129,7 @@ def effect_difference(
     level: float = 0.95,
     random_state: int = 0,
 ) -> EffectDifference:
-    """Total effect of one region on another in each group, and the differences.
+    """Return the total effect of one region on another in each group, and the differences.
 
     Weights are fitted to each group's rows on its graph. Intervals resample the rows and leave the
     graphs as they are; they are right if the graphs were not learned from the same rows.
@@ -148,10 +144,13 @@ def effect_difference(
         and what is not known of its directions is then the same in all of them. A learner's own
         `cpdag_` says what is known, prior knowledge included.
     source, target : str
+        Names of the regions: the effect is that of the first on the second.
     n_resamples : int
+        Number of bootstrap samples.
     level : float
-        Of the intervals.
+        Share of intervals that hold the true value, such as 0.95.
     random_state : int
+        Seed of the bootstrap samples.
 
     Returns
     -------
@@ -183,7 +182,8 @@ def effect_difference(
         name: _draw(rows[name], graph_of[name], s, t, n_resamples, [random_state, place])
         for place, name in enumerate(rows)
     }
-    shared = not _is_by_group(graphs)
+    # one graph for all groups: what is unknown of its directions is the same in all of them
+    shared = not isinstance(graphs, Mapping)
     return EffectDifference(
         source,
         target,
@@ -212,10 +212,12 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
     ndarray of shape (n_sets, m)
         One for the source itself.
     """
+    # Place of the edge i -> j in the list of weights.
     place = np.full(support.shape, -1)
     place[support] = np.arange(support.sum())
     effects = np.zeros((len(weights), len(support)))
     effects[:, source] = 1.0
+    # Parents come first, so that one pass adds up all paths.
     for j in topological_order(support):
         parents = np.flatnonzero(support[:, j])
         if j != source and len(parents):
@@ -225,13 +227,17 @@ def path_effects(weights: Array, support: Graph, source: int) -> Array:
 
 def _draw(rows: Sample, graph: Any, s: int, t: int, n_resamples: int, seed: list[int]) -> _Draws:
     weights, support = fixed_weights(rows, graph)
+    # Prior knowledge directs more edges than the data can.
     known = graph.cpdag_ if hasattr(graph, "cpdag_") else cpdag(support)
+    # The given graph is resampled only: over the class the range of effects is reported, without
+    # sampling error.
     counts = resamples(rows, n_resamples, seed)
     drawn = resampled_weights(rows.values, support, counts)
     possible = []
     for other in possible_graphs(known, s):
         fitted, _ = fixed_weights(rows, other)
         possible.append(path_effects(fitted[None], other, s)[0, t])
+    # The interval allows for the coefficients of the largest regression on the way.
     on_path = _on_a_path(support, s, t)
     sd = rows.values.std(axis=0)
     return _Draws(
@@ -249,8 +255,8 @@ def _on_a_path(support: Graph, s: int, t: int) -> Graph:
     leads = reachable(support)
     to_target = leads[:, t].copy()
     to_target[t] = True
-    found: Graph = leads[s] & to_target
-    return found
+    on_path: Graph = leads[s] & to_target
+    return on_path
 
 
 def _possible_differences(first: _Draws, second: _Draws, shared: bool) -> Array:
@@ -262,12 +268,15 @@ def _possible_differences(first: _Draws, second: _Draws, shared: bool) -> Array:
 
 def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
     """Effect in one group, or the difference between two."""
+    # Resamples of two groups are independent, so that any pairing of them is a sample of the
+    # difference.
     signs = (1.0,) if len(draws) == 1 else (-1.0, 1.0)
     estimate = float(sum(sign * d.given for sign, d in zip(signs, draws, strict=True)))
     values = _distinct(possible, max(d.unit for d in draws))
     if len(values) > 1:
         return Effect(estimate, values[0], values[-1], False, values)
     resampled = np.sum([sign * d.resampled for sign, d in zip(signs, draws, strict=True)], axis=0)
+    # The interval of a difference is as wide as the smaller group asks for.
     fewest = min(draws, key=lambda d: d.n - d.n_coefficients)
     low, high = interval(resampled, fewest.n, fewest.n_coefficients, level)
     return Effect(estimate, low, high, True, values)
@@ -275,17 +284,14 @@ def _effect(draws: list[_Draws], possible: Array, level: float) -> Effect:
 
 def _distinct(values: Array, unit: float) -> tuple[float, ...]:
     """Values in rising order, those that differ by round-off only once."""
+    # Values of the class that differ by round-off are one value: the effect is identified then.
     ordered = np.sort(values)
     apart = np.diff(ordered) > SAME_EFFECT * max(unit, float(np.abs(ordered).max()))
     return tuple(ordered[np.concatenate([[True], apart])].tolist())
 
 
-def _is_by_group(graphs: Any) -> bool:
-    return isinstance(graphs, Mapping)
-
-
 def _graph_of_each(graphs: Any, groups: list[str]) -> dict[str, Any]:
-    if not _is_by_group(graphs):
+    if not isinstance(graphs, Mapping):
         return dict.fromkeys(groups, graphs)
     given = {str(name): graph for name, graph in graphs.items()}
     missing = [name for name in groups if name not in given]

@@ -46,6 +46,7 @@ class Exchange:
         for units in self.sets:
             rows[units] = units[rng.permutation(len(units))]
         for stack in self.stacks:
+            # One call permutes every set of the stack by itself, in place of a loop over persons.
             order = np.broadcast_to(np.arange(stack.shape[1]), stack.shape[:2])
             order = rng.permuted(order, axis=1)
             rows[stack] = np.take_along_axis(stack, order[:, :, None], axis=1)
@@ -54,6 +55,8 @@ class Exchange:
     def log_exchanges(self, codes: Indices) -> float:
         """Logarithm of the number of ways to deal the units to the groups."""
         counts = self._counts(codes)
+        # A multinomial coefficient per set, as a logarithm: a thousand subjects have more exchanges
+        # than a float can hold.
         ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
         return float(ways.sum())
 
@@ -61,15 +64,16 @@ class Exchange:
         """Count the rows that no exchange takes to another group."""
         sizes = [units.size for units in self.sets]
         sizes += [stack[0].size for stack in self.stacks for _ in stack]
+        # Units of a set that lies in one group exchange places without a change of the groups.
         moves = (self._counts(codes) > 0).sum(axis=1) > 1
         return int(self.n - np.array(sizes, int)[moves].sum())
 
     def _counts(self, codes: Indices) -> Indices:
         """Units of each set in each group."""
         members = [codes[units[:, 0]] for units in self.sets]
-        members += [own for stack in self.stacks for own in codes[stack[:, :, 0]]]
+        members += [set_codes for stack in self.stacks for set_codes in codes[stack[:, :, 0]]]
         n_groups = int(codes.max()) + 1
-        counts = [np.bincount(own, minlength=n_groups) for own in members]
+        counts = [np.bincount(set_codes, minlength=n_groups) for set_codes in members]
         return np.array(counts, np.intp).reshape(-1, n_groups)
 
 
@@ -98,24 +102,29 @@ def exchange_of(
     """
     n = len(codes)
     if pairs is not None:
+        # Each person has as many rows as there are groups, so that the sorted rows form a matrix.
         order = np.argsort(pairs, kind="stable").reshape(pairs.max() + 1, -1)
         return Exchange(n, (), (order[:, :, None],))
     sites = np.zeros(n, np.intp) if sites is None else sites
     persons = np.arange(n) if persons is None else persons
+    # Rows of a unit by site: two units with the same pattern then exchange rows of the same sites.
     by_site = (rows[np.argsort(sites[rows], kind="stable")] for rows in _rows_of(persons))
     units = [(tuple(sites[rows].tolist()), rows) for rows in by_site]
     if families is None:
         return Exchange(n, tuple(_alike(units)))
     whole: list[Unit] = []
     stacks = defaultdict(list)
-    for own in _units_of(units, families):
-        rows = np.concatenate([rows for _, rows in own])
+    for family_units in _units_of(units, families):
+        rows = np.concatenate([rows for _, rows in family_units])
+        # A family in one group moves as a whole; one that spans groups never leaves itself.
         if (codes[rows] == codes[rows[0]]).all():
-            whole.append((tuple(pattern for pattern, _ in own), rows))
+            whole.append((tuple(pattern for pattern, _ in family_units), rows))
             continue
-        for units_alike in _alike(own):
+        for units_alike in _alike(family_units):
             stacks[units_alike.shape].append(units_alike)
-    return Exchange(n, tuple(_alike(whole)), tuple(np.array(own) for own in stacks.values()))
+    return Exchange(
+        n, tuple(_alike(whole)), tuple(np.array(family_units) for family_units in stacks.values())
+    )
 
 
 def _rows_of(labels: Indices) -> list[Indices]:
@@ -126,15 +135,20 @@ def _rows_of(labels: Indices) -> list[Indices]:
 
 def _units_of(units: Iterable[Unit], families: Indices) -> Iterable[list[Unit]]:
     """Units of each family, sorted by their patterns."""
-    found: Mapping[int, list[Unit]] = defaultdict(list)
+    by_family: Mapping[int, list[Unit]] = defaultdict(list)
     for pattern, rows in units:
-        found[int(families[rows[0]])].append((pattern, rows))
-    return [sorted(own, key=lambda unit: unit[0]) for own in found.values()]
+        by_family[int(families[rows[0]])].append((pattern, rows))
+    return [sorted(members, key=lambda unit: unit[0]) for members in by_family.values()]
 
 
 def _alike(units: Iterable[Unit]) -> list[Indices]:
     """Rows of units of one pattern, for each pattern that two or more have."""
-    found: dict[Any, list[Indices]] = defaultdict(list)
+    by_pattern: dict[Any, list[Indices]] = defaultdict(list)
     for pattern, rows in units:
-        found[pattern].append(rows)
-    return [np.array(found[pattern]) for pattern in sorted(found) if len(found[pattern]) > 1]
+        # Only units of one pattern of sites, and hence of one size, may take each other's places.
+        by_pattern[pattern].append(rows)
+    return [
+        np.array(by_pattern[pattern])
+        for pattern in sorted(by_pattern)
+        if len(by_pattern[pattern]) > 1
+    ]

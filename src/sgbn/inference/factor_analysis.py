@@ -39,8 +39,8 @@ class FactorModel(NamedTuple):
     @property
     def covariance(self) -> Array:
         """Covariance that the factors and the own variances imply."""
-        found: Array = self.loadings @ self.loadings.T + np.diag(self.own_variance)
-        return found
+        covariance: Array = self.loadings @ self.loadings.T + np.diag(self.own_variance)
+        return covariance
 
 
 def factor_analysis(R: Array, n_factors: int, start: Array | None = None) -> FactorModel:
@@ -59,15 +59,16 @@ def factor_analysis(R: Array, n_factors: int, start: Array | None = None) -> Fac
     root = _root(R)
 
     def objective(log_own: Array) -> tuple[float, Array]:
-        own = np.exp(log_own)
-        loadings, w = _best_loadings(root, own, n_factors)
-        value = log_own.sum() + (1 / own).sum() + (np.log(w) - w + 1).sum()
-        gradient = ((loadings**2).sum(axis=1) + own - 1) / own
+        own_variance = np.exp(log_own)
+        loadings, w = _best_loadings(root, own_variance, n_factors)
+        value = log_own.sum() + (1 / own_variance).sum() + (np.log(w) - w + 1).sum()
+        gradient = ((loadings**2).sum(axis=1) + own_variance - 1) / own_variance
         return value / m, gradient / m
 
+    # Half of the variance is common: neither bound is near.
     first = np.full(m, 0.5) if start is None else np.clip(start, LEAST_OWN, 1.0)
     bounds = [(np.log(LEAST_OWN), 0.0)] * m
-    found = minimize(
+    optimum = minimize(
         objective,
         np.log(first),
         jac=True,
@@ -75,10 +76,10 @@ def factor_analysis(R: Array, n_factors: int, start: Array | None = None) -> Fac
         bounds=bounds,
         options={"maxiter": MAX_ITER, "gtol": TOL / m, "ftol": 1e-8},
     )
-    own = np.exp(found.x)
-    loadings, _ = _best_loadings(root, own, n_factors)
-    violation = _violation(found.x, m * found.jac, bounds[0])
-    return FactorModel(loadings, own, int(found.nit), violation, bool(found.success))
+    own_variance = np.exp(optimum.x)
+    loadings, _ = _best_loadings(root, own_variance, n_factors)
+    violation = _violation(optimum.x, m * optimum.jac, bounds[0])
+    return FactorModel(loadings, own_variance, int(optimum.nit), violation, bool(optimum.success))
 
 
 def most_factors(m: int) -> int:
@@ -98,20 +99,23 @@ def _root(R: Array) -> Array:
     return root
 
 
-def _best_loadings(root: Array, own: Array, n_factors: int) -> tuple[Array, Array]:
+def _best_loadings(root: Array, own_variance: Array, n_factors: int) -> tuple[Array, Array]:
     """Return the best loadings for given own variances, and the eigenvalues behind them.
 
     A matrix and its transpose share singular values, so that the smaller product will do.
     """
-    scaled = root / np.sqrt(own)[:, None]
+    scaled = root / np.sqrt(own_variance)[:, None]
     r = scaled.shape[1]
+    # Few rows make few columns of the root: the product has the size of the smaller side.
     w, U = eigh(scaled.T @ scaled, subset_by_index=[max(r - n_factors, 0), r - 1])
     V = scaled @ U / np.sqrt(w)
+    # An eigenvalue below 1 would need an imaginary loading: that factor explains nothing.
     w = np.maximum(w, 1.0)
-    return np.sqrt(own)[:, None] * V * np.sqrt(w - 1), w
+    return np.sqrt(own_variance)[:, None] * V * np.sqrt(w - 1), w
 
 
 def _violation(log_own: Array, gradient: Array, bounds: tuple[float, float]) -> float:
     """Largest gradient along which an own variance could still move."""
+    # At a bound a gradient that points outwards is no violation.
     step = np.clip(log_own - gradient, *bounds) - log_own
     return float(np.abs(step).max())

@@ -55,12 +55,14 @@ def learn_halves(
 def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pair: int) -> Arrays:
     """Arrows of the networks of one pair of halves, and which columns are constant in each."""
     rng = np.random.default_rng([random_state, pair])
+    # Seeded by the pair's number: a study with more pairs keeps the first ones.
     part = deal_rows(rng, len(sample.values), 2, sample.strata, sample.units)
     seed = int(rng.integers(2**31))
     arrows, constant = [], []
     for which in range(2):
         half = sample.take(part == which)
         with one_blas_thread():
+            # Within the half: effects estimated from all rows would tie the halves to each other.
             left, _ = without_nuisance(half.values, half.nuisance)
         values = clean_part(learner, left, sample.names)
         constant.append(constant_columns(values))
@@ -69,14 +71,11 @@ def learn_pair(sample: Sample, learner: NetworkEstimator, random_state: int, pai
 
 
 def _learn_half(
-    values: Array,
-    names: Sequence[str],
-    learner: NetworkEstimator,
-    varies: Mask,
-    seed: int,
+    values: Array, names: Sequence[str], learner: NetworkEstimator, varies: Mask, seed: int
 ) -> Array:
     """Arrows of the network of a half; a column that is constant in it has none."""
     columns = np.flatnonzero(varies)
+    # Knowledge names columns by number or name: without a column it would mean another one.
     if len(columns) < len(names) and any(getattr(learner, name, None) for name in KNOWLEDGE):
         constant = names[int(np.flatnonzero(~varies)[0])]
         raise InputError(
@@ -85,6 +84,7 @@ def _learn_half(
         )
     kept = [names[k] for k in columns.tolist()]
     learned = learn_part(learner, values[:, columns], kept, seed, is_clean=True)
+    # Back to the places that columns have in the whole sample.
     arrows = np.zeros((len(names), len(names)))
     arrows[np.ix_(columns, columns)] = _arrows(learned)
     return arrows
@@ -95,6 +95,7 @@ def _arrows(learner: Any) -> Array:
     support = learner.coef_ != 0
     share = np.zeros(support.shape)
     share[support] = np.where(np.isin(learner.edge_kinds_, UNDECIDED), 0.5, 1.0)
+    # An edge that nothing directs counts half for each direction.
     open_ways = np.where(share == 0.5, 0.5, 0.0)
     return share + open_ways.T
 
@@ -103,6 +104,7 @@ def check_rows(sample: Sample) -> None:
     """Refuse a sample whose halves are too small."""
     n, m = sample.values.shape
     _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
+    # Both are limits: a half needs persons to be independent, and rows that effects leave over.
     units = sample.n_units
     if min(units, n - 2 * lost) < FEWEST_ROWS:
         who = f"{n} rows" if units == n else f"{n} rows of {units} persons or families"

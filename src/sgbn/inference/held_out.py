@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sgbn.exceptions import InputError, listed
 from sgbn.inference.factor_analysis import factor_analysis, most_factors
 from sgbn.inference.learning import learn_part
-from sgbn.inference.rows import NOTHING_LEFT
+from sgbn.inference.rows import NOTHING_LEFT, too_few
 from sgbn.moments import moments_of, one_blas_thread
 from sgbn.runs import Arrays
 from sgbn.structure.base import NetworkEstimator
@@ -34,13 +34,8 @@ from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import FEW_SAMPLES, combined_columns, copied_columns
 
-NETWORK, FACTORS, LASSO, INDEPENDENCE = (
-    "network",
-    "factor analysis",
-    "graphical lasso",
-    "independence",
-)
-MODELS = (NETWORK, FACTORS, LASSO, INDEPENDENCE)
+MODELS = ("network", "factor analysis", "graphical lasso", "independence")
+NETWORK, FACTORS, LASSO, INDEPENDENCE = MODELS
 
 N_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)  # tried; the likelihood is flat between large ones
 INNER_FOLDS = 3  # of a training part, to choose the number of factors and the penalty
@@ -78,9 +73,9 @@ def check_sample(sample: Sample) -> None:
             "rows have no density to compare. Drop it."
         )
     if n < 2 * FEW_SAMPLES:
+        remedy = "Give more subjects, or join groups."
         raise InputError(
-            f"there are {n} rows: models of fewer than {2 * FEW_SAMPLES} cannot be told apart. "
-            "Give more rows, or join groups."
+            too_few("the sample", n, "a comparison of models needs", 2 * FEW_SAMPLES, remedy)
         )
 
 
@@ -95,24 +90,25 @@ def score_fold(
         ``log_likelihood`` in the order of `MODELS` (NaN for a lasso that could not be fitted), and
         ``n_factors``.
     """
+    # Stream 0 dealt the folds.
     rng = np.random.default_rng([random_state, 1 + fold])
     train = folds != fold
-    own, held_out = standardised(sample, train, fold)
+    fitted, held_out = standardised(sample, train, fold)
     T = held_out.T @ held_out / len(held_out)
     with one_blas_thread():
         # with all rows, as the other models have them: the held-out ones have outliers too
         seed = int(rng.integers(2**31))
-        network = learn_part(learner, own, sample.names, seed, is_clean=True).network_
-        inner = _inner_parts(own, deal(sample.take(train), INNER_FOLDS, rng))
-        R: Array = np.atleast_2d(np.corrcoef(own.T))
+        network = learn_part(learner, fitted, sample.names, seed, is_clean=True).network_
+        inner = _inner_parts(fitted, deal(sample.take(train), INNER_FOLDS, rng))
+        R: Array = np.atleast_2d(np.corrcoef(fitted.T))
         n_factors = choose_n_factors(inner)
-        found = [
+        scores = [
             float(network.log_likelihood(held_out).mean()) / len(R),
             log_likelihood(factor_analysis(R, n_factors).covariance, T),
             _lasso_score(R, T, inner),
             log_likelihood(np.eye(len(R)), T),
         ]
-    return {"log_likelihood": np.array(found), "n_factors": np.array(n_factors)}
+    return {"log_likelihood": np.array(scores), "n_factors": np.array(n_factors)}
 
 
 def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
@@ -128,6 +124,8 @@ def standardised(sample: Sample, train: Mask, fold: int) -> tuple[Array, Array]:
             f"{n} rows to learn from are left beside a fold, and sites and covariates take {lost} "
             f"of them: {FEW_SAMPLES} or more are needed. Name fewer covariates, or give more rows."
         )
+    # Scaled by the training rows, so that the network, the factors and the lasso learn a
+    # correlation matrix.
     sd = left[train].std(axis=0, ddof=1)
     gone = np.flatnonzero(sd <= NOTHING_LEFT * sample.values.std(axis=0))
     if len(gone):
@@ -151,6 +149,7 @@ def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Ar
         Degrees of freedom that the effects take of the training rows, beside those of the means.
     """
     left: Array = values - values[train].mean(axis=0)
+    # Training rows decide means, slopes and which columns vary: the others must not be seen.
     centred = design - design[train].mean(axis=0)
     lengths, varies = column_lengths(design[train], centred[train])
     centred = centred[:, varies] / lengths[varies]
@@ -161,20 +160,22 @@ def residuals_of_training(values: Array, design: Array, train: Mask) -> tuple[Ar
 def log_likelihood(covariance: Array, T: Array) -> float:
     """Gaussian log-likelihood per variable of rows whose second moments are T."""
     m = len(T)
+    # One factor gives the determinant and the trace.
     factor = cho_factor(covariance, lower=True)
     log_det = 2 * np.log(np.diag(factor[0])).sum()
     return float(-0.5 * (np.log(2 * np.pi) + (log_det + np.trace(cho_solve(factor, T))) / m))
 
 
-def _inner_parts(own: Array, folds: Indices) -> list[tuple[Array, Array, int]]:
+def _inner_parts(rows: Array, folds: Indices) -> list[tuple[Array, Array, int]]:
     """Correlation of each inner training part, second moments of its test part, and its rows."""
     parts = []
     for fold in range(INNER_FOLDS):
-        fitted, left_out = own[folds != fold], own[folds == fold]
+        fitted, left_out = rows[folds != fold], rows[folds == fold]
         sd = fitted.std(axis=0, ddof=1)
         sd[sd <= NOTHING_LEFT] = 1.0  # a column that only the inner test rows move
         Z, Z_out = ((part - fitted.mean(axis=0)) / sd for part in (fitted, left_out))
         R = Z.T @ Z / (len(Z) - 1)
+        # A column without spread in the training rows would have 0 there, and no likelihood.
         np.fill_diagonal(R, 1.0)
         parts.append((R, Z_out.T @ Z_out / len(Z_out), len(Z)))
     return parts
@@ -192,6 +193,7 @@ def choose_n_factors(parts: list[tuple[Array, Array, int]]) -> int:
         score = 0.0
         for which, (R, T, _) in enumerate(parts):
             model = factor_analysis(R, k, starts[which])
+            # A fit with fewer factors is a good beginning.
             starts[which] = model.own_variance
             score += log_likelihood(model.covariance, T)
         since += 1
@@ -232,8 +234,9 @@ def _lasso(R: Array, penalty: float) -> Array | None:
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             covariance, _ = graphical_lasso(R, penalty, tol=LASSO_TOL, max_iter=LASSO_ITER)
+            # The solver may return a matrix that is not positive definite without an error.
             np.linalg.cholesky(covariance)
         except (FloatingPointError, np.linalg.LinAlgError):
             return None
-    found: Array = covariance
-    return found
+    estimate: Array = covariance
+    return estimate

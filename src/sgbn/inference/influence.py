@@ -63,21 +63,32 @@ def edge_influences(
 
 @jit_loops
 def _fill_edges(columns, S, parents, edges, starts, L, W, rest, weights, influences):  # type: ignore[no-untyped-def]
-    """Fill `weights` and `influences` of `edge_influences`; L, W and `rest` are work space."""
+    """Fill `weights` and `influences` of `edge_influences`.
+
+    `L`, `W` and `rest` are work space. `slack` is 1 - leverage of each row.
+    """
+    # All loops run over rows t in the innermost place: arrays are (variables, rows) and C-ordered,
+    # so that memory is read in order.
     n = columns.shape[1]
-    room, residual = rest[0], rest[1]
+    slack, residual = rest[0], rest[1]
     for block in range(starts.size - 1):
         first, last = starts[block], starts[block + 1]
-        k, own = last - first, parents[first:last]
-        if not _leave(columns, S, own, L, W, room):
+        k, members = last - first, parents[first:last]
+        # A singular child stays in the table as NaN, not as an error: in a permutation it is one
+        # edge of hundreds, and its statistic becomes 0.
+        if not _orthonormalise(columns, S, members, L, W, slack):
             weights[first:last] = np.nan
             influences[first:last] = np.nan
             continue
-        _take_out(columns, S, own, L, W, edges[first, 1], weights[first:last], residual)
+        _take_out(columns, S, members, L, W, edges[first, 1], weights[first:last], residual)
         for t in range(n):
-            residual[t] /= max(room[t], FULL)
+            # HC3 divides by 1 - leverage. A row with leverage 1 has residual 0; FULL keeps 0 / 0
+            # away.
+            residual[t] /= max(slack[t], FULL)
         for a in range(k - 1, -1, -1):  # W becomes (Z'Z)^-1 Z', the weights those of Z
             for h in range(a + 1, k):
+                # Back substitution with L transposed: the factor is of Z, the weights so far are of
+                # W.
                 weights[first + a] -= L[h, a] * weights[first + h]
                 for t in range(n):
                     W[a, t] -= L[h, a] * W[h, t]
@@ -111,29 +122,36 @@ def pair_influences(columns: Array, S: Array, edges: Indices, given: Mask) -> tu
     m, n = columns.shape
     weights, influences = np.empty((3, len(edges))), np.empty((3, len(edges), n))
     L, W, rest, along = np.empty((m, m)), np.empty((m, n)), np.empty((3, n)), np.empty((2, m))
-    own = np.empty(m, np.int64)
-    _fill_pairs(columns, S, edges, given, own, L, W, rest, along, weights, influences)
+    members = np.empty(m, np.int64)
+    _fill_pairs(columns, S, edges, given, members, L, W, rest, along, weights, influences)
     return weights, influences
 
 
 @jit_loops
-def _fill_pairs(columns, S, edges, given, own, L, W, rest, along, weights, influences):  # type: ignore[no-untyped-def]
-    """Fill `weights` and `influences` of `pair_influences`; `own` to `along` are work space."""
-    room, left = rest[2], rest[:2]
+def _fill_pairs(columns, S, edges, given, members, L, W, rest, along, weights, influences):  # type: ignore[no-untyped-def]
+    """Fill `weights` and `influences` of `pair_influences`.
+
+    `members`, `L`, `W`, `rest` and `along` are work space. `slack` is 1 - leverage of each row.
+    """
+    slack, left = rest[2], rest[:2]
     for e in range(edges.shape[0]):
-        k = _list_given(given[e], own)
+        k = _list_given(given[e], members)
         first, second, product = 0.0, 0.0, 0.0
-        known = _leave(columns, S, own[:k], L, W, room)
+        known = _orthonormalise(columns, S, members[:k], L, W, slack)
+        # Of both ends the same columns are taken out, so that one factor serves the two weights and
+        # the correlation.
         if known:
             for end in range(2):
-                _take_out(columns, S, own[:k], L, W, edges[e, end], along[end], left[end])
+                _take_out(columns, S, members[:k], L, W, edges[e, end], along[end], left[end])
             first = _length_left(S, edges[e, 0], along[0], k)
             second = _length_left(S, edges[e, 1], along[1], k)
+            # r's from products of S: it needs k operations, not the n of the residuals themselves.
             shared = 0.0
             for a in range(k):
                 shared += along[0, a] * along[1, a]
             product = S[edges[e, 0], edges[e, 1]] - shared
             known = first > 0.0 and second > 0.0
+            # A correlation of 1 has no Fisher z, and its weights no error.
             known &= product * product < (1 - SINGULAR) * first * second
         if not known:
             weights[:, e] = np.nan
@@ -141,20 +159,20 @@ def _fill_pairs(columns, S, edges, given, own, L, W, rest, along, weights, influ
             continue
         weights[FORWARD, e] = product / first
         weights[BACKWARD, e] = product / second
-        _fill_way(left[0], left[1], room, product, first, influences[FORWARD, e])
-        _fill_way(left[1], left[0], room, product, second, influences[BACKWARD, e])
+        _fill_way(left[0], left[1], slack, product, first, influences[FORWARD, e])
+        _fill_way(left[1], left[0], slack, product, second, influences[BACKWARD, e])
         weights[CORRELATION, e] = _fill_correlation(
-            left, room, product, first, second, influences[CORRELATION, e]
+            left, slack, product, first, second, influences[CORRELATION, e]
         )
 
 
 @jit_inside
-def _list_given(is_given, own):  # type: ignore[no-untyped-def]
-    """Fill `own` with the variables that are given; their number."""
+def _list_given(is_given, members):  # type: ignore[no-untyped-def]
+    """Fill `members` with the variables that are given, and return their number."""
     k = 0
     for v in range(is_given.size):
         if is_given[v]:
-            own[k] = v
+            members[k] = v
             k += 1
     return k
 
@@ -165,41 +183,46 @@ def _length_left(S, variable, along, k):  # type: ignore[no-untyped-def]
     taken = 0.0
     for a in range(k):
         taken += along[a] * along[a]
+    # A difference of nearly equal numbers: below SINGULAR it is round-off.
     length = S[variable, variable] - taken
     return length if length > SINGULAR * S[variable, variable] else 0.0
 
 
 @jit_inside
-def _fill_way(source, target, room, product, length, influence):  # type: ignore[no-untyped-def]
+def _fill_way(source, target, slack, product, length, influence):  # type: ignore[no-untyped-def]
     """Fill the influences on the weight of one variable, of squared length `length`, in another."""
     weight = product / length
     for t in range(source.size):
         share = source[t] / length
-        open_share = max(room[t] - source[t] * share, FULL)
+        # 1 - leverage once the source has joined the other regressors.
+        open_share = max(slack[t] - source[t] * share, FULL)
         influence[t] = share * (target[t] - weight * source[t]) / open_share
 
 
 @jit_inside
-def _fill_correlation(left, room, product, first, second, influence):  # type: ignore[no-untyped-def]
+def _fill_correlation(left, slack, product, first, second, influence):  # type: ignore[no-untyped-def]
     """Fill the influences on Fisher's z of the partial correlation, and return z."""
     length = np.sqrt(first * second)
     rho = product / length
     of_first, of_second = rho / (2 * first), rho / (2 * second)
     for t in range(influence.size):
         r, s = left[0, t], left[1, t]
+        # Derivative of rho by the row's share in the two variances and the covariance; the
+        # denominator turns it into that of Fisher's z.
         change = r * s / length - of_first * r * r - of_second * s * s
-        influence[t] = change / (1 - rho * rho) / max(room[t], FULL)
+        influence[t] = change / (1 - rho * rho) / max(slack[t], FULL)
     return np.arctanh(rho)
 
 
 @jit_inside
-def _take_out(columns, S, own, L, W, variable, along, left):  # type: ignore[no-untyped-def]
+def _take_out(columns, S, members, L, W, variable, along, left):  # type: ignore[no-untyped-def]
     """Fill `left` with what some columns leave of a variable, and `along` with ``W @ variable``."""
     n = columns.shape[1]
     for t in range(n):
         left[t] = columns[variable, t]
-    for a in range(own.size):
-        along[a] = S[own[a], variable]
+    for a in range(members.size):
+        # Forward substitution: `along` are the coordinates of the variable in the rows W.
+        along[a] = S[members[a], variable]
         for h in range(a):
             along[a] -= L[a, h] * along[h]
         along[a] /= L[a, a]
@@ -208,31 +231,35 @@ def _take_out(columns, S, own, L, W, variable, along, left):  # type: ignore[no-
 
 
 @jit_inside
-def _leave(columns, S, own, L, W, room):  # type: ignore[no-untyped-def]
-    """Fill orthonormal rows W that span some columns, ``columns[own] = L @ W``, and 1 - leverages.
+def _orthonormalise(columns, S, members, L, W, slack):  # type: ignore[no-untyped-def]
+    """Fill orthonormal rows W that span some columns, ``columns[members] = L @ W``.
+
+    `slack` becomes 1 - leverage of each row.
 
     Returns False where one of the columns is determined by those before it.
     """
     n = columns.shape[1]
     for t in range(n):
-        room[t] = 1.0
-    for a in range(own.size):
+        slack[t] = 1.0
+    for a in range(members.size):
         for h in range(a + 1):
-            rest = S[own[a], own[h]]
+            # Cholesky factor of the products, row by row; the rows of W follow from it.
+            rest = S[members[a], members[h]]
             for i in range(h):
                 rest -= L[a, i] * L[h, i]
             if h < a:
                 L[a, h] = rest / L[h, h]
-            elif rest > SINGULAR * S[own[a], own[a]]:
+            elif rest > SINGULAR * S[members[a], members[a]]:
                 L[a, a] = np.sqrt(rest)
             else:
                 return False
         for t in range(n):
-            W[a, t] = columns[own[a], t]
+            W[a, t] = columns[members[a], t]
         for h in range(a):
             for t in range(n):
                 W[a, t] -= L[a, h] * W[h, t]
         for t in range(n):
             W[a, t] /= L[a, a]
-            room[t] -= W[a, t] * W[a, t]
+            # Leverages are the squared entries of an orthonormal basis, added up.
+            slack[t] -= W[a, t] * W[a, t]
     return True

@@ -19,7 +19,7 @@ from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.graph.acyclicity import known_order
 from sgbn.inference.regressions import regressions
-from sgbn.inference.rows import check_groups_vary, refuse_cohort
+from sgbn.inference.rows import check_groups_vary, refuse_cohort, too_few
 from sgbn.moments import Moments
 from sgbn.parameters import ESTIMATOR, NONE, TRUTH, Parameters, check_parameters
 from sgbn.search.order_search import parents_for
@@ -32,7 +32,9 @@ from sgbn.types import Array, Graph, Indices
 from sgbn.validation import check_data, column_names, read_labels, warn_about_moments
 
 POOLED_GAMMA = 0.0  # BIC: the pooled parents are chosen without the labels, so that more do no harm
+# Extended BIC at its strictest: parents that one group chooses have seen the labels.
 GROUP_GAMMA = 1.0
+MIN_SUBJECTS_PER_GROUP = 3  # two rows are on a line: all correlations would be 1
 TIE_DIGITS = 9  # of a sum of squared correlations: the rest is round-off
 
 
@@ -52,13 +54,13 @@ class SharedOrder:
     Parameters
     ----------
     residuals : ndarray of shape (n, m)
-        Without nuisance effects.
+        Rows without nuisance effects.
     learner : SGBN
-        Of the order.
+        The estimator whose order is used.
     names : sequence of str
-        Of the columns, by which the learner's prior knowledge and warnings call them.
+        Names of the columns, which prior knowledge and warnings use.
     penalty : float
-        Times the usual price of each parent: less finds more parents.
+        Factor of the usual price of each parent. A smaller one finds more parents.
     """
 
     def __init__(
@@ -71,58 +73,56 @@ class SharedOrder:
             )
         learned, moments = _learn(clone(learner), residuals, list(names))
         known = cast(Knowledge, learned.arrows_.knowledge)  # an SGBN has it, if only empty
+        # Among equivalent orders a fixed one, which depends on content and not on the place of
+        # columns.
         self.order = known_order(learned.coef_ != 0, known.directions, _places(moments))
         rank = np.argsort(self.order)
+        # [child, parent], as the search has it: the transpose of all other matrices here.
         self.allowed = known.allowed.T & (rank[:, None] > rank)  # of those that come before
         self.required = known.required.T
         self.max_parents = learner.max_parents
         self.penalty = penalty
-        self.pooled = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
 
     def parents_of(self, S: Array, n: int, gamma: float, most: int = MOST_PARENTS) -> Graph:
         """Parents along the order by extended BIC, ``[i, j]`` for i -> j, at most `most`."""
         m, sd = len(S), np.sqrt(np.diag(S))
         most = min(most, most_parents(n, m, self.max_parents))
         known = self.allowed, self.required
+        # Extended BIC asks more of parents that one group alone shows: m candidates for each child
+        # compete.
         prices = self.penalty * ebic_prices(n, m, gamma)
         problem = ParentProblem(S / np.outer(sd, sd), n, prices, most, *known)
         return parents_for(make_trees(problem), self.order).parents.T
 
     def parents(self, residuals: Array, codes: Indices, separate: bool = True) -> Graph:
         """Union of the pooled parents and those of each group."""
-        union = self.pooled.copy()
+        union = self.parents_of(_covariance(residuals), len(residuals), POOLED_GAMMA)
         for c in range(int(codes.max()) + 1 if separate else 0):
-            own = residuals[codes == c]
-            union |= self.parents_of(_covariance(own), len(own), GROUP_GAMMA)
+            rows = residuals[codes == c]
+            union |= self.parents_of(_covariance(rows), len(rows), GROUP_GAMMA)
         return union
-
-
-def group_weights(
-    residuals: Array, codes: Indices, parents: Graph, lost: float | None = None
-) -> list[GroupWeights]:
-    """Least squares in each group, on the same parents.
-
-    `lost` is the share of the degrees of freedom that nuisance effects took from each group; by
-    default each lost one, its mean.
-    """
-    return weights_on(covariances(residuals, codes), parents, lost)
 
 
 def covariances(residuals: Array, codes: Indices) -> list[tuple[Array, int]]:
     """Covariance matrix and number of rows of each group."""
     parts = (residuals[codes == c] for c in range(int(codes.max()) + 1))
-    return [(_covariance(own), len(own)) for own in parts]
+    return [(_covariance(rows), len(rows)) for rows in parts]
 
 
 def weights_on(
     groups: Sequence[tuple[Array, int]], parents: Graph, lost: float | None = None
 ) -> list[GroupWeights]:
-    """Least squares from the `covariances` of the groups, see `group_weights`."""
-    found = []
+    """Return least squares in each group on the same parents, from `covariances`.
+
+    `lost` is the share of the degrees of freedom that nuisance effects took from each group. By
+    default each group lost one, its mean.
+    """
+    weights = []
     for S, n in groups:
+        # Nuisance effects were estimated over all groups, so that each pays its share.
         freedom = n - 1.0 if lost is None else (1 - lost) * n
-        found.append(GroupWeights(*regressions(S, n, freedom, parents)))
-    return found
+        weights.append(GroupWeights(*regressions(S, n, freedom, parents)))
+    return weights
 
 
 class JointSGBN(BaseEstimator):
@@ -131,8 +131,8 @@ class JointSGBN(BaseEstimator):
     Parameters
     ----------
     learner : SGBN, optional
-        Finds the order in the pooled rows; `SGBN()` by default. Its prior knowledge holds in all
-        groups.
+        The estimator that finds the order in the pooled rows; by default `SGBN()`. Its prior
+        knowledge holds in all groups.
     separate_parents : bool
         Whether parents that only one group shows are added. Without them an edge whose weights
         cancel in the pooled data, such as one of opposite sign, is not seen.
@@ -159,10 +159,7 @@ class JointSGBN(BaseEstimator):
     ['control', 'patient']
     """
 
-    _parameters: ClassVar[Parameters] = {
-        "learner": NONE | ESTIMATOR,
-        "separate_parents": TRUTH,
-    }
+    _parameters: ClassVar[Parameters] = {"learner": NONE | ESTIMATOR, "separate_parents": TRUTH}
 
     def __init__(self, learner: SGBN | None = None, *, separate_parents: bool = True) -> None:
         self.learner = learner
@@ -174,6 +171,7 @@ class JointSGBN(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows of all groups.
         y : array-like of shape (n_samples,)
             Group of each row, two or more.
         """
@@ -190,33 +188,35 @@ class JointSGBN(BaseEstimator):
                 f"y has one group, {shown(self.classes_[0])}: networks are learned together of "
                 "two or more. Give all groups, or fit an SGBN to this one."
             )
-        if sizes.min() < 3:
+        if sizes.min() < MIN_SUBJECTS_PER_GROUP:
+            smallest = f"group {shown(self.classes_[sizes.argmin()])}"
+            remedy = "Add subjects, or leave this group out."
             raise InputError(
-                f"group {shown(self.classes_[sizes.argmin()])} has {sizes.min()} rows: a network "
-                "needs 3 or more. Add subjects, or leave this group out."
+                too_few(smallest, sizes.min(), "a network needs", MIN_SUBJECTS_PER_GROUP, remedy)
             )
         names = column_names(self, X)
         check_groups_vary(values, codes, self.classes_.tolist(), names)
+        # Differences of means would look like edges in the pooled rows.
         means = np.array([values[codes == c].mean(axis=0) for c in range(len(sizes))])
         residuals = values - means[codes]
         shared = SharedOrder(residuals, SGBN() if self.learner is None else self.learner, names)
         self.order_ = shared.order
         self.parents_ = shared.parents(residuals, codes, self.separate_parents)
-        found = group_weights(residuals, codes, self.parents_)
-        self._check_fitted(found, sizes, names)
+        weights = weights_on(covariances(residuals, codes), self.parents_)
+        self._check_fitted(weights, sizes, names)
         self.networks_ = {
-            label: GaussianNetwork(own.weights, mean - mean @ own.weights, own.noise, names)
-            for label, own, mean in zip(self.classes_.tolist(), found, means, strict=True)
+            label: GaussianNetwork(group.weights, mean - mean @ group.weights, group.noise, names)
+            for label, group, mean in zip(self.classes_.tolist(), weights, means, strict=True)
         }
         return self
 
-    def _check_fitted(self, found: list[GroupWeights], sizes: Indices, names: list[str]) -> None:
+    def _check_fitted(self, weights: list[GroupWeights], sizes: Indices, names: list[str]) -> None:
         """Refuse a group that is too small, or too collinear, for the parents of a region."""
-        for group, own, n in zip(self.classes_, found, sizes, strict=True):
-            bad = np.flatnonzero(np.isnan(own.noise))
+        for name, group, n in zip(self.classes_, weights, sizes, strict=True):
+            bad = np.flatnonzero(np.isnan(group.noise))
             if bad.size:
                 raise InputError(
-                    f"the {n} rows of the group {shown(group)} do not determine the weights of the "
+                    f"the {n} rows of the group {shown(name)} do not determine the weights of the "
                     f"{self.parents_[:, bad[0]].sum()} parents of {names[bad[0]]!r}. Add subjects, "
                     "or leave out columns that copy others."
                 )

@@ -27,6 +27,7 @@ def check_learner(learner: Any) -> NetworkEstimator:
 def clean_part(learner: NetworkEstimator, values: Array, names: Sequence[str]) -> Array:
     """Rows of a part that the learner learns from, without those that it leaves out."""
     with warnings.catch_warnings():
+        # What the part alone lacks is no news: the whole sample has been looked at.
         warnings.simplefilter("ignore", DataWarning)
         return clone(learner).clean(np.ascontiguousarray(values), list(names))
 
@@ -46,6 +47,7 @@ def learn_part(
     seed gets `seed`, so that results can be repeated.
     """
     copy = clone(learner)
+    # Learners without this parameter need no seed.
     if copy.get_params().get("random_state", 0) is None:
         copy.set_params(random_state=seed)
     with warnings.catch_warnings(), one_blas_thread():

@@ -9,17 +9,12 @@ import numpy as np
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
+from sgbn.inference.records import records
 from sgbn.inference.rows import network_of, region_index
 from sgbn.parameters import NONE, Number
 from sgbn.types import Array, Indices
 
 DIGITS = 12  # of a divergence: the rest is round-off
-RANKING_FIELDS = (
-    ("divergence", float),
-    ("mean_change", float),
-    ("variance_change", float),
-    ("coupling_change", float),
-)
 
 
 @dataclass(frozen=True)
@@ -68,14 +63,21 @@ class Lesion:
         rest = np.delete(np.arange(self.before.m), lesioned)
         shift = (self.mean_change / np.sqrt(np.diag(self.before.covariance)))[rest]
         change = self.variance_change[rest]
+        # Of two Gaussians, by the ratio of their variances and the shift of their means.
         divergence = (change - np.log1p(change) + shift**2) / 2
         coupling = _correlation(self.after, rest) - _correlation(self.before, rest)
         coupling = np.sqrt(np.square(coupling).sum(axis=1))
-        names = np.asarray(self.before.names)[rest]
-        rows = list(zip(names, divergence, shift, change, coupling, strict=True))
+        columns = {
+            "region": np.asarray(self.before.names)[rest],
+            "divergence": divergence,
+            "mean_change": shift,
+            "variance_change": change,
+            "coupling_change": coupling,
+        }
+        # Rounded, so that regions with the same divergence are ranked by their couplings on every
+        # machine.
         ranked = np.lexsort((-coupling, -np.round(divergence, DIGITS)))
-        fields = [("region", names.dtype), *RANKING_FIELDS]
-        return np.array([rows[k] for k in ranked], dtype=fields).view(np.recarray)
+        return records(columns)[ranked].view(np.recarray)
 
 
 def lesion(network: NetworkLike, region: str, value: float | None = None) -> Lesion:
@@ -88,9 +90,11 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     Parameters
     ----------
     network : GaussianNetwork or fitted learner
+        The network before the lesion.
     region : str
+        The region that is fixed.
     value : float, optional
-        Such as a low volume, to see means change too.
+        The value at which it is fixed, such as a low volume. Means change too then.
 
     Returns
     -------
@@ -107,6 +111,7 @@ def lesion(network: NetworkLike, region: str, value: float | None = None) -> Les
     network = network_of(network)
     (NONE | Number()).check("value", value)
     place = region_index(region, network.names)
+    # A region without noise has no variance that could be lost: shares of it would be 0 / 0.
     still = np.flatnonzero(network.noise_variance == 0)
     if still.size:
         raise InputError(

@@ -29,6 +29,7 @@ from sgbn.inference.held_out import (
     score_fold,
 )
 from sgbn.inference.learning import check_learner
+from sgbn.inference.records import records
 from sgbn.inference.rows import read_sample
 from sgbn.parameters import SEED, OneOf, Whole
 from sgbn.runs import Study
@@ -39,12 +40,6 @@ from sgbn.types import Array, Indices
 CLEAR = 2.0  # standard errors from which a difference is called one (benchmarks/factors.py)
 LEADING = 3  # factors that are taken out of the edges of a network that predicts well, at most
 COLUMNS_PER_LEADING = 10  # and one for so many columns (benchmarks/factors.py)
-FIELDS = (
-    ("model", "U15"),
-    ("log_likelihood", float),
-    ("difference", float),
-    ("standard_error", float),
-)
 IN_WORDS = ("", "One", "Two", "Three", "Four", "Five", "Six")
 
 
@@ -77,6 +72,7 @@ class ModelComparison:
     @property
     def n_factors(self) -> int:
         """Number of factors that the training parts chose: the (lower) median over the folds."""
+        # The lower median: with two folds, fewer factors rather than more.
         return int(np.sort(self.fold_factors)[(self.n_folds - 1) // 2])
 
     @property
@@ -101,15 +97,15 @@ class ModelComparison:
         ``1 + n_folds / (n_folds - 1)`` (Nadeau and Bengio, 2003), which errs to the safe side.
         """
         gain = self.log_likelihood - self.log_likelihood[:, :1]
+        # Nadeau and Bengio: 1 / J + n_test / n_train, which is 1 / (J - 1) for J folds.
         inflated = np.sqrt(1 / self.n_folds + 1 / (self.n_folds - 1))
-        columns = (
-            self.log_likelihood.mean(axis=0),
-            gain.mean(axis=0),
-            gain.std(axis=0, ddof=1) * inflated,
-        )
-        return np.array(list(zip(MODELS, *columns, strict=True)), dtype=list(FIELDS)).view(
-            np.recarray
-        )
+        columns = {
+            "model": np.array(MODELS),
+            "log_likelihood": self.log_likelihood.mean(axis=0),
+            "difference": gain.mean(axis=0),
+            "standard_error": gain.std(axis=0, ddof=1) * inflated,
+        }
+        return records(columns).view(np.recarray)
 
     def compare(self, model: str) -> int:
         """1 where a model predicts unseen rows better than the network, -1 worse, 0 not clear.
@@ -155,11 +151,13 @@ class ModelComparison:
 
     def _numbers(self, first: str, second: str) -> str:
         """Likelihoods of two models, and the standard error of the factors' difference."""
-        one, other = (self.table[MODELS.index(name)].log_likelihood for name in (first, second))
+        first_score, second_score = (
+            self.table[MODELS.index(name)].log_likelihood for name in (first, second)
+        )
         error = self.table[MODELS.index(FACTORS)].standard_error
         return (
-            f"{_signed(one)} against {_signed(other)} per variable, standard error of the "
-            f"difference {error:.3f}"
+            f"{_signed(first_score)} against {_signed(second_score)} per variable, standard error "
+            f"of the difference {error:.3f}"
         )
 
     def _beside_others(self) -> str:
@@ -204,10 +202,11 @@ def compare_models(
     learner : estimator, optional
         The learner of the network; by default `SGBN`.
     n_folds : int
+        Number of folds.
     random_state : int
         Seed of the folds.
     n_jobs : int, optional
-        Processes. Results do not depend on it.
+        Number of processes. Results do not depend on it.
     folder : path, optional
         Keeps finished folds; a second start does only what is missing.
     progress : bool
@@ -240,6 +239,7 @@ def compare_models(
     check_sample(sample)
     n, m = sample.values.shape
     n_folds = Whole(2, n // 2).check("n_folds", n_folds)
+    # Dealt here, not in the tasks: all models of a fold see the same rows.
     folds = deal(sample, n_folds, np.random.default_rng([random_state, 0]))
     described = {
         "data": joblib.hash([*sample]),

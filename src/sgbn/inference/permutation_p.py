@@ -87,20 +87,23 @@ class Ranked(NamedTuple):
 
 def ranked(permuted: Permuted) -> Ranked:
     """P of all statistics, on one scale for all classes."""
-    own, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
+    shares, null = np.ones(len(permuted.observed)), np.ones(len(permuted.null))
     classes, null_classes = _without_small_classes(permuted)
+    # Statistics of the data are ranked among permuted ones only; permuted ones among themselves,
+    # where each is one of them already.
     for number in np.unique(np.concatenate([classes, null_classes])):
         mine, theirs = classes == number, null_classes == number
         ascending = np.sort(permuted.null[theirs])
-        own[mine] = class_shares(permuted.observed[mine], ascending)
-        null[theirs] = class_shares(permuted.null[theirs], ascending, own=0)
-    lacking = np.maximum(len(own) - permuted.counts, 0)
+        shares[mine] = class_shares(permuted.observed[mine], ascending)
+        null[theirs] = class_shares(permuted.null[theirs], ascending, n_extra=0)
+    # A permutation with fewer edges than the data would else count for less in p.
+    lacking = np.maximum(len(shares) - permuted.counts, 0)
     whole = np.concatenate([null, np.ones(lacking.sum())])
     numbers = np.arange(len(lacking))
     runs = [np.repeat(numbers, count) for count in (permuted.counts, lacking)]
     return Ranked(
-        own,
-        shares_reaching(-own, -whole),
+        shares,
+        shares_reaching(-shares, -whole),
         whole,
         np.concatenate(runs),
         lowest_of(null, permuted.counts),
@@ -114,18 +117,22 @@ def _without_small_classes(permuted: Permuted) -> tuple[Indices, Indices]:
     """
     sizes = np.bincount(permuted.null_classes, minlength=permuted.classes.max(initial=-1) + 1)
     number = np.arange(len(sizes))
+    # Classes 0 and 1 are partners, so that the partner's number differs in the last bit.
     partner_sizes = np.append(sizes, 0)[np.minimum(number ^ 1, len(sizes))]
     joined = np.where(np.minimum(sizes, partner_sizes) < FEWEST_IN_CLASS, number & ~1, number)
     return joined[permuted.classes], joined[permuted.null_classes]
 
 
-def class_shares(values: Array, ascending: Array, own: int = 1) -> Array:
+def class_shares(values: Array, ascending: Array, n_extra: int = 1) -> Array:
     """Share of the permuted statistics of a class, sorted, that reach each value; see the module.
 
-    `own` is 1 for a value that is not one of them, and counts as one more.
+    `n_extra` is 1 for values of the data, each of which counts as one more, and 0 for permuted
+    ones.
     """
-    shares: Array = (own + count_reaching(values, ascending)) / max(own + len(ascending), 1)
+    shares: Array = (n_extra + count_reaching(values, ascending)) / max(n_extra + len(ascending), 1)
     start, at_start, excess = _tail(ascending)
+    # Without the fitted tail all values beyond the largest permuted one would have one share, and a
+    # large change no smaller p than a middling one.
     beyond = values > start
     shares[beyond] = at_start * np.exp(-(values[beyond] - start) / excess)
     return shares
@@ -145,6 +152,7 @@ def _tail(ascending: Array) -> tuple[float, float, float]:
     """Statistic at which the tail of a class begins, the share there, and the mean excess."""
     n = len(ascending)
     size = min(TAIL, n // 2)
+    # Infinity as the start means that no value is beyond: counting alone decides.
     if size < FEWEST_IN_TAIL or ascending[-1] <= ascending[-size]:
         return np.inf, 0.0, 1.0
     start = float(ascending[-size])
@@ -157,6 +165,7 @@ def lowest_of(shares: Array, counts: Indices) -> Array:
     lowest = np.ones(len(counts))
     some = np.flatnonzero(counts)
     if len(some):
+        # reduceat has no empty parts: permutations without an edge are left out, and keep 1.
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[some]
         lowest[some] = np.minimum.reduceat(shares, starts)
     return lowest
@@ -169,8 +178,8 @@ def count_reaching(values: Array, ascending: Array) -> Indices:
 
 def shares_reaching(values: Array, null: Array) -> Array:
     """Share of the null statistics, and the value itself, that reach each value."""
-    found: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
-    return found
+    shares: Array = (1 + count_reaching(values, np.sort(null))) / (1 + len(null))
+    return shares
 
 
 def reached(value: float, null: Array) -> float:
@@ -191,12 +200,23 @@ def discovery_rates(p: Array) -> Array:
     return q
 
 
+def holm(p: Array) -> Array:
+    """Family-wise p by Holm's method."""
+    order = np.argsort(p, kind="stable")
+    # Holm: the smallest p times the number of tests, the next times one less; never falling.
+    steps = p[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
 def permutations_needed(level: float, by: str = "p_fwer") -> int:
     """Fewest permutations with which a family-wise p, or a q, can reach a level.
 
     B permutations of k edges leave one find alone a p of at least 1 / (1 + B k), hence a q of at
     least k / (1 + B k), a little less than 1 / B.
     """
+    # 1 / 0.05 may be 20.000000000000004 in floating point, of which the ceiling would be 21.
     whole = int(np.ceil((1 - 1e-12) / level))
     return whole if by.startswith("q") else whole - 1
 
@@ -213,6 +233,8 @@ def _pooled_error(observed: Array, p: Array, null: Array, run: Indices) -> Array
     reach: :math:`\sqrt{\sum_b (c_b - p n_b)^2} / \sum_b n_b`; at least that of independent ones.
     `run` is the permutation of each statistic.
     """
+    # Edges of one permutation rise and fall together: permutations, not edges, are the independent
+    # trials.
     counts = np.bincount(run)
     order = np.argsort(-null, kind="stable")
     reach = count_reaching(observed, null[order][::-1])

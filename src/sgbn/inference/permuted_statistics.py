@@ -10,26 +10,23 @@ from scipy.special import chdtri, ndtr
 
 from sgbn.exceptions import listed, warn
 from sgbn.inference.closed_tests import MOST_GROUPS, Members, sets_of_groups
-from sgbn.inference.difference_input import FEWEST_EXCHANGES, GroupData
+from sgbn.inference.difference_input import GroupData
 from sgbn.inference.difference_problem import Fit, Problem
+from sgbn.inference.difference_request import MIN_EXCHANGES
 from sgbn.inference.difference_summaries import Component, components_of, strength_statistics
 from sgbn.inference.difference_tables import signed_statistic
 from sgbn.moments import one_blas_thread
 from sgbn.runs import Arrays, Study
 from sgbn.types import Array
 
-A_TASK = 50  # permutations
+PERMUTATIONS_PER_TASK = 50  # a finished task is kept in the folder, and not done again
 # An edge exceeds it by chance once in 370 times: of the one or two hundred edges that are usually
 # tested one or none does, so that a chance set of several edges is rare.
 COMPONENT_T = 3.0
 
 
 def permuted_statistics(
-    problem: Problem,
-    n_permutations: int,
-    seed: int,
-    settings: dict[str, Any],
-    study: Study,
+    problem: Problem, n_permutations: int, seed: int, settings: dict[str, Any], study: Study
 ) -> dict[Members, Arrays]:
     """Statistics of all permutations: of all groups first, then of the sets that closed tests need.
 
@@ -37,16 +34,15 @@ def permuted_statistics(
     """
     sets = _compared_sets(problem.data)
     tasks = _tasks(n_permutations, seed, sets)
-    asked = {
-        "n_permutations": n_permutations,
-        "alternative": problem.alternative,
-        "seed": seed,
-    }
+    asked = {"n_permutations": n_permutations, "alternative": problem.alternative, "seed": seed}
     parts = study.run(permute, tasks, asked | settings, shared={"problem": problem})
-    found: dict[Members, list[Arrays]] = {members: [] for members in sets}
+    by_members: dict[Members, list[Arrays]] = {members: [] for members in sets}
     for name, task in tasks.items():
-        found[task["members"]].append(parts[name])
-    return {members: _joined(own) for members, own in found.items()}
+        by_members[task["members"]].append(parts[name])
+    return {
+        members: {name: np.concatenate([part[name] for part in results]) for name in results[0]}
+        for members, results in by_members.items()
+    }
 
 
 def _compared_sets(data: GroupData) -> list[Members]:
@@ -62,10 +58,12 @@ def _compared_sets(data: GroupData) -> list[Members]:
             f"{MOST_GROUPS} groups. Name those that you want to compare by pairs."
         )
         return [every]
+    # A set without exchanges has no null distribution. Its p is taken to be 1, see
+    # `difference_tables`.
     sets: list[Members] = [every]
     stuck: list[Members] = []
     for members in sets_of_groups(n_groups)[1:]:
-        can_move = data.exchange(members).log_exchanges(data.codes) > np.log(FEWEST_EXCHANGES)
+        can_move = data.exchange(members).log_exchanges(data.codes) > np.log(MIN_EXCHANGES)
         (sets if can_move else stuck).append(members)
     pairs = [
         " and ".join(data.groups[c] for c in members) for members in stuck if len(members) == 2
@@ -81,11 +79,13 @@ def _compared_sets(data: GroupData) -> list[Members]:
 def _tasks(n_permutations: int, seed: int, sets: Sequence[Members]) -> dict[str, dict[str, Any]]:
     tasks = {}
     for members in sets:
-        own = () if members == sets[0] else members
-        name = "-".join(["permutations", *map(str, own)])
-        for k in range(-(-n_permutations // A_TASK)):
-            count = min(A_TASK, n_permutations - k * A_TASK)
-            task = {"seed": (seed, k, *own), "count": count, "members": members}
+        subset = () if members == sets[0] else members
+        name = "-".join(["permutations", *map(str, subset)])
+        for k in range(-(-n_permutations // PERMUTATIONS_PER_TASK)):
+            count = min(PERMUTATIONS_PER_TASK, n_permutations - k * PERMUTATIONS_PER_TASK)
+            # The seed depends on the task alone, so that results do not depend on processes, nor on
+            # which tasks a folder has already.
+            task = {"seed": (seed, k, *subset), "count": count, "members": members}
             tasks[f"{name}-{k:05d}"] = task
     return tasks
 
@@ -95,12 +95,13 @@ def permute(problem: Problem, seed: tuple[int, ...], count: int, members: Member
     rng = np.random.default_rng(seed)
     exchange = problem.data.exchange(members)
     with one_blas_thread():
+        # What all permutations of a set share is computed once here.
         refit = problem.refit(members)
         drawn = [statistics_of(problem, refit(exchange.draw(rng)), members) for _ in range(count)]
     return {
-        name: np.concatenate([one[name] for one in drawn])
+        name: np.concatenate([statistics[name] for statistics in drawn])
         if drawn[0][name].ndim
-        else np.array([one[name] for one in drawn])
+        else np.array([statistics[name] for statistics in drawn])
         for name in drawn[0]
     }
 
@@ -114,11 +115,13 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
         "tests": signed_statistic(t, problem.alternative),
         "ways": signed_statistic(ways, problem.alternative),
     }
+    # Closed tests are of edges only: hubs, lobes and components are tested over all groups.
     if len(members) < len(problem.data.groups):
-        return {name: np.asarray(one) for name, one in kept.items()}
+        return {name: np.asarray(values) for name, values in kept.items()}
     strongest = changed_components(fit, t)
     kept |= {
         "totals": np.square(t).sum(),
+        # A leading axis, so that permutations can be concatenated.
         "totals_ways": np.square(ways).sum(axis=0)[None],
         "components": strongest[0].strength if strongest else 0.0,
         "sums": _sums(problem, fit)[None],
@@ -128,7 +131,7 @@ def statistics_of(problem: Problem, fit: Fit, members: Members) -> Arrays:
         kept |= {"inside": inside, "totals_inside": np.square(t[inside]).sum()}
     if fit.named is not None:
         kept["named"] = fit.named.statistics(members)[None]
-    return {name: np.asarray(one) for name, one in kept.items()}
+    return {name: np.asarray(values) for name, values in kept.items()}
 
 
 def _sums(problem: Problem, fit: Fit) -> Array:
@@ -141,9 +144,7 @@ def changed_components(fit: Fit, statistic: Array) -> list[Component]:
     n_groups = len(fit.weights.weights)
     if n_groups == 2:
         return components_of(statistic, fit.edges, COMPONENT_T)
+    # The root of Q of more groups is larger by chance: the threshold has the same tail probability
+    # as a t of 3.
     threshold = float(np.sqrt(chdtri(n_groups - 1, 2 * ndtr(-COMPONENT_T))))
     return components_of(statistic, fit.edges, threshold, signs=(0,))
-
-
-def _joined(parts: list[Arrays]) -> Arrays:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

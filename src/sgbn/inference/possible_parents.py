@@ -17,12 +17,7 @@ from numpy.typing import ArrayLike
 
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import adjacency
-from sgbn.graph.equivalence import (
-    close_orientations,
-    consistent_extension,
-    skeleton,
-    v_structures,
-)
+from sgbn.graph.equivalence import close_orientations, consistent_extension, skeleton, v_structures
 from sgbn.types import Graph
 
 MOST_SETS = 4096  # of possible parents that are tried
@@ -43,6 +38,7 @@ def possible_graphs(P: ArrayLike, node: int) -> list[Graph]:
         If there are more sets than can be tried.
     """
     pdag = adjacency(P)
+    # Members of a class share these: a set of parents that adds one leaves the class.
     collisions = v_structures(pdag)
     cliques = list(_cliques(pdag, node))
     graphs = (_with_parents(pdag, node, chosen, collisions) for chosen in cliques)
@@ -56,12 +52,14 @@ def _cliques(P: Graph, node: int) -> Iterator[tuple[int, ...]]:
     neighbours = [
         int(k) for k in np.flatnonzero(P[:, node] & P[node]) if joined[np.ix_([k], known)].all()
     ]
+    # An explicit stack, so that the number of sets that are tried is bounded.
     stack: list[tuple[int, ...]] = [()]
     for _ in range(MOST_SETS):
         if not stack:
             return
         chosen = stack.pop()
         yield chosen
+        # Rising numbers, so that each set is met once.
         later = [k for k in neighbours if not chosen or k > chosen[-1]]
         stack += [(*chosen, k) for k in later if joined[k, list(chosen)].all()]
     if stack:
@@ -80,8 +78,10 @@ def _with_parents(
     directed[open_ends, node] = False
     directed[list(chosen), node] = True
     directed[node, list(chosen)] = False
+    # Directions that follow; without them an extension may add a collision.
     closed = close_orientations(directed)
     graph = consistent_extension(closed)
+    # The last condition: an edge that prior knowledge directs keeps its direction.
     if graph is None or v_structures(graph) != collisions or not np.all(graph <= directed):
         return None
     return graph

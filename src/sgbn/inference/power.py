@@ -20,8 +20,9 @@ from scipy.special import ndtri
 from sgbn.exceptions import DataWarning, InputError
 from sgbn.gaussian import GaussianNetwork, NetworkLike
 from sgbn.graph.random import random_dag
-from sgbn.inference.difference_input import FEWEST, FEWEST_PERMUTATIONS
-from sgbn.inference.differences import CORRECTIONS, edge_differences
+from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, MIN_SUBJECTS_PER_GROUP
+from sgbn.inference.difference_result import CORRECTIONS
+from sgbn.inference.differences import edge_differences
 from sgbn.inference.permutation_p import permutations_needed
 from sgbn.inference.rows import network_of, region_index
 from sgbn.moments import one_blas_thread
@@ -34,7 +35,7 @@ Edge = tuple[str, str]
 
 DEGREE = 3.0  # neighbours of a region in a random network
 WEIGHTS = (0.5, 1.0)  # their sizes in a random network, over standard normal noise
-INTERVAL = 0.95
+INTERVAL = 0.95  # coverage of the interval of a power
 
 
 class Power(NamedTuple):
@@ -77,6 +78,7 @@ class Design:
     random_state: int
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen, and these two hold what the arguments stand for.
         object.__setattr__(self, "network", _network(self.network))
         object.__setattr__(self, "n_changed", len(self.edges) or self.n_changed)
         NOT_NEGATIVE.check("effect", self.effect)
@@ -125,10 +127,11 @@ class Design:
         """Give the settings of a study."""
         network: Any = self.network
         if isinstance(network, GaussianNetwork):
+            # Lists, since a study keeps its settings as JSON.
             network = [network.coef.tolist(), network.noise_variance.tolist()]
         names = ("effect", "n_changed", "level", "by", "n_permutations", "random_state")
-        own = {name: getattr(self, name) for name in names}
-        return own | {"network": network, "edges": [list(edge) for edge in self.edges]}
+        settings = {name: getattr(self, name) for name in names}
+        return settings | {"network": network, "edges": [list(edge) for edge in self.edges]}
 
 
 def power(
@@ -147,7 +150,7 @@ def power(
     folder: str | Path | None = None,
     progress: bool = False,
 ) -> Power:
-    """Chance that `edge_differences` finds a difference.
+    """Return the chance that `edge_differences` finds a difference.
 
     By default one way (``by="q"``). A report calls only those significant that hold both ways: plan
     for them with ``by="q_both"``, which takes more subjects.
@@ -162,15 +165,18 @@ def power(
         standard deviations of the target per standard deviation of the source, both of the first
         group. The noise stays as it is.
     n_per_group : int
+        Number of subjects per group.
     network : int, GaussianNetwork or fitted learner
-        The truth; or so many regions of a random network, another in every simulation: three
-        neighbours a region, weights of 0.5 to 1 of either sign over standard normal noise.
+        The truth; or so many regions of a random network, another in every simulation: each
+        region has three neighbours, with weights of 0.5 to 1 of either sign, and standard normal
+        noise.
     edges : sequence of (source, target), or one such pair, optional
         The edges of the network that change; by default other ones in every simulation.
     n_changed : int
         How many edges change where `edges` does not say which. The false discovery rate finds
         each of many more easily than one alone.
     level : float
+        Level of the test, such as 0.05.
     by : {"q", "p_fwer", "q_both", "p_fwer_both", "p", "p_both"}
         What is compared with the level: the false discovery rate, the family-wise p, both for
         differences that hold both ways, or the p of the edge alone.
@@ -179,9 +185,10 @@ def power(
     n_permutations : int
         At least ``1 / level`` (one fewer family-wise): with fewer, nothing reaches the level.
     random_state : int
+        Seed of the simulations.
     n_jobs : int, optional
-        Processes. Results do not depend on it. To start them takes seconds, so that a few quick
-        simulations are done sooner without.
+        Number of processes. Results do not depend on it. Processes take seconds to start: a few
+        quick simulations are done sooner in one.
     folder : path, optional
         Keeps finished simulations; more can be asked for later.
     progress : bool
@@ -196,7 +203,7 @@ def power(
     """
     chosen = edge_pairs(edges)
     design = Design(effect, network, chosen, n_changed, level, by, n_permutations, random_state)
-    n = Whole(FEWEST).check("n_per_group", n_per_group)
+    n = Whole(MIN_SUBJECTS_PER_GROUP).check("n_per_group", n_per_group)
     tasks = {
         f"{k:05d}": {"simulation": k} for k in range(Whole(2).check("n_simulations", n_simulations))
     }
@@ -208,8 +215,8 @@ def power(
         float(np.mean([result[name] for result in results.values()]))
         for name in ("any_edge", "overall")
     )
-    found, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
-    return Power(n, found, *wilson(found, trials), any_edge, overall, trials)
+    share, trials = float(shares.mean()), effective_trials(shares, design.n_changed)
+    return Power(n, share, *wilson(share, trials), any_edge, overall, trials)
 
 
 def edge_pairs(edges: Any) -> tuple[Edge, ...]:
@@ -243,14 +250,17 @@ def effective_trials(shares: Array, n_edges: int) -> float:
     to be as many trials as simulations.
     """
     n, mean, variance = len(shares), shares.mean(), shares.var()
+    # Without any spread the variance says nothing: neither of the two bounds can be preferred.
     if np.ptp(shares) == 0:
         return float(n)
     return float(np.clip(n * mean * (1 - mean) / variance, n, n * n_edges))
 
 
-def wilson(share: float, n: float, level: float = INTERVAL) -> tuple[float, float]:
-    """Wilson's interval of a share of n trials."""
-    z2 = float(ndtri((1 + level) / 2)) ** 2
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Return Wilson's interval (95 %) of a share of n trials."""
+    z2 = float(ndtri((1 + INTERVAL) / 2)) ** 2
+    # Wilson's interval stays inside [0, 1] where all simulations agree; that of the normal has no
+    # width there.
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n**2))) / (1 + z2 / n)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
@@ -269,6 +279,7 @@ def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
             random_state=simulation,
         )
     place = {name: k for k, name in enumerate(tests.regions)}
+    # Either direction counts: what differs is the pair.
     finds = tests.significant(design.level, design.by)
     pairs = {frozenset((place[e["source"]], place[e["target"]])) for e in finds}
     return {
@@ -280,6 +291,8 @@ def _simulate(design: Design, n: int, simulation: int) -> dict[str, float]:
 
 def _draw(design: Design, n: int, simulation: int) -> tuple[Array, Indices]:
     """Rows of both groups, and the edges that were changed."""
+    # A stream for each group: the first n rows are the same for any number of subjects, and more
+    # subjects add rows to them.
     rng, for_first, for_second = (
         np.random.default_rng([design.random_state, simulation, part]) for part in range(3)
     )
@@ -293,6 +306,7 @@ def _truth(network: int | GaussianNetwork, least: int, rng: np.random.Generator)
     if isinstance(network, GaussianNetwork):
         return network
     graph = random_dag(network, DEGREE, rng)
+    # Small random graphs may have too few edges to change.
     while graph.sum() < least:
         graph = random_dag(network, DEGREE, rng)
     sign = rng.choice([-1.0, 1.0], graph.shape)
@@ -310,5 +324,6 @@ def _changed(network: GaussianNetwork, edges: Indices, effect: float) -> Gaussia
     coef = np.array(network.coef)
     sd = np.sqrt(np.diag(network.covariance))
     i, j = edges.T
+    # Towards 0, and beyond it to the other sign.
     coef[i, j] -= np.sign(coef[i, j]) * effect * sd[j] / sd[i]
     return GaussianNetwork(coef, network.intercept, network.noise_variance, network.names)

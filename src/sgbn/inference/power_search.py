@@ -16,7 +16,7 @@ from sklearn.isotonic import isotonic_regression
 
 from sgbn.exceptions import InputError
 from sgbn.gaussian import NetworkLike
-from sgbn.inference.difference_input import FEWEST
+from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
 from sgbn.inference.power import Edge, Power, edge_pairs, wilson
 from sgbn.inference.power import power as power_with
 from sgbn.parameters import SHARE, Whole
@@ -31,7 +31,7 @@ ROUND_OFF = 1e-9  # of a mean of powers
 
 
 class SampleSize(NamedTuple):
-    """Subjects a group for a wanted power.
+    """Number of subjects per group for a wanted power.
 
     Attributes
     ----------
@@ -76,21 +76,22 @@ def sample_size(
     folder: str | Path | None = None,
     **options: Unpack[PowerOptions],
 ) -> SampleSize:
-    """Subjects a group that a wanted power takes, by doubling and bisection.
+    """Return the number of subjects per group for a wanted power, by doubling and bisection.
 
     Every size that is tried helps to judge the others, see `SampleSize`.
 
     Parameters
     ----------
     effect : float
+        As in `sgbn.inference.power`.
     power : float
-        The chance that is wanted.
+        The wanted chance of finding the difference.
     network, n_simulations
-        As of `sgbn.inference.power`.
+        As in `sgbn.inference.power`.
     folder : path, optional
         Keeps finished simulations, in a folder for each number of subjects.
     **options
-        edges, n_changed, level, by, n_permutations, random_state, n_jobs and progress, as of
+        edges, n_changed, level, by, n_permutations, random_state, n_jobs and progress, as in
         `sgbn.inference.power`.
 
     Raises
@@ -102,10 +103,10 @@ def sample_size(
     settings: dict[str, Any] = {**options, "network": network, "n_simulations": n_simulations}
     settings["edges"] = edge_pairs(options.get("edges", ()))  # an iterator would be empty next time
     tried: dict[int, Power] = {}
-    size: int | None = 2 * FEWEST
+    size: int | None = 2 * MIN_SUBJECTS_PER_GROUP
     while size is not None:
-        own = Study(folder).part(f"n{size:05d}")
-        tried[size] = power_with(effect, size, folder=own.folder, **settings)
+        study = Study(folder).part(f"n{size:05d}")
+        tried[size] = power_with(effect, size, folder=study.folder, **settings)
         brackets = _brackets(tried, power)
         size = _next_size(brackets, tried)
     (_, needed), (_, low), (_, high) = brackets
@@ -135,15 +136,17 @@ def _brackets(tried: dict[int, Power], wanted: float) -> list[Bracket]:
     """
     sizes = sorted(tried)
     curve = isotonic_regression([tried[size].power for size in sizes])
+    # The interval of the smoothed power, with the trials of that size alone: careful.
     ends = np.array(
         [wilson(share, tried[size].trials) for share, size in zip(curve, sizes, strict=True)]
     )
-    found: list[Bracket] = []
+    brackets: list[Bracket] = []
     for values in (curve, ends[:, 1], ends[:, 0]):
+        # Means of tied sizes differ by round-off.
         first = int((values < wanted - ROUND_OFF).sum())
-        few = sizes[first - 1] if first else FEWEST - 1
-        found.append((few, sizes[first] if first < len(sizes) else None))
-    return found
+        few = sizes[first - 1] if first else MIN_SUBJECTS_PER_GROUP - 1
+        brackets.append((few, sizes[first] if first < len(sizes) else None))
+    return brackets
 
 
 def _next_size(brackets: Sequence[Bracket], tried: Collection[int]) -> int | None:

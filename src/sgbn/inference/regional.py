@@ -24,8 +24,8 @@ from scipy.special import ndtri, stdtr
 
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
-from sgbn.inference.permutation_p import discovery_rates
-from sgbn.inference.replication import holm
+from sgbn.inference.permutation_p import discovery_rates, holm
+from sgbn.inference.records import records
 from sgbn.structure.nuisance import design_of, indicators
 from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
@@ -86,16 +86,17 @@ def regional_differences(
         _rows(cohort, group, _contrast(cohort, names, k), level)
         for k, group in enumerate(names[1:], start=1)
     ]
-    found = np.concatenate(parts)
-    found["p_holm"], found["q"] = holm(found["p"]), discovery_rates(found["p"])
-    return found[np.argsort(found["p"], kind="stable")]
+    table = np.concatenate(parts)
+    table["p_holm"], table["q"] = holm(table["p"]), discovery_rates(table["p"])
+    return table[np.argsort(table["p"], kind="stable")]
 
 
 def _contrast(cohort: Cohort, groups: Sequence[str], k: int) -> _Contrast:
     if cohort.pair is not None:
         return _paired(cohort, groups[0], groups[k])
-    codes = np.array([groups.index(one) for one in np.asarray(cohort.group).tolist()], np.intp)
+    codes = np.array([groups.index(label) for label in np.asarray(cohort.group).tolist()], np.intp)
     design = design_of(len(cohort), held_fixed(cohort), cohort.site)
+    # Sessions of one person are dependent: their mean counts as one row.
     values = cohort.values
     if cohort.person is not None:
         values, design, codes = _per_person(cohort.person, codes, values, design)
@@ -119,17 +120,20 @@ def _per_person(
 
 def _adjusted(values: Array, codes: Indices, nuisance: Array, k: int) -> _Contrast:
     """Difference of group k from group 0 beside the nuisance columns, with unequal variances."""
-    own = indicators(codes)
-    design = np.column_stack([own, nuisance])
+    members = indicators(codes)
+    design = np.column_stack([members, nuisance])
     inverse = np.linalg.pinv(design)  # sites may determine each other
+    # Diagonal of the hat matrix.
     leverage = np.einsum("ij,ji->i", design, inverse)
     residuals = values - design @ (inverse @ values)
-    freedom = own.T @ (1 - leverage)
-    variances = (own.T @ np.square(residuals)) / freedom[:, None]
+    # Residual degrees of freedom of each group: rows less what the fit took of them.
+    freedom = members.T @ (1 - leverage)
+    variances = (members.T @ np.square(residuals)) / freedom[:, None]
     weights = inverse[k] - inverse[0]
-    shares = (own.T @ np.square(weights))[:, None] * variances
+    shares = (members.T @ np.square(weights))[:, None] * variances
     total = shares.sum(axis=0)
     both = [0, k]
+    # Hedges' g is per standard deviation of the two groups that are compared.
     pooled = (freedom[both, None] * variances[both]).sum(axis=0) / freedom[both].sum()
     return _Contrast(
         weights @ values,
@@ -144,36 +148,35 @@ def _paired(cohort: Cohort, reference: str, group: str) -> _Contrast:
     """Differences within persons."""
     member, pair = np.asarray(cohort.group), np.asarray(cohort.pair)
     visits = []
-    for one in (reference, group):
-        rows = np.flatnonzero(member == one)
+    for visit in (reference, group):
+        rows = np.flatnonzero(member == visit)
+        # Rows of both visits in the same order of persons.
         visits.append(cohort.values[rows[np.argsort(pair[rows])]])
     change, n = visits[1] - visits[0], len(visits[0])
-    sd = np.sqrt(np.mean([own.var(axis=0, ddof=1) for own in visits], axis=0))
+    sd = np.sqrt(np.mean([rows_of_visit.var(axis=0, ddof=1) for rows_of_visit in visits], axis=0))
     df = np.full(change.shape[1], n - 1.0)
     return _Contrast(change.mean(axis=0), change.std(axis=0, ddof=1) / np.sqrt(n), df, sd, n - 1.0)
 
 
-def _rows(cohort: Cohort, group: str, found: _Contrast, level: float) -> NDArray[Any]:
-    t = found.difference / found.error
-    small = 1 - 3 / (4 * found.freedom - 1)  # Hedges: the standardised difference is too large
-    g = small * found.difference / found.sd
-    error = np.sqrt(np.square(found.error / found.sd) + np.square(g) / (2 * found.freedom))
+def _rows(cohort: Cohort, group: str, contrast: _Contrast, level: float) -> NDArray[Any]:
+    t = contrast.difference / contrast.error
+    small = 1 - 3 / (4 * contrast.freedom - 1)  # Hedges: the standardised difference is too large
+    g = small * contrast.difference / contrast.sd
+    error = np.sqrt(np.square(contrast.error / contrast.sd) + np.square(g) / (2 * contrast.freedom))
     half = ndtri(1 - level / 2) * error
-    p = 2 * stdtr(found.df, -np.abs(t))
-    columns = {
-        "group": np.full(len(t), group, dtype=object),
-        "region": np.array(cohort.regions, dtype=object),
-        "difference": found.difference,
-        "hedges_g": g,
-        "low": g - half,
-        "high": g + half,
-        "t": t,
-        "df": found.df,
-        "p": p,
-        "p_holm": p,
-        "q": p,
-    }
-    table = np.empty(len(t), dtype=[(name, one.dtype) for name, one in columns.items()])
-    for name, one in columns.items():
-        table[name] = one
-    return table
+    p = 2 * stdtr(contrast.df, -np.abs(t))
+    return records(
+        {
+            "group": np.full(len(t), group, dtype=object),
+            "region": np.array(cohort.regions, dtype=object),
+            "difference": contrast.difference,
+            "hedges_g": g,
+            "low": g - half,
+            "high": g + half,
+            "t": t,
+            "df": contrast.df,
+            "p": p,
+            "p_holm": p,
+            "q": p,
+        }
+    )

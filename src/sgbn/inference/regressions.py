@@ -24,40 +24,49 @@ def regressions(S: Array, n: float, freedom: float, parents: Mask) -> tuple[Arra
     """
     m = len(S)
     B, V, noise = np.zeros((m, m)), np.zeros((m, m)), np.empty(m)
-    own, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
-    _fill(S, float(n), float(freedom), parents, own, L, column, B, V, noise)
+    parent_list, L, column = np.empty(m, np.int64), np.empty((m + 1, m + 1)), np.empty(m)
+    _fill(S, float(n), float(freedom), parents, parent_list, L, column, B, V, noise)
     return B, V, noise
 
 
 @jit_loops
-def _fill(S, n, freedom, parents, own, L, column, B, V, noise):  # type: ignore[no-untyped-def]
-    """Fill `B`, `V` (both zero) and `noise` of `regressions`; `own` to `column` are work space."""
+def _fill(S, n, freedom, parents, parent_list, L, column, B, V, noise):  # type: ignore[no-untyped-def]
+    """Fill `B`, `V` (both zero) and `noise` of `regressions`.
+
+    `parent_list`, `L` and `column` are work space.
+    """
     for j in range(noise.size):
-        k = _list_parents(parents, j, own)
+        # The child is the last row of the factor: its own pivot is then what the parents leave of
+        # it, the residual variance, without another pass.
+        k = _list_parents(parents, j, parent_list)
         for a in range(k):
             for h in range(k):
-                L[a, h] = S[own[a], own[h]]
-            L[k, a] = S[own[a], j]
+                L[a, h] = S[parent_list[a], parent_list[h]]
+            L[k, a] = S[parent_list[a], j]
         L[k, k] = S[j, j]
         usable = freedom > k and _factor(L, k)
         if not usable:
+            # NaN and infinite variances mark a region without a regression; callers name it or
+            # leave it out. An error here would stop a permutation.
             noise[j] = np.nan
             for a in range(k):
-                V[own[a], j] = np.inf
+                V[parent_list[a], j] = np.inf
             continue
+        # S is divided by n, not by the degrees of freedom; round-off may leave less than 0 of a
+        # region that its parents determine.
         noise[j] = n * max(L[k, k], 0.0) / (freedom - k)
-        _solve(L, k, own, j, column, B, V)
+        _solve(L, k, parent_list, j, column, B, V)
         for a in range(k):
-            V[own[a], j] *= noise[j] / n
+            V[parent_list[a], j] *= noise[j] / n
 
 
 @jit_inside
-def _list_parents(parents, j, own):  # type: ignore[no-untyped-def]
-    """Fill `own` with the parents of j; their number."""
+def _list_parents(parents, j, parent_list):  # type: ignore[no-untyped-def]
+    """Fill `parent_list` with the parents of j, and return their number."""
     k = 0
     for i in range(parents.shape[0]):
         if parents[i, j]:
-            own[k] = i
+            parent_list[k] = i
             k += 1
     return k
 
@@ -78,6 +87,7 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
                 L[i, j] = rest / L[j, j]
             elif i == k:
                 L[k, k] = rest
+            # The pivot of the child (i == k) may be 0: it is no divisor.
             elif rest > SINGULAR * spread:
                 L[i, i] = np.sqrt(rest)
             else:
@@ -86,7 +96,7 @@ def _factor(L, k):  # type: ignore[no-untyped-def]
 
 
 @jit_inside
-def _solve(L, k, own, j, column, B, V):  # type: ignore[no-untyped-def]
+def _solve(L, k, parent_list, j, column, B, V):  # type: ignore[no-untyped-def]
     """Weights into `B`, and the diagonal of the inverse Gram matrix into `V`.
 
     `column` is work space.
@@ -94,12 +104,13 @@ def _solve(L, k, own, j, column, B, V):  # type: ignore[no-untyped-def]
     for a in range(k - 1, -1, -1):
         weight = L[k, a]
         for h in range(a + 1, k):
-            weight -= L[h, a] * B[own[h], j]
-        B[own[a], j] = weight / L[a, a]
+            weight -= L[h, a] * B[parent_list[h], j]
+        B[parent_list[a], j] = weight / L[a, a]
     for a in range(k):  # columns of the inverse factor
         for h in range(a, k):
             total = 1.0 if h == a else 0.0
             for i in range(a, h):
                 total -= L[h, i] * column[i]
             column[h] = total / L[h, h]
-            V[own[a], j] += column[h] ** 2
+            # Diagonal of the inverse Gram matrix: squared columns of the inverse factor.
+            V[parent_list[a], j] += column[h] ** 2

@@ -19,20 +19,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sgbn.cohort import SITE, Cohort
-from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, warn
-from sgbn.inference.difference_input import FEWEST
-from sgbn.inference.differences import Differences, edge_differences
-from sgbn.inference.permutation_p import permutations_needed
-from sgbn.parameters import SEED, SHARE
+from sgbn.cohort import Cohort
+from sgbn.exceptions import DataWarning, InputError, warn
+from sgbn.inference.difference_result import Differences
+from sgbn.inference.differences import edge_differences
+from sgbn.inference.held_back import (
+    CONFIRMATION,
+    DISCOVERY,
+    HALF,
+    check_parts,
+    count_subjects,
+    replication_rows,
+)
+from sgbn.inference.permutation_p import holm, permutations_needed
+from sgbn.parameters import SHARE
 from sgbn.runs import Study
 from sgbn.structure import SGBN
-from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.smooth import with_curves_that_fit
-from sgbn.types import Array, Mask
+from sgbn.types import Mask
 
-HALF = "half"
-DISCOVERY, CONFIRMATION = "discovery", "confirmation"
 CONFIRMING = 2  # times the permutations with which Holm's method can confirm all discovered edges
 COLUMNS = [
     *(("source", object), ("target", object), ("difference_discovery", float)),
@@ -63,7 +68,8 @@ class Replication:
     tested : int
         Edges that were tested in the discovery.
     n_permutations : int
-        Of the discovery. The confirmation has more where the correction over many edges needs them.
+        Permutations of the discovery. The confirmation has more where the correction over many
+        edges needs them.
     discovery : Differences
         All tests of the discovery.
     left_out : dict of {"discovery", "confirmation"} to dict of group to tuple
@@ -88,8 +94,8 @@ class Replication:
     @property
     def confirmed(self) -> NDArray[Any]:
         """Rows of the edges that were confirmed."""
-        found: NDArray[Any] = self.table[self.table["confirmed"]]
-        return found
+        rows: NDArray[Any] = self.table[self.table["confirmed"]]
+        return rows
 
     @property
     def same_sign(self) -> float:
@@ -132,30 +138,6 @@ def _edge_text(row: Any) -> str:
     return f"{row['source']} – {row['target']}{'' if row['holds_both_ways'] else ' (one way)'}"
 
 
-def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
-    """Mark the rows that are held back for the confirmation.
-
-    Parameters
-    ----------
-    cohort : Cohort
-    how : str
-        ``"half"``: a random half of each group at each site. Rows of one person, pair or family
-        stay together. Or ``"COLUMN=VALUE"``: the rows of a site (``site=NYU``, or the column's name
-        in the table that was read) or with this value of a covariate (``sex=F``).
-    random_state : int
-        Of the random half.
-    """
-    if how == HALF:
-        rng = np.random.default_rng(SEED.check("random_state", random_state))
-        labels = [one for one in (cohort.group, cohort.site) if one is not None]
-        strata = ["\n".join(own) for own in zip(*(one.tolist() for one in labels), strict=True)]
-        held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
-    else:
-        held_back = _rows_with(cohort, how)
-    _check_parts(cohort, held_back, how)
-    return held_back
-
-
 def replicate_differences(
     cohort: Cohort,
     held_back: ArrayLike | str = HALF,
@@ -176,20 +158,21 @@ def replicate_differences(
     Parameters
     ----------
     cohort : Cohort
-        With groups.
+        The subjects, with their groups.
     held_back : array-like of bool, or str
         Rows of the confirmation; or how they are chosen, see `replication_rows`.
     prepare : callable, optional
         Makes the cohort that is tested of each part, by itself: fills in gaps, harmonises sites.
         Without it no cell may be missing; covariates and sites are held fixed in any case.
     reference, learner, n_permutations, n_jobs, progress
-        As of `edge_differences`.
+        As in `edge_differences`.
     outliers : {"trim", "keep"}
         Whether subjects that lie far from the others of their group are left out of each part.
     level : float
-        Of the false discovery rate in the discovery, and of the family-wise p in the confirmation.
+        Level of the false discovery rate in the discovery, and of the family-wise p in the
+        confirmation.
     random_state : int
-        Of the permutations, and of a random half.
+        Seed of the permutations, and of a random half.
     folder : path, optional
         Keeps finished permutations; a second start does only what is missing.
 
@@ -210,61 +193,67 @@ def replicate_differences(
     True
     """
     SHARE.check("level", level)
-    if isinstance(held_back, str):
-        marked = replication_rows(cohort, held_back, random_state)
-    else:
-        marked = np.asarray(held_back)
-        if marked.shape != (len(cohort),) or marked.dtype != bool:
-            raise InputError(
-                f"held_back has shape {marked.shape} and type {marked.dtype}: give True or False "
-                f"for each of {len(cohort)} rows, {HALF!r}, or 'COLUMN=VALUE'."
-            )
-        _check_parts(cohort, marked)
-    prepare = (lambda part: part) if prepare is None else prepare
-    ways: dict[str, Any] = {
+    marked = _marked_rows(cohort, held_back, random_state)
+    parts = {}
+    for name, rows in ((DISCOVERY, ~marked), (CONFIRMATION, marked)):
+        with _said_of(name):  # both before the first permutation, so that errors come early
+            part = _part(cohort, rows)
+            parts[name] = part if prepare is None else prepare(part)
+    study = Study(folder, n_jobs, progress)
+    options: dict[str, Any] = {
         "reference": reference,
         "learner": learner,
         "outliers": outliers,
         "n_permutations": n_permutations,
         "random_state": random_state,
     }
-    study = Study(folder, n_jobs, progress)
-
-    parts = {}
-    for name, rows in ((DISCOVERY, ~marked), (CONFIRMATION, marked)):
-        with _said_of(name):  # both before the first permutation, so that errors come early
-            parts[name] = prepare(_part(cohort, rows))
-
-    def tests(name: str, **more: Any) -> Differences:
-        own = asdict(study.part(name))
-        with _said_of(name):
-            found = edge_differences(parts[name], **(ways | own | more))
-        left_out[name] = found.left_out
-        sizes[name] = _sizes(parts[name], found.groups, found.left_out)
-        return found
-
-    left_out: dict[str, Mapping[str, tuple[Any, ...]]] = {}
-    sizes: dict[str, dict[str, int]] = {}
-    discovery = tests(DISCOVERY)
-    found = discovery.significant(level)
-    edges = [(str(edge["source"]), str(edge["target"])) for edge in found]
-    named = None
+    discovery = _test(parts, DISCOVERY, study, options)
+    results = {DISCOVERY: discovery}
+    discovered = discovery.significant(level)
+    edges = [(str(edge["source"]), str(edge["target"])) for edge in discovered]
     if edges:
         enough = CONFIRMING * permutations_needed(level / len(edges))
-        confirming = {"edges": edges, "n_permutations": max(discovery.n_permutations, enough)}
-        named = tests(CONFIRMATION, **confirming).named
-    if named is None:
+        options["n_permutations"] = max(discovery.n_permutations, enough)
+        results[CONFIRMATION] = _test(parts, CONFIRMATION, study, options | {"edges": edges})
+    sizes = {
+        name: _sizes(parts[name], result.groups, result.left_out)
+        for name, result in results.items()
+    }
+    if not edges:
         sizes[CONFIRMATION] = _sizes(cohort.subset(marked), discovery.groups, {})
+    named = results[CONFIRMATION].named if edges else None
     return Replication(
         discovery.groups,
         sizes,
-        _table(found, named, level, len(discovery.groups)),
+        _table(discovered, named, level, len(discovery.groups)),
         level,
         len(discovery.edges),
         discovery.n_permutations,
         discovery,
-        left_out,
+        {name: result.left_out for name, result in results.items()},
     )
+
+
+def _marked_rows(cohort: Cohort, held_back: ArrayLike | str, random_state: int) -> Mask:
+    """Mark the rows of the confirmation, checked."""
+    if isinstance(held_back, str):
+        return replication_rows(cohort, held_back, random_state)
+    marked = np.asarray(held_back)
+    if marked.shape != (len(cohort),) or marked.dtype != bool:
+        raise InputError(
+            f"held_back has shape {marked.shape} and type {marked.dtype}: give True or False for "
+            f"each of {len(cohort)} rows, {HALF!r}, or 'COLUMN=VALUE'."
+        )
+    check_parts(cohort, marked)
+    return marked
+
+
+def _test(
+    parts: Mapping[str, Cohort], name: str, study: Study, options: Mapping[str, Any]
+) -> Differences:
+    """Test the edges of one part; errors and warnings name it."""
+    with _said_of(name):
+        return edge_differences(parts[name], **asdict(study.part(name)), **options)
 
 
 def _sizes(
@@ -273,34 +262,26 @@ def _sizes(
     """Subjects of each group that are tested."""
     gone = {name for names in left_out.values() for name in names}
     kept = np.array([name not in gone for name in part.ids])
-    return {group: _persons(part, kept & (part.group == group)) for group in groups}
-
-
-def holm(p: Array) -> Array:
-    """Family-wise p by Holm's method."""
-    order = np.argsort(p, kind="stable")
-    steps = p[order] * np.arange(len(p), 0, -1)
-    found = np.empty(len(p))
-    found[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return found
+    return {group: count_subjects(part, kept & (part.group == group)) for group in groups}
 
 
 def _table(
-    found: NDArray[Any], named: NDArray[Any] | None, level: float, n_groups: int
+    discovered: NDArray[Any], named: NDArray[Any] | None, level: float, n_groups: int
 ) -> NDArray[Any]:
-    table = np.zeros(len(found), dtype=COLUMNS)
+    table = np.zeros(len(discovered), dtype=COLUMNS)
     for name in ("source", "target"):
-        table[name] = found[name]
-    table["difference_discovery"] = found["difference_std"]
-    table["q_discovery"] = found["q"]
+        table[name] = discovered[name]
+    table["difference_discovery"] = discovered["difference_std"]
+    table["q_discovery"] = discovered["q"]
     if named is None:
         return table
-    table["holds_both_ways"] = (found["q_both"] <= level) & (named["p_both"] <= level)
+    table["holds_both_ways"] = (discovered["q_both"] <= level) & (named["p_both"] <= level)
     table["difference_confirmation"] = named["difference_std"]
-    same = np.sign(found["difference_std"]) == np.sign(named["difference_std"])
+    same = np.sign(discovered["difference_std"]) == np.sign(named["difference_std"])
     p = named["p"]
+    # One-sided in the direction of the discovery: half of the p where the sign comes back.
     if n_groups == 2:
-        p = np.where(found["difference_std"] > 0, named["p_greater"], named["p_less"])
+        p = np.where(discovered["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)
     table["confirmed"] = table["p_holm"] <= level
     if n_groups == 2:
@@ -314,91 +295,13 @@ def _part(cohort: Cohort, rows: Mask) -> Cohort:
     A curve for which they have too few different values becomes linear.
     """
     part = cohort.subset(rows)
+    # A part of one site, or of women only, has nothing to hold fixed there.
     varying = {
         name: column for name, column in part.covariates.items() if len(np.unique(column)) > 1
     }
     site = part.site if part.site is not None and len(np.unique(part.site)) > 1 else None
     smooth = tuple(name for name in part.smooth if name in varying)
     return with_curves_that_fit(replace(part, covariates=varying, smooth=smooth, site=site))
-
-
-def _rows_with(cohort: Cohort, how: str) -> Mask:
-    """Rows with a value in a column."""
-    name, sign, value = how.partition("=")
-    columns = dict(cohort.covariates)
-    if cohort.site is not None:
-        columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
-    if not sign or name not in columns:
-        raise InputError(
-            f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with a column that is named as "
-            f"site or covariate (--site, --covariates). {_known_columns(name, [*columns])}"
-        )
-    column = columns[name]
-    texts = np.array([_text(cell) for cell in column.tolist()])
-    missing = int((texts == "").sum())
-    if missing:
-        raise InputError(
-            f"replicate is {how!r}, but {name!r} is missing in {missing} "
-            f"row{'s' * (missing > 1)}. Fill it in, leave these rows out, or give {HALF!r}."
-        )
-    number = _as_number(value) if column.dtype.kind in "fiub" else None
-    found: Mask = texts == value if number is None else column.astype(float) == number
-    if not found.any():
-        values = [_text(cell) for cell in np.unique(column).tolist()]
-        raise InputError(f"no row has {how} (replicate). {did_you_mean(value, values)}")
-    return found
-
-
-def _known_columns(name: str, columns: list[str]) -> str:
-    """Sentence about the column that is likely meant, or about the option that names it."""
-    near = did_you_mean(name, columns) if columns else "None is."
-    if near.startswith("Did you mean"):
-        return near
-    option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
-    named = f"Named are {listed(columns)}" if columns else "None is"
-    return f"{named}: say {option} {name} first." if name else f"{named}."
-
-
-def _as_number(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
-def _text(cell: object) -> str:
-    """Cell as one writes it; "" where it is missing."""
-    if isinstance(cell, float):
-        if cell != cell:
-            return ""
-        return f"{cell:g}" if float(f"{cell:g}") == cell else repr(cell)
-    return str(cell)
-
-
-def _check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
-    """Refuse parts that share a person, or that are too small."""
-    units = cohort.units
-    if units is not None:
-        both = np.intersect1d(units[held_back], units[~held_back]).tolist()
-        if both:
-            raise InputError(
-                f"{how} parts the rows of {listed(both)} (persons, pairs or families). Give "
-                f"{HALF!r}, which keeps them together, or another column."
-            )
-    for name, rows in ((DISCOVERY, ~held_back), (CONFIRMATION, held_back)):
-        sizes = {group: _persons(cohort, rows & (cohort.group == group)) for group in cohort.groups}
-        group, size = min(sizes.items(), key=lambda item: item[1], default=("", FEWEST))
-        if size < FEWEST:
-            raise InputError(
-                f"the part for {name} ({how}) has {size} subjects of the group {group!r}: tests "
-                f"need {FEWEST} or more of each group. Hold back other rows, merge groups, or "
-                "do without a replication."
-            )
-
-
-def _persons(cohort: Cohort, rows: Mask) -> int:
-    """Subjects among some rows."""
-    return int(rows.sum()) if cohort.persons is None else len(np.unique(cohort.persons[rows]))
 
 
 def _listed(sizes: Mapping[str, int]) -> str:
@@ -411,12 +314,14 @@ def _said_of(part: str) -> Iterator[None]:
     caught: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
+            # Python shows a warning once per place: one of the discovery would hide that of the
+            # confirmation.
             warnings.simplefilter("always")
             yield
     except InputError as error:
         raise InputError(f"in the part for {part}, {error}") from error
     finally:
-        for one in caught:
-            text = str(one.message)
-            ours = issubclass(one.category, DataWarning)
-            warn(f"in the part for {part}, {text}" if ours else text, one.category)
+        for warning in caught:
+            text = str(warning.message)
+            ours = issubclass(warning.category, DataWarning)
+            warn(f"in the part for {part}, {text}" if ours else text, warning.category)

@@ -25,11 +25,8 @@ from sklearn.base import BaseEstimator
 from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError
 from sgbn.graph.acyclicity import GraphLike, adjacency
-from sgbn.inference.rows import (
-    network_of,
-    read_rows,
-    warn_about_few,
-)
+from sgbn.inference.records import records
+from sgbn.inference.rows import network_of, read_rows, warn_about_few
 from sgbn.parameters import SEED, SHARE, Whole
 from sgbn.structure import fit_weights
 from sgbn.structure.given_graph import COLLINEAR
@@ -37,8 +34,6 @@ from sgbn.structure.samples import Sample
 from sgbn.types import Array, Graph
 
 N_RESAMPLES = 2000  # the percentiles of 95 % intervals in small samples lie at about 1 %
-
-INTERVAL_FIELDS = (("weight", float), ("low", float), ("high", float))
 
 
 def weight_intervals(
@@ -50,10 +45,10 @@ def weight_intervals(
     level: float = 0.95,
     random_state: int = 0,
 ) -> np.recarray[Any, Any]:
-    """Bootstrap intervals of the weights of a fixed graph.
+    """Return bootstrap intervals of the weights of a fixed graph.
 
-    They are about the weights of this graph, and right if it was not learned from the same rows: an
-    edge that was chosen because it looked strong in them looks stronger than it is.
+    They are right if the graph was not learned from the same rows. An edge that was chosen because
+    it looked strong in these rows looks stronger than it is.
 
     Parameters
     ----------
@@ -66,9 +61,11 @@ def weight_intervals(
     group : str, optional
         The group of a Cohort that has several.
     n_resamples : int
+        Number of bootstrap samples.
     level : float
-        Of the intervals.
+        Share of intervals that hold the true value, such as 0.95.
     random_state : int
+        Seed of the bootstrap samples.
 
     Returns
     -------
@@ -99,10 +96,9 @@ def weight_intervals(
         for e, target in enumerate(j)
     ]
     names = np.asarray(rows.names)
-    fields = [("source", names.dtype), ("target", names.dtype), *INTERVAL_FIELDS]
-    columns = zip(names[i], names[j], weights, bounds, strict=True)
-    records = [(source, target, weight, *ends) for source, target, weight, ends in columns]
-    return np.array(records, dtype=fields).view(np.recarray)
+    low, high = np.array(bounds).reshape(-1, 2).T
+    columns = {"source": names[i], "target": names[j], "weight": weights, "low": low, "high": high}
+    return records(columns).view(np.recarray)
 
 
 def fixed_weights(rows: Sample, graph: Any) -> tuple[Array, Graph]:
@@ -141,6 +137,7 @@ def _check_rows(rows: Sample, support: Graph) -> None:
 
 def _check_names(graph: Any, names: list[str]) -> None:
     """Refuse a graph of other regions; names that say the place only fit all others."""
+    # A DataFrame has columns, a network names; an array has neither, and fits any.
     nodes = list(map(str, getattr(graph, "columns", getattr(graph, "names", names))))
     places = [f"x{k}" for k in range(len(names))]
     if nodes != names and places not in (nodes, names):
@@ -161,6 +158,7 @@ def resamples(rows: Sample, n_resamples: int, seed: Sequence[int]) -> Array:
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
     if rows.units is None:
         return counts
+    # Each row is there as often as its person or family was drawn.
     return counts[:, np.unique(rows.units, return_inverse=True)[1]]
 
 
@@ -174,6 +172,7 @@ def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
     ndarray of shape (n_resamples, n_edges)
     """
     mean, sd = values.mean(axis=0), values.std(axis=0)
+    # In standard deviations, so that COLLINEAR means the same for all regions.
     Z = np.column_stack([(values - mean) / sd, np.ones(len(values))])
     place = np.full(support.shape, -1)
     place[support] = np.arange(support.sum())
@@ -182,6 +181,8 @@ def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
         parents = np.flatnonzero(support[:, j])
         z = Z[:, [*parents, -1]]
         k = len(parents) + 1
+        # Gram matrices of all resamples at once: one product, in place of a regression per
+        # resample.
         gram = (counts @ (z[:, :, None] * z[:, None, :]).reshape(-1, k * k)).reshape(-1, k, k)
         along = counts @ (z * Z[:, [j]])
         inverse = np.linalg.pinv(gram, rcond=COLLINEAR, hermitian=True)
@@ -193,6 +194,7 @@ def resampled_weights(values: Array, support: Graph, counts: Array) -> Array:
 def interval(drawn: Array, n: int, n_coefficients: int, level: float) -> tuple[float, float]:
     """Return the expanded percentiles of a statistic in resamples of n rows."""
     degrees = max(n - n_coefficients, 1)
+    # Student's t in place of the normal, and n - k in place of n, as for a mean.
     reach = np.sqrt(n / degrees) * stdtrit(degrees, (1 + level) / 2)
     tail = float(ndtr(-reach))
     low, high = np.quantile(drawn, [tail, 1 - tail])

@@ -14,12 +14,13 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sgbn.exceptions import InputError
-from sgbn.inference.replication import holm
+from sgbn.inference.permutation_p import holm
+from sgbn.inference.rows import too_few
 from sgbn.structure.residual_density import curvature
 from sgbn.types import Array, Graph, Indices
 
 FEWEST_ROWS = 20  # fewer say nothing about the shape of residuals
-FAR = 4.0  # robust standard deviations: 6 normal residuals in 100,000 lie beyond
+MAX_ROBUST_SD = 4.0  # robust standard deviations: 6 normal residuals in 100,000 lie beyond
 TO_SD = 1.4826, 1.2533  # from the median and the mean absolute deviation, if normal
 
 
@@ -29,13 +30,13 @@ class ResidualChecks(NamedTuple):
     Attributes
     ----------
     skewness, kurtosis : ndarray of shape (m,)
-        Of each residual; the kurtosis is 0 if Gaussian.
+        Skewness and excess kurtosis of each residual; both are 0 if it is Gaussian.
     p_gaussian : ndarray of shape (m,)
         D'Agostino and Pearson's test, corrected over the regions by Holm's method.
     edges : ndarray of int of shape (k, 2)
         Source and target.
     p_curved : ndarray of shape (k,)
-        Of a quadratic term of the source (its normal scores squared) beside all parents, with
+        p of a quadratic term of the source (its normal scores squared) beside all parents, with
         unequal variances allowed, corrected over the edges by Holm's method.
     n_far, expected_far : float
         Residuals more than 4 robust standard deviations from their median, and how many such there
@@ -59,7 +60,7 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     values : ndarray of shape (n, m)
         Rows that a network was learned from.
     graph : ndarray of shape (m, m)
-        Not zero at [i, j] for the edge i -> j.
+        The graph: not zero at [i, j] for the edge i -> j.
 
     Raises
     ------
@@ -68,11 +69,11 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     """
     n, m = values.shape
     adjacent = np.asarray(graph) != 0
-    if n < max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3):
-        raise InputError(
-            f"{n} subjects are too few to look at residuals: {FEWEST_ROWS} are needed, and more "
-            "than a region has parents."
-        )
+    # a mean, the parents, one curved term, and one row more than coefficients
+    least = max(FEWEST_ROWS, int(adjacent.sum(axis=0).max(initial=0)) + 3)
+    if n < least:
+        remedy = "Give more subjects, or a graph with fewer parents per region."
+        raise InputError(too_few("the sample", n, "checks of residuals need", least, remedy))
     residuals, edges, t = np.empty((n, m)), [], []
     for j in range(m):
         parents = np.flatnonzero(adjacent[:, j])
@@ -88,6 +89,7 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
     median, mean = TO_SD[0] * np.median(far, axis=0), TO_SD[1] * far.mean(axis=0)
     # More than half of a column may be equal: the median says nothing then
     far /= np.maximum(np.where(median > 0, median, mean), np.finfo(float).tiny)
+    # The empty array is for graphs without any edge.
     p_curved = 2 * ndtr(-np.abs(np.concatenate([np.empty(0), *t])))
     return ResidualChecks(
         stats.skew(residuals, axis=0),
@@ -95,6 +97,6 @@ def residual_checks(values: Array, graph: Graph) -> ResidualChecks:
         holm(p),
         np.concatenate([np.empty((0, 2), np.intp), *edges]),
         holm(p_curved),
-        int((far > FAR).sum()),
-        2 * n * m * float(ndtr(-FAR)),
+        int((far > MAX_ROBUST_SD).sum()),
+        2 * n * m * float(ndtr(-MAX_ROBUST_SD)),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import InputError, did_you_mean, listed, shown, warn
+from sgbn.exceptions import InputError, counted, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns
 from sgbn.structure.base import NetworkEstimator
@@ -27,10 +27,10 @@ REMEDY = (
 
 
 def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Rows as they were measured, with what is to be taken out of each part of them.
+    """Return rows as they were measured, with what is to be taken out of each part of them.
 
-    Of a cohort the sites and covariates are that; sites are balanced between parts, and the rows of
-    a person and of a family stay together.
+    Sites and covariates of a cohort are to be taken out. Sites are balanced between parts, and the
+    rows of a person and of a family stay together.
 
     Parameters
     ----------
@@ -48,12 +48,13 @@ def read_sample(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
     chosen = with_curves_that_fit(one_group(X, group))
     values, _ = check_values(chosen.values)
     design = design_of(len(values), held_fixed(chosen), chosen.site)
+    # Without families persons say it already, see `Sample.units`.
     blocks = None if chosen.block is None else chosen.units
     return Sample(values, list(chosen.regions), design, chosen.site, chosen.persons, blocks)
 
 
 def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
-    """Rows of a table, of an array, or of one group of a cohort; see `read_sample`.
+    """Return rows of a table, of an array, or of one group of a cohort; see `read_sample`.
 
     A cohort's rows come without the effects of its sites and covariates: means of the sites and
     slopes of the covariates within the group are taken out, and the mean of the group is kept. What
@@ -76,6 +77,7 @@ def read_rows(X: ArrayLike | Cohort, group: str | None = None) -> Sample:
             f"nothing is left of {listed([names[k] for k in np.flatnonzero(gone)])} once "
             "sites and covariates are taken out. Exclude these regions, or name fewer covariates."
         )
+    # The first column of the basis is the mean, which is no nuisance.
     return Sample(left + values.mean(axis=0), names, nuisance.basis[:, 1:], blocks=chosen.units)
 
 
@@ -88,30 +90,30 @@ def read_groups(groups: Cohort | Mapping[Any, ArrayLike]) -> dict[str, Sample]:
         If there are fewer than two groups, or their columns differ.
     """
     if isinstance(groups, Cohort):
-        found = {name: read_rows(groups, name) for name in groups.groups}
+        samples = {name: read_rows(groups, name) for name in groups.groups}
     elif isinstance(groups, Mapping):
-        found = {str(name): read_rows(X) for name, X in groups.items()}
+        samples = {str(name): read_rows(X) for name, X in groups.items()}
     else:
         raise InputError(
             f"groups is a {type(groups).__name__}: give a Cohort, or a mapping of group to rows."
         )
-    if len(found) < 2:
-        raise InputError(f"{len(found)} groups are given: a difference needs two or more.")
-    first, *others = found
-    for other in others:
-        if found[other].names != found[first].names:
+    if len(samples) < 2:
+        raise InputError(f"{len(samples)} groups are given: a difference needs two or more.")
+    first, *more = samples
+    for other in more:
+        if samples[other].names != samples[first].names:
             raise InputError(
                 f"the groups {first!r} and {other!r} have other columns. Give all groups the same "
                 "columns in the same order."
             )
-    return found
+    return samples
 
 
 def network_of(network: Any, what: str = "network") -> GaussianNetwork:
-    """Network itself, or that of a fitted learner; `what` it is called in messages."""
-    found = getattr(network, "network_", network)
-    if isinstance(found, GaussianNetwork):
-        return found
+    """Return the network itself, or that of a fitted learner; messages call it `what`."""
+    candidate = getattr(network, "network_", network)
+    if isinstance(candidate, GaussianNetwork):
+        return candidate
     kind = type(network).__name__
     if isinstance(network, NetworkEstimator):
         raise InputError(f"{what} is {kind}(), which is not fitted: fit it to rows before.")
@@ -133,7 +135,7 @@ def refuse_cohort(X: Any, instead: str) -> None:
 
 
 def check_complete(cohort: Cohort) -> None:
-    """Refuse missing cells; names the first by region and subject."""
+    """Raise InputError for missing cells, with the region and subject of the first."""
     missing = np.argwhere(np.isnan(cohort.values))
     if len(missing):
         row, column = missing[0]
@@ -147,12 +149,13 @@ def check_groups_vary(
     values: Array, codes: Indices, groups: Sequence[Any], names: Sequence[str]
 ) -> None:
     """Refuse regions that are constant in a group; `codes` is each row's place in `groups`."""
+    # By groups: a region may vary over all rows by the difference of the means alone.
     for code, group in enumerate(groups):
         check_varies(values[codes == code], names, f"subjects of the group {shown(group)}")
 
 
 def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
-    """Refuse regions that have one value in all rows; `whose` these are is said."""
+    """Raise InputError for regions that have one value in all rows; `whose` describes the rows."""
     constant = [names[k] for k in np.flatnonzero(constant_columns(values)).tolist()]
     if constant:
         raise InputError(
@@ -162,19 +165,40 @@ def check_varies(values: Array, names: Sequence[str], whose: str) -> None:
 
 
 def region_index(name: str, names: list[str] | tuple[str, ...]) -> int:
-    """Place of a region among the names."""
+    """Return the place of a region among the names, or raise InputError."""
     if name not in names:
         raise InputError(f"no region is called {name!r}. {did_you_mean(name, names)}")
     return list(names).index(name)
 
 
+def too_few(
+    whose: str, n: int, purpose: str, least: int, remedy: str, noun: str = "subject"
+) -> str:
+    """Return the one sentence about a group or sample that is too small, with its remedy.
+
+    Parameters
+    ----------
+    whose : str
+        The group or sample, such as "group 'AD'".
+    n : int
+        How many subjects it has.
+    purpose : str
+        What needs more, with its verb, such as "a network needs".
+    least : int
+        How many it needs.
+    remedy : str
+        What to do, as a sentence.
+    noun : str
+        What is counted, in the singular.
+    """
+    return f"{whose} has {counted(n, noun)}: {purpose} {least} or more. {remedy}"
+
+
 def warn_about_few(n: int, whose: str) -> None:
     """Warn of a sample from which intervals say little."""
     if n < FEW_SAMPLES:
-        warn(
-            f"{whose} has {n} rows: intervals from fewer than {FEW_SAMPLES} say little. Add "
-            "subjects, or join groups."
-        )
+        remedy = "Add subjects, or join groups."
+        warn(too_few(whose, n, "intervals that say something need", FEW_SAMPLES, remedy))
 
 
 def one_group(cohort: Cohort, group: str | None) -> Cohort:

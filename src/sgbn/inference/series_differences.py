@@ -19,15 +19,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sgbn.gaussian import GaussianNetwork
-from sgbn.inference.difference_input import (
-    Covariates,
-    check_request,
-    read_among,
-    read_edges,
-    read_group_data,
-)
+from sgbn.inference.difference_input import Covariates, read_group_data
 from sgbn.inference.difference_problem import Fit, fingerprint
-from sgbn.inference.differences import Differences, summarised
+from sgbn.inference.difference_request import check_request, read_among, read_edges
+from sgbn.inference.difference_result import Differences, summarised
 from sgbn.inference.permuted_statistics import permuted_statistics
 from sgbn.inference.series_problem import SeriesProblem, series_problem_of
 from sgbn.moments import one_blas_thread
@@ -70,6 +65,7 @@ def series_differences(
         One array per subject. A cohort brings its groups, covariates, sites, pairs, persons and
         blocks; what is given beside it replaces them.
     groups : array-like of shape (n_subjects,)
+        Group of each subject. A cohort has its own.
     covariates : mapping of name to values, or DataFrame, optional
         Such as age, sex and motion. Their linear effects on the weights are held fixed.
     sites : array-like of shape (n_subjects,), optional
@@ -86,10 +82,11 @@ def series_differences(
     reference : str, optional
         The group that others are compared with, as in `edge_differences`.
     learner : SeriesSGBN, optional
-        Learns the graph, on all subjects. Its half samples (`n_pairs`) are not drawn.
+        The estimator that learns the graph from all subjects. Its half samples (`n_pairs`) are not
+        drawn.
     penalty : float
-        Times the penalty of the learner: less tests more edges. It is below 1 so that edges which
-        only one group has are tested as well.
+        Factor of the penalty of the learner. A smaller factor tests more edges. It is below 1, so
+        that edges which only one group has are tested as well.
     edges : sequence of (source, target), optional
         Edges that were named before the data were seen. Few tests, each with p from its own
         permutations: see `Differences.named`.
@@ -97,12 +94,13 @@ def series_differences(
         Regions or lobes that were named beforehand: all edges between them are tested together, and
         corrected among themselves.
     n_permutations : int
+        Number of permutations, 19 or more.
     alternative : {"two-sided", "greater", "less"}
         As in `edge_differences`.
     random_state : int
-        Seed from 0 on, of the permutations. Results do not depend on `n_jobs`.
+        Seed of the permutations, 0 or more. Results do not depend on `n_jobs`.
     n_jobs : int, optional
-        Processes.
+        Number of processes.
     folder : path, optional
         Keeps finished permutations; a second start does only what is missing.
     progress : bool
@@ -159,6 +157,7 @@ def series_differences(
     with one_blas_thread():
         problem = series_problem_of(data, moments, graph, alternative, *chosen)
         fit = problem.fit()
+        # Before the permutations: what cannot be a network is refused early.
         networks = _networks(problem, fit, moments)
     settings = {"learner": repr(lower), "data": fingerprint(problem, lower)}
     study = Study(folder, n_jobs, progress)
@@ -175,7 +174,7 @@ def _networks(
     noise = noise_shares(moments, problem.graph)
     return {
         group: GaussianNetwork(
-            own.weights, noise_variance=noise[data.codes == c].mean(axis=0), names=data.regions
+            weights.weights, noise_variance=noise[data.codes == c].mean(axis=0), names=data.regions
         )
-        for c, (group, own) in enumerate(zip(data.groups, matrices, strict=True))
+        for c, (group, weights) in enumerate(zip(data.groups, matrices, strict=True))
     }

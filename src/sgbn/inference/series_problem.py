@@ -32,12 +32,13 @@ class SeriesProblem(Problem):
     Attributes
     ----------
     graph : ndarray of bool of shape (m, m)
-        Of all subjects. It is the same in all permutations, as it has not seen the groups.
+        The graph of all subjects. It is the same in all permutations, as it has not seen the
+        groups.
     edges : ndarray of int of shape (k, 2)
         Source and target, sorted by target.
     weights : ndarray of shape (n, 4 k + 3 l)
-        Of each subject: weights of the edges, then of their pairs in three ways, then of the l
-        pairs that were named beforehand in three ways.
+        Weights of each subject: those of the edges, then of their pairs in three ways, then of the
+        l pairs that were named beforehand in three ways.
     means : AdjustedMeans
     """
 
@@ -64,15 +65,17 @@ class SeriesProblem(Problem):
 
         return permuted
 
-    def _fit_of(self, found: Estimates) -> Fit:
+    def _fit_of(self, estimates: Estimates) -> Fit:
         k = len(self.edges)
         n_named = 0 if self.named is None else len(self.named.edges)
+        # Columns of `weights` in the order of the class's docstring.
         sizes = [k] * (1 + N_WAYS) + [n_named] * N_WAYS
         ends = np.cumsum([0, *sizes])
-        weights, *ways = (found.part(slice(first, last)) for first, last in pairwise(ends))
+        weights, *ways = (estimates.part(slice(first, last)) for first, last in pairwise(ends))
         return Fit(
             self.graph,
             self.edges,
+            # The graph has not seen the groups: all edges are of one class.
             np.full(k, True),
             weights,
             Ways(*ways[:N_WAYS]),
@@ -94,7 +97,7 @@ def series_problem_of(
     ----------
     data : GroupData
     moments : SubjectMoments
-        Of the same subjects.
+        Correlations of the same subjects.
     graph : ndarray of bool of shape (m, m)
         Acyclic; ``graph[i, j]`` is i -> j.
     alternative : {"two-sided", "greater", "less"}
@@ -103,6 +106,7 @@ def series_problem_of(
     among : ndarray of bool of shape (m, m), optional
         Edges between regions that were named beforehand.
     """
+    # Sorted by target, as `Fit` wants it.
     targets, sources = np.nonzero(graph.T)
     edges = np.column_stack([sources, targets]).astype(np.int64)
     given = parents_of_both(graph, edges)
@@ -137,18 +141,20 @@ def pair_weights(moments: SubjectMoments, edges: Edges, given: Graph) -> list[Ar
 
     All three beside the same others, of shape (subjects, k) each; the correlation as Fisher's z.
     """
-    found = np.empty((N_WAYS, len(moments), len(edges)))
+    by_way = np.empty((N_WAYS, len(moments), len(edges)))
     for e, (i, j) in enumerate(edges.tolist()):
         regions = np.array([*np.flatnonzero(given[e]), i, j])
         C = _left_of_pair(moments, regions)
         r, s, product = C[:, 0, 0], C[:, 1, 1], C[:, 0, 1]
-        found[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
-    return list(found)
+        by_way[:, :, e] = product / r, product / s, np.arctanh(product / np.sqrt(r * s))
+    return list(by_way)
 
 
 def _left_of_pair(moments: SubjectMoments, regions: Indices) -> Array:
     """Covariances (subjects, 2, 2) of the last two regions, without what the others explain."""
     C = moments.R[:, regions[:, None], regions]
+    # Gaussian elimination of the first region in each step, of all subjects at once; correlations
+    # have no zero on the diagonal.
     for _ in range(len(regions) - 2):
         slopes = C[:, 0, 1:] / C[:, :1, 0]
         C = C[:, 1:, 1:] - slopes[:, :, None] * C[:, :1, 1:]

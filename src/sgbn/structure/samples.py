@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.cohort import Cohort
-from sgbn.exceptions import warn
+from sgbn.exceptions import counted, warn
 from sgbn.structure.nuisance import nuisance_of
 from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices
@@ -74,9 +74,9 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
     n, p = nuisance.shape
     if not _can_lose(n, p):
         warn(
-            f"group {group!r}: {n} subjects are too few to take {p} effects of covariates and sites"
-            " out of each half. They were taken out over all subjects only; name fewer covariates, "
-            "or join small sites."
+            f"group {group!r} has {counted(n, 'subject')}, too few to take {counted(p, 'effect')} "
+            "of covariates and sites out of each half. They were taken out over all subjects only; "
+            "name fewer covariates, or join small sites."
         )
         nuisance = nuisance[:, :0]
     blocks = None if cohort.block is None else cohort.units

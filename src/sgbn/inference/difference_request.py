@@ -1,0 +1,146 @@
+"""What is asked of the tests of differences, checked against the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sgbn.atlases import UNKNOWN_LOBE
+from sgbn.cohort import Cohort
+from sgbn.exceptions import InputError, counted, did_you_mean, shown, warn
+from sgbn.inference.difference_input import GroupData
+from sgbn.inference.rows import region_index, too_few
+from sgbn.parameters import SEED, OneOf, Whole, is_number
+from sgbn.types import Mask
+
+MIN_SUBJECTS_PER_GROUP = 10  # in each group, or nothing is tested
+FEWEST_PERMUTATIONS = 19  # with fewer no p is 0.05 or less; a q needs one more
+MAX_SIZE_RATIO = 5.0  # of the largest to the smallest group; beyond it there is a warning
+MIN_EXCHANGES = 1.5  # there is one, which changes nothing, if rows cannot be exchanged
+MAX_SHARE_STUCK = 0.2  # of the rows that no exchange moves; beyond it there is a warning
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+def check_request(
+    n_permutations: Any, alternative: str, random_state: Any, data: GroupData
+) -> tuple[int, int]:
+    """Give the number of permutations and the seed; refuse what cannot be tested."""
+    _check_sizes(data)
+    if is_number(n_permutations) and float(n_permutations).is_integer():
+        n_permutations = int(n_permutations)  # 1e4 is written for 10,000 permutations
+    if Whole(0).check("n_permutations", n_permutations) < FEWEST_PERMUTATIONS:
+        raise InputError(
+            f"n_permutations is {n_permutations}: no p can reach 0.05 with fewer than "
+            f"{FEWEST_PERMUTATIONS}, and no false discovery rate (q) with fewer than "
+            f"{FEWEST_PERMUTATIONS + 1}. Give 999 for a report, 199 for a first look."
+        )
+    OneOf(*ALTERNATIVES).check("alternative", alternative)
+    if alternative != "two-sided" and len(data.groups) > 2:
+        raise InputError(
+            f"alternative={alternative!r} with {len(data.groups)} groups: a difference has a "
+            "direction between two only. Compare groups by pairs."
+        )
+    _check_exchanges(data, n_permutations)
+    return n_permutations, SEED.check("random_state", random_state)
+
+
+def read_edges(edges: Sequence[tuple[str, str]], data: GroupData | Cohort) -> list[tuple[int, int]]:
+    """Numbers of the regions of edges that were named beforehand."""
+    chosen = []
+    for edge in edges:
+        if isinstance(edge, str) or len(edge) != 2:
+            raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
+        source, target = (region_index(str(name), data.regions) for name in edge)
+        if source == target:
+            raise InputError(f"edges holds {edge!r}, from a region to itself. Name two regions.")
+        chosen.append((source, target))
+    # A test of a pair looks both ways: i, j and j, i would be the same test twice.
+    pairs = [frozenset(edge) for edge in chosen]
+    twice = [edge for edge, pair in zip(edges, pairs, strict=True) if pairs.count(pair) > 1]
+    if twice:
+        raise InputError(f"edges holds the pair {twice[0]!r} twice. Name each pair once.")
+    return chosen
+
+
+def read_among(names: Sequence[str], data: GroupData | Cohort) -> Mask | None:
+    """Mark the edges between regions that were named, by themselves or by their lobes."""
+    if isinstance(names, str):
+        names = [names]
+    if not names:
+        return None
+    inside = np.zeros(len(data.regions), bool)
+    for name in names:
+        named = np.array(
+            [name in (region, lobe) for region, lobe in zip(data.regions, data.lobes, strict=True)]
+        )
+        if not named.any() or name == UNKNOWN_LOBE:
+            hint = did_you_mean(name, [*data.regions, *data.lobes])
+            raise InputError(f"no region or lobe is called {name!r} (among). {hint}")
+        inside |= named
+    if inside.sum() < 2:
+        raise InputError(f"among names one region, {names[0]!r}: give two or more, or a lobe.")
+    return np.outer(inside, inside)
+
+
+def _check_sizes(data: GroupData) -> None:
+    noun = "subject" if data.persons is None else "person"
+    persons = np.arange(len(data.codes)) if data.persons is None else data.persons
+    # Persons are counted, not their rows: ten sessions of one person are no group.
+    rows = np.unique(np.column_stack([data.codes, persons]), axis=0)
+    sizes = np.bincount(rows[:, 0], minlength=len(data.groups))
+    if len(sizes) < 2:
+        raise InputError(f"there is one group, {shown(data.groups[0])}: a difference needs two.")
+    smallest = f"group {shown(data.groups[sizes.argmin()])}"
+    if sizes.min() < MIN_SUBJECTS_PER_GROUP:
+        raise InputError(
+            too_few(
+                smallest,
+                sizes.min(),
+                "tests of differences need",
+                MIN_SUBJECTS_PER_GROUP,
+                "Merge groups, or leave this one out.",
+                noun,
+            )
+        )
+    if sizes.max() > MAX_SIZE_RATIO * sizes.min():
+        warn(
+            f"{smallest} has {counted(sizes.min(), noun)} and "
+            f"{shown(data.groups[sizes.argmax()])} {sizes.max()}: the smaller group decides what "
+            "can be found. More subjects there would help, more elsewhere hardly."
+        )
+
+
+def _check_exchanges(data: GroupData, n_permutations: int) -> None:
+    """Refuse groups whose rows cannot be exchanged, and warn where they hardly can."""
+    exchange, n = data.exchange(), len(data.codes)
+    log_count = exchange.log_exchanges(data.codes)
+    plain = data.persons is None and data.families is None
+    has_strata = data.families is not None or data.sites is not None
+    # In logarithms: a thousand subjects have more exchanges than a float can hold.
+    if log_count < np.log(MIN_EXCHANGES):
+        raise InputError(
+            "no site has subjects of two groups, so that no rows can be exchanged and no "
+            "difference between groups told from one between sites. Leave out sites=, or such "
+            "groups."
+            if plain
+            else "nothing can be exchanged between the groups: no two persons of different groups "
+            "have as many rows at the same site, and no two families as many such persons. Keep "
+            "as many rows of each person, such as the first"
+            + (", or leave out blocks= or sites=." if has_strata else ".")
+        )
+    stuck = exchange.cannot_move(data.codes)
+    if stuck > MAX_SHARE_STUCK * n:
+        warn(
+            f"{stuck} of {n} rows cannot change groups: nobody of another group has as many rows "
+            "at the same site. They add little to the tests. Leave out sites with one group only; "
+            "of persons keep as many rows each, such as the first two."
+        )
+    if log_count < np.log(n_permutations):
+        remedy = "Give sites with more subjects of both groups, or fewer sites."
+        warn(
+            f"the rows can be exchanged in {np.exp(log_count):.0f} ways only, fewer than "
+            f"n_permutations={n_permutations}: no p can be below about {np.exp(-log_count):.2g}. "
+            + (remedy if plain else "Give more persons with as many rows, or fewer sites.")
+        )

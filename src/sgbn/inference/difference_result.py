@@ -1,0 +1,221 @@
+"""What the tests of differences found: the result, and how statistics become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sgbn.exceptions import InputError, warn
+from sgbn.gaussian import GaussianNetwork
+from sgbn.html_repr import html_repr
+from sgbn.inference.closed_tests import Members
+from sgbn.inference.difference_problem import Fit, Problem
+from sgbn.inference.difference_summaries import Component
+from sgbn.inference.difference_tables import (
+    Among,
+    among_of,
+    edge_table,
+    global_p,
+    named_table,
+    pairwise_tables,
+    sum_tables,
+)
+from sgbn.inference.permutation_p import (
+    monte_carlo_error,
+    permutations_needed,
+    reached,
+    statistic_at,
+)
+from sgbn.inference.permuted_statistics import changed_components, statistics_of
+from sgbn.parameters import SHARE, OneOf
+from sgbn.runs import Arrays
+from sgbn.types import Array
+
+UNCORRECTED = ("p", "p_both")
+SHOWN = 5  # edges in a notebook
+CORRECTIONS = ("q", "p_fwer", "q_both", "p_fwer_both", *UNCORRECTED)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Tests of the differences between the networks of groups.
+
+    Attributes
+    ----------
+    regions, groups : tuple of str
+    edges : structured ndarray
+        One row per edge that was tested, the surest first: source, target,
+        ``weight_GROUP`` of each group (of residuals, in the units of the data), difference (of the
+        last group from the first), difference_std and standard_error (the same per standard
+        deviation of the residuals, and its HC3 standard error), statistic, p (of this edge alone,
+        among edges that were chosen in the same way), p_error, p_fwer (family-wise, min-P over all
+        edges), q (false discovery rate, Benjamini-Hochberg), error (of p_fwer), p_both, p_fwer_both
+        and q_both (of a difference that holds both ways), from_pool (whether the pooled rows chose
+        the edge, or a group only).
+    components : list of (Component, p, error)
+        Connected sets of edges with a statistic beyond 3 (of more than two groups, a root of Q as
+        rare as that), corrected over all sets.
+    hubs, lobes : structured ndarray
+        Changes of in- and out-strength of every region, and of the strength and number of edges
+        from lobe to lobe: difference, z, p_fwer (over all regions, in and out; over all lobes,
+        strength and number), error. The difference is that of the sum of sizes of standardised
+        weights, and describes only: such sums grow with noise. z tests changes of the weights along
+        their common sign, which do not, over their standard error, see
+        `sgbn.inference.difference_summaries`. Numbers of edges, in units of their spread over the
+        permutations, depend on noise: groups of unequal noise differ in them without a change of
+        weights. Regions whose lobe is unknown are in no lobe.
+    global_statistic, global_p, global_error : float
+        Whether the networks differ at all; the statistic is the sum of the squares of all edges'.
+    global_p_both : float
+        The same with the smallest square of both directions and the partial correlation of each
+        pair. Changes of variances alone should not make it small. This is measured by simulation,
+        not guaranteed.
+    n_permutations : int
+    networks : dict of group to GaussianNetwork
+        Networks of the residuals, in the units of the data.
+    null : dict of str to ndarray
+        Over the permutations: `lowest`, the smallest share of an edge in its class (see
+        `sgbn.inference.permutation_p`), and `totals`, the global statistic; `pool`, the statistics
+        of edges that the pooled rows chose, sorted.
+    named : structured ndarray or None
+        Edges that were named beforehand: as `edges`, with p from the edge's own permutations and
+        p_fwer over the named edges only; of two groups also p_greater and p_less, one-sided.
+    among : Among or None
+        Regions that were named beforehand: one test of all edges between them.
+    pairwise : dict of (group, group) to structured ndarray
+        With more than two groups, the tests of each pair of groups: source, target,
+        difference_std (of the second from the first), standard_error, statistic, and closed p,
+        p_fwer, q, p_both, p_fwer_both, q_both.
+    left_out : dict of group to tuple
+        Subjects that lie far from the others of their group, and were not tested.
+
+    Notes
+    -----
+    An error is the Monte-Carlo standard error of a p, from the number of permutations.
+    `sgbn.to_frame` makes DataFrames of the structured arrays.
+    """
+
+    regions: tuple[str, ...]
+    groups: tuple[str, ...]
+    edges: NDArray[Any]
+    components: list[tuple[Component, float, float]]
+    hubs: NDArray[Any]
+    lobes: NDArray[Any]
+    global_statistic: float
+    global_p: float
+    global_error: float
+    global_p_both: float
+    n_permutations: int
+    networks: dict[str, GaussianNetwork]
+    null: Arrays
+    named: NDArray[Any] | None = None
+    among: Among | None = None
+    pairwise: dict[tuple[str, str], NDArray[Any]] = field(default_factory=dict)
+    left_out: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        one_way, both_ways = (np.count_nonzero(self.edges[by] <= 0.05) for by in ("q", "q_both"))
+        return (
+            f"Differences({', '.join(self.groups)}: {one_way} of {len(self.edges)} edges with q <= "
+            f"0.05, {both_ways} both ways; global p = {self.global_p:.3g}; "
+            f"{self.n_permutations} permutations)"
+        )
+
+    def _repr_html_(self) -> str:
+        weights = [f"weight_{group}" for group in self.groups]
+        header = ("source", "target", *weights, "difference_std", "standard_error", "q", "q_both")
+        caption = "The surest edges. sgbn.to_frame makes a table of all that were tested (.edges)."
+        return html_repr(repr(self), [caption], header, self.edges[list(header)][:SHOWN].tolist())
+
+    def threshold(self, level: float = 0.05) -> float:
+        """Statistic beyond which an edge is found family-wise, if the pooled rows chose it."""
+        SHARE.check("level", level)
+        # The p of the k-th smallest is k / (B + 1): this is the last k at or below the level.
+        place = int(level * (self.n_permutations + 1) * (1 + 1e-12))  # 0.29 * 100 is less than 29
+        if not place:
+            raise InputError(
+                f"level={level:g} needs {permutations_needed(level)} permutations or more, and "
+                f"there are {self.n_permutations}."
+            )
+        if not len(self.null["pool"]):
+            return np.inf
+        too_large = float(np.sort(self.null["lowest"])[place - 1])
+        return statistic_at(too_large, self.null["pool"])
+
+    def detectable(self, power: float = 0.8, level: float = 0.05) -> Array:
+        r"""Difference of each edge (per standard deviation) that would be found with this power.
+
+        Family-wise at `level`: :math:`(t^* + \Phi^{-1}(power))` standard errors, with t* the
+        threshold of the permutations. Of more than two groups it is that of the last from the first
+        where the others do not differ, and a little too small.
+        """
+        SHARE.check("power", power)
+        difference: Array = (self.threshold(level) + ndtri(power)) * self.edges["standard_error"]
+        return difference
+
+    def significant(self, level: float = 0.05, by: str = "q") -> NDArray[Any]:
+        """Edges at a level of the false discovery rate (``by="q"``) or family-wise ("p_fwer").
+
+        "q_both" and "p_fwer_both" are for differences that hold both ways: a change of variance
+        alone rarely makes them. ``by="p"`` corrects for nothing.
+        """
+        SHARE.check("level", level)
+        OneOf(*CORRECTIONS).check("by", by)
+        needed = permutations_needed(level, by)
+        # An empty table would look like a finding of no difference.
+        if by not in UNCORRECTED and self.n_permutations < needed:
+            warn(
+                f"{by} cannot reach {level:g} with {self.n_permutations} permutations: it needs "
+                f"{needed} or more."
+            )
+        edges: NDArray[Any] = self.edges[self.edges[by] <= level]
+        return edges
+
+
+def summarised(
+    problem: Problem,
+    fit: Fit,
+    nulls: dict[Members, Arrays],
+    networks: dict[str, GaussianNetwork],
+    left_out: dict[str, tuple[Any, ...]],
+) -> Differences:
+    """Return the tests of what was fitted, by its permutations."""
+    # The first set holds all groups; the others are those of closed tests.
+    every, null = next(iter(nulls.items()))
+    observed = statistics_of(problem, fit, every)
+    count = len(null["counts"])
+    p = reached(float(observed["totals"]), null["totals"])
+    components = changed_components(fit, fit.weights.statistic(every))
+    of_components = [reached(component.strength, null["components"]) for component in components]
+    hubs, lobes = sum_tables(problem, fit, null["sums"])
+    edges, lowest = edge_table(problem, fit, observed, null)
+    return Differences(
+        regions=problem.data.regions,
+        groups=problem.data.groups,
+        edges=edges,
+        components=[
+            (component, p, float(monte_carlo_error(p, count)))
+            for component, p in zip(components, of_components, strict=True)
+        ],
+        hubs=hubs,
+        lobes=lobes,
+        global_statistic=float(observed["totals"]),
+        global_p=p,
+        global_error=float(monte_carlo_error(p, count)),
+        global_p_both=global_p(observed, null),
+        n_permutations=count,
+        networks=networks,
+        null={
+            "lowest": lowest,
+            "totals": null["totals"],
+            "pool": np.sort(null["tests"][null["in_pool"]]),
+        },
+        named=named_table(problem, fit, null),
+        among=among_of(problem, fit, observed, null),
+        pairwise=pairwise_tables(problem, fit, nulls),
+        left_out=left_out,
+    )

@@ -1,0 +1,133 @@
+"""Which rows are held back for the confirmation of a replication."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sgbn.cohort import SITE, Cohort
+from sgbn.exceptions import InputError, did_you_mean, listed
+from sgbn.inference.difference_request import MIN_SUBJECTS_PER_GROUP
+from sgbn.inference.rows import too_few
+from sgbn.parameters import SEED
+from sgbn.structure.ensemble.splits import deal_rows
+from sgbn.types import Mask
+
+HALF = "half"
+DISCOVERY, CONFIRMATION = "discovery", "confirmation"
+
+
+def replication_rows(cohort: Cohort, how: str, random_state: int = 0) -> Mask:
+    """Mark the rows that are held back for the confirmation.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        The subjects, with their groups.
+    how : str
+        ``"half"``: a random half of each group at each site. Rows of one person, pair or family
+        stay together. Or ``"COLUMN=VALUE"``: the rows of a site (``site=NYU``, or the column's name
+        in the table that was read) or with this value of a covariate (``sex=F``).
+    random_state : int
+        Seed of the random half.
+    """
+    if how == HALF:
+        rng = np.random.default_rng(SEED.check("random_state", random_state))
+        labels = [column for column in (cohort.group, cohort.site) if column is not None]
+        strata = [
+            "\n".join(cells) for cells in zip(*(column.tolist() for column in labels), strict=True)
+        ]
+        # Balanced over groups at each site; persons and families are dealt whole.
+        held_back = deal_rows(rng, len(cohort), 2, strata or None, cohort.units) == 1
+    else:
+        held_back = _rows_with(cohort, how)
+    check_parts(cohort, held_back, how)
+    return held_back
+
+
+def _rows_with(cohort: Cohort, how: str) -> Mask:
+    """Mark the rows with a value in a column, as ``COLUMN=VALUE`` names them."""
+    name, sign, value = how.partition("=")
+    columns = dict(cohort.covariates)
+    if cohort.site is not None:
+        columns |= {str(cohort.provenance.get("site_column", SITE)): cohort.site, SITE: cohort.site}
+    if not sign or name not in columns:
+        raise InputError(
+            f"replicate is {how!r}: give {HALF!r}, or COLUMN=VALUE with a column that is named as "
+            f"site or covariate (--site, --covariates). {_known_columns(name, [*columns])}"
+        )
+    column = columns[name]
+    texts = np.array([_text(cell) for cell in column.tolist()])
+    missing = int((texts == "").sum())
+    if missing:
+        raise InputError(
+            f"replicate is {how!r}, but {name!r} is missing in {missing} "
+            f"row{'s' * (missing > 1)}. Fill it in, leave these rows out, or give {HALF!r}."
+        )
+    # 2 and 2.0 are the same value of a column of numbers.
+    number = _as_number(value) if column.dtype.kind in "fiub" else None
+    marked: Mask = texts == value if number is None else column.astype(float) == number
+    if not marked.any():
+        values = [_text(cell) for cell in np.unique(column).tolist()]
+        raise InputError(f"no row has {how} (replicate). {did_you_mean(value, values)}")
+    return marked
+
+
+def _known_columns(name: str, columns: list[str]) -> str:
+    """Sentence about the column that is likely meant, or about the option that names it."""
+    near = did_you_mean(name, columns) if columns else "None is."
+    if near.startswith("Did you mean"):
+        return near
+    option = "--site" if name.lower() in (SITE, "scanner", "centre", "center") else "--covariates"
+    named = f"Named are {listed(columns)}" if columns else "None is"
+    return f"{named}: say {option} {name} first." if name else f"{named}."
+
+
+def _as_number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _text(cell: object) -> str:
+    """Cell as one writes it; "" where it is missing."""
+    if isinstance(cell, float):
+        # NaN alone differs from itself.
+        if cell != cell:
+            return ""
+        return f"{cell:g}" if float(f"{cell:g}") == cell else repr(cell)
+    return str(cell)
+
+
+def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
+    """Refuse parts that share a person, or that are too small."""
+    units = cohort.units
+    if units is not None:
+        both = np.intersect1d(units[held_back], units[~held_back]).tolist()
+        if both:
+            raise InputError(
+                f"{how} parts the rows of {listed(both)} (persons, pairs or families). Give "
+                f"{HALF!r}, which keeps them together, or another column."
+            )
+    for name, rows in ((DISCOVERY, ~held_back), (CONFIRMATION, held_back)):
+        sizes = {
+            group: count_subjects(cohort, rows & (cohort.group == group)) for group in cohort.groups
+        }
+        group, size = min(
+            sizes.items(), key=lambda item: item[1], default=("", MIN_SUBJECTS_PER_GROUP)
+        )
+        if size < MIN_SUBJECTS_PER_GROUP:
+            raise InputError(
+                too_few(
+                    f"group {group!r} in the part for {name} ({how})",
+                    size,
+                    "tests of differences need",
+                    MIN_SUBJECTS_PER_GROUP,
+                    "Hold back other rows, merge groups, or do without a replication.",
+                )
+            )
+
+
+def count_subjects(cohort: Cohort, rows: Mask) -> int:
+    """Return the number of subjects among some rows."""
+    return int(rows.sum()) if cohort.persons is None else len(np.unique(cohort.persons[rows]))

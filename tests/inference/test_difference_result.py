@@ -1,0 +1,89 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from sgbn import DataWarning, InputError
+from sgbn.inference import edge_differences
+
+B = 39  # permutations of the fixture `differences`
+
+
+def test_every_p_has_its_error(differences):
+    def error(p):
+        return np.sqrt(p * (1 - p) / (B + 1))
+
+    edges = differences.edges
+    assert (edges["p_error"] <= error(edges["p"]) + 1e-12).all()  # it pools over edges,
+    assert (edges["p_error"] >= error(edges["p"]) / 5).all()  # of which there are about ten
+    for table in (edges, differences.hubs):
+        np.testing.assert_allclose(table["error"], error(table["p_fwer"]))
+    assert differences.global_error == pytest.approx(error(differences.global_p))
+    assert all(own == pytest.approx(error(p)) for _, p, own in differences.components)
+
+
+def test_differences_are_per_standard_deviation(differences):
+    edges = differences.edges
+    np.testing.assert_allclose(
+        edges["statistic"], edges["difference_std"] / edges["standard_error"], rtol=1e-10
+    )
+    np.testing.assert_array_equal(np.sign(edges["difference"]), np.sign(edges["difference_std"]))
+
+
+@pytest.mark.parametrize("level", [0.025, 0.05, 0.29, 0.5])
+def test_the_threshold_is_that_of_p_fwer(differences, level):
+    pool = differences.edges[differences.edges["from_pool"]]
+    above = np.abs(pool["statistic"]) > differences.threshold(level)
+    np.testing.assert_array_equal(above, pool["p_fwer"] <= level + 1e-12)
+    assert len(differences.null["totals"]) == len(differences.null["lowest"]) == B
+
+
+def test_many_changes_do_not_raise_the_threshold(two_groups):
+    X, y = two_groups(change=0)
+    columns = X.to_numpy().copy()
+    second = np.asarray(y) == np.unique(y)[-1]
+    columns[second] = np.random.default_rng(0).permuted(columns[second], axis=0)  # no edge is left
+    tests = edge_differences(pd.DataFrame(columns, columns=X.columns), y, n_permutations=99)
+    pool = tests.edges[tests.edges["from_pool"]]
+    above = np.abs(pool["statistic"]) > tests.threshold()
+    np.testing.assert_array_equal(above, pool["p_fwer"] <= 0.05)
+    assert above.sum() > 2
+
+
+def test_detectable_differences_grow_with_power_and_noise(differences):
+    half = differences.detectable(0.5)
+    np.testing.assert_allclose(half, differences.threshold() * differences.edges["standard_error"])
+    assert (differences.detectable(0.8) > half).all()
+    with pytest.raises(InputError, match="power is 1"):
+        differences.detectable(1)
+
+
+def test_what_cannot_be_asked_of_the_tests_is_said(differences):
+    with pytest.raises(InputError, match=r"by is 'fwer'; give .*'p_fwer'"):
+        differences.significant(by="fwer")
+    with pytest.raises(InputError, match="level is 5"):
+        differences.significant(5)
+    with pytest.raises(InputError, match="needs 999 permutations"):
+        differences.threshold(0.001)
+    with pytest.warns(DataWarning, match="it needs 999 or more"):
+        differences.significant(0.001, "p_fwer")
+    assert len(differences.significant(0.03, "p_fwer"))
+    assert len(differences.significant(0.05, "q_both")) <= len(differences.significant(0.05, "q"))
+    assert len(differences.significant(0.9, "p")) >= len(differences.significant(0.05, "p")) > 0
+
+
+def test_weights_are_in_the_units_of_the_data(data, differences):
+    X, y = data
+    edge = differences.edges[0]
+    parents = [e["source"] for e in differences.edges if e["target"] == edge["target"]]
+    own = X[y == "MCI"]
+    A = np.column_stack([own[parents], np.ones(len(own))])
+    beta = np.linalg.lstsq(A, own[edge["target"]])[0]
+    assert edge["weight_MCI"] == pytest.approx(beta[parents.index(edge["source"])], rel=1e-6)
+    assert edge["difference"] == pytest.approx(edge["weight_MCI"] - edge["weight_NC"])
+    network = differences.networks["MCI"]
+    i, j = (differences.regions.index(edge[end]) for end in ("source", "target"))
+    assert network.coef[i, j] == pytest.approx(edge["weight_MCI"])
+
+
+def test_a_table_without_an_atlas_has_no_lobes(differences):
+    assert len(differences.lobes) == 0
