@@ -127,7 +127,7 @@ def test_fewer_rows_than_columns_have_an_answer():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (hidden(19, 5), "there are 19 rows"),
+        (hidden(19, 5), "has 19 subjects: a comparison of models needs 20 or more"),
         (hidden(50, 2), "there are 2 columns"),
         (np.column_stack([hidden(50, 4), np.full(50, 3.0)]), "constant column: 'x4'"),
         (hidden(50, 4)[:, [0, 1, 2, 3, 2]], "columns 'x[24]' and 'x[24]' are copies"),

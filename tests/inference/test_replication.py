@@ -23,7 +23,7 @@ def found(changed):
 def test_a_planted_change_is_discovered_and_confirmed(found):
     edge = found.confirmed[0]
     assert {edge["source"], edge["target"]} == {"r2", "r3"}
-    assert edge["p"] == 1 / (B + 1)
+    assert edge["p"] <= 1 / (B + 1)  # the confirmation has more permutations, for Holm's method
     assert edge["p_holm"] == len(found.table) * edge["p"]
     assert edge["same_sign"]
     assert edge["holds_both_ways"]
