@@ -66,8 +66,8 @@ def test_the_more_power_the_more_subjects_however_noisy_it_is(known):
 
 
 def test_the_sample_size_has_the_power_that_is_wanted(chain, monkeypatch):
-    monkeypatch.setattr(search, "NARROW", 0.2)
-    options = QUICK
+    monkeypatch.setattr(search, "NARROW", 0.5)
+    options = QUICK | {"n_permutations": 20}
     needed = sample_size(0.8, 0.7, chain, **options)
     assert needed.low <= needed.n_per_group <= needed.high
     tried = {one.n_per_group: one for one in needed.tried}
@@ -89,8 +89,8 @@ def test_a_sample_size_takes_the_options_of_power(chain, monkeypatch):
     options = QUICK | {"n_simulations": 8, "by": "p", "random_state": 3}
     edges = [("r2", "r3")]
     needed = sample_size(1.2, 0.6, chain, edges=iter(edges), **options)
-    for one in needed.tried:
-        assert one == power(1.2, one.n_per_group, chain, edges=edges, **options)
+    smallest = needed.tried[0]
+    assert smallest == power(1.2, smallest.n_per_group, chain, edges=edges, **options)
     with pytest.raises(InputError, match="Give 1000 or more"):
         sample_size(1.0, 0.5, chain, level=0.001, **QUICK)
     with pytest.raises(TypeError, match="n_subjects"):
