@@ -216,7 +216,7 @@ def permutations_needed(level: float, by: str = "p_fwer") -> int:
     B permutations of k edges leave one find alone a p of at least 1 / (1 + B k), hence a q of at
     least k / (1 + B k), a little less than 1 / B.
     """
-    # 1 / 0.05 may be 20.000000000000004 in floating point, of which the ceiling would be 21.
+    # Round-off of a computed level must not ask for one permutation more.
     whole = int(np.ceil((1 - 1e-12) / level))
     return whole if by.startswith("q") else whole - 1
 

@@ -279,7 +279,7 @@ def _table(
     table["difference_confirmation"] = named["difference_std"]
     same = np.sign(discovered["difference_std"]) == np.sign(named["difference_std"])
     p = named["p"]
-    # One-sided in the direction of the discovery: half of the p where the sign comes back.
+    # Of two groups the discovery has named a direction; of more there is none.
     if n_groups == 2:
         p = np.where(discovered["difference_std"] > 0, named["p_greater"], named["p_less"])
     table["same_sign"], table["p"], table["p_holm"] = same, p, holm(p)
