@@ -98,6 +98,7 @@ def read_group_data(
         values, regions, lobes = X.values, X.regions, X.lobes
         ids: Sequence[Any] = X.ids
         covariates = held_fixed(X) if covariates is None else covariates
+        # In the order of `labels`.
         brought = (X.group, X.site, X.pair, X.person, X.block)
         labels = {
             what: column if given is None else given

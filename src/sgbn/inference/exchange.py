@@ -121,6 +121,7 @@ def exchange_of(
             whole.append((tuple(pattern for pattern, _ in family_units), rows))
             continue
         for units_alike in _alike(family_units):
+            # By shape: families of one shape are permuted in one call.
             stacks[units_alike.shape].append(units_alike)
     return Exchange(
         n, tuple(_alike(whole)), tuple(np.array(family_units) for family_units in stacks.values())

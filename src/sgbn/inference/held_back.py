@@ -101,6 +101,7 @@ def _text(cell: object) -> str:
 
 def check_parts(cohort: Cohort, held_back: Mask, how: str = "held_back") -> None:
     """Refuse parts that share a person, or that are too small."""
+    # A person in both parts would confirm what it has shown before.
     units = cohort.units
     if units is not None:
         both = np.intersect1d(units[held_back], units[~held_back]).tolist()

@@ -213,6 +213,7 @@ def replicate_differences(
     edges = [(str(edge["source"]), str(edge["target"])) for edge in discovered]
     if edges:
         enough = CONFIRMING * permutations_needed(level / len(edges))
+        # Holm's method over many edges needs small p, and these need permutations.
         options["n_permutations"] = max(discovery.n_permutations, enough)
         results[CONFIRMATION] = _test(parts, CONFIRMATION, study, options | {"edges": edges})
     sizes = {
