@@ -173,4 +173,4 @@ def test_intervals_of_means_and_of_shares():
     values = np.random.default_rng(0).normal(0.7, 0.1, 12)
     close(estimate(values, 0.0).interval(0.95), DescrStatsW(values).tconfint_mean(0.05))
     for count, n in [(0, 20), (3, 20), (57, 400), (20, 20)]:
-        close(wilson(count / n, n, 0.95), proportion_confint(count, n, method="wilson"), 1e-12)
+        close(wilson(count / n, n), proportion_confint(count, n, method="wilson"), 1e-12)
