@@ -5,8 +5,8 @@ import io
 
 import pytest
 
+from sgbn.report.names import with_labels
 from sgbn.report.page import render_report
-from sgbn.report.sections import with_labels
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 320, "height": 640}

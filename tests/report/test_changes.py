@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.changes import change_words, differences_of, verdict
-from sgbn.report.changes import MOST, changes_of
+from sgbn.report.changes import MAX_PAIRS, changes_of
 
 
 def with_q(comparison, n_sure):
@@ -37,17 +37,17 @@ def test_the_verdict_comes_first_in_the_title(compared, n_sure, said):
 def test_each_change_is_that_of_the_table_with_its_kind(compared):
     changes, place = changes_of(compared, "patient"), compared.cohort.regions.index
     table = differences_of(compared, "patient")
-    for row in table.head(MOST).itertuples():
+    for row in table.head(MAX_PAIRS).itertuples():
         at = place(row.source), place(row.target)
         assert changes.sizes[at] == row.difference_std
         assert changes.kinds[at] == row.kind_patient
         assert changes.supported[at] == row.supported
         assert changes.sure[at] == (row.q_both <= 0.05)
-    assert np.count_nonzero(changes.sizes) == min(len(table), MOST)
+    assert np.count_nonzero(changes.sizes) == min(len(table), MAX_PAIRS)
 
 
 def test_at_most_forty_are_shown_and_the_title_says_so(compared, monkeypatch):
-    monkeypatch.setattr("sgbn.report.changes.MOST", 3)
+    monkeypatch.setattr("sgbn.report.changes.MAX_PAIRS", 3)
     changes = changes_of(with_q(compared, 4), "patient")
     assert np.count_nonzero(changes.sizes) == 3
     assert changes.sure.sum() == 3

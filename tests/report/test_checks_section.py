@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from sgbn.comparison.sensitivity import Sensitivity
-from sgbn.report.checks_section import RELATED, checks_methods, checks_section
+from sgbn.report.checks_section import checks_section
+from sgbn.report.hints import HINTS
+from sgbn.report.methods import describe_methods
 from sgbn.report.page import render_report
+
+RELATED = HINTS["residuals-table"]["of_relatives"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,7 @@ def test_pairs_of_other_choices_are_marked(repeated):
     assert shown["pairs"].total == found
     assert {row.mark for row in shown["pairs"].rows} == {"found"}
     assert shown["sensitivity"]
-    assert "39 permutations each" in checks_methods(repeated, None)
+    assert "39 permutations each" in describe_methods(repeated).text
 
 
 def test_the_page_says_what_was_not_asked_for(compared, repeated, html, no_pictures):

@@ -184,7 +184,7 @@ def test_names_in_a_forest_do_not_overlap(compared):
 
 def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, monkeypatch):
     monkeypatch.setattr(import_module("sgbn.report.figures"), "ALL_IN_MATRIX", 5)
-    monkeypatch.setattr("sgbn.report.changes.MOST", 2)
+    monkeypatch.setattr("sgbn.report.changes.MAX_PAIRS", 2)
     options = plans(compared)["differences_matrix"].plot.keywords
     table = differences_of(compared, "patient").head(2)
     ends = table[["source", "target"]].to_numpy().ravel()

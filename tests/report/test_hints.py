@@ -1,32 +1,41 @@
-from sgbn.report import hints, sections
-from sgbn.report.cohort_section import findings_table, groups_table
-from sgbn.report.hints import HINTS
-from sgbn.report.models_section import models_table
-from sgbn.report.privacy import Veil
+import re
+
+from sgbn.report import sections
+from sgbn.report.differences_section import differences_section
+from sgbn.report.hints import ANY, HINTS, hint_of
+from sgbn.report.page import render_report
 
 
-def test_every_hint_belongs_to_a_column_and_ends_without_a_stop(compared, compared_series):
-    veil = Veil(compared)
-    tables = [
-        *(groups_table(compared, veil), findings_table(veil.findings(compared))),
-        *(sections.edges_table(compared), sections.subjects_table(compared)),
-        *(sections.refinements_table(compared), sections.components_table(compared)),
-        *(models_table(compared), sections.edges_table(compared_series)),
-        *(sections.hubs_table(compared), sections.differences_section(compared)["table"]),
+def test_hints_belong_to_tables_and_columns_of_the_page(compared, compared_series, no_pictures):
+    pages = [
+        render_report(comparison, pictures=no_pictures, subjects_in_report=True)
+        for comparison in (compared, compared_series)
     ]
-    columns = {field.source for table in tables for field in table.fields}
-    assert set(HINTS) <= columns
-    assert not any(hint.endswith(".") for hint in HINTS.values())
+    keys = {key for page in pages for key in re.findall('<table id="([^"]*)"', page)}
+    rarely = {ANY, "sums", "named", "among", "pairwise", "replication-table", "sensitivity-table"}
+    assert set(HINTS) - rarely <= keys
+    tables = [sections.edges_table(compared), differences_section(compared)["table"]]
+    assert {"supported", "p_both", "q"} <= {
+        field.source for table in tables for field in table.fields
+    }
+    assert not any(hint.endswith(".") for hints in HINTS.values() for hint in hints.values())
+
+
+def test_a_table_goes_before_what_holds_for_any():
+    assert hint_of("no such table", "q") == HINTS[ANY]["q"]
+    assert hint_of("regional-table", "q") == HINTS["regional-table"]["q"] != HINTS[ANY]["q"]
+    assert hint_of("recognised-table", "p") == ""  # hidden
+    assert hint_of("edges-table", "no such column") == ""
 
 
 def test_family_wise_p_is_said_as_what_it_is():
-    assert "Share of the permutations" in HINTS["p_fwer"]
-    assert "are false" not in HINTS["p_fwer"]
-    assert "difference" not in HINTS  # it means another thing in each table
+    assert "Share of the permutations" in HINTS[ANY]["p_fwer"]
+    assert "are false" not in HINTS[ANY]["p_fwer"]
+    assert "difference" not in HINTS[ANY]  # it means another thing in each table
 
 
 def test_numbers_of_tested_edges_say_what_they_are_of(compared):
-    table = sections.differences_section(compared)["table"]
+    table = differences_section(compared)["table"]
     assert [field.source for field in table.fields][-2:] == ["p", "p_both"]
     said = dict(table.hints)
     assert "corrected for nothing" in said["p"]
@@ -35,5 +44,3 @@ def test_numbers_of_tested_edges_say_what_they_are_of(compared):
     assert "may be a change of variance" in said["differs"]
     assert "in this graph" not in said
     assert "no verdict" in dict(sections.edges_table(compared).hints)["in this graph"]
-    own = [value for name, value in vars(hints).items() if name.isupper() and name != "HINTS"]
-    assert not any(value.endswith(".") for value in own)

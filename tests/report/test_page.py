@@ -280,7 +280,7 @@ def test_data_of_scripts_cannot_leave_their_element(nasty, quick):
 
 
 def test_pictures_beyond_the_budget_are_left_out_and_said(compared, quick, monkeypatch):
-    monkeypatch.setattr("sgbn.report.page.STATIC_BYTES", 70)
+    monkeypatch.setattr("sgbn.report.page.MAX_STATIC_BYTES", 70)
     assert "1 more of these pictures" in check(quick(compared)).words
 
 

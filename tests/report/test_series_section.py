@@ -3,8 +3,9 @@ import re
 import pytest
 
 from sgbn.comparison.series_steps import NOT_FOR_SERIES
+from sgbn.report.differences_section import differences_table
 from sgbn.report.page import python_code, render_report
-from sgbn.report.sections import differences_table, edges_table
+from sgbn.report.sections import edges_table
 from sgbn.report.series_section import series_section
 from sgbn.report.write import write_comparison
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -12,14 +12,14 @@ from sgbn.exceptions import InputError
 
 TEMPLATES = "templates"
 EXPORT = re.compile(r"(?:^|(?<=[;}\n]))export\s*\{([^{}]*)\}\s*;?")
-LEAST_PLOTLY = 1_000_000  # characters: the whole library has 4.8 million
+MIN_PLOTLY_LENGTH = 1_000_000  # characters: the whole library has 4.8 million
 
 
 @cache
 def plotly_script() -> str:
     """Read Plotly, a classic script that defines ``Plotly``."""
     source = _read("plotly", "package_data", "plotly.min.js")
-    if len(source) < LEAST_PLOTLY or "Plotly" not in source:
+    if len(source) < MIN_PLOTLY_LENGTH or "Plotly" not in source:
         raise InputError(_changed("plotly", "plotly.min.js is not the whole library"))
     return safe_script(source)
 
@@ -53,12 +53,13 @@ def as_classic_script(module: str) -> str:
     A module can be imported from an address only, and the report has none. The one statement that
     exports becomes an assignment to ``window.DataTable``, and the rest a function of its own.
     """
-    found = EXPORT.findall(module)
-    if len(found) != 1:
-        raise InputError(_changed("itables", f"dt_bundle.js has {len(found)} export statements"))
-    names = dict(_exported(entry) for entry in found[0].split(",") if entry.strip())
+    exports = EXPORT.findall(module)
+    if len(exports) != 1:
+        raise InputError(_changed("itables", f"dt_bundle.js has {len(exports)} export statements"))
+    names = dict(_exported(entry) for entry in exports[0].split(",") if entry.strip())
     if "default" not in names:
         raise InputError(_changed("itables", "dt_bundle.js has no default export"))
+    # A function as the replacement: a minified name may hold a backslash or a group reference.
     body = EXPORT.sub(lambda _: f";window.DataTable={names['default']};", module)
     if re.search(r"(?:^|[;}\n])\s*(?:import\s*[\w{*\"']|export\s)|import\.meta", body):
         raise InputError(_changed("itables", "dt_bundle.js imports other files"))
@@ -85,11 +86,9 @@ def _read(package: str, *parts: str) -> str:
 
 
 def _changed(package: str, what: str) -> str:
-    try:
-        found = f"{package} {version(package)}"
-    except PackageNotFoundError:
-        found = package
+    installed = [f"{package} {library.version}" for library in distributions(name=package)]
+    source = next(iter(installed), package)
     return (
-        f"the report takes JavaScript from {found}, but {what}. Install another version of "
+        f"the report takes JavaScript from {source}, but {what}. Install another version of "
         f"{package}: pip install --force-reinstall '{package}'."
     )

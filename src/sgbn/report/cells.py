@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sgbn.report.hints import HINTS
+from sgbn.report.hints import hint_of
 
-MOST_CELLS = 10_000  # that a page shows of a table, to stay small; its CSV file has all
+MAX_CELLS = 10_000  # cells of a table that the page shows, to stay small; its CSV file has all
 DASH = "–"
 MINUS = "−"
-SMALL_P = 0.001
+SMALL_P = 0.001  # a smaller p is shown as "< 0.001"
 
 Kind = Literal["text", "name", "prose", "number", "weight", "interval", "p", "share", "count"]
 
@@ -27,7 +27,7 @@ class Field(NamedTuple):
     source: str
     title: str
     kind: Kind = "text"
-    hint: str | None = None  # None: that of `HINTS`, if there is one
+    hint: str | None = None  # None: as `hint_of` the table and this column
     folds: bool = False  # whether a reader has to ask for it
 
     @property
@@ -35,6 +35,9 @@ class Field(NamedTuple):
         """Classes of its title in the page."""
         kind = {"text": "", "name": "name", "prose": "prose"}.get(self.kind, "num")
         return f"{kind} more".strip() if self.folds else kind
+
+
+ENDS = Field("source", "from", "name"), Field("target", "to", "name")  # of an edge
 
 
 class Cell(NamedTuple):
@@ -63,7 +66,7 @@ class Table:
     fields : tuple of Field
     rows : list of Row
     total : int
-        Rows that there are; the page shows no more than `MOST_CELLS` allows.
+        Rows that there are; the page shows no more than `MAX_CELLS` allows.
     searched : bool
         Whether it can be sorted, searched and downloaded.
     """
@@ -80,9 +83,9 @@ class Table:
         """How to read the columns: their titles, and what they mean."""
         titles: dict[str, list[str]] = {}
         for field in self.fields:
-            hint = HINTS.get(field.source, "") if field.hint is None else field.hint
+            hint = hint_of(self.key, field.source) if field.hint is None else field.hint
             titles.setdefault(hint, []).append(field.title)
-        return [("; ".join(own), hint) for hint, own in titles.items() if hint]
+        return [("; ".join(same), hint) for hint, same in titles.items() if hint]
 
 
 def make_table(
@@ -98,20 +101,30 @@ def make_table(
 
     `mark` gets a row as a mapping of column to value, and says how it stands out ("" for not).
     """
-    there = tuple(field for field in fields if field.source in frame.columns)
-    shown = frame.head(MOST_CELLS // max(len(there), 1))
-    columns = [[cell(value, field.kind) for value in shown[field.source]] for field in there]
+    known = tuple(field for field in fields if field.source in frame.columns)
+    shown = frame.head(MAX_CELLS // max(len(known), 1))
+    columns = [[cell(value, field.kind) for value in shown[field.source]] for field in known]
     marks = [""] * len(shown)
     if mark is not None:
         marks = [mark(row) for row in shown.to_dict("records")]
-    rows = [Row(list(cells), own) for *cells, own in zip(*columns, marks, strict=True)]
-    return Table(key, caption, there, rows, len(frame), searched)
+    rows = [Row(list(cells), row_mark) for *cells, row_mark in zip(*columns, marks, strict=True)]
+    return Table(key, caption, known, rows, len(frame), searched)
+
+
+def folded(fields: Iterable[Field]) -> list[Field]:
+    """Fields that a reader has to ask for."""
+    return [field._replace(folds=True) for field in fields]
+
+
+def significant(level: float, *columns: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a `mark` of rows in which all of these columns are at most the level."""
+    return lambda row: "found" if all(row[name] <= level for name in columns) else ""
 
 
 def in_words(table: pd.DataFrame, *names: str) -> pd.DataFrame:
     """Table with "yes" and "no" in those of these columns that it has."""
-    there = [name for name in names if name in table]
-    return table.assign(**{name: np.where(table[name], "yes", "no") for name in there})
+    known = [name for name in names if name in table]
+    return table.assign(**{name: np.where(table[name], "yes", "no") for name in known})
 
 
 def cell(value: Any, kind: Kind) -> Cell:
@@ -145,7 +158,8 @@ def interval_text(mean: float, low: float, high: float) -> str:
         return DASH
     if np.isnan(low):
         return f"{round(mean, 2) + 0.0:.2f}".replace("-", MINUS)
-    mean, low, high = (round(value, 2) + 0.0 for value in (mean, low, high))  # no minus zero
+    # Rounding makes a minus zero of -0.001; adding 0.0 makes it a zero.
+    mean, low, high = (round(value, 2) + 0.0 for value in (mean, low, high))
     return f"{mean:.2f} ({low:.2f} to {high:.2f})".replace("-", MINUS)
 
 

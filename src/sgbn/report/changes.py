@@ -11,7 +11,7 @@ from sgbn.comparison import Comparison
 from sgbn.comparison.changes import change_words, differences_of, verdict
 from sgbn.types import Array, Mask
 
-MOST = 40  # pairs in a figure: more cannot be read
+MAX_PAIRS = 40  # pairs of regions in a figure: more cannot be read
 
 
 class Changes(NamedTuple):
@@ -47,7 +47,10 @@ class Changes(NamedTuple):
 def changes_of(comparison: Comparison, group: str) -> Changes:
     """Collect the surest changes from the reference to a group, at most 40."""
     table = differences_of(comparison, group)
-    shown, place = table.head(MOST), {name: k for k, name in enumerate(comparison.cohort.regions)}
+    shown, place = (
+        table.head(MAX_PAIRS),
+        {name: k for k, name in enumerate(comparison.cohort.regions)},
+    )
     where = shown["source"].map(place).to_numpy(int), shown["target"].map(place).to_numpy(int)
     shape = len(place), len(place)
     sizes, kinds = np.zeros(shape), np.full(shape, "", dtype="U16")
@@ -58,6 +61,6 @@ def changes_of(comparison: Comparison, group: str) -> Changes:
     title = f"{verdict(comparison, group)}\n{change_words(comparison, group)}"
     if not sure.any():
         title += ": those that come nearest, faintly"
-    elif len(table) > MOST and sure.sum() == MOST:
-        title += f": the surest {MOST}"
+    elif len(table) > MAX_PAIRS and sure.sum() == MAX_PAIRS:  # more may be sure than are shown
+        title += f": the surest {MAX_PAIRS}"
     return Changes(sizes, kinds, sure, supported, title)

@@ -7,27 +7,14 @@ from typing import Any
 
 from sgbn.comparison import Comparison
 from sgbn.comparison.residuals import residual_words
-from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, SAID, TWICE, sensitivity_words
-from sgbn.comparison.support import joined
+from sgbn.comparison.sensitivity import HALF, OTHER_ORDER, TWICE, sensitivity_words
 from sgbn.report.cells import Field, Table, in_words, make_table, number_text
 from sgbn.report.cohort_section import row_word
+from sgbn.report.hints import HINTS
 from sgbn.report.names import with_labels
-from sgbn.structure.smooth import effect_names
 
-NOT_GAUSSIAN = (
-    "Regions whose residual is not Gaussian by D'Agostino and Pearson's test, after Holm's "
-    "correction over the regions"
-)
-CURVED = (
-    "Edges with a quadratic term of the parent, after Holm's correction over the edges: a straight "
-    "line does not tell all of the relation"
-)
-RELATED = ". Rows of one person or family are taken as independent"
-FAR = "Residuals more than 4 robust standard deviations out, and how many Gaussian data have"
-SKEWNESS = "Of the residual where it is largest in size, and of which region; 0 if Gaussian"
-STAYS = "Whether the tests themselves and each repetition found the pair"
+KEY = "residuals-table"
 TITLES = {HALF: "half penalty", TWICE: "twice", OTHER_ORDER: "other order"}
-Q = "q, both ways, with this choice; a dash where the pair was not tested"
 
 
 def checks_section(comparison: Comparison) -> dict[str, Any]:
@@ -54,18 +41,18 @@ def residuals_table(comparison: Comparison) -> Table | None:
         far=[f"{row['far']} ({row['expected_far']:.1f})" for row in rows],
     )
     cohort = comparison.cohort
-    related = "" if cohort.person is None and cohort.block is None else RELATED
+    related = "" if cohort.person is None and cohort.block is None else HINTS[KEY]["of_relatives"]
     fields = [
         Field("group", "group"),
-        Field("rows", row_word(comparison), "count", ""),
-        Field("not_gaussian", "regions not Gaussian", hint=NOT_GAUSSIAN + related),
-        Field("curved", "bent edges", hint=CURVED + related),
-        Field("far", "far out (expected)", hint=FAR),
-        Field("skewness", "largest skewness", hint=SKEWNESS),
-        Field("kurtosis", "largest excess kurtosis", hint=SKEWNESS),
+        Field("rows", row_word(comparison), "count"),
+        Field("not_gaussian", "regions not Gaussian", hint=HINTS[KEY]["not_gaussian"] + related),
+        Field("curved", "bent edges", hint=HINTS[KEY]["curved"] + related),
+        Field("far", "far out (expected)"),
+        Field("skewness", "largest skewness"),
+        Field("kurtosis", "largest excess kurtosis"),
     ]
     caption = "Residuals of the networks"
-    return make_table("residuals-table", caption, shown, fields, searched=False)
+    return make_table(KEY, caption, shown, fields, searched=False)
 
 
 def _largest(value: float, region: str) -> str:
@@ -77,13 +64,14 @@ def pairs_table(comparison: Comparison) -> Table | None:
     table = comparison.tables.sensitivity
     if table.empty or comparison.sensitivity is None:
         return None
+    hint = HINTS["sensitivity-table"]["q_both_with_choice"]
     fields = [
         *(Field("source", "from"), Field("target", "to")),
         Field("found", "found"),
-        Field("stays", "in each repetition", hint=STAYS),
+        Field("stays", "in each repetition"),
         Field("q_both", "q, both ways", "p"),
         *(
-            Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", Q)
+            Field(f"q_both_{name}", f"q, {TITLES[name]}", "p", hint)
             for name in comparison.sensitivity.tests
         ),
     ]
@@ -94,22 +82,3 @@ def pairs_table(comparison: Comparison) -> Table | None:
 
 def _mark(row: Mapping[str, Any]) -> str:
     return "found" if row["stays"] == "yes" else ""
-
-
-def checks_methods(comparison: Comparison, cite: object) -> str:  # noqa: ARG001
-    """Say, for the methods, what was done beside the tests of edges."""
-    steps = []
-    if comparison.sensitivity is not None:
-        ways = joined([SAID[name] for name in comparison.sensitivity.tests])
-        count = next(iter(comparison.sensitivity.tests.values())).n_permutations
-        steps.append(f"The tests were repeated with {ways}, by {count} permutations each.")
-    if len(comparison.tables.regional):
-        held = [*effect_names(comparison.cohort), *(["sites"] * (comparison.n_sites > 1))]
-        within = " of differences within persons" if comparison.cohort.pair is not None else ""
-        beside = f" with {joined(held)} held fixed" if held and not within else ""
-        steps.append(
-            f"The mean of each region was compared with that of {comparison.reference} by t tests"
-            f"{within or ' with unequal variances (Welch)'}{beside}; we report Hedges' g, p "
-            "corrected by Holm's method and the false discovery rate."
-        )
-    return " ".join(steps)

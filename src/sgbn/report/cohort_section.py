@@ -37,6 +37,13 @@ def has_lobes(comparison: Comparison) -> bool:
     return set(comparison.cohort.lobes) != {UNKNOWN_LOBE}
 
 
+def lobe_fields(comparison: Comparison) -> tuple[Field, ...]:
+    """Fields of the lobes of both ends of an edge, if any is known."""
+    if not has_lobes(comparison):
+        return ()
+    return Field("source_lobe", "from lobe"), Field("target_lobe", "to lobe")
+
+
 def row_word(comparison: Comparison) -> str:
     """Say what a row of the table is: a subject, a visit, or one of several rows of a person."""
     cohort = comparison.cohort
@@ -53,28 +60,30 @@ def groups_table(comparison: Comparison, veil: Veil) -> Table:
         if labels is not None:
             counts = [len(np.unique(labels[group == name])) for name in comparison.groups]
             rows.append((what, [str(count) for count in counts]))
-    if not comparison.of_series:  # whose review leaves no empty region
+    if not comparison.of_series:  # the review of series leaves no empty region
         gaps = np.isnan(cohort.values)
-        shares = [f"{gaps[group == one].mean():.1%}" for one in comparison.groups]
+        shares = [f"{gaps[group == name].mean():.1%}" for name in comparison.groups]
         rows.append(("missing cells of regions", shares))
     rows += _left_out_rows(comparison, veil)
     frame = pd.DataFrame([[name, *cells] for name, cells in rows])
     fields = [Field("0", "what")]
-    fields += [Field(str(k), one) for k, one in enumerate(comparison.groups, start=1)]
+    # Columns are numbers, because a group may be called like the first column.
+    fields += [Field(str(k), name) for k, name in enumerate(comparison.groups, start=1)]
     frame.columns = pd.Index([field.source for field in fields])
     return make_table("cohort", "Rows of the groups", frame, fields, searched=False)
 
 
 def _left_out_rows(comparison: Comparison, veil: Veil) -> list[tuple[str, list[str]]]:
     """Count those who lie far out, and persons whose other visit does; name them if allowed."""
-    far, found = comparison.far_out, comparison.tests
+    far, tests = comparison.far_out, comparison.tests
     lists = {"far out, left out": far}
-    if found is not None and found.left_out != far and any(found.left_out.values()):
-        lists["left out of the tests, with all rows"] = found.left_out
+    # Tests leave out all rows of a person or family of whom one row lies far out.
+    if tests is not None and tests.left_out != far and any(tests.left_out.values()):
+        lists["left out of the tests, with all rows"] = tests.left_out
     return [
-        (what, [_who(own[one], veil) for one in comparison.groups])
-        for what, own in lists.items()
-        if any(own.values())
+        (what, [_who(left_out[group], veil) for group in comparison.groups])
+        for what, left_out in lists.items()
+        if any(left_out.values())
     ]
 
 

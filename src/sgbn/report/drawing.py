@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from importlib.resources import files
 from pathlib import Path
 
@@ -37,9 +37,9 @@ def draw_figures(
     ----------
     planned : mapping of name to Plan
     n_jobs : int or None
-        Processes.
+        Number of processes.
     folder : path, optional
-        Keeps the figures. One that is damaged is drawn again.
+        Folder that keeps the figures. One that is damaged is drawn again.
 
     Returns
     -------
@@ -50,9 +50,9 @@ def draw_figures(
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}
     missing = set(tasks) - _kept(folder)
     study = Study(folder, n_jobs if len(missing) >= WORTH_WORKERS else 1)
-    found = study.run(_files_of, tasks, {"kinds": KINDS, "dpi": PIXELS_PER_INCH})
+    drawn = study.run(_files_of, tasks, {"kinds": KINDS, "dpi": PIXELS_PER_INCH})
     return {
-        name: {kind: found[key][kind].tobytes() for kind in KINDS} for name, key in keys.items()
+        name: {kind: drawn[key][kind].tobytes() for kind in KINDS} for name, key in keys.items()
     }
 
 
@@ -74,14 +74,14 @@ def _files_of(plan: Plan) -> Arrays:
 
 def _kept(folder: str | Path | None) -> set[str]:
     """Names of the figures that a folder keeps; those that cannot be read are removed."""
-    found = set()
+    kept = set()
     for path in [] if folder is None else sorted(_path(folder, "").parent.glob("*.npz")):
         try:
             read_result(path)
-            found.add(path.stem)
+            kept.add(path.stem)
         except StudyError:
             path.unlink(missing_ok=True)
-    return found
+    return kept
 
 
 def _path(folder: str | Path, name: str) -> Path:
@@ -91,15 +91,10 @@ def _path(folder: str | Path, name: str) -> Path:
 @cache
 def _code() -> str:
     """Hash of what draws: our code, and the libraries that it uses."""
-    own = [files("sgbn.report").joinpath(name) for name in ("figures.py", "pictures.py")]
-    sources = [*own, *files("sgbn.viz").iterdir()]
-    texts = {one.name: one.read_text("utf-8") for one in sources if one.name.endswith(".py")}
-    ours = [text for _, text in sorted(texts.items())]
-    return sha256("\n".join([*map(_version, DRAWN_BY), *ours]).encode()).hexdigest()[:16]
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:  # of an extra
-        return ""
+    drawing = [files("sgbn.report").joinpath(name) for name in ("figures.py", "pictures.py")]
+    sources = [*drawing, *files("sgbn.viz").iterdir()]
+    texts = {path.name: path.read_text("utf-8") for path in sources if path.name.endswith(".py")}
+    code = [text for _, text in sorted(texts.items())]
+    # An extra that is absent has no distribution: installing it draws the figures anew.
+    versions = [library.version for name in DRAWN_BY for library in distributions(name=name)]
+    return sha256("\n".join([*versions, *code]).encode()).hexdigest()[:16]

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sgbn.comparison import Comparison
-from sgbn.comparison.changes import changes_per_sd, differences_of
+from sgbn.comparison.changes import changes_per_sd
 from sgbn.comparison.support import called
 from sgbn.report.figures import Plan, difference_stems, forest_plan
 
@@ -17,7 +17,7 @@ DIFFERENCES, FOREST = "first_differences", "first_forest"
 BRAIN, CIRCLE = "brain", "circle"
 # Inches, so that names can be read on a page of 1280 pixels without a zoom
 SIZES = {BRAIN: (6.8, 3.5), CIRCLE: (5.2, 5.2)}
-FIRST_ROWS = 12  # of the forest: more would touch each other
+MAX_FOREST_ROWS = 12  # more would touch each other
 FOREST_SIZES = {BRAIN: (10.6, 2.8), CIRCLE: (5.6, 3.2)}
 
 
@@ -29,21 +29,21 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
         plot = planned[name].plot
         untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
         chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
-    forest = forest_plan(comparison, [first_group(comparison)], FIRST_ROWS)
+    forest = forest_plan(comparison, [first_group(comparison)], MAX_FOREST_ROWS)
     if forest is not None:
         chosen[FOREST] = forest._replace(inches=FOREST_SIZES[shape])
     return chosen
 
 
 def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, Any]:
-    """Collect what the template shows; of pictures, the names that are there."""
+    """Collect what the template shows; `pictures` has the names of those that were drawn."""
     cohort = comparison.cohort
     shape = first_shape(comparison, pictures)
-    small = {DIFFERENCES: f"{first_stem(comparison)}_{shape}", FOREST: "forest"}
-    there = {
-        name: name if name in pictures else own
-        for name, own in small.items()
-        if name in pictures or own in pictures
+    large_of = {DIFFERENCES: f"{first_stem(comparison)}_{shape}", FOREST: "forest"}
+    # A picture in the size of the first screen goes before the large one of the same edges.
+    shown = {
+        name: next((drawn for drawn in (name, large) if drawn in pictures), "")
+        for name, large in large_of.items()
     }
     return {
         "verdict": [line for line in comparison.words.verdict if line],
@@ -54,8 +54,8 @@ def first_screen(comparison: Comparison, pictures: Container[str]) -> dict[str, 
         "volumes": _range(comparison.tables.series["volumes"]) if comparison.of_series else "",
         "permutations": 0 if comparison.tests is None else comparison.tests.n_permutations,
         "shape": shape,
-        "differences": there.get(DIFFERENCES, ""),
-        "forest": there.get(FOREST, ""),
+        "differences": shown[DIFFERENCES],
+        "forest": shown[FOREST],
     }
 
 
@@ -63,37 +63,6 @@ def _range(numbers: pd.Series) -> str:
     """Say the least and the greatest number; one if they are the same."""
     low, high = numbers.min(), numbers.max()
     return f"{low}" if low == high else f"{low} to {high}"
-
-
-def first_words(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """Text alternative and caption of the pictures of the first screen, by all their names."""
-    stem, group, table = first_stem(comparison), first_group(comparison), comparison.differences
-    if len(table):
-        table = differences_of(comparison, group)
-    change, level = f"from {comparison.reference} to {group}", comparison.settings.level
-    some = len(table) and (table["q_both"] <= level).any()
-    which = (
-        "pairs that differ both ways" if some else "no pair differs both ways; these come nearest"
-    )
-    where = (
-        f"Where the networks differ: {which}, {change}, as lines or arrows. The table of edges has "
-        "their numbers.",
-        f"Where: {which} ({change}). An arrow has a direction that is supported, a line has none.",
-    )
-    chance = (
-        f" None is found to differ: the most extreme of {len(table)} may lie beside 0 by chance "
-        "alone."
-    )
-    how_much = (
-        "How much: the surest changes with their intervals, one row per pair of regions. The table "
-        "of edges has their numbers.",
-        f"How much: change of the weight per standard deviation ({change}), with the "
-        f"{100 * (1 - level):.3g} % interval of each edge by itself.{'' if some else chance}",
-    )
-    return {
-        **dict.fromkeys((DIFFERENCES, f"{stem}_{BRAIN}", f"{stem}_{CIRCLE}"), where),
-        **dict.fromkeys((FOREST, "forest"), how_much),
-    }
 
 
 def first_shape(comparison: Comparison, names: Container[str]) -> str:
@@ -108,9 +77,9 @@ def first_stem(comparison: Comparison) -> str:
 
 def first_group(comparison: Comparison) -> str:
     """Find the group that differs most from the reference."""
-    table, others = comparison.differences, comparison.groups[1:]
-    if table.empty or len(others) == 1:
-        return others[0]
+    table, compared = comparison.differences, comparison.groups[1:]
+    if table.empty or len(compared) == 1:
+        return compared[0]
     sure = table[table["q_both"] <= comparison.settings.level]
     changes = changes_per_sd(comparison, sure if len(sure) else table)
     return max(changes, key=lambda group: float((changes[group] ** 2).sum()))

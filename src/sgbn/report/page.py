@@ -17,29 +17,30 @@ from sgbn.comparison.pending_words import pending_words
 from sgbn.comparison.summary import Statement
 from sgbn.comparison.support import called, joined
 from sgbn.report import assets, sections
-from sgbn.report.changes import MOST
+from sgbn.report.accuracy_section import accuracy_section
+from sgbn.report.captions import captions, titles_of_networks
 from sgbn.report.checks_section import checks_section
 from sgbn.report.cohort_section import cohort_section
-from sgbn.report.figures import difference_stems, layout_of, plans
-from sgbn.report.first_screen import first_plans, first_screen, first_words
+from sgbn.report.differences_section import differences_section
+from sgbn.report.figures import difference_stems, plans
+from sgbn.report.first_screen import first_plans, first_screen
 from sgbn.report.methods import describe_methods
 from sgbn.report.models_section import models_section
-from sgbn.report.names import file_names
 from sgbn.report.pictures import PAGE_DPI, address
 from sgbn.report.privacy import Veil
-from sgbn.report.recognised_section import recognised_section
 from sgbn.report.references import REFERENCES, software
 from sgbn.report.regional_section import regional_section
 from sgbn.report.replication_section import replication_section
 from sgbn.report.series_section import series_section
-from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps, surface_maps
+from sgbn.report.surface_maps import DEVIATIONS, STRENGTH, names_of_maps
 from sgbn.report.table_one_section import table_one_section
 from sgbn.report.views import payload
 from sgbn.runs import versions, write_atomically
 
 PAPER = "zhou2016"
 PAPER_OF_SERIES = "ramsey2010"
-STATIC_BYTES = 1_400_000  # of pictures of networks: a page stays small, and files have them all
+# Bytes of the pictures of networks in a page, which stays small; files have them all.
+MAX_STATIC_BYTES = 1_400_000
 # Letters with which a text would leave its script element, or end a line of JavaScript
 UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
@@ -82,8 +83,7 @@ def render_report(
     str
         HTML. The same comparison gives the same text.
     """
-    maps = {name: (one.alt, one.caption) for name, one in surface_maps(comparison).items()}
-    words, titles = first_words(comparison) | _words(comparison) | maps, _titles(comparison)
+    words, titles = captions(comparison), titles_of_networks(comparison)
     if pictures is None:
         planned = plans(comparison)
         planned = planned | first_plans(comparison, planned)
@@ -97,8 +97,8 @@ def render_report(
         **_libraries(),
         first=first_screen(comparison, pictures),
         pictures={
-            name: Shown(address(pictures[name]), *said)
-            for name, said in words.items()
+            name: Shown(address(pictures[name]), *alt_and_caption)
+            for name, alt_and_caption in words.items()
             if name in pictures
         },
         static_views=_static_views(titles, pictures),
@@ -133,7 +133,7 @@ def python_code(comparison: Comparison) -> str:
     """Write code that makes the same comparison of the same cohort."""
     settings, known = comparison.settings, comparison.cohort.fingerprint
     given = "".join(
-        f"    {one.name}={getattr(settings, one.name)!r},\n" for one in fields(settings)
+        f"    {field.name}={getattr(settings, field.name)!r},\n" for field in fields(settings)
     )
     learner = repr(next(iter(comparison.learners.values())))
     reader = "read_series" if comparison.of_series else "read_table"
@@ -165,16 +165,15 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "statements": veil.statements(_answers(comparison)),
         "support": comparison.words.support,
         "cohort": cohort_section(comparison, veil),
-        "differences": sections.differences_section(comparison),
+        "differences": differences_section(comparison),
         "replication": replication_section(comparison),
         "table_one": table_one_section(comparison),
         "checks": checks_section(comparison),
         "regional": regional_section(comparison),
         "series": series_section(comparison, named=veil.lifted),
-        "recognised": recognised_section(comparison),
         "models": models_section(comparison),
         "edges": sections.edges_table(comparison),
-        "accuracy": sections.accuracy_section(comparison),
+        "accuracy": accuracy_section(comparison),
         "refinements": sections.refinements_section(comparison),
         "subjects": sections.subjects_table(comparison) if veil.lifted else None,
     }
@@ -182,8 +181,8 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
 
 def _answers(comparison: Comparison) -> list[Statement]:
     """Give the answers that stand neither on the first screen nor in the section of differences."""
-    said = {comparison.words.verdict[0], *comparison.words.edges}
-    return [one for one in comparison.words.statements if not said.issuperset(one.lines)]
+    shown = {comparison.words.verdict[0], *comparison.words.edges}
+    return [answer for answer in comparison.words.statements if not shown.issuperset(answer.lines)]
 
 
 def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dict[str, Any]:
@@ -221,76 +220,13 @@ def _libraries() -> dict[str, Markup]:
     return {name: Markup(text) for name, text in texts.items()}
 
 
-def _words(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """Text alternative and caption of each figure that the page shows to everyone."""
-    return _words_of_changes(comparison) | {
-        "permutations": (
-            "Histogram of the sum of the squared statistics of all edges over the permutations, "
-            "with that of the data and the threshold.",
-            "What chance gives: the sum of the squared statistics of all edges in each "
-            "permutation. Beyond the dashed line the networks differ, by the test of all edges "
-            "together.",
-        ),
-        "accuracy": (
-            "Balanced accuracy of each classifier with its interval. The table has its numbers.",
-            "Balanced accuracy in unseen subjects, with intervals. The dashed line is a guess.",
-        ),
-        "roc": (
-            "Sensitivity over one less specificity of the classifiers.",
-            "ROC curves: probabilities of each subject, averaged over the repeats, by models that "
-            "had not seen it. The diagonal is a guess.",
-        ),
-        "sparsity": (
-            "Balanced accuracy over the number of edges of a network.",
-            "Balanced accuracy of networks from dense to sparse, in the first repeat.",
-        ),
-        "refinements": (
-            "Changes of the most changed weights by each method. The table has its numbers.",
-            "Weights that move most when the networks are made to tell the groups apart. A bias is "
-            "a shift of the region by itself.",
-        ),
-    }
-
-
-def _words_of_changes(comparison: Comparison) -> dict[str, tuple[str, str]]:
-    """Text alternative and caption of the forest plot and of the matrices of changes."""
-    words = {
-        "forest": (
-            "Forest plot of the surest differences, one row per pair of regions. The table of "
-            "edges has its numbers.",
-            "The surest differences: change of each weight per standard deviation, with its "
-            "interval. At the right are the weights of both groups. Each interval is of one edge "
-            "by itself: it is not corrected for the choice of the surest edges.",
-        )
-    }
-    for group, stem in difference_stems(comparison.groups).items():
-        change = f"from {comparison.reference} to {group}"
-        words[f"{stem}_matrix"] = (
-            f"Matrix of the changes of weights {change}. The table of edges has its numbers.",
-            f"The surest changes {change}, at most {MOST}: from the region of the row to that of "
-            "the column. Colour and symbol are the kind of change. Those that hold both ways are "
-            "outlined, and their regions emphasised; those that hold one way only are not.",
-        )
-    return words
-
-
-def _titles(comparison: Comparison) -> dict[str, str]:
-    """Title of each picture of edges, for where no 3-D view can be drawn."""
-    safe = file_names(comparison.groups)
-    stems = difference_stems(comparison.groups).items()
-    titles = {stem: f"Change from {comparison.reference} to {group}" for group, stem in stems}
-    titles |= {f"network_{safe[group]}": f"Network of {group}" for group in comparison.groups}
-    kind = "brain" if layout_of(comparison).located else "circle"
-    return {f"{stem}_{kind}": title for stem, title in titles.items()}
-
-
 def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> Markup:
     """Show the first pictures of edges, as many as the page has room for."""
-    shown, left_out, room = [], 0, STATIC_BYTES
+    shown, left_out, bytes_left = [], 0, MAX_STATIC_BYTES
     for name in filter(pictures.__contains__, titles):
         image = address(pictures[name])
-        room -= len(image)
-        if room >= 0:
+        bytes_left -= len(image)
+        if bytes_left >= 0:
             shown.append(Shown(image, f"{titles[name]}, as arrows.", titles[name]))
         else:
             left_out += 1

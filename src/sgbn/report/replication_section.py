@@ -8,21 +8,14 @@ from typing import Any
 from sgbn.comparison import Comparison
 from sgbn.report.cells import Field, Table, in_words, make_table
 
-BOTH_WAYS = "Whether both parts have the difference both ways; one way may be a change of variance"
-OWN_P = (
-    "Of the subjects held back, from the edge's own permutations; of two groups one-sided, in the "
-    "direction of the discovery"
-)
-HOLM = "Corrected over the discovered edges by Holm's method"
-
 
 def replication_section(comparison: Comparison) -> dict[str, Any] | None:
     """Give the words and a table; None if no replication was asked for."""
     words = comparison.words.replication
     if not words:
         return None
-    some = len(comparison.tables.replication)
-    return {"words": words, "table": replication_table(comparison) if some else None}
+    any_found = len(comparison.tables.replication) > 0
+    return {"words": words, "table": replication_table(comparison) if any_found else None}
 
 
 def replication_table(comparison: Comparison) -> Table:
@@ -34,10 +27,10 @@ def replication_table(comparison: Comparison) -> Table:
         Field("difference_discovery", "change per SD, discovery", "number"),
         Field("difference_confirmation", "change per SD, confirmation", "number"),
         Field("q_discovery", "q, discovery", "p"),
-        Field("p", "p, confirmation", "p", OWN_P),
-        Field("p_holm", "p, Holm", "p", HOLM),
+        Field("p", "p, confirmation", "p"),
+        Field("p_holm", "p, Holm", "p"),
         Field("same_sign", "same sign"),
-        Field("holds_both_ways", "both ways", hint=BOTH_WAYS),
+        Field("holds_both_ways", "both ways"),
     ]
     caption = "Edges that the discovery found, in the subjects held back"
     return make_table("replication-table", caption, table, fields, mark=_mark, searched=False)

@@ -6,16 +6,9 @@ import numpy as np
 
 from sgbn.comparison import Comparison
 from sgbn.report.cells import DASH, Field, Table, make_table, p_value
+from sgbn.report.hints import HINTS
 
-CELL = (
-    "Mean (standard deviation) of numbers; number (share) of subjects with a level. Levels of a "
-    "covariate that was coded as 0 and 1 are named 0 and 1"
-)
-TEST = (
-    "Whether the groups differ: Welch's t or one-way ANOVA of numbers, chi-square of counts, "
-    "Fisher's exact test or random tables where counts are small. Not corrected for the number of "
-    "rows. Paired visits are tested within persons; families are not tested"
-)
+KEY = "table-one"
 
 
 def table_one_section(comparison: Comparison) -> Table:
@@ -28,11 +21,11 @@ def table_one_section(comparison: Comparison) -> Table:
     )
     fields = [
         Field("what", "characteristic"),
-        *(Field(f"in_{group}", group, hint=CELL) for group in comparison.groups),
-        Field("test", "test", hint=TEST),
-        Field("p", "p", hint=""),
+        *(Field(f"in_{group}", group, hint=HINTS[KEY]["cell"]) for group in comparison.groups),
+        Field("test", "test"),
+        Field("p", "p"),
     ]
     if table["missing"].any():
-        fields.append(Field("missing", "not known", "count", hint=""))
+        fields.append(Field("missing", "not known", "count"))
     caption = "Table 1: the groups before anything was learned"
-    return make_table("table-one", caption, shown, fields, searched=False)
+    return make_table(KEY, caption, shown, fields, searched=False)

@@ -1,0 +1,80 @@
+"""How well the classifiers tell the groups apart, as the page shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sgbn.comparison import Comparison
+from sgbn.comparison.accuracy import METRICS, SENSITIVITY
+from sgbn.comparison.peers import COVARIATES_ALONE
+from sgbn.report.cells import DASH, Field, Table, interval_text, make_table, p_value
+from sgbn.report.methods import prepared_in_folds
+
+
+def accuracy_section(comparison: Comparison) -> dict[str, Any] | None:
+    """Scores of the classifiers; None if none was tried."""
+    accuracy = comparison.accuracy
+    if accuracy is None:
+        return None
+    p, gain_text = accuracy.p_value(), None
+    if COVARIATES_ALONE in accuracy.probabilities:
+        gain = accuracy.difference(accuracy.ours, COVARIATES_ALONE)
+        gain_text = interval_text(gain.mean, *gain.interval(1 - comparison.settings.level))
+    return {
+        "table": accuracy_table(comparison),
+        "recognised": recognised_table(comparison),
+        "ours": accuracy.ours,
+        "p": "unknown" if p != p else p_value(p).replace("<", "below"),
+        "n_permutations": len(accuracy.permuted),
+        "sensitivity_of": accuracy.recalls.get(SENSITIVITY, ""),
+        "chance": f"{accuracy.chance:.2f}",
+        "folds": int(accuracy.folds.max()) + 1,
+        "repeats": len(accuracy.folds),
+        "gain": gain_text,
+        "prepared": prepared_in_folds(comparison),
+        "interval": f"{1 - comparison.settings.level:.0%}",
+        "covariates_alone": COVARIATES_ALONE,
+    }
+
+
+def accuracy_table(comparison: Comparison) -> Table:
+    """One row per classifier, one column per score, with intervals; the best first."""
+    ours = "" if comparison.accuracy is None else comparison.accuracy.ours
+    marks = {ours: "ours", COVARIATES_ALONE: "covariates"}
+    return make_table(
+        "accuracy-table",
+        "Scores in subjects that were not seen in training",
+        _by_method(comparison),
+        [Field("method", "classifier"), *(Field(name, name) for name in METRICS)],
+        mark=lambda row: marks.get(row["method"], ""),
+        searched=False,
+    )
+
+
+def recognised_table(comparison: Comparison) -> Table:
+    """One row per classifier, the best first: the share of each group that it recognises."""
+    recalls = [] if comparison.accuracy is None else comparison.accuracy.recalls
+    return make_table(
+        "recognised-table",
+        "Shares of the groups that are recognised",
+        _by_method(comparison),
+        [
+            Field("method", "classifier"),
+            *(Field(name, name, hint="") for name in recalls),
+            Field("p", "p of the balanced accuracy"),
+        ],
+        searched=False,
+    )
+
+
+def _by_method(comparison: Comparison) -> pd.DataFrame:
+    """One row per classifier, the best first; one column per score, as text, and its p."""
+    table = comparison.tables.accuracy
+    texts = [interval_text(*row) for row in table[["mean", "low", "high"]].itertuples(index=False)]
+    wide = table.assign(text=texts).pivot(index="method", columns="metric", values="text")
+    balanced = table[table["metric"] == METRICS[0]].set_index("method")
+    wide["p"] = [DASH if p != p else p_value(p) for p in balanced["p"].reindex(wide.index)]
+    best_first = balanced["mean"].sort_values(ascending=False, kind="stable").index
+    return wide.loc[best_first].reset_index()
