@@ -183,7 +183,7 @@ def test_names_in_a_forest_do_not_overlap(compared):
 
 
 def test_of_many_regions_only_those_with_a_change_are_in_the_matrix(compared, monkeypatch):
-    monkeypatch.setattr(import_module("sgbn.report.figures"), "ALL_IN_MATRIX", 5)
+    monkeypatch.setattr(import_module("sgbn.report.figures"), "MAX_IN_MATRIX", 5)
     monkeypatch.setattr("sgbn.report.changes.MAX_PAIRS", 2)
     options = plans(compared)["differences_matrix"].plot.keywords
     table = differences_of(compared, "patient").head(2)
@@ -260,7 +260,7 @@ def test_regions_can_be_chosen(compared):
 def test_the_forest_says_which_pairs_it_shows(nothing_differs, monkeypatch, top, said):
     module = import_module("sgbn.report.figures")
     monkeypatch.setattr(module, "FOREST_ROWS", top)
-    monkeypatch.setattr(module, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(module, "MIN_ROWS_OF_GROUP", 1)
     ax = plans(nothing_differs)["forest"].draw().axes[0]
     assert said in ax.get_title()
     assert len(ax.get_yticklabels()) == min(top, len(nothing_differs.tables.differences))

@@ -78,4 +78,6 @@ def test_sides_of_the_surface_are_short(mesh):
 
 def test_none_without_nilearn(monkeypatch):
     monkeypatch.setitem(sys.modules, "nilearn.datasets", None)
+    brain_mesh.cache_clear()
     assert brain_mesh() is None
+    brain_mesh.cache_clear()

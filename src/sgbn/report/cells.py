@@ -131,7 +131,7 @@ def cell(value: Any, kind: Kind) -> Cell:
     """Cell of a value."""
     if kind in TEXTS:
         return Cell("" if value is None else str(value))
-    if kind == "interval":
+    if kind == "interval":  # sorted by its middle
         return Cell(interval_text(*value), f"{value[0] + 0.0:.6g}")
     number = float(value)
     if np.isnan(number):
@@ -143,6 +143,7 @@ def number_text(value: float) -> str:
     """Three digits of a number, with a minus sign that is one."""
     if value == 0:
         return "0"
+    # Between these limits "g" would write 12300 as 1.23e+04, which few readers like.
     text = f"{value:.3g}" if not 0.001 <= abs(value) < 1e5 else _plain(value)
     return text.replace("-", MINUS)
 

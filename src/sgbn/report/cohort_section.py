@@ -20,7 +20,7 @@ def cohort_section(comparison: Comparison, veil: Veil) -> dict[str, Any]:
     """Everything that the template says about the data; the veil keeps names of subjects back."""
     cohort = comparison.cohort
     missing, findings = np.isnan(cohort.values), veil.findings(comparison)
-    lobes = Counter(cohort.lobes)
+    lobes = Counter(cohort.lobes)  # in the order of the regions
     return {
         "table": groups_table(comparison, veil),
         "findings": findings_table(findings),

@@ -48,6 +48,7 @@ def draw_figures(
     """
     keys = {name: _key(plan) for name, plan in planned.items()}
     tasks = {keys[name]: {"plan": plan} for name, plan in planned.items()}
+    # Only figures that are not kept are work for other processes.
     missing = set(tasks) - _kept(folder)
     study = Study(folder, n_jobs if len(missing) >= WORTH_WORKERS else 1)
     drawn = study.run(_files_of, tasks, {"kinds": KINDS, "dpi": PIXELS_PER_INCH})
@@ -58,6 +59,7 @@ def draw_figures(
 
 def forget_others(planned: Mapping[str, Plan], folder: str | Path) -> None:
     """Remove kept figures that are not among those of a plan."""
+    # Each run that changes a figure leaves the old one behind, under another key.
     for name in _kept(folder) - {_key(plan) for plan in planned.values()}:
         _path(folder, name).unlink(missing_ok=True)
 
@@ -68,6 +70,7 @@ def _key(plan: Plan) -> str:
 
 
 def _files_of(plan: Plan) -> Arrays:
+    # A study keeps arrays, and a file is an array of bytes.
     drawn = plan.files(kinds=KINDS, dpi=PIXELS_PER_INCH)
     return {kind: np.frombuffer(content, dtype=np.uint8) for kind, content in drawn.items()}
 

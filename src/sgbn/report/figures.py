@@ -23,18 +23,18 @@ from sgbn.report.surface_maps import INCHES, surface_maps
 from sgbn.types import Array, Mask
 from sgbn.viz.surface import draw_surface
 
-EDGES_IN_BRAIN = 60
-MOST_IN_CIRCLE = 120  # names around it; of more the brain is drawn alone
-CHANGES = 30
+MAX_EDGES_IN_BRAIN = 60  # more arrows hide each other
+MAX_IN_CIRCLE = 120  # names of regions around it; with more the brain is drawn alone
+MAX_REFINED = 30  # rows of the picture of refined weights
 IN_ROC = (REFINED, FIRST_PEER)  # beside our classifier
-CURVES = 3  # of a ROC plot, where none of these was tried
+MAX_CURVES = 3  # of a ROC plot, where none of these was tried
 INCHES_PER_LETTER = 0.065  # of the names of edges, at eight points
 INCHES_PER_REGION = 0.075  # of a matrix: room for a name of four points
 INCHES_ROUND_CIRCLE = 0.115  # side of the figure for each region around the circle
 PER_SD = "weight per standard deviation"
-ALL_IN_MATRIX = 60  # regions in a matrix of changes; of more only those with a change
-FOREST_ROWS = 15  # of all groups together, but a few of each
-FEWEST_ROWS = 5
+MAX_IN_MATRIX = 60  # regions in a matrix of changes; with more only those that have a change
+FOREST_ROWS = 15  # of all groups together
+MIN_ROWS_OF_GROUP = 5  # in the forest, however many groups share it
 
 
 class Plan(NamedTuple):
@@ -46,6 +46,7 @@ class Plan(NamedTuple):
 
     def draw(self) -> Figure:
         """Draw it."""
+        # These place their own axes, and a layout engine would move them.
         places_itself = self.plot.func in (viz.plot_glass_brain, draw_surface)
         figure = Figure(figsize=self.inches, layout=None if places_itself else "constrained")
         if self.plot.func in ON_FIGURES:
@@ -60,6 +61,7 @@ class Plan(NamedTuple):
 
     def files(self, kinds: Sequence[str], dpi: float) -> dict[str, bytes]:
         """Draw it once, and give it as files of several kinds."""
+        # A layout engine works at every drawing: the layout is made once for all kinds.
         figure = self.draw()
         part = lay_out_once(figure)
         return {kind: picture(figure, kind, dpi, part) for kind in kinds}
@@ -115,7 +117,7 @@ def plans(comparison: Comparison, highlight: Sequence[str] | None = None) -> dic
         **dict(_permutations(comparison)),
         **dict(_accuracy(comparison)),
         **dict(_refinements(comparison)),
-        **{name: Plan(one.plot, INCHES) for name, one in surface_maps(comparison).items()},
+        **{name: Plan(shown.plot, INCHES) for name, shown in surface_maps(comparison).items()},
     }
 
 
@@ -144,7 +146,8 @@ def _networks(comparison: Comparison, highlight: Sequence[str] | None) -> Plans:
     chosen = _chosen(comparison, highlight)
     safe = file_names(comparison.groups)
     learners = comparison.learners
-    limit = max(float(np.abs(one.coef_std_).max()) for one in learners.values()) or None
+    # One scale of colours for all groups, so that their pictures can be compared.
+    limit = max(float(np.abs(fitted.coef_std_).max()) for fitted in learners.values()) or None
     for group, learner in learners.items():
         stem, weights = f"network_{safe[group]}", learner.coef_std_
         arrows, title = comparison.supported[group], f"Network of {group}"
@@ -174,11 +177,11 @@ def _matrix_of_changes(changes: Changes, layout: Layout, chosen: list[str] | Non
     if chosen is None:
         chosen = [layout.names[k] for k in np.flatnonzero(_ends(changes.sure))]
     kept = np.arange(len(layout.names))
-    if len(kept) > ALL_IN_MATRIX:
-        there = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
-        kept = np.flatnonzero(there)
-        title += f"\n{len(kept)} regions of these pairs, of {len(there)}"
-    part = np.ix_(kept, kept)
+    if len(kept) > MAX_IN_MATRIX:
+        has_change = _ends(changes.sizes != 0) | np.isin(layout.names, chosen)
+        kept = np.flatnonzero(has_change)
+        title += f"\n{len(kept)} regions of these pairs, of {len(has_change)}"
+    part = np.ix_(kept, kept)  # the same regions as rows and as columns
     fewer = layout._replace(
         names=tuple(layout.names[k] for k in kept), lobes=tuple(layout.lobes[k] for k in kept)
     )
@@ -212,9 +215,10 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
     if comparison.tests is None or not len(comparison.tests.edges):
         return None
     tables = {group: differences_of(comparison, group) for group in groups}
+    # Tests of all groups at once have no error of a single change, and so no interval.
     if any("standard_error" not in table for table in tables.values()):
         return None
-    top = max(rows // len(tables), FEWEST_ROWS)
+    top = max(rows // len(tables), MIN_ROWS_OF_GROUP)
     titles = {}
     for group, table in tables.items():
         none = not (table["q_both"] <= comparison.settings.level).any()
@@ -231,7 +235,7 @@ def forest_plan(comparison: Comparison, groups: Sequence[str], rows: int) -> Pla
         labels=names,
         level=comparison.settings.level,
     )
-    ends = [pair for one in shown.values() for pair in one[["source", "target"]].to_numpy()]
+    ends = [pair for part in shown.values() for pair in part[["source", "target"]].to_numpy()]
     longest = max(len(" – ".join(names[end] for end in pair)) for pair in ends)
     inches = max(8.4, 5.6 + INCHES_PER_LETTER * longest), 1.6 * len(shown) + 0.27 * len(ends)
     return Plan(plot, inches)
@@ -244,6 +248,7 @@ def _draw_forests(
     reference: str,
     **more: Any,
 ) -> None:
+    # Rows have the same height in all groups; 3 more are the title and the axis.
     heights = [max(len(table), 1) + 3 for table in tables.values()]
     axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights, sharex=True)
     for ax, (group, table) in zip(axes.flat, tables.items(), strict=True):
@@ -255,13 +260,13 @@ ON_FIGURES = (viz.plot_glass_brain, draw_surface, _draw_forests)
 
 
 def _permutations(comparison: Comparison) -> Plans:
-    found = comparison.tests
-    if found is None:
+    tests = comparison.tests
+    if tests is None:
         return
     plot = partial(
         viz.plot_permutations,
-        null=found.null["totals"],
-        observed={"the data": found.global_statistic},
+        null=tests.null["totals"],
+        observed={"the data": tests.global_statistic},
         level=comparison.settings.level,
         label="sum of the squared statistics of all edges",
     )
@@ -269,20 +274,21 @@ def _permutations(comparison: Comparison) -> Plans:
 
 
 def _accuracy(comparison: Comparison) -> Plans:
-    found, table = comparison.accuracy, comparison.tables.accuracy
-    if found is None:
+    accuracy, table = comparison.accuracy, comparison.tables.accuracy
+    if accuracy is None:
         return
     table = table[table["metric"] == METRICS[0]]
-    plot = partial(viz.plot_accuracy, table=table, ours=(found.ours, REFINED), chance=found.chance)
+    ours, chance = (accuracy.ours, REFINED), accuracy.chance
+    plot = partial(viz.plot_accuracy, table=table, ours=ours, chance=chance)
     yield "accuracy", Plan(plot, (6.4, 1.4 + 0.32 * len(table)))
-    if len(found.groups) == 2:
-        first = [found.ours, *(name for name in IN_ROC if name in found.probabilities)]
-        drawn = dict.fromkeys(first if len(first) > 1 else [*found.probabilities][:CURVES])
-        curves = {name: found.roc(name) for name in drawn}
+    if len(accuracy.groups) == 2:
+        first = [accuracy.ours, *(name for name in IN_ROC if name in accuracy.probabilities)]
+        drawn = dict.fromkeys(first if len(first) > 1 else [*accuracy.probabilities][:MAX_CURVES])
+        curves = {name: accuracy.roc(name) for name in drawn}
         yield "roc", Plan(partial(viz.plot_roc, curves=curves), (4.6, 4.4))
-    if len(found.gammas):
-        table = found.sparsity(comparison.settings.level)
-        plot = partial(viz.plot_sparsity, table=table, chance=found.chance)
+    if len(accuracy.gammas):
+        table = accuracy.sparsity(comparison.settings.level)
+        plot = partial(viz.plot_sparsity, table=table, chance=accuracy.chance)
         yield "sparsity", Plan(plot, (6.0, 3.8))
 
 
@@ -297,9 +303,9 @@ def _refinements(comparison: Comparison) -> Plans:
     if not ends:
         return
     longest = max(len(" – ".join(pair)) for pair in ends)
-    count = min(max(len(table["source"]) for table in moved.values()), CHANGES)
+    count = min(max(len(table["source"]) for table in moved.values()), MAX_REFINED)
     arrows = {(group, names[i], names[j]) for group, i, j in _supported_names(comparison)}
-    plot = partial(viz.plot_changes, changes=moved, top=CHANGES, supported=arrows)
+    plot = partial(viz.plot_changes, changes=moved, top=MAX_REFINED, supported=arrows)
     inches = max(6.6, 3.4 + INCHES_PER_LETTER * longest), 1.6 + 0.17 * count
     yield "refinements", Plan(plot, inches)
 
@@ -332,7 +338,7 @@ def _as_arrows(stem: str, weights: Array, layout: Layout, **more: Any) -> Plans:
     """Plan a brain where there are places, and a circle where its names can be read."""
     if layout.located:
         yield f"{stem}_brain", _brain(weights, layout, **more)
-    if not layout.located or len(layout.names) <= MOST_IN_CIRCLE:
+    if not layout.located or len(layout.names) <= MAX_IN_CIRCLE:
         yield f"{stem}_circle", _circle(weights, layout, **more)
 
 
@@ -342,7 +348,7 @@ def _brain(weights: Array, layout: Layout, **more: Any) -> Plan:
         weights=weights,
         coordinates=layout.coordinates,
         names=layout.names,
-        strongest=EDGES_IN_BRAIN,
+        strongest=MAX_EDGES_IN_BRAIN,
         **more,
     )
     return Plan(plot, (10.0, 5.0))

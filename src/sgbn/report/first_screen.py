@@ -27,6 +27,7 @@ def first_plans(comparison: Comparison, planned: Mapping[str, Plan]) -> dict[str
     name = f"{first_stem(comparison)}_{shape}"
     if name in planned:
         plot = planned[name].plot
+        # The caption below says what the title would.
         untitled = partial(plot, **({"title": ""} if "title" in plot.keywords else {}))
         chosen[DIFFERENCES] = planned[name]._replace(plot=untitled, inches=SIZES[shape])
     forest = forest_plan(comparison, [first_group(comparison)], MAX_FOREST_ROWS)
@@ -80,6 +81,7 @@ def first_group(comparison: Comparison) -> str:
     table, compared = comparison.differences, comparison.groups[1:]
     if table.empty or len(compared) == 1:
         return compared[0]
+    # By the sum of squares, of what is significant: many small changes count like one large.
     sure = table[table["q_both"] <= comparison.settings.level]
     changes = changes_per_sd(comparison, sure if len(sure) else table)
     return max(changes, key=lambda group: float((changes[group] ** 2).sum()))

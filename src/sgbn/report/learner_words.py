@@ -30,7 +30,7 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
     Parameters
     ----------
     learners : sequence of fitted learners
-        One a group.
+        One per group.
     cite : callable
         Key of a work -> its number in brackets.
     """
@@ -47,13 +47,13 @@ def learned_by(learners: Sequence[LearnedNetwork], cite: Callable[..., str]) -> 
         return (
             f"by SGBN, a search of this program over orders of the regions {cite('friedman2003')} "
             f"that minimises the extended BIC {cite('chen2008')} with gamma = "
-            f"{_values(one.gamma_ for one in learners)}; {_idea(cite)}"  # type: ignore[attr-defined]
+            f"{_values(fitted.gamma_ for fitted in learners)}; {_idea(cite)}"  # type: ignore[attr-defined]
         )
     source = next((key for kind, key in SOURCES.items() if isinstance(first, kind)), "")
     text = f"by {type(first).__name__}{f' {cite(source)}' if source else ''}"
     if isinstance(first, PenalizedEstimator):
         chosen = f", chosen by {first.alpha}" if isinstance(first.alpha, str) else ""
-        alphas = _values(one.alpha_ for one in learners)  # type: ignore[attr-defined]
+        alphas = _values(fitted.alpha_ for fitted in learners)  # type: ignore[attr-defined]
         return f"{text} with the penalty alpha = {alphas}{chosen}"
     level = getattr(first, "significance", None)
     return text if level is None else f"{text} with tests at level {level:g}"
@@ -76,4 +76,4 @@ def weights_are(learner: LearnedNetwork) -> str:
 
 
 def _values(numbers: Iterable[Any]) -> str:
-    return joined(sorted({f"{one:.3g}" for one in numbers}))
+    return joined(sorted({f"{number:.3g}" for number in numbers}))

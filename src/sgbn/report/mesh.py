@@ -6,6 +6,7 @@ vertices are those of fsaverage4, and each of the others is the middle of one of
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ Vertices = Array
 Faces = Indices
 
 HEMISPHERES = ("left", "right")
-COARSE = 2562  # vertices of a hemisphere of fsaverage4
+N_COARSE = 2562  # vertices of a hemisphere of fsaverage4
 DECIMALS = 1  # of millimetres
 
 
@@ -27,6 +28,7 @@ class Surface(NamedTuple):
     faces: Faces
 
 
+@cache  # a comparison makes two reports, the first and the complete one
 def brain_mesh() -> dict[str, Surface] | None:
     """Pial surfaces of fsaverage4, "left" and "right"; None without nilearn (extra "brain")."""
     try:
@@ -35,11 +37,11 @@ def brain_mesh() -> dict[str, Surface] | None:
     except ImportError:
         return None
     paths = fetch_surf_fsaverage("fsaverage5")  # of the wheel itself: nothing is downloaded
-    found = {}
+    surfaces = {}
     for side in HEMISPHERES:
         vertices, faces = nibabel.GiftiImage.from_filename(paths[f"pial_{side}"]).agg_data()
-        found[side] = coarsened(vertices, faces, COARSE)
-    return found
+        surfaces[side] = coarsened(vertices, faces, N_COARSE)
+    return surfaces
 
 
 def coarsened(vertices: Vertices, faces: Faces, n_old: int) -> Surface:
@@ -59,6 +61,7 @@ def _ends(faces: Faces, n_old: int) -> Faces:
     """Find the old edge that each new vertex halves; -1 in the rows of old vertices."""
     sides = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     sides = np.unique(np.sort(sides, axis=1), axis=0)
+    # Every new vertex halves one old edge, so that it has exactly two old neighbours.
     old, new = sides[(sides[:, 0] < n_old) & (sides[:, 1] >= n_old)].T
     by_new = np.argsort(new, kind="stable")
     ends = np.full((int(faces.max()) + 1, 2), -1)

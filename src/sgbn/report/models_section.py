@@ -38,6 +38,7 @@ def models_table(comparison: Comparison) -> Table:
 
 def _three_places(value: float) -> str:
     """Write a likelihood: models differ in the second or third place."""
+    # "+ 0.0" makes a minus zero a zero.
     return DASH if np.isnan(value) else f"{value + 0.0:.3f}".replace("-", MINUS)
 
 

@@ -21,6 +21,7 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     for group in groups:
         safe = name = re.sub(r"[^A-Za-z0-9-]+", "_", group).strip("_") or "group"
         number = 2
+        # Some file systems do not tell A from a: names differ in more than the case.
         while _letters(name) in map(_letters, names.values()):
             name, number = f"{safe}_{number}", number + 1
         names[group] = name
@@ -34,5 +35,5 @@ def _letters(name: str) -> str:
 def with_labels(comparison: Comparison, table: pd.DataFrame) -> pd.DataFrame:
     """Table with readable names of regions in those of its columns that have any."""
     readable = comparison.cohort.labels
-    there = [name for name in NAMES if name in table]
-    return table.assign(**{name: table[name].replace(readable) for name in there})
+    known = [name for name in NAMES if name in table]
+    return table.assign(**{name: table[name].replace(readable) for name in known})

@@ -56,18 +56,18 @@ def origin_words(provenance: Mapping[str, Any], table: str = "") -> list[tuple[s
     list of (str, str)
         Title and text.
     """
-    said = []
+    facts = []
     for key, value in provenance.items():
-        if key in FINDINGS:
+        if key in FINDINGS:  # the table of findings says these, with what to do about them
             continue
         if key == "participants" and isinstance(value, Mapping):
-            said += origin_words(value, "participants: ")
+            facts += origin_words(value, "participants: ")
         elif key == "tables" and _is_list(value):
-            for number, one in enumerate(value, start=1):
-                said += origin_words(one, f"table {number}: ")
+            for number, part in enumerate(value, start=1):
+                facts += origin_words(part, f"table {number}: ")
         elif text := _text(key, value):
-            said.append((table + TITLES.get(key, key.replace("_", " ")), text))
-    return said
+            facts.append((table + TITLES.get(key, key.replace("_", " ")), text))
+    return facts
 
 
 def _text(key: str, value: Any) -> str:
@@ -92,7 +92,7 @@ def _rows_left_out(label: object, count: int) -> str:
 def _plain(value: Any) -> str:
     """Write lists and mappings as one does in a sentence."""
     if isinstance(value, Mapping):
-        value = [f"{name}: {_plain(one)}" for name, one in value.items()]
+        value = [f"{name}: {_plain(entry)}" for name, entry in value.items()]
     if not _is_list(value):
         return str(value)
     more = len(value) - MOST_NAMED

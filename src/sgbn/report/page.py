@@ -125,6 +125,7 @@ def write_report(
 
 def script_data(content: Any) -> Markup:
     """JSON that can stand in a script element, whatever its texts are."""
+    # A NaN is no JSON: one would cost the page all its views, so that it is refused here.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(UNSAFE))
 
@@ -161,6 +162,7 @@ def _found(comparison: Comparison, veil: Veil) -> dict[str, Any]:
         "paired": comparison.cohort.pair is not None,
         "pending": pending_words(comparison),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()}
+        # A first report has steps that are still to come: the page says so in their place.
         | dict.fromkeys(comparison.pending, "this is not yet computed."),
         "statements": veil.statements(_answers(comparison)),
         "support": comparison.words.support,
@@ -209,6 +211,7 @@ def _about(comparison: Comparison, command: str, config: str, veil: Veil) -> dic
 
 def _libraries() -> dict[str, Markup]:
     """Scripts and styles, which go into the page as they are."""
+    # Markup: escaping would change their signs. `assets` sees that they stay in their element.
     texts = {
         "tables_style": assets.tables_style(),
         "page_style": assets.own_file("report.css") + assets.own_file("networks.css"),
@@ -236,6 +239,8 @@ def _static_views(titles: Mapping[str, str], pictures: Mapping[str, bytes]) -> M
 
 @cache
 def _environment() -> Environment:
+    # Names of groups, regions and files are the user's: all are escaped. A name that a template
+    # misspells is an error, not an empty text.
     return Environment(
         loader=PackageLoader("sgbn.report", assets.TEMPLATES),
         autoescape=True,

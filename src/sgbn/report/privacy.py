@@ -37,7 +37,7 @@ class Veil:
         cohort = comparison.cohort
         known = [cohort.ids, cohort.person, cohort.pair]
         known += [finding.left_out for finding in comparison.review.findings]
-        names = {str(name) for own in known if own is not None for name in own}
+        names = {str(name) for labels in known if labels is not None for name in labels}
         # Messages write names as `repr` does, which escapes some letters.
         self._names = _pattern(names | {repr(name)[1:-1] for name in names})
 
@@ -49,24 +49,28 @@ class Veil:
 
     def statements(self, statements: Iterable[Statement]) -> list[Statement]:
         """Statements without names."""
-        return [Statement(one.question, [*map(self.text, one.lines)]) for one in statements]
+        return [
+            Statement(answer.question, [*map(self.text, answer.lines)]) for answer in statements
+        ]
 
     def findings(self, comparison: Comparison) -> pd.DataFrame:
         """Level, what and action of each finding of the review, without names."""
         rows = [
-            (one.level, self.text(one.what), self.text(one.action))
-            for one in comparison.review.findings
+            (finding.level, self.text(finding.what), self.text(finding.action))
+            for finding in comparison.review.findings
         ]
         return pd.DataFrame(rows, columns=["level", "what", "action"])
 
 
 def _pattern(names: set[str]) -> re.Pattern[str]:
     """Pattern of names: in quotes, several in a row, or one that is unmistakable."""
+    # Longest first: of "s1" and "s10" an alternation would take the first that fits.
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     any_name, clear = (
         f"(?:{'|'.join(map(re.escape, chosen)) or '(?!)'})"
         for chosen in (longest_first, [*filter(UNMISTAKABLE.fullmatch, longest_first)])
     )
+    # A dot or dash may be part of a longer word or number: 1.12 and sub-12 hold no subject "12".
     begin, end = r"(?<![\w.-])", r"(?![\w-])"
     bare = begin + any_name + end
     quoted = rf"['\"]{any_name}(?: and {any_name})*['\"]"
@@ -75,21 +79,21 @@ def _pattern(names: set[str]) -> re.Pattern[str]:
     )
 
 
-def _withheld(found: re.Match[str]) -> str:
-    return SEVERAL if re.search(r", | and |; ", found[0]) else ONE
+def _withheld(names: re.Match[str]) -> str:
+    return SEVERAL if re.search(r", | and |; ", names[0]) else ONE
 
 
 def left_out_table(comparison: Comparison) -> pd.DataFrame:
     """One row per subject that all steps, networks or tests do without; no columns without any."""
     tests = comparison.tests
-    found: dict[tuple[str, str], list[str]] = {}
+    steps_of: dict[tuple[str, str], list[str]] = {}  # subject and group -> what does without
     for finding in comparison.review.findings:
-        for one in finding.left_out:
-            found.setdefault((one, ""), []).append("everything")
+        for subject in finding.left_out:
+            steps_of.setdefault((subject, ""), []).append("everything")
     lists = {"networks": comparison.left_out, "tests": {} if tests is None else tests.left_out}
     for step, groups in lists.items():
         for group, ids in groups.items():
-            for one in ids:
-                found.setdefault((str(one), group), []).append(step)
-    rows = [(*who, " and ".join(steps)) for who, steps in found.items()]
+            for subject in ids:
+                steps_of.setdefault((str(subject), group), []).append(step)
+    rows = [(*who, " and ".join(steps)) for who, steps in steps_of.items()]
     return pd.DataFrame(rows, columns=["subject", "group", "left_out_of"] if rows else None)

@@ -57,7 +57,7 @@ class Reference(NamedTuple):
         home = homes.get(self.kind, "journal")
         fields = {
             "author": " and ".join(self.authors),
-            "title": f"{{{self.title}}}",
+            "title": f"{{{self.title}}}",  # braces: BibTeX styles keep the capitals
             home: self.where.replace("&", r"\&"),
             "year": str(self.year or ""),
             "volume": self.volume,
@@ -74,6 +74,7 @@ def _short(name: str) -> str:
     if name == OTHERS:
         return "et al."
     family, _, given = name.strip("{}").partition(", ")
+    # "Jean-Pierre" has two initials, JP. Braces keep a name such as {the sgbn developers} whole.
     initials = "".join(part[0] for part in given.replace("-", " ").split())
     return f"{family} {initials}".strip()
 

@@ -85,7 +85,7 @@ def _surface(comparison: Comparison) -> _Surface | str:
     try:
         parcels = find_parcellation(cohort.atlas)
         numbers = parcel_numbers(cohort.regions, cohort.atlas, parcels)
-        for side in SIDES:
+        for side in SIDES:  # now, so that a mesh that is absent is a sentence and no failed figure
             load_mesh(side)
     except InputError as error:
         return f"No map of the cortex is drawn: {error}"
@@ -98,6 +98,7 @@ def _surface(comparison: Comparison) -> _Surface | str:
 
 def _planned(comparison: Comparison, surface: _Surface, shown: _Map) -> SurfaceMap:
     regions, labels = list(comparison.cohort.regions), comparison.cohort.labels
+    # Tables are sorted by p: the map needs the order of the regions. A region without a row is NaN.
     values = np.asarray(shown.values.reindex(regions), dtype=np.float64)
     marked = np.zeros(len(regions), bool)
     if shown.sure is not None:
@@ -144,12 +145,12 @@ def _maps(comparison: Comparison) -> Iterator[tuple[str, Callable[[], _Map]]]:
     """Give the name of each map, whether or not there is a surface, and what makes it."""
     safe = file_names(comparison.groups)
     for group in comparison.groups[1:]:
-        own = f"{safe[group]}_" if len(comparison.groups) > 2 else ""
+        stem = f"{safe[group]}_" if len(comparison.groups) > 2 else ""
         if len(comparison.tables.regional):
-            yield f"{MEANS}_{own}surface", partial(_means, comparison, group)
+            yield f"{MEANS}_{stem}surface", partial(_means, comparison, group)
         if comparison.deviations is not None:
             make = partial(_deviations, comparison, comparison.deviations, group)
-            yield f"{DEVIATIONS}_{own}surface", make
+            yield f"{DEVIATIONS}_{stem}surface", make
     if comparison.tests is not None and len(comparison.groups) == 2:
         for kind in ("in", "out"):
             yield f"{STRENGTH}_{kind}_surface", partial(_strength, comparison, kind)
@@ -184,11 +185,11 @@ def _strength(comparison: Comparison, kind: str) -> _Map:
     )
 
 
-def _deviations(comparison: Comparison, found: Deviations, group: str) -> _Map:
+def _deviations(comparison: Comparison, deviations: Deviations, group: str) -> _Map:
     member = np.asarray(comparison.cohort.group) == group
     reference = comparison.reference
     return _Map(
-        pd.Series(found.regions[member].mean(axis=0), index=list(found.names)),
+        pd.Series(deviations.regions[member].mean(axis=0), index=list(deviations.names)),
         None,
         f"Deviations of {group} from the network of {reference}",
         "mean z (standard deviations of unseen subjects of the reference)",

@@ -22,7 +22,7 @@ from sgbn.viz.kind_styles import KIND_STYLES
 
 Columns = dict[str, Any]
 
-DIGITS = 4
+DIGITS = 4  # decimals of numbers: a page with thousands of edges stays small
 KINDS = (
     {"name": "supported", "arrow": True},
     {"name": "not supported", "arrow": False},
@@ -62,9 +62,9 @@ def payload(comparison: Comparison) -> dict[str, Any]:
         "has_lobes": has_lobes(comparison),
         "kinds": list(KINDS),
         "changes": [
-            {"name": name, "colour": one.colour, "dark": one.dark, "symbol": one.symbol}
-            | {"dash": plotly_dash(one.dash)}
-            for name, one in KIND_STYLES.items()
+            {"name": name, "colour": style.colour, "dark": style.dark, "symbol": style.symbol}
+            | {"dash": plotly_dash(style.dash)}
+            for name, style in KIND_STYLES.items()
         ],
         "nodes": nodes,
         "networks": [_network(edges[edges["group"] == group], code) for group in comparison.groups],
@@ -80,6 +80,7 @@ def _lobes(names: Sequence[str]) -> list[dict[str, str]]:
 
 def _nodes(comparison: Comparison, lobes: Sequence[str]) -> Columns:
     cohort = comparison.cohort
+    # A place is a record of an atlas; its fields 3 to 5 are x, y and z.
     places = [(None,) * 3 if place is None else place[3:6] for place in cohort.places]
     hemispheres = ["" if place is None else place.hemisphere for place in cohort.places]
     columns: Columns = {
@@ -111,7 +112,7 @@ def _differences(
     """Collect the tested edges, with weights and changes per standard deviation of residuals."""
     return _ends(table, regions) | {
         "weights": [numbers(table[f"weight_std_{group}"]) for group in comparison.groups],
-        "changes": [numbers(own) for own in changes_per_sd(comparison, table).values()],
+        "changes": [numbers(change) for change in changes_per_sd(comparison, table).values()],
         "change": [
             [*map([*KIND_STYLES].index, table[f"kind_{group}"])] for group in comparison.groups[1:]
         ],
@@ -127,6 +128,7 @@ def _differences(
 
 def plotly_dash(dash: Sequence[float]) -> str:
     """Name that Plotly has for a pattern of dashes and gaps."""
+    # Plotly has six patterns by name. Dashes and gaps are in widths of the line, as in matplotlib.
     if len(dash) < 2:
         return "solid"
     if len(dash) > 2:
@@ -146,7 +148,7 @@ def _mesh(surfaces: Mapping[str, Surface] | None) -> list[Columns] | None:
     if surfaces is None:
         return None
     return [
-        dict(zip("xyz", (numbers(one, 1) for one in surface.vertices.T), strict=True))
+        dict(zip("xyz", (numbers(axis, 1) for axis in surface.vertices.T), strict=True))
         | dict(zip("ijk", surface.faces.T.tolist(), strict=True))
         for surface in surfaces.values()
     ]

@@ -71,7 +71,9 @@ def write_comparison(
     """
     cohort, folder = comparison.cohort, Path(folder)
     veil = Veil(comparison, lifted=subjects_in_report)
+    # Files for other programs cannot hold every sign; this is said before anything is drawn.
     check_text([*cohort.regions, *cohort.lobes, *comparison.groups])
+    # Folders of an earlier comparison stay: users may keep files of their own there.
     for part in ("tables", "networks", FIGURES):
         (folder / part).mkdir(parents=True, exist_ok=True)
     planned = plans(comparison)
@@ -154,22 +156,23 @@ def _clear(folder: Path, part: str = "") -> list[str]:
         names = json.loads(about.read_text()).get("files", []) if about.exists() else []
     except (ValueError, AttributeError):
         return []  # not ours
-    own = [
+    # A file from elsewhere could name any path: nothing outside the folder is taken away.
+    written = [
         name
         for name in names
         if isinstance(name, str) and ".." not in Path(name).parts and not Path(name).is_absolute()
     ]
-    for name in own:
+    for name in written:
         if Path(name).is_relative_to(part):
             (folder / name).unlink(missing_ok=True)
-    return own
+    return written
 
 
 def _summary(statements: Iterable[Statement], pending: str = "") -> str:
     parts = [pending] if pending else []
-    for one in statements:
-        mark = "- " if len(one.lines) > 1 else ""
-        parts.append("\n".join([one.question, *(f"{mark}{line}" for line in one.lines)]))
+    for answer in statements:
+        mark = "- " if len(answer.lines) > 1 else ""
+        parts.append("\n".join([answer.question, *(f"{mark}{line}" for line in answer.lines)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -206,7 +209,7 @@ def _write_found(comparison: Comparison, folder: Path) -> Iterator[Path]:
 
 def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object]:
     cohort = comparison.cohort
-    found = veil.findings(comparison).itertuples(index=False)
+    findings = veil.findings(comparison).itertuples(index=False)
     return {
         "command": command,
         "data": dict(cohort.provenance),
@@ -215,7 +218,7 @@ def _about(comparison: Comparison, command: str, veil: Veil) -> dict[str, object
         "reference": comparison.reference,
         "regions": list(cohort.regions),
         "covariates": list(cohort.covariates),
-        "findings": [f"{one.level}: {one.what}. {one.action}." for one in found],
+        "findings": [f"{row.level}: {row.what}. {row.action}." for row in findings],
         "learner": repr(next(iter(comparison.learners.values()))),
         "settings": vars(comparison.settings),
         "skipped": {step: veil.text(reason) for step, reason in comparison.skipped.items()},
