@@ -82,4 +82,4 @@ def did_you_mean(name: object, known: Sequence[object]) -> str:
     near = [lower[found] for found in get_close_matches(str(name).lower(), list(lower))]
     if near:
         return f"Did you mean {' or '.join(map(shown, near))}?"
-    return f"There are {listed(known)}."
+    return f"There {'is only' if len(known) == 1 else 'are'} {listed(known)}."

@@ -7,6 +7,7 @@ from sgbn.cli import main
 from sgbn.cli.arguments import (
     add_worker_options,
     at_least,
+    folder_of_results,
     local_workers,
     make_folder,
     number_above,
@@ -105,6 +106,15 @@ def test_every_long_command_says_who_does_the_work(command):
             parser().parse_args([*command, "--workers", "3", *two])
 
 
+def test_empty_options_of_slurm_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", " "])
+    assert "--slurm: it is empty. Give key=value" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compare", "nowhere.csv", "--out", "x", "--slurm", "walltime"])
+    assert "'walltime' in 'walltime' has no value" in capsys.readouterr().err
+
+
 def test_a_key_of_slurm_that_is_unknown_is_named_before_anything_is_read(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["compare", "nowhere.csv", "--out", "x", "--slurm", "partiton=long"])
@@ -133,3 +143,20 @@ def test_workers_are_processes_of_this_machine_or_of_a_cluster(monkeypatch):
     nobody = own.parse_args(["--dask", "tcp://127.0.0.1:9"])
     with pytest.raises(InputError, match="no Dask scheduler answers"), workers(nobody):
         pass
+
+
+def fail_in(folder, name=""):
+    with folder_of_results(folder) as out:
+        if name:
+            (out / name).touch()
+        raise ValueError("failed")
+
+
+def test_a_folder_that_stays_empty_is_removed_with_those_above_it(tmp_path):
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ValueError, match="failed"):
+        fail_in(tmp_path / "old/new/out")
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    with pytest.raises(ValueError, match="failed"):
+        fail_in(tmp_path / "out", "file")
+    assert (tmp_path / "out" / "file").exists()

@@ -1,6 +1,7 @@
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -158,7 +159,8 @@ def test_the_key_tells_all_that_files_depend_on(tmp_path, monkeypatch):
     keys.append(key())
     monkeypatch.setenv("SUBJECTS_DIR", str(tmp_path))  # surfaces are read from there
     keys.append(key())
-    monkeypatch.setattr(finished, "_version", lambda library: "other")
+    other = SimpleNamespace(name="numpy", version="other")
+    monkeypatch.setattr(finished, "distributions", lambda name: [other])
     keys.append(key())
     monkeypatch.setattr(finished, "_program", lambda: "other")
     keys.append(key())

@@ -1,6 +1,7 @@
 import argparse
 import re
 import shlex
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.io.subjects.written import write_cat12, write_freesurfer
 
 import sgbn
 from sgbn.cli import compare as compare_command
-from sgbn.cli import demo, reproduce
+from sgbn.cli import demo, extract, reproduce, warmup
 from sgbn.cli.help import Formatter, Parser, examples
 from sgbn.cli.main import main, parser
 from sgbn.comparison import Settings, compare
@@ -160,6 +161,8 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(module, "compare_and_write", networks_alone)
     monkeypatch.setattr(compare_command, "draw_again", figures_alone)
     monkeypatch.setattr(reproduce, "_run", begin)
+    monkeypatch.setattr(warmup, "_use_every_kernel", lambda: None)  # tests/cli/test_warmup.py does
+    monkeypatch.setattr(extract, "workers", lambda _: nullcontext(1))  # no process is started
     words = shlex.split(example)[1:]
     if "--help" in words:
         with pytest.raises(SystemExit) as stop:

@@ -36,7 +36,8 @@ def test_tables_are_written_and_the_next_command_runs(study, capsys):
     (study / "subjects" / "sub-03" / "stats" / "aseg.stats").unlink()
     people, out = study / "participants.tsv", study / "out"
     assert command(study / "subjects", "--out", out, "--participants", people) == 0
-    printed = capsys.readouterr().out
+    printed, warned = capsys.readouterr()
+    assert "sub-03" not in warned  # who failed is listed once
     assert "Read 79 regions of 11 subjects: thickness of aparc; volumes of aseg.stats." in printed
     assert "Software: FreeSurfer 7.4.1 (11)." in printed
     assert "Skipped templates: 'fsaverage'." in printed
@@ -225,3 +226,10 @@ def test_choices_are_those_of_the_library():
     assert set(read_subjects.SEGMENTATIONS) == set(SEGMENTATIONS)
     chosen = parser().parse_args(["read-subjects", "x", "--out", "y"])
     assert (chosen.aseg, chosen.on_error, chosen.stream) == (True, "skip", None)
+
+
+def test_a_command_that_fails_leaves_no_folder(study, capsys):
+    out = study / "new" / "out"
+    assert command(study / "subjects", "--out", out, "--parcellation", "no such") == 1
+    assert not (study / "new").exists()
+    assert "There is only 'aparc'." in capsys.readouterr().err

@@ -32,8 +32,8 @@ def output(tmp_path):
 def test_what_is_left_is_said_and_the_exit_code_is_0(output, capsys):
     assert main(["status", str(output)]) == 0
     text = capsys.readouterr().out
-    assert "work/differences\n  tasks     4 of 5 done, 1 left\n  last      20" in text
-    assert "settings  alpha 0.1, regions" in text
+    assert "  work/differences  4 of 5 done, 1 left  last 20" in text
+    assert "\nsettings\n  seed 0\n" in text  # those of the frame: of the whole comparison
     assert "numpy" in text
     assert text.endswith("1 task is left: the same command, started again, does only that.\n")
     assert max(map(len, text.splitlines())) <= 100
@@ -45,7 +45,9 @@ def test_a_finished_study_is_said_to_be(output, capsys):
     Study(folder).run(fine, TASKS, settings)
     assert main(["status", str(folder)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{folder}\n  tasks     5 of 5 done, 0 left\n")
+    assert text.startswith(f"{folder}\n\n  tasks  5 of 5 done  last 20")
+    assert "alpha 0.1, regions ['region 0', 'region 1'" in text
+    assert "...\n" in text  # of a hundred regions
     assert text.endswith("All tasks of what was begun are done.\n")
 
 
@@ -68,7 +70,7 @@ def test_a_study_of_an_earlier_version_and_an_earlier_plan(output, capsys):
     study = json.loads(path.read_text())
     path.write_text(json.dumps(study | {"tasks": 2}))
     main(["status", str(output)])
-    assert "2 of 2 done, 0 left (and 2 results of an earlier start)" in capsys.readouterr().out
+    assert "2 of 2 done (and 2 results of an earlier start)" in capsys.readouterr().out
     del study["tasks"]
     path.write_text(json.dumps(study))
     main(["status", str(output)])

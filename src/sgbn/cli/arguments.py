@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,7 @@ def _number(allows: Callable[[float], bool], which: str) -> Callable[[str], floa
             value = float(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        # float reads "nan" and "inf" too, and no comparison with a NaN is true.
         if not (math.isfinite(value) and allows(value)):
             raise argparse.ArgumentTypeError(f"{text} is not a number {which}")
         return value
@@ -72,10 +73,12 @@ def make_folder(path: Path) -> Path:
     """Make the folder of ``--out`` and see that files can be written to it, before any work."""
     try:
         path.mkdir(parents=True, exist_ok=True)
+        # Rights can be read, but only a file shows a full disk or one that is read-only.
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        file = next((one for one in (path, *path.parents) if os.path.isfile(one)), None)
+        # os.path.isfile, unlike Path.is_file, is False where a folder may not be entered.
+        file = next((above for above in (path, *path.parents) if os.path.isfile(above)), None)
         reason = (error.strerror or str(error)).lower()
         if file is not None:
             reason = "it is a file" if file == path else f"{file} is a file"
@@ -83,6 +86,19 @@ def make_folder(path: Path) -> Path:
             f"cannot write to {path}: {reason}. Give another folder (--out)."
         ) from error
     return path
+
+
+@contextmanager
+def folder_of_results(path: Path) -> Iterator[Path]:
+    """Context with the folder of ``--out``; what it made and left empty by an error is removed."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]  # the deepest first
+    try:
+        yield make_folder(path)
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):  # it holds something, or was never made
+                folder.rmdir()
+        raise
 
 
 def add_worker_options(parser: Any, default: int | None = None) -> None:
@@ -112,6 +128,10 @@ def slurm_text(text: str) -> str:
     """Type of ``--slurm``: the text itself, if it can be used."""
     from sgbn.runs.slurm_options import SlurmOptions
 
+    if not text.strip():
+        raise argparse.ArgumentTypeError(
+            "it is empty. Give key=value, with commas between, such as partition=main,jobs=4"
+        )
     try:
         SlurmOptions.of(text)
     except InputError as error:
@@ -146,7 +166,7 @@ def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object
 
     The others become its workers, before they read, print or write anything.
     """
-    text = getattr(arguments, "slurm", None)
+    text = getattr(arguments, "slurm", None)  # not every command has workers
     if text is None:
         return nullcontext()
     from sgbn.runs.slurm_options import SlurmOptions

@@ -11,6 +11,7 @@ from sgbn.cli.arguments import OptionError, make_folder
 from sgbn.cli.help import examples
 from sgbn.cli.options import REFERENCE, add_options
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
+from sgbn.cli.wording import in_options
 from sgbn.exceptions import InputError, counted
 
 if TYPE_CHECKING:
@@ -66,11 +67,11 @@ def run(arguments: argparse.Namespace) -> None:
         raise OptionError(f"--out is for {SHEET}, of time series. Leave it out.")
     reviewed = review(cohort, rows_are_subjects=arguments.rows_are_subjects)
     for finding in reviewed.findings:
-        print(finding)
+        print(in_options(str(finding)))
     if reviewed.stops:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
-    n_warnings = sum(one.level == "warning" for one in reviewed.findings)
+    n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
     print(verdict(n_warnings + more, tested=tested))
 
@@ -85,18 +86,20 @@ def show_prepared(reviewed: Review) -> tuple[int, bool]:
     from sgbn.series_cohort import SeriesCohort
 
     prepared, later = reviewed.cohort, list[Finding]()
+    # Recorded, because the last line counts them; a warning that repeats itself counts once.
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         if not isinstance(prepared, SeriesCohort):
             prepared = prepare(prepared)
             later = review_prepared(prepared)
         reason = untestable(prepared)
-    said = [f"warning: {text}" for text in dict.fromkeys(str(one.message) for one in raised)]
+    messages = list(dict.fromkeys(str(warning.message) for warning in raised))
     if reason:
-        said.append(f"warning: differences of edges would not be tested: {reason}")
-    for line in (*later, *said):
-        print(line)
-    return sum(one.level == "warning" for one in later) + len(said), not reason
+        messages.append(f"differences of edges would not be tested: {reason}")
+    for line in (*later, *(f"warning: {message}" for message in messages)):
+        print(in_options(str(line)))
+    n_warnings = sum(finding.level == "warning" for finding in later)
+    return n_warnings + len(messages), not reason
 
 
 def show_sheet(cohort: SeriesCohort, out: Path | None) -> None:
@@ -157,6 +160,7 @@ def untestable(cohort: Cohort) -> str:
 
     try:
         data = read_group_data(cohort)
+        # With the fewest permutations that are allowed: only the design can stand in the way.
         check_request(FEWEST_PERMUTATIONS, "two-sided", 0, data)
     except InputError as error:
         return str(error)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
@@ -15,10 +15,12 @@ from sgbn.cli.arguments import OptionError, add_worker_options, local_workers, m
 from sgbn.cli.config import config_text
 from sgbn.cli.finished import command_words, finished_key, note_finished, tell_finished
 from sgbn.cli.help import examples
+from sgbn.cli.named_edges import with_names
 from sgbn.cli.options import ENSEMBLE, HOW, LEARNER, SETTINGS, SUBJECTS_IN_REPORT, WHAT, add_options
 from sgbn.cli.status import ABOUT, WORK, lacking
 from sgbn.cli.tables import add_table_options, check_tables, show_cohort
-from sgbn.exceptions import InputError, counted, did_you_mean
+from sgbn.cli.wording import in_options, with_options
+from sgbn.exceptions import InputError, StudyError, counted
 
 if TYPE_CHECKING:
     from sgbn.cohort import Cohort
@@ -144,14 +146,16 @@ def ask_about_sites(cohort: Cohort) -> None:
 
     for finding in unnamed_sites(cohort):
         if finding.level == "warning":  # what stops a comparison is an error in a moment
-            print(f"{finding}\n")
+            print(f"{in_options(str(finding))}\n")
 
 
 def read_settings(arguments: argparse.Namespace) -> Settings:
     """Read settings from the options; what is not given has its default, or that of --quick."""
     from sgbn.comparison import Settings
 
-    asked = {one.dest: getattr(arguments, one.dest) for one in SETTINGS if one.name != "edges"}
+    # Edges are read later: how SOURCE:TARGET is split depends on the names of the regions.
+    names = [option.dest for option in SETTINGS if option.name != "edges"]
+    asked = {name: getattr(arguments, name) for name in names}
     given = {name: value for name, value in asked.items() if value is not None}
     try:
         settings = Settings.quick(**given) if arguments.quick else Settings(**given)
@@ -172,7 +176,7 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
     from sgbn.series_cohort import SeriesCohort
 
     if isinstance(cohort, SeriesCohort):
-        for name in [one.dest for one in LEARNER] + list(NOT_FOR_SERIES):
+        for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
             given = getattr(arguments, name, None)
             if given is not None and given is not False and given != []:
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
@@ -184,62 +188,6 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
         return flow_of(cohort).settings(settings).with_repeats(cohort)
     except InputError as error:
         raise OptionError(with_options(str(error))) from error
-
-
-def with_options(message: str) -> str:
-    """Message of the library with the names of options in place of its own."""
-    for one in SETTINGS:
-        where = rf"\b{one.dest}\b" if one.keyword else rf"^{one.dest}\b"
-        message = re.sub(where, f"--{one.name}", message)
-    return message
-
-
-def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
-    """Read the edges of ``--edges``, and check all names before a folder is made."""
-    check_lobes([*(edges or ()), *settings.among], cohort)
-    named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
-    settings = replace(settings, edges=named)
-    settings.check_names(cohort)
-    return settings
-
-
-def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
-    """Raise OptionError if ``--edges`` or ``--among`` name what ``--lobes`` left out."""
-    left_out = set(cohort.provenance.get("other_lobes", ()))
-    if not left_out:
-        return
-    places = cohort.atlas.regions if cohort.atlas is not None else ()
-    left_out |= {place.lobe for place in places} - {*cohort.lobes}
-    for text in names:
-        for name in {text, *_ends(text)} & left_out:
-            raise OptionError(
-                f"{name!r}, named in --edges or --among, is left out by --lobes "
-                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name others."
-            )
-
-
-def _ends(text: str) -> set[str]:
-    """All parts of SOURCE:TARGET before or after a colon."""
-    words = text.split(":")
-    cuts = range(1, len(words))
-    return {part for k in cuts for part in (":".join(words[:k]), ":".join(words[k:]))}
-
-
-def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
-    """Source and target of SOURCE:TARGET; names of regions may have colons themselves."""
-    words = text.split(":")
-    pairs = [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
-    known = [pair for pair in pairs if set(pair) <= set(regions)]
-    if len(known) == 1:
-        return known[0]
-    if known:
-        ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
-        raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
-    half_known = [pair for pair in pairs if set(pair) & set(regions)]
-    unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
-    raise InputError(
-        f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
-    )
 
 
 def check_learner(arguments: argparse.Namespace) -> None:
@@ -268,8 +216,9 @@ def read_learner(
 
         from sgbn.discriminative.class_networks import default_learner
 
-        one = default_learner(np.asarray(cohort.group))  # one gamma for all groups
-        return one if arguments.gamma is None else sgbn.SGBN(arguments.gamma)
+        if arguments.gamma is not None:
+            return sgbn.SGBN(arguments.gamma)
+        return default_learner(np.asarray(cohort.group))  # one gamma for all groups
     learner: type[LearnedNetwork] = getattr(sgbn, name)
     return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)  # type: ignore[call-arg]
 
@@ -298,18 +247,19 @@ def compare_and_write(
 
     write = _writer(arguments, config)
 
-    def write_first(found: Comparison) -> None:
+    def write_first(so_far: Comparison) -> None:
         if (arguments.out / ABOUT).exists():
             return  # of the same run: it is not replaced by less before the complete one is there
-        written = Context().run(write, found)  # drawn here, also where the tasks run on a cluster
-        print(f"Wrote {written[0]}. {pending_words(found)}", flush=True)
+        # An empty context: figures are drawn on this machine, also where tasks run on a cluster.
+        written = Context().run(write, so_far)
+        print(f"Wrote {written[0]}. {pending_words(so_far)}", flush=True)
 
     comparison = _compared(cohort, settings, learner, arguments, write_first)
     print("Drawing the figures and writing the report", flush=True)
     written = write(comparison)
-    said = "\n\n".join(filter(None, (comparison.summary(), more(comparison))))
-    note_finished(arguments.out, key, comparison, written, said)
-    print(f"\n{said}")
+    summary = "\n\n".join(filter(None, (comparison.summary(), more(comparison))))
+    note_finished(arguments.out, key, comparison, written, summary)
+    print(f"\n{summary}")
     print(
         f"\nWrote {counted(len(written), 'file')} to {arguments.out}. Open {written[0]} in a "
         "browser."
@@ -355,17 +305,46 @@ def _compared(
         finished = " (finished before)" if text in before else ""
         print(f"[{numbers[text]}/{len(numbers)}] {text}{finished}", flush=True)
 
-    with workers(arguments) as n_jobs:
-        return compare(
-            cohort,
-            settings,
-            learner=learner,
-            n_jobs=n_jobs,
-            folder=arguments.out / WORK,
-            progress=True,
-            on_found=on_found,
-            on_step=say_step,
-        )
+    try:
+        with workers(arguments) as n_jobs:
+            return compare(
+                cohort,
+                settings,
+                learner=learner,
+                n_jobs=n_jobs,
+                folder=arguments.out / WORK,
+                progress=True,
+                on_found=on_found,
+                on_step=say_step,
+            )
+    except StudyError as error:
+        raise StudyError(_other_run(str(error), arguments)) from error
+
+
+def _other_run(message: str, arguments: argparse.Namespace) -> str:
+    """Say which options a run in the same folder had otherwise, and what can be done."""
+    if "was begun with other settings" not in message:
+        return message
+    out, quick = arguments.out, getattr(arguments, "quick", False)
+    names = {option.dest: f"--{option.name}" for option in (*SETTINGS, *LEARNER)}
+    lines = [line.strip().partition(":") for line in message.splitlines()[1:-1]]
+    differ = "\n".join(f"  {names.get(name, name)}{colon}{rest}" for name, colon, rest in lines)
+    try:
+        command = json.loads((out / WORK / "study.json").read_text(encoding="utf-8"))["command"]
+    except (OSError, ValueError, KeyError):  # of an earlier version
+        command = []
+    was_quick = "--quick" in command
+    which = "another run"
+    if was_quick != quick:
+        which = "a first look (--quick)" if was_quick else "a full run (without --quick)"
+    again = "give its options."
+    if (out / CONFIG).exists():
+        again = f"sgbn compare --config {out / CONFIG} --out {out}"
+    return (
+        f"{out} already holds {which}, with other options or data:\n{differ}\n"
+        "One folder holds one run. To keep both, give another folder (--out). To replace that run, "
+        f"delete {out} and start this command again. To go on with that run: {again}"
+    )
 
 
 def _writer(arguments: argparse.Namespace, config: str) -> Callable[[Comparison], list[Path]]:

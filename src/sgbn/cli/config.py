@@ -33,6 +33,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
     """
     import tomli_w
 
+    # Sorted, so that the same run writes the same file.
     given = {name: chosen.get(dest) for name, dest in sorted(OPTIONS.items())}
     written = {
         name: _relative(value, path.parent) if _is_path(name, value) else _plain(value)
@@ -57,7 +58,8 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
     path = given.pop("config", None)
     if path is None:
         return list(words)
-    replaced = {*given, *(one.dest for one in QUICK if "quick" in given)}
+    # --quick on the command line decides anew what the file says about the options of --quick.
+    replaced = {*given, *(option.dest for option in QUICK if "quick" in given)}
     tables: list[str] = []
     options: list[str] = []
     for name, value in _read(path).items():
@@ -69,7 +71,7 @@ def with_config(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[s
             continue
         value = _absolute(value, path) if _is_path(name, value, path.parent) else value
         if name == TABLES:
-            tables = [str(one) for one in (value if isinstance(value, list) else [value])]
+            tables = [str(table) for table in (value if isinstance(value, list) else [value])]
         else:
             options += _as_words(parser, name, value)
     return [*tables, *options, *words]  # an option of many values would take tables after it
@@ -84,6 +86,7 @@ def _is_path(name: str, value: Any, folder: str | Path = ".") -> bool:
 
 def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Any]:
     """Options that are on the command line, without their defaults."""
+    # argparse does not tell what was typed from a default: what equals its default was not typed.
     parsed, _ = parser.parse_known_args(list(words))
     named = {action.dest: getattr(parsed, action.dest, None) for action in parser._actions}
     return {
@@ -112,22 +115,23 @@ def _as_words(parser: argparse.ArgumentParser, name: str, value: Any) -> list[st
         return [word] if word in parser._option_string_actions else []
     if value == []:
         return [f"--{name}"]
-    return [f"--{name}={one}" for one in (value if isinstance(value, list) else [value])]
+    # One word each: a value that begins with a dash would be taken for an option.
+    return [f"--{name}={part}" for part in (value if isinstance(value, list) else [value])]
 
 
 def _plain(value: Any) -> Any:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else value
+    return [str(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _relative(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
-        return [_relative(one, folder) for one in value]
+        return [_relative(part, folder) for part in value]
     return Path(os.path.relpath(value, folder)).as_posix()
 
 
 def _absolute(value: Any, path: Path) -> Any:
     if isinstance(value, list):
-        return [_absolute(one, path) for one in value]
+        return [_absolute(part, path) for part in value]
     if not isinstance(value, str):
         raise InputError(f"{path} (--config): {value!r:.60} is no path. Write it in quotes.")
     return os.path.normpath(path.parent / value)

@@ -93,7 +93,7 @@ def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
         from sgbn.io.models import load
 
         saved: NetworkLike = load(path)
-        network_of(saved)  # refuses a model that is no network
+        network_of(saved)  # raises InputError for a model that is no network
         return saved
     from sgbn.io.networks import read_network
 

@@ -108,14 +108,14 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
         yield row.rstrip()
     for group, network in cohort.networks.items():
         learner = comparison.learners[group]
-        found = compare_graphs(learner.coef_, network.coef)
+        scores = compare_graphs(learner.coef_, network.coef)
         row = (
-            f"  {group:10}{found.n_true:8d}{found.n_learned:9d}"
-            f"{found.skeleton_precision:9.2f}{found.skeleton_recall:7.2f}"
-            f"{found.precision:9.2f}{found.recall:7.2f}"
+            f"  {group:10}{scores.n_true:8d}{scores.n_learned:9d}"
+            f"{scores.skeleton_precision:9.2f}{scores.skeleton_recall:7.2f}"
+            f"{scores.precision:9.2f}{scores.recall:7.2f}"
         )
         if not comparison.of_series:
-            fresh = network.sample(1000, 1)
+            fresh = network.sample(1000, 1)  # rows that no learner saw; the seed is fixed
             row += (
                 f"{learner.network_.log_likelihood(fresh).mean():11.1f}"
                 f"{network.log_likelihood(fresh).mean():9.1f}"
@@ -136,7 +136,7 @@ def _differences(
     ends = zip(table["source"], table["target"], strict=True)
     true = table.index[[frozenset(pair) in changed for pair in ends]]
     for by, how in (("q_both", "both ways"), ("q", "as the arrow is written")):
-        own = table.index[table[by] <= comparison.settings.level]
-        hits = len(own.intersection(true))
-        yield f"  Of {len(own)} edges found to differ {how} {hits} do in truth."
+        significant = table.index[table[by] <= comparison.settings.level]
+        hits = len(significant.intersection(true))
+        yield f"  Of {len(significant)} edges found to differ {how} {hits} do in truth."
     yield f"  {len(true)} of {len(table)} tested edges do."

@@ -99,6 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Find the images, measure them, write and sum up."""
     from sgbn.io.images.files import find_images
 
+    # An atlas may lie among the images, and is none of them.
     exclude = [path for path in (arguments.atlas, arguments.labels) if path]
     images = find_images(arguments.images, exclude)
     make_folder(arguments.out)  # before hours of work
@@ -122,19 +123,19 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
     from sgbn.io.tables.extracted import EXTRACTED
 
     out = arguments.out
-    found = extract_regions(
+    extraction = extract_regions(
         images, arguments.atlas, measure=arguments.measure, folder=out / "images", **common
     )
-    subjects = found.quality.subjects
-    _write(found.table(), out / "regions.csv")
+    subjects = extraction.quality.subjects
+    _write(extraction.table(), out / "regions.csv")
     _write(subjects, out / "quality_subjects.csv")
-    _write(found.quality.regions, out / "quality_regions.csv")
-    write_places(found.atlas, out / EXTRACTED)
-    _draw(found, out / "quality.png")
-    unit = "volumes in mm^3" if found.measure == "volume" else "means"
+    _write(extraction.quality.regions, out / "quality_regions.csv")
+    write_places(extraction.atlas, out / EXTRACTED)
+    _draw(extraction, out / "quality.png")
+    unit = "volumes in mm^3" if extraction.measure == "volume" else "means"
     print(
-        f"Measured {counted(len(found.regions), 'region')} in "
-        f"{counted(len(found.ids), 'image')} ({unit})."
+        f"Measured {counted(len(extraction.regions), 'region')} in "
+        f"{counted(len(extraction.ids), 'image')} ({unit})."
     )
     if subjects["resampled"].any():
         print(
@@ -142,7 +143,7 @@ def _run_regions(images: list[Path], arguments: argparse.Namespace, common: dict
             f"{counted(int(subjects['resampled'].sum()), 'image')}."
         )
     _print_flagged(subjects)
-    _report_failures(found.failures, out)
+    _report_failures(extraction.failures, out)
     print(f"Wrote {out / 'regions.csv'}, and beside it quality_subjects.csv, quality_regions.csv")
     print(
         f"and quality.png: look at them before you go on. {EXTRACTED} says where the regions lie."
@@ -185,18 +186,20 @@ def _write(table: pd.DataFrame, path: Path) -> None:
     write_atomically(path, lambda stream: table.to_csv(stream, index=False))
 
 
-def _draw(found: Extraction, path: Path) -> None:
+def _draw(extraction: Extraction, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from sgbn.io.images.quality import MIN_GOOD_COVERAGE
     from sgbn.quality import robust_z
     from sgbn.viz.quality import plot_quality
 
-    n, m = found.values.shape
+    n, m = extraction.values.shape
     width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
     figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
-    z = robust_z(found.values)
-    plot_quality(figure, z, found.coverage, found.ids, found.regions, full=MIN_GOOD_COVERAGE)
+    z = robust_z(extraction.values)
+    plot_quality(
+        figure, z, extraction.coverage, extraction.ids, extraction.regions, full=MIN_GOOD_COVERAGE
+    )
     figure.savefig(path, dpi=150)
 
 

@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,17 +47,19 @@ def command_words() -> str:
 
 def finished_key(arguments: argparse.Namespace) -> str:
     """Hash of all that the files of a comparison depend on."""
-    options = {name: one for name, one in sorted(vars(arguments).items()) if name not in UNUSED}
+    given = sorted(vars(arguments).items())
+    options = {name: value for name, value in given if name not in UNUSED}
     out = arguments.out.absolute()
-    inputs = [path.absolute() for one in options.values() for path in _paths(one)]
+    inputs = [path.absolute() for value in options.values() for path in _paths(value)]
+    libraries = [library for name in LIBRARIES for library in distributions(name=name)]
     depends = {
         "command": command_words(),
         "out": str(out),
-        "options": {name: str(one) for name, one in options.items()},
+        "options": {name: str(value) for name, value in options.items()},
         "inputs": {str(path): _state(path, out) for path in inputs},
         "variables": {name: os.environ.get(name, "") for name in VARIABLES},
         "python": sys.version,
-        "libraries": {name: _version(name) for name in LIBRARIES},
+        "libraries": {library.name: library.version for library in libraries},
         "program": _program(),
     }
     return _digest(json.dumps(depends, sort_keys=True).encode())
@@ -80,7 +82,7 @@ def tell_finished(out: Path, key: str) -> bool:
 
 
 def note_finished(
-    out: Path, key: str, comparison: Comparison, files: Sequence[Path], said: str
+    out: Path, key: str, comparison: Comparison, files: Sequence[Path], summary: str
 ) -> None:
     """Keep what `tell_finished` needs."""
     from sgbn.runs import write_json
@@ -88,7 +90,7 @@ def note_finished(
     note = {
         "key": key,
         "files": {path.relative_to(out).as_posix(): _digest(path.read_bytes()) for path in files},
-        "said": said,
+        "said": summary,
         "warnings": list(comparison.warnings),
         "steps": len(comparison.seconds),
     }
@@ -101,6 +103,7 @@ def _read_note(out: Path) -> dict[str, Any] | None:
         note = json.loads((out / WORK / FINISHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    # The file may be of another version, or cut: what is not whole is as good as absent.
     kinds = {"key": str, "files": dict, "said": str, "warnings": list, "steps": int}
     if not isinstance(note, dict):
         return None
@@ -110,7 +113,7 @@ def _read_note(out: Path) -> dict[str, Any] | None:
 
 def _as_written(out: Path, files: Mapping[str, str]) -> bool:
     try:
-        return all(_digest((out / name).read_bytes()) == one for name, one in files.items())
+        return all(_digest((out / name).read_bytes()) == known for name, known in files.items())
     except OSError:
         return False
 
@@ -118,8 +121,8 @@ def _as_written(out: Path, files: Mapping[str, str]) -> bool:
 def _paths(value: Any) -> Iterator[Path]:
     """Files and folders that an option names."""
     if isinstance(value, list):
-        for one in value:
-            yield from _paths(one)
+        for part in value:
+            yield from _paths(part)
     elif isinstance(value, Path) or (isinstance(value, str) and os.path.isfile(value)):
         yield Path(value)
 
@@ -132,10 +135,11 @@ def _state(path: Path, out: Path) -> list[Any]:
     """
     people = [above / name for above in path.resolve().parents for name in PARTICIPANTS]
     is_within = out != path and out.is_relative_to(path)
-    below = [one for one in _files_below(path) if not (is_within and one.is_relative_to(out))]
+    # What the command writes into its own input folder is no change of the input.
+    below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
     beside = (path, path.parent / ATLAS)
-    contents = [_digest(one.read_bytes()) if one.is_file() else "" for one in beside]
-    return [contents, _looks(below), _looks(one for one in people if one.is_file())]
+    contents = [_digest(file.read_bytes()) if file.is_file() else "" for file in beside]
+    return [contents, _looks(below), _looks(file for file in people if file.is_file())]
 
 
 def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
@@ -143,22 +147,15 @@ def _looks(paths: Iterable[Path]) -> list[tuple[str, int, int]]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    found = (Path(place, name) for place, _, files in os.walk(folder) for name in files)
-    return sorted(path for path in found if path.is_file())
+    paths = (Path(place, name) for place, _, files in os.walk(folder) for name in files)
+    return sorted(path for path in paths if path.is_file())  # no dangling links
 
 
 def _program() -> str:
     """Hash of the source of this package: a change of it may change any file."""
     package = Path(sgbn.__file__).parent
-    sources = [one for one in _files_below(package) if "__pycache__" not in one.parts]
-    return _digest(b"".join(_digest(one.read_bytes()).encode() for one in sources))
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:  # of an extra
-        return ""
+    sources = [path for path in _files_below(package) if "__pycache__" not in path.parts]
+    return _digest(b"".join(_digest(path.read_bytes()).encode() for path in sources))
 
 
 def _digest(content: bytes) -> str:

@@ -49,12 +49,12 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; an option that there is not is an error here, where its like are known."""
-        found, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         unknown = [word.split("=")[0] for word in rest if word.startswith("--")]
         if unknown:
             known = [name for name in self._option_string_actions if name.startswith("--")]
             self.error(f"there is no option {unknown[0]}. {did_you_mean(unknown[0], known)}")
-        return found, rest
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         """End with one line: the usage of a command fills a screen."""

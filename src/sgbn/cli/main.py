@@ -27,6 +27,7 @@ from sgbn.cli.arguments import OptionError, step_of_srun
 from sgbn.cli.config import with_config
 from sgbn.cli.help import Parser, examples
 from sgbn.cli.own_errors import own_error_text
+from sgbn.cli.wording import in_options
 from sgbn.exceptions import InputError, StudyError
 
 # Their messages say what the user can do; those of the system name a file, a disk or a host.
@@ -75,9 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         if getattr(chosen, "config", None) is not None:
-            begin = words.index(chosen.command) + 1
+            begin = words.index(chosen.command) + 1  # options such as --debug may go before it
             chosen = top.parse_args([*words[:begin], *with_config(chosen.parser, words[begin:])])
-        with warnings.catch_warnings():
+        with warnings.catch_warnings():  # which puts `showwarning` back, too
             warnings.showwarning = _show_warning
             with step_of_srun(chosen):
                 chosen.run(chosen)
@@ -93,11 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(command: str, error: Exception, *, traced: bool) -> int:
     """Print what an error says to a user, and give the exit code."""
+    message = in_options(str(error))
+    # The order matters: an OptionError is an InputError.
     if isinstance(error, OptionError):
-        print(f"sgbn {command}: {error} All options: sgbn {command} --help", file=sys.stderr)
+        print(f"sgbn {command}: {message} All options: sgbn {command} --help", file=sys.stderr)
         return 2
     if isinstance(error, EXPLAINED):
-        print(f"sgbn {command}: {error}", file=sys.stderr)
+        print(f"sgbn {command}: {message}", file=sys.stderr)
         return 1
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
@@ -109,4 +112,4 @@ def _explain(command: str, error: Exception, *, traced: bool) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning without the line of code, of which a user here has no use."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"warning: {in_options(str(message))}", file=sys.stderr)

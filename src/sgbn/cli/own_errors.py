@@ -22,7 +22,7 @@ def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
     """
     from sgbn.runs import versions
 
-    numbers = ", ".join(" ".join(one) for one in versions().items())
+    numbers = ", ".join(f"{name} {number}" for name, number in versions().items())
     show = "Run the same command again with --debug, which shows the traceback, and report that"
     report = "Report all that stands above" if traced else show
     return "\n".join(
@@ -41,8 +41,9 @@ def own_error_text(command: str, error: Exception, *, traced: bool) -> str:
 def _place(error: Exception) -> str:
     """File and line of sgbn that the error came through last."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
-    if not own:
+    # The last frame may be numpy's; the line of sgbn that called it is what helps.
+    in_package = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    if not in_package:
         return "no file of sgbn"
-    path = Path(own[-1].filename).relative_to(PACKAGE.parent)
-    return f"{path.as_posix()}, line {own[-1].lineno}"
+    path = Path(in_package[-1].filename).relative_to(PACKAGE.parent)
+    return f"{path.as_posix()}, line {in_package[-1].lineno}"

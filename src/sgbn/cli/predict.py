@@ -15,7 +15,7 @@ from sgbn.exceptions import InputError, counted, listed, warn
 if TYPE_CHECKING:
     import pandas as pd
 
-FAR = 10  # standard deviations of training beyond which a cell is hardly in the same unit
+FAR_SD = 10  # standard deviations of training: a cell farther out is hardly in the same unit
 READING = {  # options of reading a table, and what their help is here, if another
     "id": "column of the subjects' names (found)",
     "site": "column of the site, if the model calls it otherwise",
@@ -55,7 +55,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="add the regions and edges that count most for the predicted group, over the next",
     )
-    known = {one.name: one for one in TABLE}
+    known = {option.name: option for option in TABLE}
     reading = [
         replace(known[name], help=text or known[name].help) for name, text in READING.items()
     ]
@@ -138,14 +138,13 @@ def _warn_about_far(values: pd.DataFrame) -> None:
     import numpy as np
 
     sizes = np.abs(np.asarray(values, dtype=float))
-    if sizes.max(initial=0.0) > FAR:
+    if sizes.max(initial=0.0) > FAR_SD:
         row, column = divmod(int(sizes.argmax()), sizes.shape[1])
         warn(
             f"{values.columns[column]!r} of subject {values.index[row]!r} is "
             f"{sizes[row, column]:.3g} standard deviations from the mean of training "
-            f"({counted(int((sizes > FAR).sum()), 'cell is', 'cells are')} more than {FAR}): such "
-            "a prediction means "
-            "little. Check the units of the table."
+            f"({counted(int((sizes > FAR_SD).sum()), 'cell is', 'cells are')} more than {FAR_SD}): "
+            "such a prediction means little. Check the units of the table."
         )
 
 
@@ -156,6 +155,7 @@ def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[An
     scores = probabilities
     if scores is None:
         scores = getattr(classifier, "decision_function", classifier.predict)(values)
+    # Scores have one column per class, or are a vector.
     bad = ~np.isfinite(scores).reshape(len(ids), -1).all(axis=1)
     if bad.any():
         raise InputError(
@@ -175,10 +175,13 @@ def _parts(classifier: Any, values: pd.DataFrame, probabilities: Any) -> dict[st
             f"{type(classifier).__name__} has no parts to explain. Leave out --explain, or give a "
             "model with SGBNClassifierCV or one of its kind."
         )
-    found = largest_parts(classifier, values, probabilities)
+    parts = largest_parts(classifier, values, probabilities)
     columns: dict[str, Any] = {}
     for k in range(SHOWN):
-        pairs = zip(found["sources"][:, k], found["targets"][:, k], strict=True)
-        columns[f"part_{k + 1}"] = [f"{one} -> {other}" if one else other for one, other in pairs]
-        columns[f"value_{k + 1}"] = found["values"][:, k]
+        pairs = zip(parts["sources"][:, k], parts["targets"][:, k], strict=True)
+        # A part without a source is the region by itself: its mean or its variance.
+        columns[f"part_{k + 1}"] = [
+            f"{source} -> {target}" if source else target for source, target in pairs
+        ]
+        columns[f"value_{k + 1}"] = parts["values"][:, k]
     return columns

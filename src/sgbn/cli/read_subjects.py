@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sgbn.cli.arguments import make_folder
+from sgbn.cli.arguments import folder_of_results
 from sgbn.cli.help import examples
-from sgbn.exceptions import InputError, counted, listed
+from sgbn.exceptions import DataWarning, InputError, counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,11 +107,25 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the folder, write the tables, sum up."""
+    with folder_of_results(arguments.out) as out, warnings.catch_warnings():
+        # The warning that names who failed would say it twice: `_what_was_not` lists them.
+        warnings.filterwarnings("ignore", r".*: \d+ subjects? left out of \d+", DataWarning)
+        _refuse_to_replace(arguments.participants, out)
+        collected = _collect(arguments)
+        failed, joined = collected.failed, None
+        if arguments.participants is not None:
+            joined = _joined(collected, arguments.participants, out)
+            failed = joined.failed
+        _write(collected.table, out / REGIONS)
+        _write(collected.quality, out / QUALITY)
+        _write(failed, out / FAILED)
+    _sum_up(collected, failed, joined, arguments)
+
+
+def _collect(arguments: argparse.Namespace) -> SubjectsTable:
     from sgbn.io.subjects import collect_subjects
 
-    out = make_folder(arguments.out)
-    _refuse_to_replace(arguments.participants, out)
-    collected = collect_subjects(
+    return collect_subjects(
         arguments.folder,
         parcellation=arguments.parcellation,
         measure=arguments.measure,
@@ -119,13 +134,16 @@ def run(arguments: argparse.Namespace) -> None:
         stream=arguments.stream,
         on_error=arguments.on_error,
     )
-    failed, joined = collected.failed, None
-    if arguments.participants is not None:
-        joined = _joined(collected, arguments.participants, out)
-        failed = joined.failed
-    _write(collected.table, out / REGIONS)
-    _write(collected.quality, out / QUALITY)
-    _write(failed, out / FAILED)
+
+
+def _sum_up(
+    collected: SubjectsTable,
+    failed: pd.DataFrame,
+    joined: _Joined | None,
+    arguments: argparse.Namespace,
+) -> None:
+    """Print what was read, what was not, and what comes next."""
+    out = arguments.out
     for line in (*_what_was_read(collected), *_what_was_not(collected, failed)):
         print(line)
     beside = f"{QUALITY} and {FAILED}"
@@ -229,7 +247,7 @@ def _what_was_not(collected: SubjectsTable, failed: pd.DataFrame) -> list[str]:
         who = counted(len(failed), "subject is", "subjects are")
         lines.append(f"{who} not in the table ({FAILED}):")
         shown = failed.head(MAX_LISTED).itertuples(index=False)
-        lines += [f"  {one.subject_id}: {one.reason}" for one in shown]
+        lines += [f"  {subject.subject_id}: {subject.reason}" for subject in shown]
     if len(failed) > MAX_LISTED:
         lines.append(f"  ... and {len(failed) - MAX_LISTED} more.")
     return lines
@@ -241,10 +259,11 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
     from sgbn.io.subjects.layouts import parcellation_atlas
 
     columns = list(collected.table.columns)
-    by_names = match_columns(columns)
+    by_names = match_columns(columns)  # what `sgbn check` would find by itself
     atlas = parcellation_atlas(collected.facts["parcellation"]) or by_names.atlas
     words = ["sgbn", "check", str(out / REGIONS)]
     words += ["--participants", str(joined.path) if joined else "participants.tsv"]
+    # If nobody is listed, the names of both tables do not fit: dropping all would hide that.
     if joined and 0 < len(joined.unlisted) < len(collected.table):
         words += ["--participants-missing", "drop"]
     words += ["--group", "COLUMN"]

@@ -270,8 +270,12 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     """Refuse options that describe a table where none is given, and a table without groups."""
     from sgbn.exceptions import InputError
 
-    names = (*(one.name for one in TABLE), "reference")
-    given = [f"--{name}" for name in names if getattr(arguments, name, None) not in (None, False)]
+    known = {option.dest: option.name for option in TABLE} | {"reference": "reference"}
+    given = [
+        f"--{name}"
+        for dest, name in known.items()
+        if getattr(arguments, dest, None) not in (None, False)
+    ]
     if given and not arguments.tables:
         raise InputError(
             f"{', '.join(given)}: such options describe a table of your own. Say which table "

@@ -140,7 +140,7 @@ def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
     words = ["--group", "group", "--id", "subject_id"]
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
     words += ["--site", "site"] if cohort.site is not None else []
-    told = match_columns(cohort.regions)
+    told = match_columns(cohort.regions)  # several atlases may have all of these names
     if told.atlas != cohort.atlas or told.others:
         words += ["--atlas", atlas]
     return shlex.join(words)
@@ -170,6 +170,7 @@ def _edges(cohort: SimulatedCohort) -> pd.DataFrame:
 
     from sgbn.datasets.group_networks import standardised
 
+    # One row per edge of any group, so that the tables of the groups have the same rows.
     anywhere = np.any([network.coef != 0 for network in cohort.networks.values()], axis=0)
     i, j = np.nonzero(anywhere)
     names = np.array(cohort.regions)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from sgbn.exceptions import counted
 if TYPE_CHECKING:
     from sgbn.runs import StudyStatus
 
-WIDTH = 100
+WIDTH = 100  # characters of a line
+MAX_SETTING = 60  # characters that are shown of the value of a setting
 WORK, ABOUT = "work", "about.json"  # of a comparison: finished tasks, and what the report is of
 
 
@@ -23,9 +25,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "status",
         help="show what a long command has done, and what is left",
-        description="Shows the studies in a folder that compare, demo, extract or reproduce wrote "
-        "to: tasks done and left, when the last was finished, settings and versions. A step that "
-        "was not begun yet is not there. It only reads: the command may be running.",
+        description="Shows the steps in a folder that compare, demo, extract or reproduce wrote "
+        "to, one line each: tasks done and left, and when the last was finished; then settings and "
+        "versions. A step that was not begun yet is not there. It only reads: the command may be "
+        "running.",
         epilog=examples(
             {"sgbn status results": "of a run that goes on or was stopped"},
             "exit codes: 0 shown, whether or not tasks are left (the last line says which); 1 "
@@ -40,11 +43,15 @@ def run(arguments: argparse.Namespace) -> None:
     """Read and print."""
     from sgbn.runs import find_studies, study_status
 
-    found = [study_status(folder) for folder in find_studies(arguments.folder)]
-    for one in found:
-        _print_study(one, arguments.folder)
+    studies = [study_status(folder) for folder in find_studies(arguments.folder)]
+    print(f"{arguments.folder}\n")
+    for line in _lines_of_steps(studies, arguments.folder):
+        print(line)
+    first = studies[0]  # of a comparison the frame, which has the settings of all steps
+    for title, entries in (("settings", first.settings), ("versions", first.versions)):
+        print(f"\n{title}\n{_listed(entries)}")
     of_comparison = (arguments.folder / WORK).is_dir()  # an experiment writes no report
-    print(_in_all(found, lacking(arguments.folder) if of_comparison else ""))
+    print(f"\n{_in_all(studies, lacking(arguments.folder) if of_comparison else '')}")
 
 
 def lacking(folder: Path) -> str:
@@ -58,14 +65,21 @@ def lacking(folder: Path) -> str:
     return "the report is not complete" if about.get("pending") else ""
 
 
-def _print_study(study: StudyStatus, folder: Path) -> None:
-    print(study.folder.relative_to(folder).as_posix() if study.folder != folder else str(folder))
-    if study.planned != 0:  # the frame of a command has no tasks of its own
-        print(f"  tasks     {_counts(study)}")
-    if study.last is not None:
-        print(f"  last      {study.last:%Y-%m-%d %H:%M:%S}")
-    print(f"  settings  {_listed(study.settings)}")
-    print(f"  versions  {_listed(study.versions)}\n")
+def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
+    """One line per study with tasks: its name, what is done, and when the last task was."""
+    rows = [
+        (
+            study.folder.relative_to(folder).as_posix() if study.folder != folder else "tasks",
+            _counts(study),
+            "" if study.last is None else f"last {study.last:%Y-%m-%d %H:%M:%S}",
+        )
+        for study in studies
+        if study.planned != 0  # the frame of a command has no tasks of its own
+    ]
+    widths = [max((len(row[k]) for row in rows), default=0) for k in range(2)]
+    return [
+        f"  {name:{widths[0]}}  {done:{widths[1]}}  {last}".rstrip() for name, done, last in rows
+    ]
 
 
 def _counts(study: StudyStatus) -> str:
@@ -73,19 +87,20 @@ def _counts(study: StudyStatus) -> str:
         return f"{study.done} done (begun by an earlier version, which did not note their number)"
     old = study.done - study.planned
     more = f" (and {counted(old, 'result')} of an earlier start)" if old > 0 else ""
-    return f"{study.done - max(0, old)} of {study.planned} done, {study.left} left{more}"
+    left = f", {study.left} left" if study.left else ""
+    return f"{study.done - max(0, old)} of {study.planned} done{left}{more}"
 
 
 def _listed(entries: Mapping[str, Any]) -> str:
-    """Entries in one line, cut where the line ends."""
-    text = ", ".join(f"{name} {value}" for name, value in entries.items())
-    room = WIDTH - len("  settings  ")
-    return text if len(text) <= room else text[: room - 3] + "..."
+    """Entries as an indented paragraph; long values are cut."""
+    texts = [f"{name} {value}" for name, value in entries.items()]
+    short = [text[:MAX_SETTING] + "..." * (len(text) > MAX_SETTING) for text in texts]
+    return textwrap.fill(", ".join(short), WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
-def _in_all(studies: list[StudyStatus], lacks: str) -> str:
+def _in_all(studies: Sequence[StudyStatus], lacks: str) -> str:
     left = [study.left for study in studies]
-    known = sum(own for own in left if own is not None)
+    known = sum(count for count in left if count is not None)
     if known:
         left_over = counted(known, "task is", "tasks are")
         return f"{left_over} left: the same command, started again, does only that."

@@ -52,13 +52,14 @@ def check_tables(arguments: argparse.Namespace) -> None:
             _refuse_subjects(path, arguments.command)
         return
     also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
-    for one in (*TABLE, *WHAT):
-        taken = getattr(arguments, one.dest, None)
+    # An option of many values takes a table that follows it.
+    for option in (*TABLE, *WHAT):
+        taken = getattr(arguments, option.dest, None)
         if isinstance(taken, list) and (tables := [name for name in taken if _is_table(str(name))]):
             raise OptionError(
-                f"no table is named: --{one.name} took {tables[0]!r} for one of its names. Put the "
-                f"table before the options, as in `sgbn {arguments.command} {tables[0]} "
-                f"--{one.name} ...`."
+                f"no table is named: --{option.name} took {tables[0]!r} for one of its names. Put "
+                f"the table before the options, as in `sgbn {arguments.command} {tables[0]} "
+                f"--{option.name} ...`."
             )
     raise OptionError(f"no table is named.{also}")
 
@@ -107,8 +108,8 @@ def _reference_line(groups: Sequence[str], asked: str | None) -> str:
     """Which group the others are compared with, why, and how to change it."""
     from sgbn.reference import choose_reference, why_reference
 
-    others = "" if asked is not None else "; --reference GROUP takes another"
-    return f"reference: {choose_reference(groups, asked)} ({why_reference(groups, asked)}{others})"
+    change = "" if asked is not None else "; --reference GROUP takes another"
+    return f"reference: {choose_reference(groups, asked)} ({why_reference(groups, asked)}{change})"
 
 
 def read_cohort(arguments: argparse.Namespace) -> Cohort:
@@ -117,13 +118,13 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     from sgbn.io import read_freesurfer
     from sgbn.io.series import read_any
 
-    options = {one.dest: getattr(arguments, one.dest) for one in TABLE}
+    options = {option.dest: getattr(arguments, option.dest) for option in TABLE}
     for name, value in options.items():
         if isinstance(value, list):
             options[name] = list(dict.fromkeys(value))  # said twice is said once
     lobes = options.pop("lobes")  # the reader finds the atlas first
     sheet = options.pop("sheet")
-    series = {one.dest: getattr(arguments, one.dest, None) for one in SERIES}
+    series = {option.dest: getattr(arguments, option.dest, None) for option in SERIES}
     if options.pop("freesurfer") or len(arguments.tables) > 1:
         if sheet is not None:
             raise InputError(
@@ -142,5 +143,5 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
 def _of_lobes(cohort: Cohort, lobes: list[str]) -> Cohort:
     """Regions of those lobes; the provenance says which were left out."""
     part = cohort.subset(lobes=lobes)
-    others = [name for name in cohort.regions if name not in set(part.regions)]
-    return replace(part, provenance={**cohort.provenance, "lobes": lobes, "other_lobes": others})
+    left_out = [name for name in cohort.regions if name not in set(part.regions)]
+    return replace(part, provenance={**cohort.provenance, "lobes": lobes, "other_lobes": left_out})

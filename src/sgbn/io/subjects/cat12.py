@@ -110,7 +110,8 @@ def choose_atlas(
     if not fitting:
         raise InputError(
             f"no subject has the measure {measure!r} (measure=, --measure) in "
-            f"{asked or listed(atlases)}. There are {listed(columns)}."
+            f"{asked or listed(atlases)}. "
+            + did_you_mean(measure, sorted({name for _, name in counts}))
         )
     return preferred(counts, sorted(fitting, key=_preference), len(read))
 

@@ -36,7 +36,8 @@ def unknown_column(
     table: RawTable, name: str, role: str, people: RawTable | None = None
 ) -> InputError:
     """Return the error about a column that neither the table nor the participants have."""
-    near = did_you_mean(name, [*table.columns, *(people.columns if people else ())])
+    # Participants first: a list is cut, and a table has more regions than anybody reads.
+    near = did_you_mean(name, [*(people.columns if people else ()), *table.columns])
     neither = f", nor has {people.name}" if people else ""
     return InputError(
         f"{table.name} has no column {name!r} to be the {role}{neither}. "

@@ -1,0 +1,61 @@
+"""Edges and regions that were named beforehand: ``--edges SOURCE:TARGET`` and ``--among``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from sgbn.cli.arguments import OptionError
+from sgbn.exceptions import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from sgbn.cohort import Cohort
+    from sgbn.comparison import Settings
+
+
+def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
+    """Read the edges of ``--edges``, and check all names before a folder is made."""
+    check_lobes([*(edges or ()), *settings.among], cohort)
+    named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
+    settings = replace(settings, edges=named)
+    settings.check_names(cohort)
+    return settings
+
+
+def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
+    """Raise OptionError if ``--edges`` or ``--among`` name what ``--lobes`` left out."""
+    left_out = set(cohort.provenance.get("other_lobes", ()))
+    if not left_out:
+        return
+    places = cohort.atlas.regions if cohort.atlas is not None else ()
+    left_out |= {place.lobe for place in places} - {*cohort.lobes}
+    for text in names:
+        for name in {text, *chain(*_cuts(text))} & left_out:
+            raise OptionError(
+                f"{name!r}, named in --edges or --among, is left out by --lobes "
+                f"{' '.join(cohort.provenance['lobes'])}. Add its lobe to --lobes, or name others."
+            )
+
+
+def _cuts(text: str) -> list[tuple[str, str]]:
+    """List all ways to cut a text at one of its colons."""
+    words = text.split(":")
+    return [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
+
+
+def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
+    """Source and target of SOURCE:TARGET; names of regions may have colons themselves."""
+    pairs = _cuts(text)
+    known = [pair for pair in pairs if set(pair) <= set(regions)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
+        raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
+    half_known = [pair for pair in pairs if set(pair) & set(regions)]
+    unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
+    raise InputError(
+        f"--edges {text!r}: no region is called {unknown!r}. {did_you_mean(unknown, regions)}"
+    )
