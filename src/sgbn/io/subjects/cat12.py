@@ -110,8 +110,7 @@ def choose_atlas(
     if not fitting:
         raise InputError(
             f"no subject has the measure {measure!r} (measure=, --measure) in "
-            f"{asked or listed(atlases)}. "
-            + did_you_mean(measure, sorted({name for _, name in counts}))
+            f"{asked or listed(atlases)}. " + did_you_mean(measure, columns)
         )
     return preferred(counts, sorted(fitting, key=_preference), len(read))
 
