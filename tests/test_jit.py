@@ -16,7 +16,7 @@ from sgbn import HSGBN, IAMB, L1MB, ORSGBN, SGBN
 from sgbn.graph import acyclicity
 from sgbn.inference import edge_differences, influence, regressions
 from sgbn.jit import Kernel, cache_use, jit_inside, jit_loops
-from sgbn.search import order_search, parent_trees, tucks
+from sgbn.search import order_moves, order_search, parent_trees, path_regression, tucks
 from sgbn.solvers import lasso, order
 from sgbn.structure import neighbourhood, or_sgbn, reachability
 from sgbn.structure.baselines import partial_correlation
@@ -32,8 +32,10 @@ def kernels():
         neighbourhood,
         reachability,
         or_sgbn,
+        order_moves,
         order_search,
         parent_trees,
+        path_regression,
         partial_correlation,
         tucks,
     ):

@@ -28,12 +28,12 @@ def _gain(R, v, chosen, u):
 
 def test_each_candidate_adds_most_to_those_before_it(R):
     near, allowed, required = _masks(6)
-    found = candidate_parents(R, near, allowed, required, 4)
+    candidates = candidate_parents(R, near, allowed, required, 4)
     for v in range(6):
         for k in range(4):
-            chosen = found[v, :k].tolist()
+            chosen = candidates[v, :k].tolist()
             left = [u for u in range(6) if u != v and u not in chosen]
-            assert found[v, k] == max(left, key=lambda u: _gain(R, v, chosen, u))
+            assert candidates[v, k] == max(left, key=lambda u: _gain(R, v, chosen, u))
 
 
 def test_required_ones_come_first_then_near_ones(R):

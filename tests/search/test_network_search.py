@@ -7,9 +7,9 @@ from sgbn.moments import moments_of
 from sgbn.search.exact_order import best_network
 from sgbn.search.network_search import search_network, search_on_trees, starting_orders
 from sgbn.search.order_search import parents_for
-from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import SearchPlan
 from sgbn.search.problem import SearchProblem
+from sgbn.search.tree_arrays import make_trees
 
 N, M = 200, 12
 ALL, NONE = ~np.eye(M, dtype=bool), np.zeros((M, M), bool)
@@ -26,8 +26,8 @@ def search(problem, plan):
 
 
 def test_few_variables_are_compared_in_all_networks(problem):
-    found = search(problem, SearchPlan.for_size(N, M))
-    assert found.score == best_network(problem).score
+    network = search(problem, SearchPlan.for_size(N, M))
+    assert network.score == best_network(problem).score
 
 
 def test_tables_improve_what_trees_found(problem):
@@ -40,25 +40,25 @@ def test_tables_improve_what_trees_found(problem):
 def test_quick_searches_give_tables_their_starts(problem):
     plan = SearchPlan.for_size(N, 40, "thorough")
     tables = plan.tables._replace(n_islands=2, steps=5, max_rounds=3)
-    found = search(problem, plan._replace(n_quick=3, n_kicks=0, tables=tables))
-    assert found.score == pytest.approx(best_network(problem).score)
+    network = search(problem, plan._replace(n_quick=3, n_kicks=0, tables=tables))
+    assert network.score == pytest.approx(best_network(problem).score)
 
 
 def test_equal_variances_have_a_criterion_of_their_own(problem):
     equal = replace(problem, variance=np.ones(M))
-    found = search(equal, SearchPlan.for_size(N, M, "thorough", equal_noise=True))
-    assert found.score != best_network(problem).score
-    assert found.score == search(equal, SearchPlan(2, 30)).score
+    network = search(equal, SearchPlan.for_size(N, M, "thorough", equal_noise=True))
+    assert network.score != best_network(problem).score
+    assert network.score == search(equal, SearchPlan(2, 30)).score
 
 
 def test_candidates_that_were_missed_are_added_until_none_is(problem):
     start, rng = [np.arange(M)], np.random.RandomState(0)
     full = search_on_trees(problem, SearchPlan(1, 3), start, rng)
     none = SearchPlan(1, 3, candidate_z=np.inf)
-    found = search_on_trees(problem, none, start, np.random.RandomState(0))
-    best = parents_for(make_trees(problem), found.order)
-    assert np.array_equal(best.parents, found.parents)
-    assert found.score == pytest.approx(full.score, rel=0.01)
+    network = search_on_trees(problem, none, start, np.random.RandomState(0))
+    best = parents_for(make_trees(problem), network.order)
+    assert np.array_equal(best.parents, network.parents)
+    assert network.score == pytest.approx(full.score, rel=0.01)
     few = np.triu(ALL)
     only = search_on_trees(replace(problem, allowed=few), SearchPlan(1, 3), start, rng)
     assert only.parents.any()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sgbn.graph import is_dag
-from sgbn.search import order_annealing
+from sgbn.search import order_annealing, score_tables
 from sgbn.search.order_annealing import anneal, order_tables, parents_along, score_along
 from sgbn.search.table_candidates import best_candidates
 
@@ -95,13 +95,13 @@ def test_gaps_are_drawn_by_their_places_and_scores():
 
 def test_the_same_seed_gives_the_same_order(oracle):
     tables = tables_of(oracle.problem_of(12, 4), 5)
-    found = [
+    orders = [
         anneal(tables, np.arange(12), 2000, TEMPERATURES, np.random.RandomState(seed))[0]
         for seed in (1, 1)
     ]
-    assert np.array_equal(*found)
+    assert np.array_equal(*orders)
 
 
 def test_kernels_compile_once():
     assert len(order_annealing._anneal.signatures) == 1
-    assert len(order_annealing._fill_scores.signatures) == 1
+    assert len(score_tables._fill_scores.signatures) == 1

@@ -9,8 +9,8 @@ from sgbn.datasets import simulate_sem
 from sgbn.graph import is_dag, random_dag
 from sgbn.search import order_search
 from sgbn.search.order_search import parents_for, search_order
-from sgbn.search.parent_trees import make_trees
 from sgbn.search.problem import ParentProblem
+from sgbn.search.tree_arrays import make_trees
 
 PRICE, N = 8.0, 200
 RNG = np.random.RandomState(0)
@@ -35,28 +35,28 @@ def test_the_score_is_that_of_the_order_and_of_its_parents(seed, depth):
     m = 10
     trees, R = trees_of(m, seed)
     rng = np.random.RandomState(seed)
-    found = search_order(trees, [rng.permutation(m)], 4, rng, depth, 500)
-    assert sorted(found.order) == list(range(m))
-    assert found.score == pytest.approx(score_of(trees_of(m, seed)[0], found.order), abs=1e-6)
-    assert is_dag(found.parents)
+    network = search_order(trees, [rng.permutation(m)], 4, rng, depth, 500)
+    assert sorted(network.order) == list(range(m))
+    assert network.score == pytest.approx(score_of(trees_of(m, seed)[0], network.order), abs=1e-6)
+    assert is_dag(network.parents)
     total = 0.0
     for v in range(m):
-        P = np.flatnonzero(found.parents[v])
+        P = np.flatnonzero(network.parents[v])
         rss = 1 - R[v, P] @ np.linalg.solve(R[np.ix_(P, P)], R[P, v]) if len(P) else 1.0
         total += N * np.log(rss) + PRICE * len(P)
-    assert found.score == pytest.approx(total, abs=1e-6)
+    assert network.score == pytest.approx(total, abs=1e-6)
 
 
 @given(seed=st.integers(0, 10**6))
 def test_no_single_move_improves_the_result(seed):
     m = 8
-    found = search_order(trees_of(m, seed)[0], [np.arange(m)], 0, RNG, 0, 0)
+    network = search_order(trees_of(m, seed)[0], [np.arange(m)], 0, RNG, 0, 0)
     trees, _ = trees_of(m, seed)
     for x in range(m):
-        rest = [v for v in found.order if v != x]
+        rest = [v for v in network.order if v != x]
         for place in range(m):
             moved = [*rest[:place], x, *rest[place:]]
-            assert score_of(trees, moved) > found.score - 1e-6
+            assert score_of(trees, moved) > network.score - 1e-6
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -64,8 +64,8 @@ def test_it_finds_the_best_of_all_orders_of_six_variables(seed):
     trees, _ = trees_of(6, seed)
     best = min(score_of(trees, order) for order in permutations(range(6)))
     starts = [np.arange(6), np.arange(6)[::-1].copy()]
-    found = search_order(trees, starts, 10, np.random.RandomState(0), 2, 10_000)
-    assert found.score == pytest.approx(best, abs=1e-6)
+    network = search_order(trees, starts, 10, np.random.RandomState(0), 2, 10_000)
+    assert network.score == pytest.approx(best, abs=1e-6)
 
 
 def test_tucks_and_kicks_improve_on_moves_alone():
@@ -90,10 +90,10 @@ def test_required_edges_are_never_broken(seed):
         i, j = np.sort(rng.choice(m, 2, replace=False))
         required[order[j], order[i]] = True
     trees, _ = trees_of(m, seed, required)
-    found = search_order(trees, [order], 6, rng, 2, 2000)
-    assert found.parents[required].all()
-    rank = np.argsort(found.order)
-    children, parents = np.nonzero(found.parents)
+    network = search_order(trees, [order], 6, rng, 2, 2000)
+    assert network.parents[required].all()
+    rank = np.argsort(network.order)
+    children, parents = np.nonzero(network.parents)
     assert np.all(rank[parents] < rank[children])
 
 
@@ -109,9 +109,9 @@ def test_small_trees_that_grow_give_the_same_as_roomy_ones(monkeypatch):
     growths = []
     grown = order_search.grown
     monkeypatch.setattr(order_search, "grown", lambda T: growths.append(1) or grown(T))
-    found = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
+    network = search_order(tight, [np.arange(15)], 3, np.random.RandomState(1), 2, 1000)
     assert len(growths) > 3
-    assert found.score == pytest.approx(roomy.score, abs=1e-6)
+    assert network.score == pytest.approx(roomy.score, abs=1e-6)
 
 
 def test_starts_that_agree_are_not_kicked_unless_asked(monkeypatch):

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from sgbn.datasets import simulate_sem
 from sgbn.graph import random_dag
-from sgbn.search.parent_trees import IS_FULL, grown, make_trees, read_parents, trace
+from sgbn.search.parent_trees import read_parents, trace
 from sgbn.search.problem import ParentProblem
+from sgbn.search.tree_arrays import make_trees
 
 
 def gram(m, n, seed):
@@ -82,28 +83,3 @@ def test_equals_growing_and_shrinking_from_scratch(seed, is_equal, max_parents, 
         k = read_parents(trees.node, trees.required, int(v), node, out)
         assert set(out[:k]) == parents
         assert trees.score[node] == pytest.approx(best, rel=1e-10, abs=1e-8)
-
-
-def test_trees_that_are_full_say_so_and_grow_without_a_loss():
-    m = 12
-    R = gram(m, 300, 0)
-    none = np.zeros((m, m), bool)
-    roomy = make_trees(ParentProblem(R, 300, 5.0 * np.arange(62), m, ~none, none))
-    tight = roomy._replace(
-        node=roomy.node[:14].copy(),
-        score=roomy.score[:14].copy(),
-        sets=roomy.sets[:14].copy(),
-        child=roomy.child[:20].copy(),
-        used=roomy.used.copy(),
-    )
-    rank = np.arange(m)[::-1].copy()
-    n_times_full = 0
-    for v in range(m):
-        while True:
-            node = trace(tight, v, rank, int(rank[v]))
-            if not tight.used[IS_FULL]:
-                break
-            tight = grown(tight)
-            n_times_full += 1
-        assert tight.score[node] == roomy.score[trace(roomy, v, rank, int(rank[v]))]
-    assert n_times_full > 2

@@ -1,24 +1,24 @@
 import pytest
 
 from sgbn.search.plan import (
-    CANDIDATE_Z,
-    ENOUGH,
-    EXACT,
-    EXACT_THOROUGH,
-    FEW,
-    MANY,
-    PLENTIFUL,
-    PLENTY,
-    ROUGH,
+    CLEAR_SAMPLES_PER_VARIABLE,
+    LARGE_SAMPLES_PER_VARIABLE,
+    LARGE_VARIABLES,
+    MAX_EXACT_VARIABLES,
+    MAX_EXACT_VARIABLES_THOROUGH,
+    MAX_KICKED_VARIABLES,
+    MAX_TUCKS,
+    MIN_SAMPLES_PER_VARIABLE,
+    MIN_SCREENED_VARIABLES,
+    MIN_TABLE_SAMPLES,
+    ROUGH_MAX_TUCKS,
     ROUGH_SAMPLES,
-    ROUGH_TUCKS,
+    ROUGH_SAMPLES_PER_VARIABLE,
     ROUGH_Z,
-    SCREENED,
+    SCREENING_Z,
     STANDARD,
     THOROUGH,
     THOROUGH_KICKS,
-    TOO_MANY,
-    TUCKS,
     SearchPlan,
     most_parents,
 )
@@ -58,11 +58,13 @@ def test_few_variables_are_compared_in_all_networks():
         for effort in ("fast", "standard", "thorough")
     }
     assert exact["fast"] == []
-    assert exact["standard"] == list(range(2, EXACT + 1))
-    assert exact["thorough"] == list(range(2, EXACT_THOROUGH + 1))
+    assert exact["standard"] == list(range(2, MAX_EXACT_VARIABLES + 1))
+    assert exact["thorough"] == list(range(2, MAX_EXACT_VARIABLES_THOROUGH + 1))
 
 
-@pytest.mark.parametrize(("m", "n"), [(MANY + 1, 5 * MANY), (TOO_MANY + 1, 100)])
+@pytest.mark.parametrize(
+    ("m", "n"), [(LARGE_VARIABLES + 1, 5 * LARGE_VARIABLES), (MAX_KICKED_VARIABLES + 1, 100)]
+)
 def test_large_problems_get_one_start_without_kicks(m, n):
     plan = for_size(n, m)
     assert (plan.n_starts, plan.n_kicks, plan.tables) == (1, 0, None)
@@ -71,16 +73,16 @@ def test_large_problems_get_one_start_without_kicks(m, n):
 def test_a_given_number_of_starts_leaves_the_kicks_to_the_size():
     assert for_size(200, 40, n_starts=3).n_kicks == 30
     assert for_size(500, 40, n_starts=3).n_kicks == 10
-    assert for_size(500, TOO_MANY + 1, n_starts=3).n_kicks == 0
+    assert for_size(500, MAX_KICKED_VARIABLES + 1, n_starts=3).n_kicks == 0
 
 
 def test_few_samples_get_no_tables():
     for effort in ("standard", "thorough"):
-        plan = for_size(FEW - 1, 40, effort)
+        plan = for_size(MIN_TABLE_SAMPLES - 1, 40, effort)
         assert plan.tables is None
-        assert not for_size(FEW - 1, 5, effort).is_exact
+        assert not for_size(MIN_TABLE_SAMPLES - 1, 5, effort).is_exact
         assert plan.n_kicks >= 30
-        assert for_size(FEW, 40, effort).tables is not None
+        assert for_size(MIN_TABLE_SAMPLES, 40, effort).tables is not None
 
 
 @pytest.mark.parametrize("why", [{"equal_noise": True}, {"n_required": STANDARD.n_candidates + 1}])
@@ -98,20 +100,22 @@ def test_tables_have_room_for_some_required_parents():
 
 
 def test_many_variables_are_screened_if_samples_are_no_fewer():
-    assert for_size(SCREENED, SCREENED).candidate_z == CANDIDATE_Z
-    assert for_size(SCREENED, SCREENED, equal_noise=True).candidate_z == CANDIDATE_Z
-    assert for_size(SCREENED - 1, SCREENED).candidate_z is None
-    assert for_size(SCREENED, SCREENED - 1).candidate_z is None
+    m = MIN_SCREENED_VARIABLES
+    assert for_size(m, m).candidate_z == SCREENING_Z
+    assert for_size(m, m, equal_noise=True).candidate_z == SCREENING_Z
+    assert for_size(m - 1, m).candidate_z is None
+    assert for_size(m, m - 1).candidate_z is None
 
 
 def test_plentiful_samples_of_many_variables_get_a_rough_order_first():
-    m = MANY + 1
-    plan = for_size(PLENTIFUL * m, m)
-    assert (plan.n_rough, plan.candidate_z, plan.n_tucks) == (ROUGH * m, ROUGH_Z, ROUGH_TUCKS)
-    usual = for_size(PLENTIFUL * m - 1, m)
-    assert (usual.n_rough, usual.candidate_z, usual.n_tucks) == (ROUGH_SAMPLES, None, TUCKS)
-    assert not for_size(PLENTIFUL * m, m, equal_noise=True).n_rough
-    assert for_size(PLENTIFUL * MANY, MANY).n_rough == ROUGH_SAMPLES
+    m = LARGE_VARIABLES + 1
+    plan = for_size(MIN_SAMPLES_PER_VARIABLE * m, m)
+    assert plan.n_rough == ROUGH_SAMPLES_PER_VARIABLE * m
+    assert (plan.candidate_z, plan.n_tucks) == (ROUGH_Z, ROUGH_MAX_TUCKS)
+    usual = for_size(MIN_SAMPLES_PER_VARIABLE * m - 1, m)
+    assert (usual.n_rough, usual.candidate_z, usual.n_tucks) == (ROUGH_SAMPLES, None, MAX_TUCKS)
+    assert not for_size(MIN_SAMPLES_PER_VARIABLE * m, m, equal_noise=True).n_rough
+    assert for_size(MIN_SAMPLES_PER_VARIABLE * (m - 1), m - 1).n_rough == ROUGH_SAMPLES
 
 
 @pytest.mark.parametrize("effort", ["fast", "standard"])
@@ -121,8 +125,8 @@ def test_a_rough_order_comes_first_where_samples_suffice(effort):
     assert for_size(enough - 1, 19, effort).n_rough == 0
     assert for_size(enough, 20, effort, equal_noise=True).n_rough == 0
     assert for_size(enough, 20, "thorough").n_rough == 0
-    assert for_size(PLENTY * 93 - 1, 93, effort).n_rough == 0
-    assert for_size(ENOUGH * 200, 200, effort).n_rough == ROUGH_SAMPLES
+    assert for_size(CLEAR_SAMPLES_PER_VARIABLE * 93 - 1, 93, effort).n_rough == 0
+    assert for_size(LARGE_SAMPLES_PER_VARIABLE * 200, 200, effort).n_rough == ROUGH_SAMPLES
 
 
 def test_kicks_before_tables_need_starts_that_disagree():

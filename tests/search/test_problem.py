@@ -44,11 +44,11 @@ def test_neighbours_in_a_chain_are_joined_and_few_others():
     rng = np.random.default_rng(0)
     X = np.cumsum(rng.standard_normal((2000, M)), axis=1)
     problem = SearchProblem.of(moments_of(X, [""] * M), (ALL, NONE), 1.0, 3)
-    found = problem.to_user(problem.partly_correlated(3.0))
+    is_joined = problem.to_user(problem.partly_correlated(3.0))
     chain = np.abs(np.subtract.outer(np.arange(M), np.arange(M))) == 1
-    assert found[chain].all()
-    assert found[~chain & ALL].mean() < 0.05
-    assert np.array_equal(found, problem.to_user(problem.partial > 3.0 / 2000**0.5))
+    assert is_joined[chain].all()
+    assert is_joined[~chain & ALL].mean() < 0.05
+    assert np.array_equal(is_joined, problem.to_user(problem.partial > 3.0 / 2000**0.5))
 
 
 def test_variables_come_by_rising_variance_inflation_with_all_that_is_known(simulate):

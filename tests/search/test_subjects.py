@@ -45,9 +45,9 @@ def test_the_score_is_the_mean_over_subjects():
     R, _ = subjects(7, 5, 0)
     n = np.array([100.0, 120.5, 90.0, 150.0, 60.0])
     problem = problem_of(R, n, 0.8)
-    found = best_network(problem)
-    assert found.score == pytest.approx(problem.score(found.parents))
-    assert found.score == pytest.approx(mean_score(problem, found.parents, R, n, 0.8))
+    network = best_network(problem)
+    assert network.score == pytest.approx(problem.score(network.parents))
+    assert network.score == pytest.approx(mean_score(problem, network.parents, R, n, 0.8))
 
 
 def test_of_one_subject_it_is_the_extended_bic():
@@ -63,10 +63,10 @@ def test_of_one_subject_it_is_the_extended_bic():
 def test_a_search_finds_the_graph_that_subjects_share(seed):
     R, graph = subjects(18, 12, seed, n=400)
     problem = problem_of(R, np.full(12, 400.0))
-    found = search_subjects(problem, np.random.RandomState(0))
-    learned = problem.to_user(found.parents)
+    network = search_subjects(problem, np.random.RandomState(0))
+    learned = problem.to_user(network.parents)
     assert np.array_equal(learned | learned.T, graph | graph.T)
-    assert found.score == pytest.approx(problem.score(found.parents))
+    assert network.score == pytest.approx(problem.score(network.parents))
 
 
 def test_the_order_of_variables_and_subjects_does_not_matter():
@@ -74,7 +74,7 @@ def test_the_order_of_variables_and_subjects_does_not_matter():
     n = np.linspace(80, 160, 6)
     rng = np.random.default_rng(0)
     first = problem_of(R, n)
-    found = first.to_user(search_subjects(first, np.random.RandomState(0)).parents)
+    edges = first.to_user(search_subjects(first, np.random.RandomState(0)).parents)
     columns, rows = rng.permutation(16), rng.permutation(6)
     names = [f"v{k:02d}" for k in columns]
     everything = ~np.eye(16, dtype=bool), np.zeros((16, 16), bool)
@@ -82,21 +82,21 @@ def test_the_order_of_variables_and_subjects_does_not_matter():
         R[rows][:, columns][:, :, columns], n[rows], everything, 1.0, 15, names
     )
     again = moved.to_user(search_subjects(moved, np.random.RandomState(0)).parents)
-    assert np.array_equal(again, found[np.ix_(columns, columns)])
+    assert np.array_equal(again, edges[np.ix_(columns, columns)])
 
 
 def test_required_edges_are_there():
     R, _ = subjects(16, 4, 5)
     problem = problem_of(R, np.full(4, 150.0), required=[(3, 9), (9, 1)])
-    found = problem.to_user(search_subjects(problem, np.random.RandomState(0)).parents)
-    assert found[3, 9]
-    assert found[9, 1]
+    edges = problem.to_user(search_subjects(problem, np.random.RandomState(0)).parents)
+    assert edges[3, 9]
+    assert edges[9, 1]
 
 
 def test_residual_shares_are_those_of_regressions():
     R, _ = subjects(5, 3, 6)
-    found = residual_shares(R, 2, np.array([0, 4]))
+    shares = residual_shares(R, 2, np.array([0, 4]))
     for s in range(3):
         P = [0, 4]
         left = 1 - R[s][2, P] @ np.linalg.solve(R[s][np.ix_(P, P)], R[s][P, 2])
-        assert found[s] == pytest.approx(left)
+        assert shares[s] == pytest.approx(left)

@@ -42,11 +42,11 @@ def test_it_finds_the_best_network_with_few_candidates_at_a_time(oracle, seed):
 
 def test_the_score_is_that_of_the_network(oracle):
     problem = oracle.problem_of(30, 0)
-    found = search(oracle, problem)
-    assert is_dag(found.parents)
-    assert found.score == pytest.approx(oracle.network_score(problem, found.parents))
-    rank = np.argsort(found.order)
-    assert all(rank[u] < rank[v] for v, u in np.argwhere(found.parents))
+    network = search(oracle, problem)
+    assert is_dag(network.parents)
+    assert network.score == pytest.approx(oracle.network_score(problem, network.parents))
+    rank = np.argsort(network.order)
+    assert all(rank[u] < rank[v] for v, u in np.argwhere(network.parents))
 
 
 def test_it_is_never_worse_than_what_is_known(oracle):
@@ -63,10 +63,10 @@ def test_required_and_forbidden_edges_hold(oracle):
     free = search(oracle, oracle.problem_of(14, 2))
     (v, u), (y, x) = np.argwhere(free.parents)[[0, -1]]
     problem = oracle.problem_of(14, 2, forbidden=[(x, y)], required=[(v, u)])
-    found = search(oracle, problem)
-    assert found.parents[u, v]
-    assert not found.parents[y, x]
-    assert found.score == pytest.approx(best_network(problem).score)
+    network = search(oracle, problem)
+    assert network.parents[u, v]
+    assert not network.parents[y, x]
+    assert network.score == pytest.approx(best_network(problem).score)
 
 
 def test_tables_shrink_to_the_room_there_is(oracle, monkeypatch):

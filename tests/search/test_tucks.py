@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgbn.search.order_search import _room, _settle
-from sgbn.search.parent_trees import make_trees, read_parents
+from sgbn.search.order_search import _new_state, _settle
+from sgbn.search.parent_trees import read_parents
 from sgbn.search.problem import ParentProblem
+from sgbn.search.tree_arrays import make_trees
 from sgbn.search.tucks import _tuck, _untuck, tuck_any
 
 M, N = 9, 150
@@ -16,26 +17,26 @@ def settled(seed):
     R = np.corrcoef(rng.uniform(-1, 1, (M, M)) @ rng.standard_normal((M, N)))
     none = np.zeros((M, M), bool)
     trees = make_trees(ParentProblem(R, N, 4.0 * np.arange(62), M, ~none, none))
-    S = _room(rng.permutation(M), trees.path.size)
+    S = _new_state(rng.permutation(M), trees.path.size)
     return trees, S, _settle(trees, S)
 
 
 def parents_of(trees, S):
     out = np.empty(M, np.int64)
-    found = []
+    parent_sets = []
     for v in range(M):
         k = read_parents(trees.node, trees.required, v, S.node[v], out)
-        found.append(set(out[:k].tolist()))
-    return found
+        parent_sets.append(set(out[:k].tolist()))
+    return parent_sets
 
 
 def ancestors(parents, y):
-    found, left = set(), [y]
+    seen, left = set(), [y]
     while left:
-        new = parents[left.pop()] - found
-        found |= new
+        new = parents[left.pop()] - seen
+        seen |= new
         left += new
-    return found
+    return seen
 
 
 @given(seed=st.integers(0, 10**6))

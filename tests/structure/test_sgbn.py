@@ -18,7 +18,7 @@ from sgbn import (
 )
 from sgbn.graph import is_dag
 from sgbn.moments import moments_of
-from sgbn.search import parent_trees, plan
+from sgbn.search import plan, tree_arrays
 from sgbn.search.problem import SearchProblem
 
 
@@ -38,7 +38,7 @@ def test_it_finds_the_equivalence_class_of_published_networks(name):
 
 def test_with_plentiful_samples_a_rough_order_first_finds_the_class_and_keeps_knowledge():
     rng = np.random.default_rng(0)
-    m = plan.MANY + 10
+    m = plan.LARGE_VARIABLES + 10
     graph = random_dag(m, 3.0, rng)
     X, network = simulate_sem(graph, plan.PLENTIFUL * m, noise="unequal", random_state=rng)
     learner = SGBN().fit(X)
@@ -176,7 +176,7 @@ def test_bad_parameters_are_named(parameters, message, simulate):
 def test_many_variables_are_screened_and_found(monkeypatch, simulate):
     X, network = simulate(60, 1000, 7)
     dense = SGBN(n_kicks=0).fit(X)
-    monkeypatch.setattr(plan, "SCREENED", 50)
+    monkeypatch.setattr(plan, "MIN_SCREENED_VARIABLES", 50)
     screened = SGBN(n_kicks=0).fit(X)
     none = np.zeros((60, 60), bool)
     problem = SearchProblem.of(moments_of(X, [""] * 60), (~none, none), 1.0, 10)
@@ -212,9 +212,9 @@ def test_kicks_go_on_as_long_as_they_help():
 def test_bounded_trees_still_end_and_give_a_network(monkeypatch, simulate):
     X, _ = simulate(30, 300, 4, degree=6.0)
     free = SGBN(0.0, n_kicks=0).fit(X)
-    monkeypatch.setattr(parent_trees, "MOST_BYTES", 2**20)
-    monkeypatch.setattr(parent_trees, "NODES_PER_TREE", 20)
-    monkeypatch.setattr(parent_trees, "CHILDREN_PER_TREE", 200)
+    monkeypatch.setattr(tree_arrays, "MAX_TREE_BYTES", 2**20)
+    monkeypatch.setattr(tree_arrays, "NODES_PER_TREE", 20)
+    monkeypatch.setattr(tree_arrays, "CHILDREN_PER_TREE", 200)
     bounded = SGBN(0.0, n_kicks=0).fit(X)
     assert is_dag(bounded.coef_)
     assert bounded.score_ == pytest.approx(free.score_, rel=0.05)

@@ -31,9 +31,9 @@ from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
 from sgbn.search.order_search import search_order
-from sgbn.search.parent_trees import make_trees
-from sgbn.search.plan import FEW_TUCKS, TUCK_DEPTH, most_parents
+from sgbn.search.plan import MAX_TUCKS_QUICK, TUCK_DEPTH, most_parents
 from sgbn.search.problem import ParentProblem, ebic_prices
+from sgbn.search.tree_arrays import make_trees
 from sgbn.solvers.departures import lasso_departures
 from sgbn.types import Array, Indices
 
@@ -298,7 +298,7 @@ def common_order(centred: Array, names: list[str]) -> Indices:
     price = ebic_prices(n, m, ORDER_GAMMA)
     trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
     rng = np.random.RandomState(0)  # of kicks, of which there are none
-    found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, FEW_TUCKS)
+    found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, MAX_TUCKS_QUICK)
     return moments.columns[found.order]
 
 

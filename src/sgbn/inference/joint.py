@@ -23,9 +23,9 @@ from sgbn.inference.rows import check_groups_vary, refuse_cohort, too_few
 from sgbn.moments import Moments
 from sgbn.parameters import ESTIMATOR, NONE, TRUTH, Parameters, check_parameters
 from sgbn.search.order_search import parents_for
-from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import most_parents
 from sgbn.search.problem import MOST_PARENTS, ParentProblem, ebic_prices
+from sgbn.search.tree_arrays import make_trees
 from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
 from sgbn.types import Array, Graph, Indices

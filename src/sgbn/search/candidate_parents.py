@@ -1,7 +1,7 @@
 r"""Candidate parents of every variable: those that a learned network joins to it, and more.
 
-The neighbours in the given graphs come first, then variables that add most to a regression of v on
-those chosen before, one by one: the one with the largest :math:`cov^2 / var` of what is left.
+The neighbours in a given graph come first. Then come the variables that add most to a regression of
+v on those chosen before, one by one: the one with the largest :math:`cov^2 / var` of what is left.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit, jit_inside
-from sgbn.search.parent_trees import COLLINEAR
+from sgbn.search.path_regression import COLLINEAR
 from sgbn.types import Array, Mask
 
 
 def candidate_parents(
     R: Array, near: Mask, allowed: Mask, required: Mask, n_candidates: int
 ) -> NDArray[np.int64]:
-    """Choose candidates.
+    """Return candidate parents of every variable.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ def candidate_parents(
     allowed, required : ndarray of shape (m, m), bool
         ``allowed[v, u]``: u may be a parent of v. Required ones come first of all.
     n_candidates : int
-        Of each variable, at most m - 1. More are taken if more are required.
+        Number of candidates per variable, at most m - 1. More are taken if more are required.
 
     Returns
     -------
     ndarray of shape (m, n_candidates)
-        Then -1.
+        Row v holds the candidates of v, and -1 behind the last of them.
     """
     m = len(R)
     width = min(max(n_candidates, int(required.sum(axis=1).max(initial=0))), m - 1)
     chosen = np.full((m, width), -1, np.int64)
-    turn = np.full((m, m), 2, np.int64)
+    turn = np.full((m, m), 2, np.int64)  # 0, 1, 2: in which turn u is chosen; 3: never
     turn[near] = 1
     turn[~allowed] = 3
     turn[required] = 0
@@ -57,24 +57,21 @@ def _choose(R, turn, chosen):  # type: ignore[no-untyped-def]
         variance[:] = 1.0
         covariance[:] = R[v]
         k = 0
-        for now in range(3):
+        for now in range(3):  # by turn
             while k < width:
                 best = _most_useful(variance, covariance, turn[v], now, chosen[v], k)
                 if best < 0:
                     break
                 chosen[v, k] = best
-                if variance[best] > COLLINEAR:
-                    _regress(R, best, rows, k, variance, covariance)
-                else:
-                    rows[k] = 0.0
+                regress_on(R, v, best, k, rows, variance, covariance)
                 k += 1
 
 
 @jit_inside
 def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no-untyped-def]
-    """Return the variable of this turn that explains most; required ones even if nothing."""
+    """Return the variable of turn `now` that explains most, -1 if none does."""
     best = -1
-    most = 0.0 if now else -1.0
+    most = 0.0 if now else -1.0  # required ones, of turn 0, come even if they explain nothing
     for u in range(variance.size):
         if turn[u] != now:
             continue
@@ -91,15 +88,28 @@ def _most_useful(variance, covariance, turn, now, chosen, k):  # type: ignore[no
 
 
 @jit_inside
-def _regress(R, best, rows, k, variance, covariance):  # type: ignore[no-untyped-def]
-    """Take `best`, given those chosen before, out of all variances and covariances with v."""
-    sd = np.sqrt(variance[best])
-    share = covariance[best] / sd
-    for u in range(variance.size):
-        left = R[best, u]
-        for t in range(k):
-            left -= rows[t, best] * rows[t, u]
-        rows[k, u] = left / sd
-    for u in range(variance.size):
+def regress_on(R, v, new, k, rows, variance, covariance):  # type: ignore[no-untyped-def]
+    """Take variable `new`, given k others, out of all variances and covariances with v.
+
+    The first k rows of `rows` are those of the variables taken out before; row k is filled. A copy
+    of these takes nothing out, and its row is zero.
+    """
+    m = variance.size
+    if variance[new] <= COLLINEAR:
+        for u in range(m):
+            rows[k, u] = 0.0
+        return
+    # A modified Gram-Schmidt step. All loops over u are innermost: several variables at a time.
+    root = np.sqrt(variance[new])
+    for u in range(m):
+        rows[k, u] = R[new, u]
+    for t in range(k):
+        factor = rows[t, new]
+        for u in range(m):
+            rows[k, u] -= factor * rows[t, u]
+    for u in range(m):
+        rows[k, u] /= root
+    v_share = rows[k, v]
+    for u in range(m):
         variance[u] -= rows[k, u] * rows[k, u]
-        covariance[u] -= rows[k, u] * share
+        covariance[u] -= rows[k, u] * v_share

@@ -2,9 +2,9 @@ r"""The best order of few variables, by dynamic programming over sets.
 
 .. math:: f(S) = \min_{v \in S} f(S \setminus v) + best_v(S \setminus v), \qquad f(\emptyset) = 0
 
-f(S) is the least score of the variables S, if they come first: one of them is the last of these.
-(Silander and Myllymäki 2006). Every set is looked at once, so that the network is the best of all,
-and time and memory double with every variable.
+f(S) is the least score of the variables S where they come first in the order: one of them is the
+last of these (Silander and Myllymäki 2006). Every set is looked at once. So the network is the best
+of all, and time and memory double with every variable.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from sgbn.search.table_candidates import best_candidates
 
 
 def best_network(problem: ParentProblem) -> ScoredNetwork:
-    """Return the network of least score among all. Meant for up to 20 variables."""
+    """Return the network of least score among all. It is meant for up to 20 variables."""
     m = len(problem.R)
+    # All other variables are candidates. Priorities do not matter where all are taken.
     counts = np.full(m, max(m - 1, 1))
     candidates = best_candidates(np.zeros((m, m)), problem.allowed, problem.required, counts)
     tables = order_tables(problem, candidates)
@@ -31,7 +32,7 @@ def best_network(problem: ParentProblem) -> ScoredNetwork:
 def best_order(tables: OrderTables) -> NDArray[np.int64]:
     """Return an order of least score, the first one where several have it."""
     m = len(tables.first)
-    last = np.empty(1 << m, np.int8)
+    last = np.empty(1 << m, np.int8)  # one byte per set: with 20 variables a megabyte
     _fill_last(tables.best, tables.first, tables.bit, np.empty(1 << m), last)
     order = np.empty(m, np.int64)
     left = (1 << m) - 1
@@ -43,7 +44,7 @@ def best_order(tables: OrderTables) -> NDArray[np.int64]:
 
 @jit_inside
 def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
-    """Fill the candidates of each variable among every set of variables from `first` on."""
+    """Fill ``masks[v, s]``: v's candidates in the set s, whose bit 0 is the variable `first`."""
     m, size = masks.shape
     for v in range(m):
         masks[v, 0] = 0
@@ -51,6 +52,7 @@ def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
             lowest = 0
             while not (members >> lowest) & 1:
                 lowest += 1
+            # Each set is a smaller one, which is known, and its lowest member.
             place = bit[v, first + lowest]
             masks[v, members] = masks[v, members & (members - 1)]
             if place >= 0:
@@ -61,13 +63,15 @@ def _fill_masks(bit, first, masks):  # type: ignore[no-untyped-def]
 def _fill_last(best, first, bit, least, last):  # type: ignore[no-untyped-def]
     """Fill the least score of every set of variables, and the last variable of its best order."""
     m = first.size
-    half = m // 2  # two small tables instead of a loop over the members of every set
+    # Sets of variables become sets of candidates by two small tables, one per half of the
+    # variables, instead of a loop over the members of every set.
+    half = m // 2
     low, high = np.empty((m, 1 << half), np.int64), np.empty((m, 1 << (m - half)), np.int64)
     _fill_masks(bit, 0, low)
     _fill_masks(bit, half, high)
     least[0] = 0.0
     last[0] = -1
-    for members in range(1, 1 << m):
+    for members in range(1, 1 << m):  # counting up: all subsets of a set come before it
         least[members] = np.inf
         lower, upper = members & ((1 << half) - 1), members >> half
         for v in range(m):

@@ -9,24 +9,24 @@ import numpy as np
 
 from sgbn.search.exact_order import best_network
 from sgbn.search.order_search import parents_for, search_order
-from sgbn.search.parent_trees import make_trees
 from sgbn.search.plan import TUCK_DEPTH, SearchPlan, most_parents
 from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebic_prices
 from sgbn.search.table_search import respecting, search_tables
+from sgbn.search.tree_arrays import make_trees
 from sgbn.types import Array, Mask, Order
 
-ROUNDS = 5  # of adding candidates that were missed; 1 or 2 are usual
-SAME_VARIANCE = 0.01  # change of the common variance below which its estimate has settled
-VARIANCE_ROUNDS = 5
-# Of the search on tables where all starts ended at the same score: four rounds take four times as
-# long, and lower the score by 0.1 on average over problems like those of benchmarks/search.py
+MAX_CANDIDATE_ROUNDS = 5  # in which candidates that were missed are added; 1 or 2 are usual
+MAX_VARIANCE_ROUNDS = 5  # in which the common noise variance is estimated
+SAME_VARIANCE = 0.01  # relative change below which the estimate has settled
+# How tables are searched where all starts ended at the same score. Four rounds take four times as
+# long, and lower the score by 0.1 on average over problems like those of benchmarks/search.py.
 WHERE_ALL_AGREE: dict[str, Any] = {"lists": ("mixed",), "patience": 1}
 
 
 def search_network(
     problem: SearchProblem, plan: SearchPlan, rng: np.random.RandomState
 ) -> ScoredNetwork:
-    """Search for the network of least score."""
+    """Return the network of the least score that is found in as long as `plan` says."""
     if plan.is_exact:
         return best_network(problem)
     known: list[ScoredNetwork] = []
@@ -55,16 +55,18 @@ def search_on_trees(
     weight: Array | None = None,
     seen: list[ScoredNetwork] | None = None,
 ) -> ScoredNetwork:
-    """Search with few candidates, until all that are allowed would add nothing for the order found.
+    """Search with few candidates until, for the order found, all allowed ones would add nothing.
 
     Parameters
     ----------
-    problem, plan, rng : as in `search_network`.
-    starts : list of orders
+    problem, plan, rng
+        As in `search_network`.
+    starts : list of ndarray of shape (m,)
+        Orders to start from.
     weight : ndarray of shape (m,), optional
         What a unit of RSS costs, where noise variances are taken to be equal.
     seen : list, optional
-        Takes local optima.
+        Local optima are added to it.
     """
     allowed = candidates = problem.allowed
     if plan.candidate_z is not None:
@@ -72,9 +74,9 @@ def search_on_trees(
         candidates = (correlated | problem.required) & allowed
     if plan.n_rough:
         starts = [_rough_order(problem, plan.n_rough, order) for order in starts]
-    for _ in range(ROUNDS):
+    for _ in range(MAX_CANDIDATE_ROUNDS):
         trees = make_trees(problem, candidates, weight)
-        found = search_order(
+        network = search_order(
             trees,
             starts,
             plan.n_kicks,
@@ -86,17 +88,20 @@ def search_on_trees(
         )
         if np.array_equal(candidates, allowed):
             break
-        best = parents_for(make_trees(problem, allowed, weight), found.order)
+        best = parents_for(make_trees(problem, allowed, weight), network.order)
         missed = best.parents & ~candidates
         if not missed.any():
             break
         candidates = candidates | ((missed | missed.T) & allowed)
-        starts = [found.order]
-    return found
+        starts = [network.order]
+    return network
 
 
 def starting_orders(required: Mask, n_starts: int, rng: np.random.RandomState) -> list[Order]:
-    """Orders that no required edge breaks: rising, falling, then random ones."""
+    """Return orders that agree with the required edges: rising, falling, then random ones.
+
+    Rising is the order of the variables of a problem: by variance inflation.
+    """
     m = len(required)
     rising = np.arange(m)
     orders = [rising, rising[::-1], *(rng.permutation(m) for _ in range(n_starts - 2))]
@@ -104,7 +109,7 @@ def starting_orders(required: Mask, n_starts: int, rng: np.random.RandomState) -
 
 
 def _rough_order(problem: SearchProblem, n: int, order: Order) -> Order:
-    """Improve an order by moves, as if there were n samples: strong dependences alone count."""
+    """Improve an order by moves, as if there were n samples: only strong dependences count then."""
     m = len(order)
     price = ebic_prices(n, m, default_gamma(n))
     trees = make_trees(replace(problem, n=n, price=price, max_parents=most_parents(n, m)))
@@ -118,16 +123,14 @@ def _search_with_common_variance(
     starts: list[Order],
     rng: np.random.RandomState,
 ) -> ScoredNetwork:
-    """Search and estimate the common noise variance in turn.
-
-    It starts at the smallest variance of a variable: that of one without parents.
-    """
+    """Search and estimate the common noise variance in turn."""
+    # The start is the smallest variance of a variable: that of one without parents.
     common = float(variance.min())
-    for _ in range(VARIANCE_ROUNDS):
-        found = search_on_trees(problem, plan, starts, rng, problem.n * variance / common)
-        n_parents = found.parents.sum(axis=1)
-        rss = found.score - problem.price[n_parents].sum()  # in units of the common variance
+    for _ in range(MAX_VARIANCE_ROUNDS):
+        network = search_on_trees(problem, plan, starts, rng, problem.n * variance / common)
+        n_parents = network.parents.sum(axis=1)
+        rss = network.score - problem.price[n_parents].sum()  # in units of the common variance
         before, common = common, common * rss / (problem.n * len(variance))
         if abs(common / before - 1) < SAME_VARIANCE:
             break
-    return found
+    return network

@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit_inside, jit_loops
+from sgbn.search.order_moves import move_to
 from sgbn.search.parent_trees import TOL
 from sgbn.search.problem import ParentProblem
-from sgbn.search.score_tables import add_prices, fill_scores, places_of, sum_over_samples
+from sgbn.search.score_tables import fill_tables, places_of
 from sgbn.types import Array, Mask, Order
 
-NEGLIGIBLE = 30.0  # temperatures above the best gap: drawn once in 1e13 steps
+NEGLIGIBLE_GAP = 30.0  # in temperatures above the best gap: drawn once in 1e13 steps
 LARGEST_SEED = 2**63 - 1
 
 
@@ -36,9 +37,9 @@ class OrderTables(NamedTuple):
 
     Attributes
     ----------
-    best : least score among the subsets of every set of candidates, the tables of all variables
-        one after the other; with k candidates a table has 2^k entries.
-    first : (m,) where the table of each variable begins.
+    best : (sum of 2^k,) least score among the subsets of every set of candidates. The tables of
+        all variables follow one another; with k candidates a table has 2^k entries.
+    first : (m,) where the table of each variable begins in `best`.
     bit : (m, m) ``bit[v, u]`` is the place of u among v's candidates, -1 if it is none.
     relatives : (m, .) variables that are candidates of v or have v as a candidate, then -1.
     """
@@ -58,20 +59,13 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
     candidates : ndarray of shape (m, K)
         Distinct variables other than v itself, required ones among them, then -1.
     """
-    R, n = problem.samples
     counts = (candidates >= 0).sum(axis=1)
     bit = places_of(candidates)
-    needed = np.where(problem.required, 1 << np.maximum(bit, 0), 0).sum(axis=1)
     sizes = np.left_shift(1, counts)
     first = np.cumsum(sizes) - sizes
     best = np.empty(int(sizes.sum()))
     limits = problem.price, problem.max_parents
-    if len(n) == 1:
-        widest = candidates.shape[1] + 1
-        room, rss = np.empty((widest, widest, widest)), np.empty(1 << (widest - 1))
-        _fill_scores(R[0], n[0], *limits, candidates, counts, needed, first, room, rss, best)
-    else:
-        _fill_sums(R, n, *limits, candidates, counts, needed, first, best)
+    fill_tables(problem.samples, *limits, candidates, problem.required, first, best)
     _take_minima(counts, first, best)
     related = (bit >= 0) | (bit >= 0).T
     width = int(related.sum(axis=1).max()) + 1
@@ -82,34 +76,16 @@ def order_tables(problem: ParentProblem, candidates: NDArray[np.int64]) -> Order
 
 
 @jit_loops
-def _fill_scores(  # type: ignore[no-untyped-def]
-    R, n, price, max_parents, candidates, counts, needed, first, room, rss, best
-):
-    """Fill `best` with the scores of all sets; `room` and `rss` are overwritten."""
-    for v in range(counts.size):
-        table = best[first[v] : first[v] + (1 << counts[v])]
-        fill_scores(R, n, v, candidates[v], counts[v], room, rss, table)
-        add_prices(price, max_parents, needed[v], table)
-
-
-@jit_loops
-def _fill_sums(R, n, price, max_parents, candidates, counts, needed, first, best):  # type: ignore[no-untyped-def]
-    """Fill `best` with the scores of all sets, summed over samples."""
-    for v in range(counts.size):
-        table = best[first[v] : first[v] + (1 << counts[v])]
-        sum_over_samples(R, n, v, candidates[v], counts[v], table)
-        add_prices(price, max_parents, needed[v], table)
-
-
-@jit_loops
 def _take_minima(counts, first, best):  # type: ignore[no-untyped-def]
     """Replace scores by their minima over subsets, one pass per candidate."""
     for v in range(counts.size):
         size = 1 << counts[v]
         step = 1
         while step < size:
-            for block in range(first[v], first[v] + size, 2 * step):  # without branches: many at
-                for mask in range(block, block + step):  # a time
+            # In blocks, each mask beside the one with one more candidate: the inner loop has no
+            # branch, and the processor takes several masks at a time.
+            for block in range(first[v], first[v] + size, 2 * step):
+                for mask in range(block, block + step):
                     fewer, more = best[mask], best[mask + step]
                     best[mask + step] = fewer if fewer < more else more
             step *= 2
@@ -128,7 +104,7 @@ def anneal(
     ----------
     tables : OrderTables
     order : ndarray of shape (m,)
-        The order to begin with. It must agree with the required edges; then all orders do.
+        The order to begin with. It must agree with the required edges; all later ones then do.
     n_steps : int
         Variables taken out and put back.
     temperatures : pair of float
@@ -136,6 +112,7 @@ def anneal(
     rng : RandomState
         One number is drawn from it.
     """
+    # The kernel has a generator of its own; one number of `rng` decides all its steps.
     seed = np.array([rng.randint(1, LARGEST_SEED, dtype=np.int64)], np.uint64)
     best_order = np.array(order, np.int64)
     hot, cold = temperatures
@@ -146,7 +123,8 @@ def anneal(
         tables.relatives.copy(),
         best_order,
         best_order.copy(),
-        np.empty((2, len(best_order)), np.int64),
+        np.argsort(best_order),
+        _available(tables.bit, best_order),
         np.empty((2, tables.relatives.shape[1] + 1)),
         n_steps,
         hot,
@@ -157,12 +135,12 @@ def anneal(
 
 
 def score_along(tables: OrderTables, order: Order) -> float:
-    """Score of an order: the sum of the best scores among the candidates before each variable."""
+    """Return the score of an order: the best scores among the candidates before each variable."""
     return float(tables.best[tables.first + _available(tables.bit, order)].sum())
 
 
 def parents_along(tables: OrderTables, order: Order) -> Mask:
-    """Best parents along an order: ``parents[v, u]`` is u -> v."""
+    """Return the best parents along an order: ``parents[v, u]`` is u -> v."""
     chosen = _available(tables.bit, order)
     _drop_idle(tables.best, tables.first, tables.bit.max(axis=1) + 1, chosen)
     is_chosen = (chosen[:, None] >> np.maximum(tables.bit, 0)) & 1 == 1
@@ -172,10 +150,8 @@ def parents_along(tables: OrderTables, order: Order) -> Mask:
 
 @jit_loops
 def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
-    """Drop candidates from every set, in place, that its least score does not need.
-
-    Minima are copies, so that equal ones are equal to the bit.
-    """
+    """Drop candidates from every set, in place, that its least score does not need."""
+    # Minima are copies of scores, so that == is right here: equal ones are equal to the bit.
     for v in range(counts.size):
         for place in range(counts[v]):
             fewer = chosen[v] & ~(1 << place)
@@ -184,7 +160,7 @@ def _drop_idle(best, first, counts, chosen):  # type: ignore[no-untyped-def]
 
 
 def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
-    """Candidates before each variable, as bits."""
+    """Return the candidates that stand before each variable, as bits."""
     rank = np.argsort(order)
     before = (rank[None, :] < rank[:, None]) & (bit >= 0)
     available: NDArray[np.int64] = np.where(before, 1 << np.maximum(bit, 0), 0).sum(axis=1)
@@ -193,18 +169,20 @@ def _available(bit: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
 
 @jit_inside
 def _uniform(state):  # type: ignore[no-untyped-def]
-    """Return the next pseudo-random number in [0, 1) (xorshift64*), and change `state`."""
+    """Return the next pseudo-random number in [0, 1), and change `state` (xorshift64*)."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     state[0] = x
+    # The upper 53 bits, as many as a float has, over 2^53
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
 @jit_inside
 def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
-    """Sort relatives by rank, in place; their number. They are nearly sorted from last time."""
+    """Sort the relatives of a variable by rank, in place; returns their number."""
+    # By insertion: they are nearly sorted from the last time that the variable was drawn.
     r = 0
     while relatives[r] >= 0:
         u = relatives[r]
@@ -219,14 +197,17 @@ def _sort_by_rank(relatives, rank):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ignore[no-untyped-def]
-    """Fill ``total[k]``: the score with x behind its first k relatives, but for a constant."""
+    """Fill ``total[k]``: the score with x behind its first k relatives, but for a constant.
+
+    ``available[u]`` are the candidates before u, x among them or not, as bits.
+    """
     mask = 0
     change = 0.0
     total[0] = best[first[x]]
     for k in range(r):
         u = relatives[k]
         place = bit[u, x]
-        if place >= 0:
+        if place >= 0:  # u is now before x, and loses it
             x_bit = 1 << place
             change += best[first[u] + (available[u] & ~x_bit)]
             change -= best[first[u] + (available[u] | x_bit)]
@@ -237,15 +218,19 @@ def _see_gaps(best, first, bit, x, relatives, r, available, total):  # type: ign
 
 @jit_inside
 def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  # type: ignore[no-untyped-def]
-    """Draw a gap and a place in it; the gap, and the place among the others."""
+    """Draw a gap between relatives and a place in it; returns the gap and the new rank of x.
+
+    Ranks are counted as if x were taken out: those behind `x_rank` are one less.
+    """
     least = total[0]
     for k in range(1, r + 1):
         if total[k] < least:
             least = total[k]
-    reach = least + NEGLIGIBLE * temperature
+    # Relative to the least one: the largest weight is then 1 per place, and none overflows.
+    reach = least + NEGLIGIBLE_GAP * temperature
     m = rank.size
     heaviness = 0.0
-    before = 0  # places among the others that stand before this gap
+    before = 0  # first place of this gap, with x taken out
     for k in range(r + 1):
         after = m - 1
         if k < r:
@@ -253,13 +238,13 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
             after -= after > x_rank
         if total[k] < reach:
             heaviness += (after - before + 1) * np.exp((least - total[k]) / temperature)
-        weight[k] = heaviness
+        weight[k] = heaviness  # summed up: a gap is drawn by one number
         before = after + 1
     drawn = _uniform(state) * heaviness
     k = 0
     while k < r and weight[k] <= drawn:
         k += 1
-    while k > 0 and weight[k] == weight[k - 1]:  # beyond the last one, by round-off
+    while k > 0 and weight[k] == weight[k - 1]:  # a gap without weight, reached by round-off
         k -= 1
     lower = 0.0 if k == 0 else weight[k - 1]
     first, after = 0, m - 1
@@ -269,29 +254,14 @@ def _draw_gap(total, r, relatives, rank, x_rank, temperature, state, weight):  #
     if k < r:
         after = rank[relatives[k]]
         after -= after > x_rank
+    # What is left of the number that chose the gap chooses the place in it.
     place = first + int((drawn - lower) / (weight[k] - lower) * (after - first + 1))
     return k, place if place < after else after
 
 
 @jit_inside
-def _put(order, rank, x, place):  # type: ignore[no-untyped-def]
-    """Move x to a place, in place."""
-    i = rank[x]
-    while i < place:
-        order[i] = order[i + 1]
-        rank[order[i]] = i
-        i += 1
-    while i > place:
-        order[i] = order[i - 1]
-        rank[order[i]] = i
-        i -= 1
-    order[place] = x
-    rank[x] = place
-
-
-@jit_inside
 def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-untyped-def]
-    """Note on which side of its relatives x stands now."""
+    """Update `available`: x stands behind its first `gap` relatives now."""
     available[x] = 0
     for k in range(r):
         u = relatives[k]
@@ -304,23 +274,17 @@ def _tell_relatives(bit, x, relatives, r, gap, available):  # type: ignore[no-un
 
 @jit_loops
 def _anneal(  # type: ignore[no-untyped-def]
-    best, first, bit, relatives, order, current, places, room, n_steps, hot, cold, state
+    best, first, bit, relatives, order, current, rank, available, work, n_steps, hot, cold, state
 ):
-    """Anneal; `order` becomes the best one seen, and `relatives` and `state` change.
+    """Anneal; `order` becomes the best one seen.
 
-    `current` is a copy of `order`; `places` and `room` are room to work in. To make arrays here, or
-    to copy them as a whole, would double the time that the kernel takes to compile.
+    `current` is a copy of `order`, `rank` its inverse, `available` the candidates before each
+    variable, as bits. They change in every step, as `relatives` and `state` do. `work` holds two
+    rows of one number per gap.
     """
+    # The caller makes all arrays: to make or copy whole ones here doubles the time to compile.
     m = order.size
-    rank, available = places[0], places[1]
-    for i in range(m):
-        rank[order[i]] = i
-    for v in range(m):
-        available[v] = 0
-        for u in range(m):
-            if bit[v, u] >= 0 and rank[u] < rank[v]:
-                available[v] |= 1 << bit[v, u]
-    total, weight = room[0], room[1]
+    total, weight = work[0], work[1]
     gain, best_gain = 0.0, 0.0
     cooling = (cold / hot) ** (1.0 / (n_steps - 1)) if n_steps > 1 else 1.0
     temperature = hot
@@ -335,7 +299,7 @@ def _anneal(  # type: ignore[no-untyped-def]
         if gap != now:
             gain += total[now] - total[gap]
             _tell_relatives(bit, x, relatives[x], r, gap, available)
-        _put(current, rank, x, place)
+        move_to(current, rank, x, place)  # also within its gap: places are drawn, not gaps
         if gain > best_gain + TOL:
             best_gain = gain
             for i in range(m):

@@ -30,12 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sgbn.jit import jit
-from sgbn.search.score_tables import NEGLIGIBLE, ScoreTables
+from sgbn.search.order_moves import move_to
+from sgbn.search.score_tables import NEGLIGIBLE_LOG, ScoreTables, count_bits
 from sgbn.types import Array, Order
 
-NEAR = 0.6  # share of moves to places that are near
-NEAR_PLACES = 3.0  # their mean distance
-STILL = 0.05  # share of steps that draw parents anew without a move
+NEAR_SHARE = 0.6  # of the moves: to places that are near
+NEAR_DISTANCE = 3.0  # mean distance of these moves, in places
+STILL_SHARE = 0.05  # of the steps: they draw parents anew, without a move
 
 
 class Visited(NamedTuple):
@@ -82,39 +83,41 @@ def run_chain(
 
 
 def arrow_shares(tables: ScoreTables, parents: NDArray[np.int64]) -> Array:
-    """Share of the networks that have each arrow, ``[i, j]`` for i -> j."""
+    """Return the share of the networks that have each arrow, ``[i, j]`` for i -> j."""
     m, K = tables.candidates.shape
     shares = np.zeros((m, m))
     for k in range(K):
-        own = np.flatnonzero(tables.candidates[:, k] >= 0)
-        shares[tables.candidates[own, k], own] = (parents[:, own] >> k & 1).mean(axis=0)
+        children = np.flatnonzero(tables.candidates[:, k] >= 0)
+        has_arrow = parents[:, children] >> k & 1
+        shares[tables.candidates[children, k], children] = has_arrow.mean(axis=0)
     return shares
 
 
 @jit
 def _run(candidates, bit, score, total, order, n_burn, thin, rng, kept, log_weight):  # type: ignore[no-untyped-def]
+    """Run the chain; fills `kept` and `log_weight`, and leaves `order` where the chain ended."""
     m = order.size
     rank = np.empty(m, np.int64)
     mask = np.zeros(m, np.int64)
     parents = np.zeros(m, np.int64)
     old = np.zeros((2, m), np.int64)
-    room = np.zeros(m + 2, np.int64)
+    work = np.zeros(m + 2, np.int64)
     _masks(bit, order, rank, mask)
     for v in range(m):
         parents[v] = _draw_set(score, total, v, mask[v], 0, rng)
-    log_q = _log_q(candidates, rank, parents, room)
+    log_q = _log_q(candidates, rank, parents, work)
     for step in range(n_burn + thin * kept.shape[0]):
         log_q = _step(
-            candidates, bit, score, total, order, rank, mask, parents, old, room, log_q, rng
+            candidates, bit, score, total, order, rank, mask, parents, old, work, log_q, rng
         )
         after = step + 1 - n_burn
         if after > 0 and after % thin == 0:
             kept[after // thin - 1] = parents
             for v in range(m):
                 log_weight[after // thin - 1] -= score[v, parents[v]] / 2
-            _draw_order(bit, parents, order, rank, room, rng)
+            _draw_order(bit, parents, order, rank, work, rng)
             _masks(bit, order, rank, mask)
-            log_q = _log_q(candidates, rank, parents, room)
+            log_q = _log_q(candidates, rank, parents, work)
 
 
 @jit
@@ -132,42 +135,47 @@ def _masks(bit, order, rank, mask):  # type: ignore[no-untyped-def]
 
 @jit
 def _draw_set(score, total, v, mask, first, rng):  # type: ignore[no-untyped-def]
-    """Draw parents of v among the subsets of `mask`; those of `first` are looked at first."""
+    """Draw parents of v among the subsets of `mask`; returns them as bits.
+
+    The set `first` is looked at first: the present parents are often drawn again.
+    """
     left = rng.random()
     first &= mask
-    found = first
+    drawn = first
     left -= np.exp(-0.5 * score[v, first] - total[v, mask])
     subset = mask
     while left > 0.0:
         log_share = -0.5 * score[v, subset] - total[v, mask]
-        if subset != first and log_share > -NEGLIGIBLE:
+        if subset != first and log_share > -NEGLIGIBLE_LOG:
             left -= np.exp(log_share)
-            found = subset
+            drawn = subset
         if subset == 0:
             break  # what is left is round-off
-        subset = (subset - 1) & mask
-    return found
+        subset = (subset - 1) & mask  # the next smaller subset
+    return drawn
 
 
 @jit
-def _log_q(candidates, rank, parents, room):  # type: ignore[no-untyped-def]
-    """Logarithm of q of the order: minus the sum of log a_t."""
+def _log_q(candidates, rank, parents, work):  # type: ignore[no-untyped-def]
+    """Return the logarithm of q of the order: minus the sum of log a_t."""
     m = rank.size
-    room[:] = 0
+    work[:] = 0
+    # v could stand anywhere from behind its last parent up to its place. `work` holds the changes
+    # of a_t from place to place.
     for v in range(m):
-        room[_ready(candidates, rank, parents, v)] += 1
-        room[rank[v] + 1] -= 1
+        work[_ready(candidates, rank, parents, v)] += 1
+        work[rank[v] + 1] -= 1
     log_q = 0.0
     available = 0
     for t in range(m):
-        available += room[t]
+        available += work[t]
         log_q -= np.log(available)
     return log_q
 
 
 @jit
 def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
-    """First place at which v may stand: after the last of its parents."""
+    """Return the first place at which v may stand: after the last of its parents."""
     ready = 0
     left = parents[v]
     k = 0
@@ -180,104 +188,95 @@ def _ready(candidates, rank, parents, v):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _draw_order(bit, parents, order, rank, room, rng):  # type: ignore[no-untyped-def]
-    """Draw an order of the network from q, in place; `rank` counts the parents not placed yet."""
+def _draw_order(bit, parents, order, n_waiting, available, rng):  # type: ignore[no-untyped-def]
+    """Draw an order of the network from q, in place.
+
+    `n_waiting` counts the parents of each variable that are not placed yet; `available` lists the
+    variables that wait for none. Both are work space.
+    """
     m = order.size
     n_available = 0
     for v in range(m):
-        rank[v] = 0
-        left = parents[v]
-        while left:
-            left &= left - 1
-            rank[v] += 1
-        if rank[v] == 0:
-            room[n_available] = v
+        n_waiting[v] = count_bits(parents[v])
+        if n_waiting[v] == 0:
+            available[n_available] = v
             n_available += 1
     for t in range(m):
         drawn = int(rng.random() * n_available)
-        x = room[drawn]
+        x = available[drawn]
         n_available -= 1
-        room[drawn] = room[n_available]
+        available[drawn] = available[n_available]
         order[t] = x
         for v in range(m):
             if bit[v, x] >= 0 and parents[v] >> bit[v, x] & 1:
-                rank[v] -= 1
-                if rank[v] == 0:
-                    room[n_available] = v
+                n_waiting[v] -= 1
+                if n_waiting[v] == 0:
+                    available[n_available] = v
                     n_available += 1
 
 
 @jit
-def _step(candidates, bit, score, total, order, rank, mask, parents, old, room, log_q, rng):  # type: ignore[no-untyped-def]
-    """Try one move; the log q of the state that the chain is in then."""
-    m = order.size
-    i = int(rng.random() * m)
-    j = i
-    if rng.random() >= STILL:
-        if rng.random() < NEAR:
-            distance = 1 + int(-np.log(1.0 - rng.random()) * NEAR_PLACES)
-            j = i + (distance if rng.random() < 0.5 else -distance)
-        else:
-            j = int(rng.random() * m)
-        if j < 0 or j >= m or j == i:
-            return log_q
+def _draw_place(i, m, rng):  # type: ignore[no-untyped-def]
+    """Draw where what stands at place i goes: i itself to draw parents anew, -1 for no step."""
+    if rng.random() < STILL_SHARE:
+        return i
+    if rng.random() < NEAR_SHARE:
+        distance = 1 + int(-np.log(1.0 - rng.random()) * NEAR_DISTANCE)
+        j = i + (distance if rng.random() < 0.5 else -distance)
+    else:
+        j = int(rng.random() * m)
+    # The same place, or one beyond the ends, is a step that stays: the law of moves is symmetric.
+    return j if 0 <= j < m and j != i else -1
+
+
+@jit
+def _step(candidates, bit, score, total, order, rank, mask, parents, old, work, log_q, rng):  # type: ignore[no-untyped-def]
+    """Try one move; returns the log q of the state that the chain is in then."""
+    i = int(rng.random() * order.size)
+    j = _draw_place(i, order.size, rng)
+    if j < 0:
+        return log_q
     x = order[i]
     side = 1 if j > i else -1
-    own = mask[x]
-    gain = 0.0
+    old_mask = mask[x]
+    x_mask = mask[x]  # candidates before x, were it moved
+    gain = 0.0  # of the sum of log Z
     p = i
     while p != j:
         p += side
         y = order[p]
         if bit[x, y] >= 0:
-            own ^= 1 << bit[x, y]
+            x_mask ^= 1 << bit[x, y]
         if bit[y, x] >= 0:
             gain += total[y, mask[y] ^ (1 << bit[y, x])] - total[y, mask[y]]
-    gain += total[x, own] - total[x, mask[x]]
-    # always one number: whether a gain of round-off is positive must not shift all later draws
+    gain += total[x, x_mask] - total[x, mask[x]]
+    # Always one number: whether a gain of round-off is positive must not shift all later draws.
     if rng.random() >= np.exp(min(gain, 0.0)):
         return log_q
+    # Draw parents of x and of all that it passed and may be a parent of.
     n_changed = 0
     p = i
-    while True:  # draw parents of x and of all that it passed and may be a parent of
+    while True:
         y = order[p]
         if p == i or bit[y, x] >= 0:
             old[0, n_changed] = y
             old[1, n_changed] = parents[y]
             n_changed += 1
-            mask[y] = own if p == i else mask[y] ^ (1 << bit[y, x])
+            mask[y] = x_mask if p == i else mask[y] ^ (1 << bit[y, x])
             parents[y] = _draw_set(score, total, y, mask[y], parents[y], rng)
         if p == j:
             break
         p += side
-    _shift(order, rank, i, j, side)
-    new_log_q = _log_q(candidates, rank, parents, room)
+    move_to(order, rank, x, j)
+    new_log_q = _log_q(candidates, rank, parents, work)
     if rng.random() < np.exp(min(new_log_q - log_q, 0.0)):
         return new_log_q
-    _shift(order, rank, j, i, -side)
+    # Refused: all as it was.
+    move_to(order, rank, x, i)
     for k in range(n_changed):
         y = old[0, k]
         parents[y] = old[1, k]
         if y != x:
             mask[y] ^= 1 << bit[y, x]
-    p = i  # the candidates of x as they were
-    while p != j:
-        p += side
-        y = order[p]
-        if bit[x, y] >= 0:
-            own ^= 1 << bit[x, y]
-    mask[x] = own
+    mask[x] = old_mask
     return log_q
-
-
-@jit
-def _shift(order, rank, i, j, side):  # type: ignore[no-untyped-def]
-    """Move what stands at place i to place j."""
-    x = order[i]
-    p = i
-    while p != j:
-        order[p] = order[p + side]
-        rank[order[p]] = p
-        p += side
-    order[j] = x
-    rank[x] = j

@@ -2,91 +2,130 @@ r"""Order search: the order of the variables whose best parents score best.
 
 .. math:: \min_{order} \sum_v \min_{P \subseteq before(v)} score(v, P)
 
-Local scores and parents come from `sgbn.search.parent_trees`. From an order, variables are moved
-one at a time to their best place; where none helps, a variable and those of its ancestors that
-stand between are tucked in before one of its parents, also by way of one that changes nothing.
-From the best order found, kicks of random moves lead to other ones.
+Local scores and parents come from `sgbn.search.parent_trees`. Variables are moved one at a time to
+their best place. Where no move helps, a variable is tucked in before one of its parents, with those
+of its ancestors that stand between (`sgbn.search.tucks`). Kicks, which are random moves from the
+best order found, lead to other orders.
 
-The best place of x is found without pricing every place. Its own parents change only where a
-variable that it uses comes to stand after it, so that its score is a step function with few steps;
-and another variable's parents depend on the side that x stands on only if its tree node says so.
+The best place of x is found without pricing every place. The parents of x change only where a
+variable that it uses comes to stand after it, so that its score is a step function with few steps.
+The parents of another variable depend on the side that x stands on only if its tree node says so.
+
+In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a `SearchState`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sgbn.jit import jit_inside, jit_loops
-from sgbn.search.parent_trees import (
+from sgbn.search.order_moves import move_to
+from sgbn.search.parent_trees import END, TOL, bit_of, read_parents, trace, walk
+from sgbn.search.problem import ScoredNetwork
+from sgbn.search.tree_arrays import (
     BETTER,
     CHILDREN,
-    END,
     INSIDE,
     IS_FULL,
     PARENT,
-    TOL,
     VARIABLE,
     Trees,
-    bit_of,
     grown,
-    read_parents,
-    trace,
-    walk,
 )
-from sgbn.search.problem import ScoredNetwork
 from sgbn.search.tucks import tuck_any
 from sgbn.types import Array, Mask, Order
 
-MOST_GROWTHS = 30  # of the trees in one local search
-KICK = 4  # random moves a kick; of 2 to 16 the best on the nine networks of Exp-II
+MAX_GROWTHS = 30  # times that the trees may grow in one local search
+MOVES_PER_KICK = 4  # random moves; of 2 to 16 the best on the nine networks of Exp-II
 
 
-class Room(NamedTuple):
-    """State of one local search, and room to work in."""
+class SearchState(NamedTuple):
+    """An order, the parents that go with it, and arrays to work in.
 
-    order: Any
-    rank: Any
-    node: Any
-    other: Any
-    change: Any
-    own: Any
-    own_node: Any
-    moved: Any
-    places: Any
-    parents: Any
-    kept_order: Any
-    kept_node: Any
-    bits: Any
-    near: Any
-    sweep: Any
+    Kernels change all of it in place. m is the number of variables; a node is a tree node, a row of
+    `Trees.node`; place m means behind the last variable.
+
+    Attributes
+    ----------
+    order : int64, (m,)
+        Variable at each place. Written by moves, tucks and kicks.
+    rank : int64, (m,)
+        Place of each variable, the inverse of `order`. Written together with it.
+    node : int64, (m,)
+        Node of each variable, which stands for its parents in this order.
+    node_across : int64, (m,)
+        Node of each variable were x on its other side. Written by `_see_both_sides`.
+    change : float, (m,)
+        Score of the variable at each place without x before it, less that with x before it.
+        Written by `_see_both_sides`.
+    own_score : float, (m + 1,)
+        Score of x itself before each place. Written by `_see_own_places`.
+    own_node : int64, (m + 1,)
+        Node of x before each place. Written by `_see_own_places`.
+    moved : bool, (m,)
+        Variables that a tuck moves; all False between tucks.
+    affected : int64, (m,)
+        Variables whose parents a tuck may change. Written by `tucks._list_affected`.
+    parents : int64, (3, width)
+        Parents of one variable: one row for each of two nested loops over tucks, and one for
+        `tucks._mark_ancestors`.
+    kept_order, kept_node : int64, (2, m)
+        Variables at the places that a tuck changes, and their nodes before it; one row for each of
+        two nested tucks. Written by `tucks._tuck`, to be read by `tucks._untuck`.
+    tuck_sets : uint64, (2, words)
+        Variables that a tuck moves, and those between that stay, 64 per word. Written by
+        `tucks._list_affected`.
+    turned : int64, (m,)
+        Variables whose parents the last tuck changed. Written by `tucks._list_turned`.
+    sweep : int64, (m,)
+        The order in which `_move_each` looks at the variables.
+    """
+
+    order: Order
+    rank: NDArray[np.int64]
+    node: NDArray[np.int64]
+    node_across: NDArray[np.int64]
+    change: Array
+    own_score: Array
+    own_node: NDArray[np.int64]
+    moved: Mask
+    affected: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    kept_order: NDArray[np.int64]
+    kept_node: NDArray[np.int64]
+    tuck_sets: NDArray[np.uint64]
+    turned: NDArray[np.int64]
+    sweep: NDArray[np.int64]
 
 
-def _room(order: Order, width: int) -> Room:
+def _new_state(order: Order, width: int) -> SearchState:
+    """Return a state whose order is a copy of `order`; all else is yet to be filled."""
     m = len(order)
-    return Room(
+    return SearchState(
         order=order.copy(),
         rank=np.empty(m, np.int64),
         node=np.empty(m, np.int64),
-        other=np.empty(m, np.int64),
+        node_across=np.empty(m, np.int64),
         change=np.empty(m),
-        own=np.empty(m + 1),
+        own_score=np.empty(m + 1),
         own_node=np.empty(m + 1, np.int64),
         moved=np.zeros(m, np.bool_),
-        places=np.empty(m, np.int64),
+        affected=np.empty(m, np.int64),
         parents=np.empty((3, width), np.int64),
         kept_order=np.empty((2, m), np.int64),
         kept_node=np.empty((2, m), np.int64),
-        bits=np.empty((2, (m + 63) // 64), np.uint64),
-        near=np.empty(m, np.int64),
+        tuck_sets=np.empty((2, (m + 63) // 64), np.uint64),
+        turned=np.empty(m, np.int64),
         sweep=np.empty(m, np.int64),
     )
 
 
 @jit_loops
 def _settle(T, S):  # type: ignore[no-untyped-def]
-    """Find the tree node of every variable for the order as it is; the score."""
+    """Find the tree node of every variable for the order as it is; returns the score."""
     total = 0.0
     for i in range(S.order.size):
         S.rank[S.order[i]] = i
@@ -98,38 +137,40 @@ def _settle(T, S):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _see_both_sides(T, S, x):  # type: ignore[no-untyped-def]
-    """For every other variable, its tree node were x on its other side, and what that costs.
-
-    ``S.change[i]`` is the score of the variable at place i without x before it, less that with it.
-    """
+    """Fill `S.node_across` and `S.change`: what if x stood on the other side of each variable."""
     table, child, score, sets = T.node, T.child, T.score, T.sets
-    order, rank, nodes, other, change = S.order, S.rank, S.node, S.other, S.change
+    order, rank, nodes, across, change = S.order, S.rank, S.node, S.node_across, S.change
     place, word, bit = rank[x], x >> 6, bit_of(x)
-    rank[x] = -1  # before all others: these gain x; after its place, where they lose it, last
+    # Variables before x would gain it, so that it gets a rank below all. From its own place on they
+    # would lose it, so that its rank is then above all.
+    rank[x] = -1
     for i in range(order.size):
         u = order[i]
-        here = nodes[u]
-        there = here
-        watched = sets[here, INSIDE, word]
+        old = nodes[u]
+        new = old
+        # Who has x can lose it only if its path uses x; who lacks x can gain it only if x would be
+        # preferred somewhere along the path or at its end. Most variables do not care.
+        watched = sets[old, INSIDE, word]
         if i < place:
-            watched = sets[here, BETTER, word] | sets[here, CHILDREN, word]
+            watched = sets[old, BETTER, word] | sets[old, CHILDREN, word]
         if watched & bit and i != place:
-            there, following = walk(table, child, rank, u, i)
+            new, following = walk(table, child, rank, u, i)
             if following != END:
-                there = trace(T, u, rank, i)
+                new = trace(T, u, rank, i)
         elif i == place:
             rank[x] = order.size
-        other[u] = there
-        change[i] = score[here] - score[there] if i < place else score[there] - score[here]
+        across[u] = new
+        change[i] = score[old] - score[new] if i < place else score[new] - score[old]
     rank[x] = place
 
 
 @jit_inside
 def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
-    """Fill `S.own` and `S.own_node`: score and tree node of x before each place, and at the end."""
+    """Fill `S.own_score` and `S.own_node`: x before each place, and at the end."""
     table, child, score = T.node, T.child, T.score
-    rank, own, own_node = S.rank, S.own, S.own_node
-    used_up_to = rank.size  # places after the last variable that x uses give the same
+    rank, own_score, own_node = S.rank, S.own_score, S.own_node
+    # From the end backwards: the path stays the same until x would stand before a variable of it.
+    used_up_to = rank.size
     node = x
     for place in range(rank.size, -1, -1):
         if place == used_up_to:
@@ -142,13 +183,13 @@ def _see_own_places(T, S, x):  # type: ignore[no-untyped-def]
                 if rank[table[step, VARIABLE]] > used_up_to:
                     used_up_to = rank[table[step, VARIABLE]]
                 step = table[step, PARENT]
-        own[place] = score[node]
+        own_score[place] = score[node]
         own_node[place] = node
 
 
 @jit_loops
 def _window(T, S, x):  # type: ignore[no-untyped-def]
-    """First and last place before which x may stand, given its required edges."""
+    """Return the first and the last place before which x may stand, given required edges."""
     first = 0
     for k in range(T.required[x, 0]):
         if S.rank[T.required[x, k + 1]] >= first:
@@ -164,20 +205,26 @@ def _window(T, S, x):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _best_place(T, S, x):  # type: ignore[no-untyped-def]
-    """Place before which x stands best, and the fall of the score; its own place if none helps."""
+    """Return the place before which x stands best, and the fall of the score.
+
+    It is the place that x has, and no fall, if no other one helps.
+    """
     _see_both_sides(T, S, x)
     _see_own_places(T, S, x)
     first, last = _window(T, S, x)
-    own = S.rank[x]
+    # With x at a place, the variables before it lack x: the sum of their changes is the score of
+    # all others, but for a constant.
+    present = S.rank[x]
     current = 0.0
-    for i in range(own):
+    for i in range(present):
         current += S.change[i]
-    current += S.own[own]
-    best, least = own, current
+    current += S.own_score[present]
+    best, least = present, current
     cost = 0.0
     for place in range(last + 1):
-        if place >= first and place != own and place != own + 1:
-            total = cost + S.own[place]
+        # Before the next variable is where x stands already.
+        if place >= first and place != present and place != present + 1:
+            total = cost + S.own_score[place]
             if total < least - TOL:  # of places that are equal but for round-off, the first
                 best, least = place, total
         if place < S.order.size:
@@ -185,42 +232,28 @@ def _best_place(T, S, x):  # type: ignore[no-untyped-def]
     return best, current - least
 
 
-@jit_loops
-def _shift(order, rank, place, target):  # type: ignore[no-untyped-def]
-    """Move what stands at `place` before what stands at `target`."""
-    x = order[place]
-    if target > place:
-        target -= 1
-        for i in range(place, target):
-            order[i] = order[i + 1]
-            rank[order[i]] = i
-    else:
-        for i in range(place, target, -1):
-            order[i] = order[i - 1]
-            rank[order[i]] = i
-    order[target] = x
-    rank[x] = target
-
-
 @jit_inside
 def _move(S, x, target):  # type: ignore[no-untyped-def]
-    """Move x before the place `target`; `_best_place` has just looked at x."""
+    """Move x before the place `target`; `_best_place` has just looked at x.
+
+    Its nodes are valid: the variables that x passes are those on whose other side it then stands.
+    """
     place = S.rank[x]
     begin, end = (target, place) if target < place else (place + 1, target)
     for i in range(begin, end):
-        S.node[S.order[i]] = S.other[S.order[i]]
+        S.node[S.order[i]] = S.node_across[S.order[i]]
     S.node[x] = S.own_node[target]
-    _shift(S.order, S.rank, place, target)
+    move_to(S.order, S.rank, x, target - (target > place))
 
 
 @jit_loops
 def _move_each(T, S):  # type: ignore[no-untyped-def]
-    """Move every variable to its best place, again and again, until none moves; the gain."""
+    """Move every variable to its best place until none moves any more; returns the gain."""
     gain = 0.0
     sweep = S.sweep
-    for i in range(sweep.size):
+    for i in range(sweep.size):  # a copy: the order changes under the loop
         sweep[i] = S.order[i]
-    still = 0  # how many were looked at since the last move
+    still = 0  # variables looked at since the last move
     i = 0
     while still < sweep.size:
         x = sweep[i]
@@ -236,25 +269,27 @@ def _move_each(T, S):  # type: ignore[no-untyped-def]
     return gain
 
 
-def _kick(trees: Trees, S: Room, moves: Array) -> None:
+def _kick(trees: Trees, S: SearchState, moves: Array) -> None:
     """Make random moves, pairs of numbers from 0 to 1: which variable, and where to."""
     for which, where in moves:
         place = int(which * S.order.size)
-        first, last = _window(trees, S, S.order[place])
-        _shift(S.order, S.rank, place, first + int(where * (last + 1 - first)))
+        x = S.order[place]
+        first, last = _window(trees, S, x)
+        target = first + int(where * (last + 1 - first))
+        move_to(S.order, S.rank, x, target - (target > place))
 
 
 @jit_loops
 def _mark_parents(table, required, nodes, path, parents):  # type: ignore[no-untyped-def]
-    """Mark the parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
+    """Mark the parents of all variables for the given nodes, ``[v, c]`` for c -> v."""
     for v in range(nodes.size):
         k = read_parents(table, required, v, nodes[v], path)
         for a in range(k):
             parents[v, path[a]] = True
 
 
-def _all_parents(trees: Trees, S: Room) -> Mask:
-    """Parents of all variables for the tree nodes at hand, ``[v, c]`` for c -> v."""
+def _all_parents(trees: Trees, S: SearchState) -> Mask:
+    """Return the parents of all variables for the nodes at hand, ``[v, c]`` for c -> v."""
     parents = np.zeros((len(S.order), len(S.order)), np.bool_)
     _mark_parents(trees.node, trees.required, S.node, S.parents[0], parents)
     return parents
@@ -276,24 +311,27 @@ def search_order(
     Parameters
     ----------
     trees : Trees
+        The trees of the problem. They grow.
     starts : list of ndarray of shape (m,)
-        Orders; variable ``order[i]`` stands at place i. They must agree with the required edges.
+        Orders to start from; variable ``order[i]`` stands at place i. They must agree with the
+        required edges.
     n_kicks : int
-        Kicks in a row without a better order after which the search ends.
+        The search ends after this many kicks in a row without a better order.
     rng : RandomState
+        Draws the kicks.
     depth : int
         Tucks in a row that are tried together: 2, 1, or 0 for none.
     budget : int
-        Most tucks tried in one local search.
+        The most tucks that are tried in one local search.
     seen : list, optional
-        Takes the end of every local search, one for each score.
+        The end of every local search is added to it, one network per score.
     kick_agreed : bool
         Whether kicks follow even where several starts all ended at the same score.
     """
     best, best_score, in_vain = starts[0], np.inf, 0
     ends: list[float] = []
-    tucked: list[float] = []
-    S = _room(best, trees.path.size)
+    tucked: list[float] = []  # scores at which all tucks were tried in vain
+    S = _new_state(best, trees.path.size)
     left = list(starts)
     while left or in_vain < n_kicks:
         if left:
@@ -304,7 +342,7 @@ def search_order(
             in_vain += 1
             S.order[:] = best
             S.rank[best] = np.arange(len(best))
-            _kick(trees, S, rng.random_sample((KICK, 2)))
+            _kick(trees, S, rng.random_sample((MOVES_PER_KICK, 2)))
         trees, score = _local_search(trees, S, depth, budget, tucked)
         ends.append(score)
         _note(trees, S, score, seen)
@@ -317,15 +355,15 @@ def _agree(scores: list[float]) -> bool:
     return max(scores) - min(scores) < TOL
 
 
-def _note(trees: Trees, S: Room, score: float, seen: list[ScoredNetwork] | None) -> None:
+def _note(trees: Trees, S: SearchState, score: float, seen: list[ScoredNetwork] | None) -> None:
     """Add the network that a local search ended at, unless its score is known."""
-    if seen is not None and not any(abs(score - found.score) < TOL for found in seen):
+    if seen is not None and not any(abs(score - known.score) < TOL for known in seen):
         seen.append(ScoredNetwork(score, S.order.copy(), _all_parents(trees, S)))
 
 
 def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
-    """Best parents for an order as it is."""
-    S = _room(order, trees.path.size)
+    """Return the best parents for an order as it is."""
+    S = _new_state(order, trees.path.size)
     score = _settle(trees, S)
     while trees.used[IS_FULL]:
         trees = grown(trees)
@@ -334,16 +372,14 @@ def parents_for(trees: Trees, order: Order) -> ScoredNetwork:
 
 
 def _local_search(
-    trees: Trees, S: Room, depth: int, budget: int, tucked: list[float]
+    trees: Trees, S: SearchState, depth: int, budget: int, tucked: list[float]
 ) -> tuple[Trees, float]:
-    """Move and tuck from ``S.order``, in place, with more room whenever the trees are full.
+    """Move and tuck from ``S.order``, in place, and let the trees grow whenever they are full.
 
-    At a score of `tucked` all tucks were tried before, and none helped; this search adds its own.
-
-    Where even the largest trees are full again and again, the order reached is kept.
+    At a score of `tucked` all tucks were tried before, and none helped. This search adds its own.
     """
     tucks_left = np.array([budget])
-    for _ in range(MOST_GROWTHS):
+    for _ in range(MAX_GROWTHS):
         score = _settle(trees, S)
         gain = np.inf
         while gain > 0.0 and not trees.used[IS_FULL]:
@@ -357,4 +393,5 @@ def _local_search(
                 tucked.append(score)
             return trees, score
         trees = grown(trees)
+    # Even the largest trees were full again and again: the order that was reached is kept.
     return trees, parents_for(trees, S.order).score

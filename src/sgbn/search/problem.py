@@ -17,13 +17,13 @@ from scipy.special import gammaln
 from sgbn.moments import Moments, one_blas_thread
 from sgbn.types import Array, Indices, Mask, Order
 
-MOST_PARENTS = 60  # those that a tree keeps after shrinking are the bits of one whole number
-SMALLEST_RIDGE = 0.02
-VIF_DIGITS = 6  # of log variance inflation that tell variables apart: the rest is round-off
+MOST_PARENTS = 60  # what a tree keeps after shrinking are the bits of one 64-bit number
+SMALLEST_RIDGE = 0.02  # in units of the variance, where a ridge is needed at all
+VIF_DIGITS = 6  # decimals of log variance inflation that tell variables apart: more are round-off
 
 
 def default_gamma(n: int) -> float:
-    """Gamma for n samples: 1 up to 100, half their decimal logarithm beyond."""
+    """Return gamma for n samples: 1 up to 100, half their decimal logarithm beyond."""
     return max(1.0, float(np.log10(n)) / 2)
 
 
@@ -39,9 +39,10 @@ def ebic_prices(n: int, m: int, gamma: float) -> Array:
 
 
 def inverse_correlation(R: Array, n: int) -> Array:
-    """Inverse of the correlation matrix, with a ridge where n is not well above m."""
+    """Return the inverse of the correlation matrix, with a ridge where n is not well above m."""
     m = len(R)
     ridge = 0.0 if n > 2 * m else max(SMALLEST_RIDGE, 0.2 * m / n)
+    # LAPACK's inverse from a Cholesky factor: half the work of a general inverse, and symmetric.
     cholesky, invert = get_lapack_funcs(("potrf", "potri"), (R,))
     with one_blas_thread():
         factor, failed = cholesky(R + ridge * np.eye(m), lower=1)
@@ -52,7 +53,10 @@ def inverse_correlation(R: Array, n: int) -> Array:
 
 
 class ScoredNetwork(NamedTuple):
-    """A network (``parents[v, u]``: u -> v) that agrees with an order, and its score."""
+    """A network, an order that it agrees with, and its score (the less the better).
+
+    ``parents[v, u]`` is True where u -> v.
+    """
 
     score: float
     order: Order
@@ -66,10 +70,11 @@ class ParentProblem:
     Attributes
     ----------
     R : (m, m) correlations.
-    n : samples.
-    price : what 0, 1, 2, ... parents cost.
+    n : number of samples.
+    price : what 0, 1, 2, ... parents cost, in units of the score.
     max_parents : most parents of a variable.
-    allowed, required : (m, m) ``allowed[v, u]``: u may be a parent of v; or must be one.
+    allowed, required : (m, m) ``allowed[v, u]``: u may be a parent of v; ``required[v, u]``: it
+        must be one.
     """
 
     R: Array
@@ -81,13 +86,13 @@ class ParentProblem:
 
     @property
     def samples(self) -> tuple[Array, Array]:
-        """Correlations (S, m, m) and sizes (S,) of the samples that a score on tables sums over."""
+        """Correlations (S, m, m) and sizes (S,) of the samples that scores on tables sum over."""
         return self.R[None], np.array([float(self.n)])
 
 
 @dataclass(frozen=True)
 class SearchProblem(ParentProblem):
-    """The problem of a whole search, its variables by rising variance inflation.
+    """The problem of a whole search, with its variables by rising variance inflation.
 
     Attributes
     ----------
@@ -111,39 +116,43 @@ class SearchProblem(ParentProblem):
         *,
         equal_noise: bool = False,
     ) -> Self:
-        """Sort the columns of a sample.
+        """Return the problem of a sample, with its columns sorted.
 
         Parameters
         ----------
         moments : Moments
+            Of the sample.
         edges : pair of ndarray of shape (m, m), bool
-            Those that are allowed, and required, in the user's order; ``[i, j]`` is i -> j.
+            The edges that are allowed, and those that are required, in the user's order;
+            ``[i, j]`` is i -> j.
         gamma : float
-            Of the extended BIC.
+            Weight of the second term of the extended BIC.
         max_parents : int
+            Most parents of a variable.
         names : sequence of str, optional
-            Break ties between columns of the same variance inflation; content does without names.
+            They break ties between columns of the same variance inflation. Without names the
+            content of the columns does.
         equal_noise : bool
             Whether noise variances are equal, in the units of the data.
         """
         n, m = moments.n, moments.m
         precision = inverse_correlation(moments.R, n)
         inflation = np.round(np.log(np.maximum(np.diag(precision), 1.0)), VIF_DIGITS)
-        # the order of the moments is that of the content
+        # Moments have their variables sorted by content.
         tie = np.arange(m) if names is None else np.array(names)[moments.columns]
         order = np.lexsort((tie, inflation))
-        here, columns = np.ix_(order, order), moments.columns[order]
+        pairs, columns = np.ix_(order, order), moments.columns[order]
         ends = np.ix_(columns, columns)
         allowed, required = (np.ascontiguousarray(mask[ends].T) for mask in edges)
         return cls(
-            np.ascontiguousarray(moments.R[here]),
+            np.ascontiguousarray(moments.R[pairs]),
             n,
             ebic_prices(n, m, gamma),
             max_parents,
             allowed,
             required,
             columns,
-            precision[here],
+            precision[pairs],
             np.square(moments.scale[columns]) if equal_noise else None,
         )
 
@@ -156,10 +165,11 @@ class SearchProblem(ParentProblem):
     def partly_correlated(self, z: float) -> Mask:
         """Pairs whose partial correlation given all others is more than z standard errors."""
         scale = np.diag(self.precision)
-        found: Mask = np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
-        return found
+        # squared and multiplied out: no roots of a large matrix
+        is_large: Mask = np.square(self.precision) > z**2 / self.n * np.outer(scale, scale)
+        return is_large
 
     def to_user(self, parents: Mask) -> Mask:
-        """Edges ``[i, j]`` between the user's columns from rows of parents."""
+        """Return the edges ``[i, j]`` between the user's columns from ``parents[v, u]``."""
         place = np.argsort(self.columns)
         return np.ascontiguousarray(parents[np.ix_(place, place)].T)

@@ -22,13 +22,13 @@ import numpy as np
 from sgbn.moments import Moments
 from sgbn.search.exact_order import best_network
 from sgbn.search.network_search import search_on_trees, starting_orders
-from sgbn.search.parent_trees import SMALLEST_RSS
-from sgbn.search.plan import EXACT, SearchPlan
+from sgbn.search.path_regression import SMALLEST_RSS
+from sgbn.search.plan import MAX_EXACT_VARIABLES, SearchPlan
 from sgbn.search.problem import ScoredNetwork, SearchProblem, default_gamma, ebic_prices
 from sgbn.search.table_search import TablePlan, search_tables
 from sgbn.types import Array, Indices, Mask
 
-KNOWN = 4  # networks of the search on trees that the search on tables begins with
+MAX_START_NETWORKS = 4  # of the search on trees: the search on tables begins with them
 TABLES = TablePlan(
     n_candidates=12,
     n_further=4,
@@ -50,7 +50,7 @@ class SubjectsProblem(SearchProblem):
     Attributes
     ----------
     R_of_subjects : (S, m, m) correlations of each subject, variables as in `R`.
-    n_of_subjects : (S,) volumes of each, over the number of subjects.
+    n_of_subjects : (S,) effective volumes of each subject, divided by the number of subjects.
     """
 
     R_of_subjects: Array = field(kw_only=True)
@@ -71,38 +71,42 @@ class SubjectsProblem(SearchProblem):
         max_parents: int,
         names: Sequence[str],
     ) -> SubjectsProblem:
-        """Sort the variables, so that results do not depend on their order.
+        """Return the problem of subjects, sorted so that results do not depend on the columns.
 
         Parameters
         ----------
         R : ndarray of shape (S, m, m)
-            Positive definite among any few regions.
+            Correlations of each subject, positive definite among any few regions.
         n : ndarray of shape (S,)
-            Effective volumes.
+            Effective volumes of each subject.
         edges : pair of ndarray of shape (m, m), bool
-            Those that are allowed, and required; ``[i, j]`` is i -> j.
+            The edges that are allowed, and those that are required; ``[i, j]`` is i -> j.
         penalty : float
-            c above: how often an edge has to pay its price in BIC.
+            c above: how many times its price in BIC an edge has to pay.
         max_parents : int
+            Most parents of a variable.
         names : sequence of str
+            Names of the regions, for ties.
         """
         S, m = len(R), R.shape[1]
-        by_size = np.argsort(n, kind="stable")  # tables are filled faster where neighbours agree
+        # Tables are filled faster where neighbours have as many volumes.
+        by_size = np.argsort(n, kind="stable")
         R, n = R[by_size], n[by_size]
         size = max(2, round(float(np.mean(n))))
         mean = np.tensordot(n / n.sum(), R, axes=1)
         moments = Moments.from_covariance(mean, size, list(names), ddof=0)
         plain = SearchProblem.of(moments, edges, default_gamma(size), max_parents, names)
         columns = plain.columns
-        own = {one.name: getattr(plain, one.name) for one in fields(plain)}
+        shared = {item.name: getattr(plain, item.name) for item in fields(plain)}
         choices = ebic_prices(1, m, default_gamma(size))  # log 1 is 0: the choices alone
         k = np.arange(len(choices))
-        own["price"] = penalty * k * np.log(n).mean() + choices / S
+        shared["price"] = penalty * k * np.log(n).mean() + choices / S
         R_of_subjects = np.ascontiguousarray(R[:, columns[:, None], columns])
-        return cls(**own, R_of_subjects=R_of_subjects, n_of_subjects=np.ascontiguousarray(n / S))
+        n_of_subjects = np.ascontiguousarray(n / S)
+        return cls(**shared, R_of_subjects=R_of_subjects, n_of_subjects=n_of_subjects)
 
     def score(self, parents: Mask) -> float:
-        """Score of a network; ``parents[v, u]``: u -> v."""
+        """Return the score of a network; ``parents[v, u]``: u -> v."""
         R, n = self.samples
         total = 0.0
         for v, row in enumerate(parents):
@@ -114,7 +118,7 @@ class SubjectsProblem(SearchProblem):
 
 
 def residual_shares(R: Array, v: int, P: Indices) -> Array:
-    """Residual variance of v given P in each subject, in units of its variance."""
+    """Return the residual variance of v given P in each subject, in units of its variance."""
     right = R[:, P, v]
     weights = np.linalg.solve(R[:, P[:, None], P], right[:, :, None])[:, :, 0]
     left: Array = 1.0 - np.einsum("sp,sp->s", weights, right)
@@ -124,14 +128,15 @@ def residual_shares(R: Array, v: int, P: Indices) -> Array:
 def search_subjects(
     problem: SubjectsProblem, rng: np.random.RandomState, plan: TablePlan = TABLES
 ) -> ScoredNetwork:
-    """Search for the network of least mean score; up to 14 variables it is the best of all."""
+    """Return a network of low mean score; the best one up to `MAX_EXACT_VARIABLES`."""
     m = len(problem.R)
-    if m <= EXACT:
+    if m <= MAX_EXACT_VARIABLES:
         return best_network(problem)
     trees = SearchPlan.for_size(problem.n, m, "fast")
     starts = starting_orders(problem.required, trees.n_starts, rng)
     seen: list[ScoredNetwork] = []
     seen.append(search_on_trees(problem, trees, starts, rng, seen=seen))
-    best = sorted(seen, key=lambda one: one.score)[:KNOWN]
-    known = [one._replace(score=problem.score(one.parents)) for one in best]
+    best = sorted(seen, key=lambda network: network.score)[:MAX_START_NETWORKS]
+    # Trees scored the mean subject. Tables compare with the score over subjects.
+    known = [network._replace(score=problem.score(network.parents)) for network in best]
     return search_tables(problem, known, problem.partial, plan, rng)

@@ -4,8 +4,9 @@ One round chooses candidate parents around the best networks known, fills score 
 some of these networks and from random orders, and keeps the best distinct networks. The rounds end
 when some in a row found nothing better.
 
-Islands are such searches from networks of their own: what one takes for the best is often not the
-best where the data are no clear network. Their networks together are the start of a last search.
+Islands are such searches from networks of their own. Where the data are no clear network, one
+search often ends at a network that is not the best. The networks of all islands start a last
+search.
 """
 
 from __future__ import annotations
@@ -19,31 +20,33 @@ from sgbn.search.problem import ParentProblem, ScoredNetwork
 from sgbn.search.table_candidates import best_candidates, candidate_priorities
 from sgbn.types import Array, Mask, Order
 
-BETTER = 1e-6  # difference of scores that is no round-off
-POOL = 20  # networks kept
-ISLAND_PATIENCE = 2  # rounds; the last search, from all islands, has more
-AGREED = 3  # islands that found the same best score, after which no further one is needed
-HOT = 10.0  # temperature at which annealing from random orders begins; of 5 to 20 all do
-WARM = (2.0, 4.0)  # from known networks: the range it is drawn from; 5 is worse on real tables
-COLD = 0.3  # the last temperature
-MOST_SETS = 2**23  # in all tables: 64 megabytes
+BETTER = 1e-6  # smallest difference of scores that is no round-off
+MAX_POOL_NETWORKS = 20  # kept from round to round
+ISLAND_PATIENCE = 2  # rounds without a better network; the last search, from all islands, has more
+AGREEING_ISLANDS = 3  # with the same best score: no further island is needed
+# Temperatures are in units of the score.
+HOT = 10.0  # where annealing from random orders begins; all from 5 to 20 do
+WARM = (2.0, 4.0)  # range of where annealing from known networks begins; 5 is worse on real tables
+COLD = 0.3  # where annealing ends
+MAX_SETS = 2**23  # in all tables: 64 megabytes
 
 
 class TablePlan(NamedTuple):
-    """How long to search.
+    """How long to search on tables, and from where.
 
     Attributes
     ----------
     n_candidates : most candidate parents of a variable.
     n_further : candidates beyond the neighbours in the best network known.
-    n_islands : searches of their own before all they found is put together.
+    n_islands : searches of their own, before the last search from all their networks.
     n_random, n_warm, n_crossed : annealings in one round: from random orders, from known networks,
         and from pairs of these.
-    steps : of one annealing, per variable.
-    lists : candidates beyond neighbours come from these in turn (see `table_candidates`); on
-        islands from "mixed" alone.
-    patience : rounds in a row without a better network after which the search ends; on islands 2.
-    max_rounds : rounds after which it ends in any case.
+    steps : steps of one annealing, per variable.
+    lists : candidates beyond neighbours come from these lists in turn (see `table_candidates`); on
+        islands they come from "mixed" alone.
+    patience : the search ends after this many rounds in a row without a better network; on islands
+        after 2.
+    max_rounds : the search ends after this many rounds in any case.
     """
 
     n_candidates: int
@@ -70,12 +73,15 @@ def search_tables(
     Parameters
     ----------
     problem : ParentProblem
+        What is searched.
     known : list of ScoredNetwork
-        At least one, in agreement with what is allowed and required.
+        One or more networks, in agreement with what is allowed and required.
     partial : ndarray of shape (m, m)
         Absolute partial correlations given all other variables.
     plan : TablePlan
+        How long to search.
     rng : RandomState
+        Draws orders and temperatures.
     """
     pool = list(known)
     quick = plan._replace(lists=("mixed",), patience=ISLAND_PATIENCE)
@@ -84,7 +90,7 @@ def search_tables(
         island = _improved(problem, known[i :: plan.n_islands] or known, partial, quick, rng)
         pool += island
         best_scores.append(island[0].score)
-        if np.sum(np.array(best_scores) < min(best_scores) + BETTER) == AGREED:
+        if np.sum(np.array(best_scores) < min(best_scores) + BETTER) == AGREEING_ISLANDS:
             break
     return _improved(problem, pool, partial, plan, rng)[0]
 
@@ -96,7 +102,7 @@ def _improved(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Anneal in rounds until nothing better is found; the best networks, the best first."""
+    """Anneal in rounds until nothing better is found; returns the best networks, the best first."""
     pool = _best_distinct(known)
     in_vain = 0
     for turn in range(plan.max_rounds):
@@ -112,12 +118,12 @@ def _improved(
 
 
 def _best_distinct(networks: list[ScoredNetwork]) -> list[ScoredNetwork]:
-    """Return the best networks by score, one of each score: equivalent ones have the same."""
+    """Return the best networks by score, one per score: equivalent networks have the same."""
     kept: list[ScoredNetwork] = []
     for network in sorted(networks, key=lambda network: network.score):
         if not kept or network.score > kept[-1].score + BETTER:
             kept.append(network)
-        if len(kept) == POOL:
+        if len(kept) == MAX_POOL_NETWORKS:
             break
     return kept
 
@@ -125,13 +131,13 @@ def _best_distinct(networks: list[ScoredNetwork]) -> list[ScoredNetwork]:
 def _tables_around(
     problem: ParentProblem, parents: Mask, priority: Array, plan: TablePlan
 ) -> OrderTables:
-    """Tables for as many candidates as the best network has neighbours, and some more."""
+    """Return tables for as many candidates as the best network has neighbours, and some more."""
     needed = problem.required.sum(axis=1)
     n_neighbours = (parents | parents.T).sum(axis=1)
     n_further = plan.n_further
     while True:
         counts = np.clip(n_neighbours + n_further, needed, plan.n_candidates)
-        if n_further == 1 or np.left_shift(1, counts).sum() <= MOST_SETS:
+        if n_further == 1 or np.left_shift(1, counts).sum() <= MAX_SETS:
             break
         n_further -= 1
     candidates = best_candidates(priority, problem.allowed, problem.required, counts)
@@ -145,9 +151,9 @@ def _annealed(
     plan: TablePlan,
     rng: np.random.RandomState,
 ) -> list[ScoredNetwork]:
-    """Networks by annealing: from the best ones of the pool, as they are and crossed, and others.
+    """Return networks by annealing from the best of the pool, from crossed ones and from chance.
 
-    The others are random orders. Crossed are the best networks in turn with any other one.
+    Crossed are the best networks, in turn, each with any other one.
     """
     m = len(tables.bit)
     runs = [(pool[i % len(pool)].order, rng.uniform(*WARM)) for i in range(plan.n_warm)]
@@ -156,18 +162,18 @@ def _annealed(
         order = respecting(required, crossed(first, second, rng))
         runs.append((order, rng.uniform(*WARM)))
     runs += [(respecting(required, rng.permutation(m)), HOT) for _ in range(plan.n_random)]
-    found = []
+    networks = []
     for start, temperature in runs:
         order, score = anneal(tables, start, plan.steps * m, (temperature, COLD), rng)
-        found.append(ScoredNetwork(score, order, parents_along(tables, order)))
-    return found
+        networks.append(ScoredNetwork(score, order, parents_along(tables, order)))
+    return networks
 
 
 def crossed(first: ScoredNetwork, second: ScoredNetwork, rng: np.random.RandomState) -> Order:
-    """Order of the first network, but in a random neighbourhood that of the second.
+    """Return the order of the first network, but in a random neighbourhood that of the second.
 
     The neighbourhood grows from a random variable along the edges of both, to a random size. What
-    two networks have found in different neighbourhoods comes together in one.
+    two networks have right in different neighbourhoods comes together in one.
     """
     m = len(first.order)
     joined = first.parents | first.parents.T | second.parents | second.parents.T
@@ -184,7 +190,10 @@ def crossed(first: ScoredNetwork, second: ScoredNetwork, rng: np.random.RandomSt
 
 
 def respecting(required: Mask, order: Order) -> Order:
-    """Take again and again the first variable in `order` whose required parents are all taken."""
+    """Return an order near `order` that agrees with the required edges.
+
+    It takes again and again the first variable whose required parents are all taken.
+    """
     if not required.any():
         return np.array(order)
     left = list(order)

@@ -1,8 +1,11 @@
 """Tucks: moves of several variables at once, for orders that no single move improves.
 
 For an edge x -> y, y and those of its ancestors that stand after x are moved before x, in their
-order. Where that turns a covered edge, nothing changes but the direction, and another tuck may help
-then. `S` is the state of a search (`sgbn.search.order_search.Room`).
+order. Where the edge is covered (x and y have the same other parents), this only turns it round:
+the score stays, but another tuck may help afterwards.
+
+In all kernels `T` is a `sgbn.search.tree_arrays.Trees` and `S` a
+`sgbn.search.order_search.SearchState`.
 """
 
 from __future__ import annotations
@@ -10,25 +13,21 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.jit import jit_inside, jit_loops
-from sgbn.search.parent_trees import (
-    BETTER,
-    CHILDREN,
-    INSIDE,
-    IS_FULL,
-    TOL,
-    bit_of,
-    read_parents,
-    trace,
-)
+from sgbn.search.parent_trees import TOL, bit_of, read_parents, trace
+from sgbn.search.tree_arrays import BETTER, CHILDREN, INSIDE, IS_FULL
 
-MOVED, STAYING = 0, 1  # places in `bits`
+MOVED, STAYING = 0, 1  # rows of `SearchState.tuck_sets`
 
 
 @jit_inside
 def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
-    """Mark y and its ancestors after x in `S.moved`; whether no required edge forbids the tuck."""
+    """Mark y and its ancestors after x in `S.moved`; returns whether the tuck is allowed.
+
+    A required edge from x to one of them forbids it.
+    """
     lowest = S.rank[x]
     S.moved[y] = True
+    # Backwards in the order: all children of a variable are seen before it.
     for i in range(S.rank[y], lowest, -1):
         v = S.order[i]
         if S.moved[v]:
@@ -44,37 +43,43 @@ def _mark_ancestors(T, S, x, y, parents):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _is_affected(T, S, v):  # type: ignore[no-untyped-def]
-    """Whether a tuck may change the parents of v: it loses what stays, or gains what moves."""
+    """Return whether a tuck may change the parents of v.
+
+    A variable that moves loses those that stay; one that stays gains those that move.
+    """
     node = S.node[v]
-    for word in range(S.bits.shape[1]):
+    for word in range(S.tuck_sets.shape[1]):
         if S.moved[v]:
-            if T.sets[node, INSIDE, word] & S.bits[STAYING, word]:
+            if T.sets[node, INSIDE, word] & S.tuck_sets[STAYING, word]:
                 return True
-        elif (T.sets[node, BETTER, word] | T.sets[node, CHILDREN, word]) & S.bits[MOVED, word]:
+        elif (T.sets[node, BETTER, word] | T.sets[node, CHILDREN, word]) & S.tuck_sets[MOVED, word]:
             return True
     return False
 
 
 @jit_inside
 def _list_affected(T, S, lowest, highest):  # type: ignore[no-untyped-def]
-    """Fill `S.places` with the variables whose parents a tuck may change; their number."""
-    for word in range(S.bits.shape[1]):
-        S.bits[MOVED, word] = 0
-        S.bits[STAYING, word] = 0
+    """Fill `S.affected` with the variables whose parents a tuck may change; their number."""
+    for word in range(S.tuck_sets.shape[1]):
+        S.tuck_sets[MOVED, word] = 0
+        S.tuck_sets[STAYING, word] = 0
     for i in range(lowest, highest + 1):
         v = S.order[i]
-        S.bits[MOVED if S.moved[v] else STAYING, v >> 6] |= bit_of(v)
-    found = 0
+        S.tuck_sets[MOVED if S.moved[v] else STAYING, v >> 6] |= bit_of(v)
+    n_affected = 0
     for i in range(lowest, highest + 1):
         if _is_affected(T, S, S.order[i]):
-            S.places[found] = S.order[i]
-            found += 1
-    return found
+            S.affected[n_affected] = S.order[i]
+            n_affected += 1
+    return n_affected
 
 
 @jit_inside
 def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
-    """Put the marked variables first, each part in its order, and unmark them."""
+    """Put the marked variables first, each part in its order, and unmark them.
+
+    `before` is a copy of the order.
+    """
     place = lowest
     for turn in range(2):
         for i in range(lowest, highest + 1):
@@ -88,20 +93,24 @@ def _reorder(S, lowest, highest, before):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
-    """Move y and its ancestors after x before x; the fall of the score (minus inf: forbidden)."""
+    """Move y and its ancestors after x before x; returns the fall of the score.
+
+    It is minus infinity, and nothing has moved, where a required edge forbids the tuck. `level` is
+    the row of `kept_order` and `kept_node` that `_untuck` will need.
+    """
     lowest, highest = S.rank[x], S.rank[y]
     allowed = _mark_ancestors(T, S, x, y, S.parents[-1])
     for i in range(lowest, highest + 1):
         S.kept_order[level, i] = S.order[i]
         S.kept_node[level, i] = S.node[S.order[i]]
-        S.moved[S.order[i]] &= allowed
+        S.moved[S.order[i]] &= allowed  # nothing is marked: `_reorder` then changes nothing
     n_affected = _list_affected(T, S, lowest, highest)
     _reorder(S, lowest, highest, S.kept_order[level])
     if not allowed:
         return -np.inf
     fall = 0.0
     for k in range(n_affected):
-        v = S.places[k]
+        v = S.affected[k]
         node = trace(T, v, S.rank, S.rank[v])
         fall += T.score[S.node[v]] - T.score[node]
         S.node[v] = node
@@ -110,6 +119,7 @@ def _tuck(T, S, x, y, level):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
+    """Take the last tuck of this level back."""
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]
         S.order[i] = v
@@ -118,15 +128,15 @@ def _untuck(S, lowest, highest, level):  # type: ignore[no-untyped-def]
 
 
 @jit_inside
-def _list_near(S, lowest, highest, level):  # type: ignore[no-untyped-def]
-    """Fill `S.near` with the variables whose parents a tuck changed; their number."""
-    found = 0
+def _list_turned(S, lowest, highest, level):  # type: ignore[no-untyped-def]
+    """Fill `S.turned` with the variables whose parents a tuck changed; returns their number."""
+    n_turned = 0
     for i in range(lowest, highest + 1):
         v = S.kept_order[level, i]
         if S.node[v] != S.kept_node[level, i]:
-            S.near[found] = v
-            found += 1
-    return found
+            S.turned[n_turned] = v
+            n_turned += 1
+    return n_turned
 
 
 @jit_inside
@@ -138,32 +148,33 @@ def _is_listed(listed, size, v):  # type: ignore[no-untyped-def]
 
 
 @jit_inside
-def _touches(sets, node, near, n_near):  # type: ignore[no-untyped-def]
-    """Whether the path of a tree node has one of the variables in `near`."""
-    for t in range(n_near):
-        if sets[node, INSIDE, near[t] >> 6] & bit_of(near[t]):
+def _touches(sets, node, turned, n_turned):  # type: ignore[no-untyped-def]
+    """Return whether the path of a tree node has one of the variables in `turned`."""
+    for t in range(n_turned):
+        if sets[node, INSIDE, turned[t] >> 6] & bit_of(turned[t]):
             return True
     return False
 
 
 @jit_inside
 def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped-def]
-    """After a tuck that changed nothing, try those of edges at the variables it turned; the fall.
+    """After a tuck that left the score, try those of edges at the variables it turned.
 
-    Any other edge was tried before that tuck, or will be, with the same outcome.
+    Returns the fall of the score. The first tuck that helps is kept.
     """
-    n_near = _list_near(S, lowest, highest, level)
+    # Any other edge was tried before that tuck, or will be, with the same outcome.
+    n_turned = _list_turned(S, lowest, highest, level)
     second = level - 1
     parents = S.parents[second]
     for j in range(S.order.size - 1, -1, -1):
         y = S.order[j]
-        is_near = _is_listed(S.near, n_near, y)
-        if not is_near and not _touches(T.sets, S.node[y], S.near, n_near):
+        is_turned = _is_listed(S.turned, n_turned, y)
+        if not is_turned and not _touches(T.sets, S.node[y], S.turned, n_turned):
             continue
         k = read_parents(T.node, T.required, y, S.node[y], parents)
         for a in range(k):
             x = parents[a]
-            if not is_near and not _is_listed(S.near, n_near, x):
+            if not is_turned and not _is_listed(S.turned, n_turned, x):
                 continue
             if budget[0] <= 0:
                 return 0.0
@@ -180,12 +191,12 @@ def _tuck_near(T, S, lowest, highest, level, budget):  # type: ignore[no-untyped
 
 @jit_loops
 def tuck_any(T, S, depth, budget):  # type: ignore[no-untyped-def]
-    """Try the tucks of all edges once, and keep those that help; the fall of the score.
+    """Try the tucks of all edges once, and keep those that help; returns the fall of the score.
 
-    With a depth of 2, one that changes nothing is followed by a second. `budget` counts down.
-    Levels are computed: numba compiles a kernel once for every constant that it is called with.
+    With a depth of 2, one that leaves the score is followed by a second. ``budget[0]`` counts down.
     """
     gain = 0.0
+    # Computed, not written as 0 and 1: numba compiles a kernel once per constant that it is given.
     level = depth - 1
     parents = S.parents[level]
     for j in range(S.order.size - 1, -1, -1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sgbn.moments import one_blas_thread
-from sgbn.search.parent_trees import SMALLEST_RSS
+from sgbn.search.path_regression import SMALLEST_RSS
 from sgbn.search.subjects import residual_shares
 from sgbn.structure.series.subject_moments import SubjectMoments
 from sgbn.types import Array, Graph
