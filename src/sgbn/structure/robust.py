@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from sgbn.exceptions import DataWarning, listed, warn
-from sgbn.moments import A_BLOCK, canonical_order, constant_columns, one_blas_thread
+from sgbn.moments import ROWS_PER_BLOCK, canonical_order, constant_columns, one_blas_thread
 from sgbn.types import Array, Indices, Mask
 
 Rows = Mask
@@ -92,9 +92,9 @@ def _squared_distances(X: Array) -> Array:
     with one_blas_thread():
         decorrelate = _decorrelation(standardised(sample, CLIP))
         squares = np.empty(len(X))
-        for first in range(0, len(X), A_BLOCK):
-            part = standardised(X[first : first + A_BLOCK]) @ decorrelate
-            squares[first : first + A_BLOCK] = np.einsum("ij,ij->i", part, part)
+        for first in range(0, len(X), ROWS_PER_BLOCK):
+            part = standardised(X[first : first + ROWS_PER_BLOCK]) @ decorrelate
+            squares[first : first + ROWS_PER_BLOCK] = np.einsum("ij,ij->i", part, part)
     return squares / len(columns)
 
 

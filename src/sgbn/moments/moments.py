@@ -1,26 +1,23 @@
-"""Mean, scale and Gram matrix: all that a solver ever sees of the data."""
+"""The class Moments, and how it is made from rows."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from sgbn.exceptions import InputError
+from sgbn.exceptions import InputError, listed
 from sgbn.jit import jit_loops
+from sgbn.moments.blas import one_blas_thread
+from sgbn.moments.covariance import check_positive, checked_covariance, matrix_names
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 
-CONTENT_DIGITS = 9  # of standardised values that tell columns apart: the rest is round-off
-MATRIX_EPS = 1e-8  # asymmetry and negative eigenvalues of a correlation matrix that are round-off
-A_BLOCK = 2048  # rows that are worked on at a time: a large table is never copied as a whole
+CONTENT_DIGITS = 9  # decimals of standardised values that tell columns apart: more are round-off
+ROWS_PER_BLOCK = 2048  # worked on at a time: a large table is never copied as a whole
 
 
 @dataclass(frozen=True)
@@ -28,9 +25,9 @@ class Moments:
     r"""First and second moments of a sample, in coordinates that solvers work in.
 
     Solvers see every variable in units of its own `scale`, so that the Gram matrix has a unit
-    diagonal, and in a *canonical order* that depends on the standardised content of the columns
-    only. BLAS gives other last bits for other column orders; this way a permutation of the
-    user's columns permutes the answer to the bit.
+    diagonal. The variables stand in a *canonical order*, which depends on the standardised content
+    of the columns only. BLAS gives other last bits for other column orders; this way a permutation
+    of the user's columns permutes the answer to the bit.
 
     Attributes
     ----------
@@ -47,7 +44,7 @@ class Moments:
     columns : ndarray of shape (m,)
         ``columns[k]`` is the user's column of canonical variable k.
     names : tuple of str, optional
-        Of the variables, in the user's order, where a covariance matrix came with some.
+        Names of the variables in the user's order, where a covariance matrix came with some.
 
     Examples
     --------
@@ -75,7 +72,7 @@ class Moments:
         *,
         ddof: int = 1,
     ) -> Self:
-        """Moments of a sample of which only the covariance matrix is known.
+        """Return the moments of a sample of which only the covariance matrix is known.
 
         Parameters
         ----------
@@ -84,19 +81,21 @@ class Moments:
         n : int
             Number of samples that it was computed from.
         names : sequence of str, optional
+            Names of the variables; by default those of the DataFrame.
         mean : array-like of shape (m,), optional
-            Zeros by default, which the intercepts of a network then refer to.
+            Means of the variables; by default zeros, which the intercepts of a network then refer
+            to.
         ddof : int
             S was divided by ``n - ddof``: 1, as numpy and pandas have it by default, or 0.
 
         Notes
         -----
-        Without rows, variables are sorted by their correlations, then by name (without names, by
-        place): only variables with the same correlations, such as two alone, depend on it.
+        Without rows, variables are sorted by their correlations, then by name, and without names by
+        place. So only variables with the same correlations, such as two alone, depend on it.
         """
-        names = _names_of_matrix(S, names)
+        names = matrix_names(S, names)
         labels = names or tuple(f"x{k}" for k in range(np.shape(S)[0] if np.ndim(S) else 0))
-        matrix = _check_covariance(S, labels)
+        matrix = checked_covariance(S, labels)
         m = len(matrix)
         Whole(2).check("n", n)
         Whole(0, 1).check("ddof", ddof)
@@ -108,7 +107,7 @@ class Moments:
         root = np.sqrt(np.diag(matrix))
         R = matrix / np.outer(root, root)
         np.fill_diagonal(R, 1.0)
-        _check_positive(R, labels)
+        check_positive(R, labels)
         columns = _order_by_correlations(R, names)
         sd = root * np.sqrt((n - ddof) / n)
         R = np.ascontiguousarray(R[np.ix_(columns, columns)])
@@ -134,15 +133,15 @@ class Moments:
         return (uncentred - np.outer(mean, mean)) / np.outer(sd, sd)
 
     def of_residuals(self, lost: int) -> Self:
-        """Moments of what a regression left, which took `lost` degrees of freedom.
+        """Return the moments of residuals of a regression with `lost` degrees of freedom.
 
-        Samples that effects have used up count for nothing: not in a criterion, nor in a variance.
+        Samples that effects have used up no longer count, neither in a criterion nor in a variance.
         """
         wider = np.sqrt(self.n / (self.n - lost))
         return replace(self, n=self.n - lost, sd=self.sd * wider, scale=self.scale * wider)
 
     def to_user(self, B: NDArray[Any]) -> NDArray[Any]:
-        """Theta in the user's column order from B in canonical order.
+        """Return Theta in the user's column order from B in canonical order.
 
         Row ``B[j]`` holds the weights of canonical j's parents; ``Theta[i, j]`` is i -> j.
         """
@@ -150,77 +149,17 @@ class Moments:
         return np.ascontiguousarray(B[place][:, place].T)
 
     def to_canonical(self, Theta: NDArray[Any]) -> NDArray[Any]:
-        """Rows of weights in canonical order from Theta in the user's column order."""
+        """Return rows of weights in canonical order from Theta in the user's column order."""
         return np.ascontiguousarray(Theta[np.ix_(self.columns, self.columns)].T)
 
 
-class _OneBlasThread:
-    """Context that threads may share: the first one in sets the limit, the last one out lifts it.
-
-    Without a count, a thread that leaves would give its threads back to BLAS while another one is
-    still in. Each thread sets the limit: some builds of BLAS count threads for each of them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limited: Any = None
-        self._own = threading.local()
-
-    def __enter__(self) -> None:
-        depth = getattr(self._own, "depth", 0)
-        if not depth:
-            with self._lock:
-                limited = _unowned(lambda: _threads().limit(limits=1, user_api="blas"))
-                if not self._inside:
-                    self._limited = limited
-                self._inside += 1
-        self._own.depth = depth + 1
-
-    def __exit__(self, *_: object) -> None:
-        self._own.depth -= 1
-        if not self._own.depth:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    _unowned(self._limited.restore_original_limits)
-
-
-def _unowned(change: Callable[[], Any]) -> Any:
-    """Change the number of threads, whichever thread did so before.
-
-    From 3.8 on threadpoolctl ignores all but the first one, whose leaving it does not see here.
-    """
-    disown = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
-    disown(force=True)
-    try:
-        return change()
-    finally:
-        disown(force=True)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401 - its BLAS is another than numpy's, and must be loaded
-
-    return ThreadpoolController()
-
-
-_ONE_BLAS_THREAD = _OneBlasThread()
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Context in which BLAS uses one thread: their number changes the last bits of a product."""
-    return _ONE_BLAS_THREAD
-
-
 def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
-    """Moments of the rows of X.
+    """Return the moments of the rows of X.
 
     Parameters
     ----------
     X : ndarray of shape (n, m)
-        Finite data; not changed.
+        Finite data. They are not changed.
     names : sequence of str
         Column names, for messages and for ties between equal columns.
     bias : bool
@@ -231,7 +170,7 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
     n, m = X.shape
     mean = X.mean(axis=0)
     none, every = np.zeros(m), np.arange(m)
-    # the second pass removes the round-off of a large mean
+    # The second pass removes the round-off of a large mean.
     correction = _column_sums(X, (mean, none), False) / n
     sd = scale = np.sqrt(_column_sums(X, (mean, correction), True) / n)
     _check_not_constant(X, mean, sd, names)
@@ -241,18 +180,18 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
         scale = np.sqrt(_column_sums(X, shift, True) / n)
 
     def standardised(rows: Array, columns: Indices, Z: Array) -> Array:
-        own = [part[columns] for part in (*shift, scale)]
-        _standardise(rows, columns, *own, Z[: len(rows)])
+        by_column = [part[columns] for part in (*shift, scale)]
+        _standardise(rows, columns, *by_column, Z[: len(rows)])
         return Z[: len(rows)]
 
     columns = canonical_order(
         lambda rows: standardised(rows, every, np.empty(rows.shape)), X, names
     )
     R = np.zeros((m + bias, m + bias))
-    room = np.ones((min(n, A_BLOCK), m + bias))  # a bias is the last column
+    block = np.ones((min(n, ROWS_PER_BLOCK), m + bias))  # ones stay in the last column: the bias
     with one_blas_thread():
         for rows in _blocks(X):
-            Z = standardised(rows, columns, room)
+            Z = standardised(rows, columns, block)
             R += Z.T @ Z
     R /= n
     np.fill_diagonal(R, 1.0)
@@ -260,14 +199,15 @@ def moments_of(X: Array, names: Sequence[str], bias: bool = False) -> Moments:
 
 
 def _blocks(X: Array) -> Iterator[Array]:
-    """Give some rows at a time, of a kind that kernels take without being compiled again."""
-    for first in range(0, len(X), A_BLOCK):
-        rows = X[first : first + A_BLOCK]
+    """Yield some rows at a time."""
+    for first in range(0, len(X), ROWS_PER_BLOCK):
+        rows = X[first : first + ROWS_PER_BLOCK]
+        # Writable ones only: for read-only arrays numba would compile the kernels again.
         yield rows if rows.flags.writeable else rows.copy()
 
 
 def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
-    """Add up the columns less two shifts, or the squares of that."""
+    """Return the sum of each column less two shifts, or of the squares of that."""
     total = np.zeros(X.shape[1])
     for rows in _blocks(X):
         _add_rows(rows, *shift, squared, total)
@@ -276,7 +216,8 @@ def _column_sums(X: Array, shift: tuple[Array, Array], squared: bool) -> Array:
 
 @jit_loops
 def _add_rows(X, first, second, squared, total):  # type: ignore[no-untyped-def]
-    """Add rows to `total`, one by one: sums do not depend on where a column stands."""
+    """Add rows to `total`."""
+    # One by one: numpy's pairwise sums depend on where a column stands, these do not.
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             z = X[i, j] - first[j] - second[j]
@@ -292,35 +233,35 @@ def _standardise(X, columns, first, second, scale, Z):  # type: ignore[no-untype
 
 
 def _check_not_constant(X: Array, mean: Array, scale: Array, names: Sequence[str]) -> None:
-    """Refuse columns whose spread is no more than the round-off of their values."""
+    """Raise InputError for columns whose spread is no more than the round-off of their values."""
     huge = np.flatnonzero(~np.isfinite(scale))
     if huge.size:
         raise InputError(
             f"the values of column {names[huge[0]]!r} are too large for their squares to be "
             "represented. Divide it by a constant."
         )
-    most = np.abs(mean) + np.sqrt(len(X)) * scale  # no value is larger; spares a look at all
+    # No value is larger than this, which spares a look at all values.
+    most = np.abs(mean) + np.sqrt(len(X)) * scale
     doubtful = np.flatnonzero(scale <= 2 * len(X) * np.finfo(float).eps * most)
     constant = doubtful[scale[doubtful] <= _round_off(X[:, doubtful])]
     if constant.size:
-        listed = ", ".join(repr(names[k]) for k in constant[:5])
-        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+        named = listed([names[k] for k in constant], 5)
         raise InputError(
-            f"constant column: {listed}{more} has the same value in all {len(X)} samples, so no "
+            f"constant column: {named} has the same value in all {len(X)} samples, so no "
             "weight can be learned for it. Remove it, or check how it was computed."
         )
 
 
 def _round_off(X: Array) -> Array:
-    """Spread of each column that round-off alone can make."""
+    """Return the spread of each column that round-off alone can make."""
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     bound: Array = len(X) * np.finfo(float).eps * largest
     return bound
 
 
 def constant_columns(X: Array) -> Mask:
-    """Which columns have no spread beyond the round-off of their values."""
-    # halved, so that the spread of the largest numbers is finite
+    """Return which columns have no spread beyond the round-off of their values."""
+    # All is halved, so that the spread of the largest numbers is finite.
     bound = _round_off(X) / 2
     spread = (X.max(axis=0) / 2 - X.min(axis=0) / 2) / np.sqrt(2 * len(X))  # at most the std
     constant: Mask = spread <= 2 * bound
@@ -330,10 +271,11 @@ def constant_columns(X: Array) -> Mask:
 
 
 def canonical_order(standardised: Callable[[Array], Array], X: Array, names: ArrayLike) -> Indices:
-    """Sort the columns by their content: the first row, then the next ones, then the names.
+    """Return the columns sorted by content: the first row, then the next rows, then the names.
 
     Content is rounded, so that copies of a column in other units are equal and names decide.
     """
+    # One row decides as a rule, which spares a copy of the table.
     first = np.round(standardised(X[:1].copy())[0], CONTENT_DIGITS)
     order = np.argsort(first, kind="stable")
     if np.all(np.diff(first[order]) > 0):
@@ -341,75 +283,8 @@ def canonical_order(standardised: Callable[[Array], Array], X: Array, names: Arr
     return np.lexsort((np.asarray(names), *np.round(standardised(X.copy())[::-1], CONTENT_DIGITS)))
 
 
-def _names_of_matrix(S: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names of the variables of a matrix: those given, else those of a DataFrame's columns."""
-    found = None if names is None else tuple(map(str, names))
-    if hasattr(S, "columns"):
-        own = tuple(map(str, S.columns))
-        if own != tuple(map(str, S.index)):
-            raise InputError(
-                "rows and columns of the covariance matrix have other names. Sort both alike."
-            )
-        if found is not None and found != own:
-            raise InputError("names differ from the columns of S. Leave them out.")
-        found = own
-    if found is not None and len(set(found)) < len(found):
-        twice = next(name for name in found if found.count(name) > 1)
-        raise InputError(f"the name {twice!r} is used more than once. Rename one of them.")
-    return found
-
-
-def _check_covariance(S: Any, names: Sequence[str]) -> Array:
-    """Matrix as floats, exactly symmetric; what is wrong with it is said by name."""
-    try:
-        matrix = np.array(S, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError("the covariance matrix holds other than numbers. Correct it.") from error
-    if matrix.ndim != 2 or len(matrix) != matrix.shape[1] or len(matrix) < 2:
-        raise InputError(
-            f"the covariance matrix has shape {matrix.shape}. Give a square one of two or more "
-            "variables."
-        )
-    if len(names) != len(matrix):
-        raise InputError(f"there are {len(names)} names of {len(matrix)} variables. Give as many.")
-    bad = np.argwhere(~np.isfinite(matrix))
-    if bad.size:
-        i, j = bad[0]
-        raise InputError(
-            f"the covariance of {names[i]!r} and {names[j]!r} is {matrix[i, j]}. Leave out "
-            "variables with missing values, or compute it from complete rows."
-        )
-    flat = np.flatnonzero(np.diag(matrix) <= 0)
-    if flat.size:
-        raise InputError(
-            f"the variance of {names[flat[0]]!r} is {matrix[flat[0], flat[0]]:g}; it must be "
-            "positive. Remove constant variables."
-        )
-    sd = np.sqrt(np.diag(matrix))
-    uneven = np.argwhere(np.abs(matrix - matrix.T) > MATRIX_EPS * np.outer(sd, sd))
-    if uneven.size:
-        i, j = uneven[0]
-        raise InputError(
-            f"the covariance matrix is not symmetric: {matrix[i, j]:g} and {matrix[j, i]:g} for "
-            f"{names[i]!r} and {names[j]!r}. Correct one of them."
-        )
-    return (matrix + matrix.T) / 2
-
-
-def _check_positive(R: Array, names: Sequence[str]) -> None:
-    """Refuse a matrix that no rows have, such as one of pairwise complete observations."""
-    values, vectors = np.linalg.eigh(R)
-    if values[0] < -MATRIX_EPS * len(R):
-        first, second = (names[k] for k in np.argsort(-np.abs(vectors[:, 0]), kind="stable")[:2])
-        raise InputError(
-            "the covariance matrix is not positive semidefinite (its correlations have an "
-            f"eigenvalue of {values[0]:.2g}), most of all at {first!r} and {second!r}. Compute it "
-            "from rows that are complete."
-        )
-
-
 def _order_by_correlations(R: Array, names: Sequence[str] | None) -> Indices:
-    """Sort variables by their correlations, the largest first, then by name."""
+    """Return the variables sorted by their correlations, then by name."""
     sizes = np.sort(np.round(np.abs(R), CONTENT_DIGITS), axis=1)
     tie = np.arange(len(R)) if names is None else np.argsort(np.argsort(names))
     return np.lexsort((tie, *sizes.T))

@@ -1,0 +1,351 @@
+"""The class Cohort."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import cached_property, reduce
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.atlases import UNKNOWN_LOBE, Atlas, Region
+from sgbn.atlases.labels import region_labels
+from sgbn.cohort.fields import (
+    LABELS,
+    check_persons,
+    checked_covariates,
+    checked_labels,
+    checked_names,
+    checked_smooth,
+    checked_values,
+    label_counts,
+    merged_labels,
+)
+from sgbn.cohort.summary import counts_text, size_text, summary_text
+from sgbn.exceptions import InputError, counted, did_you_mean
+from sgbn.html_repr import html_repr
+from sgbn.types import Array, Indices, Labels, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Subjects x regions, with groups, covariates, sites, pairs and persons. It cannot be changed.
+
+    It is made by `read_table`, `read_freesurfer`, `read_subjects` or `simulate_cohort`, or from
+    arrays.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, m)
+        One row per subject, one column per region; NaN where a cell is missing.
+    regions, ids : tuple of str
+        Names of the columns and of the rows; each is used only once.
+    group, site : ndarray of str, or None
+        Group and site of each subject; no cell is missing where they are given.
+    pair : ndarray of str, or None
+        Person behind each row, where rows are visits and a person has one in every group.
+    person : ndarray of str, or None
+        Person behind each row, where several rows of a person are in one group.
+    block : ndarray of str, or None
+        Family of each row, or another label of rows that are not independent. A block may span
+        groups.
+    covariates : mapping of name to array
+        Numbers (NaN where missing) or text ("" where missing), one value per subject.
+    atlas : Atlas or None
+        Where the regions lie.
+    provenance : mapping
+        Where the data come from, and what was left out on the way.
+    smooth : tuple of str
+        Covariates of numbers whose effects are curves; those of others are linear.
+    """
+
+    values: Array
+    regions: tuple[str, ...]
+    ids: tuple[str, ...]
+    _: KW_ONLY
+    group: Labels | None = None
+    covariates: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    site: Labels | None = None
+    pair: Labels | None = None
+    person: Labels | None = None
+    block: Labels | None = None
+    atlas: Atlas | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    smooth: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        regions, ids = checked_names(self.regions, "region"), checked_names(self.ids, "subject")
+        values = checked_values(self.values, regions, ids)
+        covariates = checked_covariates(self.covariates, regions, len(ids))
+        frozen = {
+            "values": values,
+            "regions": regions,
+            "ids": ids,
+            **{name: checked_labels(getattr(self, name), name, ids) for name in LABELS},
+            "covariates": MappingProxyType(covariates),
+            "smooth": checked_smooth(self.smooth, covariates),
+            "provenance": MappingProxyType(dict(self.provenance)),
+        }
+        for name, value in frozen.items():
+            object.__setattr__(self, name, value)  # the only way to set a field of a frozen class
+        self._check_persons()
+
+    def _check_persons(self) -> None:
+        """Raise InputError for a person in two blocks, or in two groups without paired visits."""
+        if self.persons is None:
+            return
+        remedy = "Give all rows of a person the same block, or correct the columns"
+        check_persons(self.persons, self.block, "blocks", remedy)
+        remedy = (
+            "Visits of a person in several groups need pair= (--pair) in place of "
+            "person= (--subject), or correct the columns"
+        )
+        check_persons(self.persons, self.group if self.pair is None else None, "groups", remedy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickling forgets that an array is read-only, and cannot take a mapping proxy at all.
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        state |= {name: dict(state[name]) for name in ("covariates", "provenance")}
+        return _rebuild, (type(self), state)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        # Every estimator calls this, ours and others: without it, numpy would try the fields.
+        raise InputError(
+            "a Cohort is given where a table of numbers is needed. For the network of one group "
+            "call sgbn.group_network(cohort, group); for a classifier of groups fit "
+            "sgbn.make_analysis(cohort, classifier=...) to sgbn.cohort_table(cohort) and "
+            "cohort.group; for the regions as they are take cohort.values."
+        )
+
+    def __repr__(self) -> str:
+        groups = ", ".join(f"{name} {count}" for name, count in self.sizes.items())
+        return (
+            f"{type(self).__name__}({size_text(self)} x {counted(len(self.regions), 'region')}"
+            f"{'; ' + groups if groups else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_repr(type(self).__name__, self.summary().split("\n"))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, sorted."""
+        return tuple(self.sizes)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Group -> number of subjects."""
+        return {} if self.group is None else label_counts(self.group)
+
+    @property
+    def unit_counts(self) -> dict[str, int]:
+        """Group -> number of `units`: persons or families where there are any, else subjects."""
+        return self._distinct_per_group(self.units)
+
+    @property
+    def places(self) -> tuple[Region | None, ...]:
+        """Region of the atlas for each region of the data; None if it is unknown there."""
+        if self.atlas is None:
+            return (None,) * len(self.regions)
+        return tuple(self.atlas.find(region) for region in self.regions)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Region -> its readable name, for figures and pages; files keep those of the data."""
+        return dict(zip(self.regions, region_labels(self.regions, self.atlas), strict=True))
+
+    @property
+    def lobes(self) -> tuple[str, ...]:
+        """Lobe of each region."""
+        return tuple(UNKNOWN_LOBE if place is None else place.lobe for place in self.places)
+
+    @property
+    def subjects(self) -> dict[str, int]:
+        """How many subjects each group has: persons, where they have several rows."""
+        return self._distinct_per_group(self.persons)
+
+    def _distinct_per_group(self, labels: Labels | None) -> dict[str, int]:
+        """Return how many labels each group has; without labels, how many rows."""
+        if labels is None or self.group is None:
+            return self.sizes
+        return {name: len(np.unique(labels[self.group == name])) for name in self.groups}
+
+    @property
+    def persons(self) -> Labels | None:
+        """Who is behind each row: `person`, else `pair`; None where each row is another person."""
+        return self.pair if self.person is None else self.person
+
+    @property
+    def units(self) -> Labels | None:
+        """Labels whose rows halves and folds must never part; None where all rows may be parted.
+
+        Rows share a label where they share a block, a person or a pair.
+        """
+        given = [labels for labels in (self.block, self.person, self.pair) if labels is not None]
+        return reduce(merged_labels, given) if given else None
+
+    @property
+    def complete(self) -> Mask:
+        """Whether each row is of a person who is there once in every group; all without pairs."""
+        if self.pair is None or self.group is None:
+            return np.full(len(self), True)
+        persons, person = np.unique(self.pair, return_inverse=True)
+        groups, member = np.unique(self.group, return_inverse=True)
+        visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
+        np.add.at(visits, (person, member), 1)
+        return np.asarray((visits == 1).all(axis=1)[person])
+
+    @property
+    def content(self) -> bytes:
+        """Everything that results depend on."""
+        columns = [("group", self.group), ("site", self.site), *self.covariates.items()]
+        labels = {"pair": self.pair, "person": self.person, "block": self.block}
+        # Fields that came later are left out where they are empty: old fingerprints stay valid.
+        columns += [(name, column) for name, column in labels.items() if column is not None]
+        beside = [(name, None if column is None else column.tolist()) for name, column in columns]
+        beside += [("smooth", list(self.smooth))] if self.smooth else []
+        return self.values.tobytes() + json.dumps([self.regions, beside]).encode()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short name of the content, to tell two tables apart."""
+        return sha256(self.content).hexdigest()[:16]
+
+    def of_group(self, group: str) -> Array:
+        """Return the rows of one group."""
+        return self.values[self._in_groups([group])]
+
+    def subset(
+        self,
+        rows: ArrayLike | None = None,
+        *,
+        groups: Iterable[str] | None = None,
+        regions: Iterable[str] | None = None,
+        lobes: Iterable[str] | None = None,
+    ) -> Self:
+        """Return part of the cohort: some rows, of some groups, with some regions of some lobes.
+
+        Parameters
+        ----------
+        rows : array-like of bool, of int, or of subject ids, optional
+            Rows to keep; by default all.
+        groups, regions : iterable of str, optional
+            Groups and regions to keep; by default all. Regions come in the order given.
+        lobes : iterable of str, optional
+            Lobes to keep, as in `lobes` of the cohort. Regions stay in their order.
+        """
+        chosen = self._rows(rows)
+        if groups is not None:
+            in_groups = self._in_groups(groups)
+            chosen = chosen[in_groups[chosen]]
+        columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
+        if lobes is not None:
+            in_lobes = self._in_lobes(lobes)
+            columns = [column for column in columns if in_lobes[column]]
+        return replace(self, **self._part(chosen, columns))
+
+    def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
+        """Return the fields of a cohort with these rows and columns."""
+        labels = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in LABELS
+        }
+        return {
+            "values": self.values[rows][:, columns],
+            "regions": tuple(self.regions[column] for column in columns),
+            "ids": tuple(self.ids[row] for row in rows),
+            "covariates": {name: column[rows] for name, column in self.covariates.items()},
+            **labels,
+        }
+
+    def summary(self) -> str:
+        """Say what the cohort holds, in a few lines."""
+        return summary_text(self)
+
+    def _rows(self, rows: ArrayLike | None) -> Indices:
+        everyone = np.arange(len(self))
+        if rows is None:
+            return everyone
+        chosen = np.asarray(rows)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
+            raise InputError("give rows as a list of marks (True, False), row numbers or ids.")
+        if chosen.dtype.kind in "UO":
+            place = {name: row for row, name in enumerate(self.ids)}
+            unknown = [str(name) for name in chosen if str(name) not in place]
+            if unknown:
+                near = did_you_mean(unknown[0], self.ids)
+                raise InputError(f"no subject is called {unknown[0]!r}. {near}")
+            return np.array([place[str(name)] for name in chosen], dtype=np.intp)
+        if chosen.dtype.kind == "b" and chosen.shape != everyone.shape:
+            raise InputError(
+                f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
+                f"{counted(len(self), 'subject')}. Give one mark per subject."
+            )
+        beyond = chosen[(chosen < 0) | (chosen >= len(self))]
+        if beyond.size:
+            raise InputError(
+                f"row {beyond[0]} is asked for, but there are "
+                f"{counted(len(self), 'subject')}. Rows are counted from 0."
+            )
+        return everyone[chosen if chosen.size else []]
+
+    def _columns(self, regions: Iterable[str]) -> list[int]:
+        place = {name: column for column, name in enumerate(self.regions)}
+        wanted = _as_list(regions)
+        unknown = [name for name in wanted if name not in place]
+        if unknown:
+            raise InputError(
+                f"no region is called {unknown[0]!r}. {did_you_mean(unknown[0], self.regions)}"
+            )
+        return [place[name] for name in wanted]
+
+    def _in_lobes(self, lobes: Iterable[str]) -> Mask:
+        if self.atlas is None:
+            raise InputError(
+                "the cohort has no atlas, so that no lobe is known. Name the atlas when you read "
+                "it (atlas=, --atlas), or choose regions by their names (regions=, --regions)."
+            )
+        wanted = _as_list(lobes)
+        counts = label_counts(np.array(self.lobes, dtype=str))
+        unknown = [name for name in wanted if name not in counts]
+        if unknown:
+            raise InputError(
+                f"no region is of a lobe called {unknown[0]!r}. The lobes and their numbers of "
+                f"regions are {counts_text(counts)}."
+            )
+        return np.isin(self.lobes, wanted)
+
+    def _in_groups(self, groups: Iterable[str]) -> Mask:
+        if self.group is None:
+            raise InputError("the cohort has no groups. Name the group column when you read it.")
+        wanted = _as_list(groups)
+        unknown = [name for name in wanted if name not in self.sizes]
+        if unknown:
+            raise InputError(f"no group is called {unknown[0]!r}: there are {list(self.groups)}.")
+        return np.isin(self.group, wanted)
+
+
+def check_cohort(value: object) -> None:
+    """Raise InputError unless `value` is a Cohort."""
+    if not isinstance(value, Cohort):
+        raise InputError(
+            f"a Cohort is needed, not a {type(value).__name__}. Read a table with sgbn.read_table, "
+            "time series with sgbn.read_series, or make a cohort of arrays of series with "
+            "sgbn.SeriesCohort.of; of a review take review.require()."
+        )
+
+
+def _as_list(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)  # a name alone is no list of letters
+
+
+def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
+    return kind(**state)

@@ -1,0 +1,170 @@
+"""The fields of a cohort: checked, as read-only arrays, with errors that name the subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sgbn.exceptions import InputError, counted, listed
+from sgbn.graph.parts import joined_parts
+from sgbn.parameters import is_number
+from sgbn.types import Array, Labels
+from sgbn.validation import LARGEST
+
+# What a table of a cohort calls these columns
+ID, SITE, PAIR = "subject_id", "site", "pair"
+PERSON, BLOCK = "person", "block"
+LABELS = ("group", "site", "pair", "person", "block")  # fields that hold one label per row
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Mark an array as read-only, and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
+    """Return how many rows each label has, by label."""
+    names, counts = np.unique(labels, return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return the names of the rows or columns as text; each may be used only once."""
+    texts = tuple(str(name) for name in names)
+    counts = label_counts(np.array(texts, dtype=str))
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise InputError(
+            f"the {what} name {twice[0]!r} is used {counts[twice[0]]} times. Each needs a name of "
+            "its own."
+        )
+    return texts
+
+
+def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, ...]) -> Array:
+    """Return the table of numbers; NaN is allowed, infinity is not."""
+    try:
+        table = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"values are no table of numbers ({error}). Give numbers.") from error
+    if table.shape != (len(ids), len(regions)):
+        raise InputError(
+            f"values has shape {table.shape}, but there are {len(ids)} subjects and "
+            f"{len(regions)} regions. Give one row per subject and one column per region."
+        )
+    huge = np.abs(table) > LARGEST
+    if huge.any():
+        row, column = np.argwhere(huge)[0]
+        raise InputError(
+            f"region {regions[column]!r} of subject {ids[row]!r} is {table[row, column]:g}, "
+            "infinite or too large to compute with. Correct the cell, or leave it empty (NaN)."
+        )
+    return read_only(table)
+
+
+def checked_labels(labels: ArrayLike | None, what: str, ids: tuple[str, ...]) -> Labels | None:
+    """Return one label per subject as text; none may be missing."""
+    if labels is None:
+        return None
+    array = _as_text(labels)
+    if array.shape != (len(ids),):
+        raise InputError(
+            f"{what} has shape {array.shape}, but there are {len(ids)} subjects. Give one each."
+        )
+    if (array == "").any():
+        subject = ids[int(np.flatnonzero(array == "")[0])]
+        raise InputError(f"subject {subject!r} has no {what}. Give it one, or leave it out.")
+    return read_only(array)
+
+
+def checked_covariates(
+    covariates: Mapping[str, ArrayLike], regions: tuple[str, ...], n: int
+) -> dict[str, NDArray[Any]]:
+    """Return the covariates, each as numbers or as text."""
+    checked = {str(name): _covariate(name, column, n) for name, column in covariates.items()}
+    both = sorted(set(checked) & set(regions))
+    if both:
+        raise InputError(f"{both[0]!r} is a covariate and a region. Rename or drop one.")
+    return checked
+
+
+def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
+    array = _cells(column)
+    if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
+        array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
+    is_numeric = array.dtype.kind in "biuf"
+    array = np.array(array, dtype=np.float64) if is_numeric else _as_text(array)
+    if array.shape != (n,):
+        raise InputError(f"covariate {name!r} has shape {array.shape}: {n} subjects need {n}.")
+    if is_numeric and (np.abs(array) > LARGEST).any():
+        raise InputError(
+            f"covariate {name!r} is infinite somewhere, or too large to compute with. Correct it, "
+            "or make it NaN."
+        )
+    return read_only(array)
+
+
+def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Return the names of the smooth covariates, which must be covariates of numbers."""
+    smooth = (names,) if isinstance(names, str) else tuple(names)
+    for name in smooth:
+        if name not in covariates:
+            known = listed([*covariates]) if covariates else "none"
+            raise InputError(
+                f"{name!r} is named as smooth and is no covariate (there are {known}). Name it as "
+                "a covariate too (covariates=, --covariates)."
+            )
+        if covariates[name].dtype.kind != "f":
+            raise InputError(
+                f"the smooth covariate {name!r} holds labels: a curve needs numbers. Take it out "
+                "of smooth (--smooth)."
+            )
+    return tuple(dict.fromkeys(smooth))
+
+
+def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str) -> None:
+    """Raise InputError if a person has rows with different labels."""
+    if labels is None:
+        return
+    _, first, person = np.unique(persons, return_index=True, return_inverse=True)
+    astray = np.unique(persons[labels != labels[first][person]])
+    if len(astray):
+        labels_of_first = np.unique(labels[persons == astray[0]]).tolist()
+        raise InputError(
+            f"the person {str(astray[0])!r} has rows in the {what} {listed(labels_of_first)} "
+            f"({counted(len(astray), 'such person')}). {remedy}."
+        )
+
+
+def merged_labels(first: Labels, second: Labels) -> Labels:
+    """Return labels that join all rows which either of two labels joins."""
+    names, by_first = np.unique(first, return_inverse=True)
+    # The nodes of a graph are the labels of both kinds; each row links its two labels.
+    by_second = len(names) + np.unique(second, return_inverse=True)[1]
+    n_nodes = int(by_second.max(initial=0)) + 1
+    parts = joined_parts(by_first, by_second, n_nodes)[by_first]
+    _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
+    return read_only(first[rows][part])
+
+
+def _as_text(labels: ArrayLike) -> Labels:
+    """Return labels as text, "" where one is missing."""
+    array = _cells(labels)
+    if array.dtype.kind in "Of":
+        cells = ["" if _is_missing(cell) else str(cell) for cell in array.ravel().tolist()]
+        return np.array(cells, dtype=str).reshape(array.shape)
+    return np.array(array, dtype=str)
+
+
+def _cells(column: ArrayLike) -> NDArray[Any]:
+    """Return the cells as they are."""
+    # As objects: numpy would make the text "nan" of a NaN among text.
+    return np.asarray(column, dtype=None if hasattr(column, "dtype") else object)
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or cell != cell  # only NaN differs from itself

@@ -1,0 +1,102 @@
+"""What a cohort holds, in a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sgbn.cohort.fields import label_counts
+from sgbn.exceptions import counted
+from sgbn.types import Labels, Mask
+
+if TYPE_CHECKING:
+    from sgbn.cohort.cohort import Cohort
+
+MAX_LISTED_LEVELS = 24  # of a column: more are counted
+
+
+def size_text(cohort: Cohort) -> str:
+    """Return how many subjects there are, or rows of how many persons."""
+    if cohort.person is None:
+        return counted(len(cohort), "subject")
+    n_persons = len(np.unique(cohort.person))
+    return f"{counted(len(cohort), 'row')} of {counted(n_persons, 'person')}"
+
+
+def summary_text(cohort: Cohort) -> str:
+    """Return the summary, one line per kind of content."""
+    lines = [f"{size_text(cohort)}, {counted(len(cohort.regions), 'region')}"]
+    if cohort.atlas is not None:
+        unknown = cohort.places.count(None)
+        lines[0] += f" ({cohort.atlas.title}{f', {unknown} unknown there' if unknown else ''})"
+    if cohort.group is not None:
+        lines.append("groups: " + counts_text(cohort.sizes))
+    if cohort.site is not None:
+        lines.append(f"sites: {_column_text(cohort, cohort.site)}")
+    if cohort.pair is not None:
+        lines.append(f"pairs: {_pairs_text(cohort, cohort.pair)}")
+    if cohort.block is not None:
+        sizes = label_counts(cohort.block)
+        most = counted(max(sizes.values(), default=0), "row")
+        lines.append(f"blocks: {len(sizes)}, the largest of {most}")
+    for name, column in cohort.covariates.items():
+        curve = " (a curve)" if name in cohort.smooth else ""
+        lines.append(f"covariate {name}{curve}: {_column_text(cohort, column)}")
+    missing = np.isnan(cohort.values)
+    if missing.any():
+        lines.append(
+            f"missing cells: {missing.sum()} ({missing.mean():.1%}) of "
+            f"{counted(missing.any(axis=1).sum(), 'subject')} and "
+            f"{counted(missing.any(axis=0).sum(), 'region')}"
+        )
+    return "\n".join(lines)
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return names with their counts: the first of them, and how many more."""
+    texts = [f"{name} {count}" for name, count in counts.items()]
+    n_more = len(texts) - MAX_LISTED_LEVELS
+    more = f" and {n_more} more" if n_more > 0 else ""
+    return ", ".join(texts[:MAX_LISTED_LEVELS]) + more
+
+
+def _column_text(cohort: Cohort, column: NDArray[Any]) -> str:
+    """Return the values of a column in each group."""
+    parts = {"": np.full(len(cohort), True)}
+    if cohort.group is not None:
+        parts = {f"{name} ": cohort.group == name for name in cohort.groups}
+    few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
+    return "; ".join(name + _values_text(column[rows], few) for name, rows in parts.items())
+
+
+def _values_text(column: NDArray[Any], few: bool) -> str:
+    """Return mean (sd) of numbers, counts of labels or of few numbers, and how many are missing."""
+    numeric, missing = column.dtype.kind == "f", _missing(column)
+    present = column[~missing]
+    if not present.size:
+        return "none"
+    if numeric and not few:
+        spread = present.std(ddof=1) if len(present) > 1 else 0.0
+        text = f"{present.mean():.4g} ({spread:.3g})"
+    else:
+        counts = label_counts(present)
+        text = counts_text({f"{name:g}" if numeric else name: k for name, k in counts.items()})
+    return text + (f", {missing.sum()} missing" if missing.any() else "")
+
+
+def _missing(column: NDArray[Any]) -> Mask:
+    return np.asarray(np.isnan(column) if column.dtype.kind == "f" else column == "")
+
+
+def _pairs_text(cohort: Cohort, pair: Labels) -> str:
+    """Return how many persons there are, and how many of them are not once in each group."""
+    text = counted(len(np.unique(pair)), "person")
+    if len(cohort.groups) < 2:
+        return text
+    incomplete = len(np.unique(pair[~cohort.complete]))
+    if incomplete:
+        return f"{text}, {incomplete} of them not once in each group"
+    return f"{text}, each in {'both' if len(cohort.groups) == 2 else 'all'} groups"
