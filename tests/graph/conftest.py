@@ -22,7 +22,7 @@ def all_dags(m):
 @pytest.fixture(scope="session")
 def classes():
     """Equivalence classes of the DAGs on 4 nodes: same skeleton, same v-structures."""
-    found = {}
+    by_class = {}
     for A in all_dags(4):
-        found.setdefault((skeleton(A).tobytes(), tuple(v_structures(A))), []).append(A)
-    return list(found.values())
+        by_class.setdefault((skeleton(A).tobytes(), tuple(v_structures(A))), []).append(A)
+    return list(by_class.values())

@@ -28,14 +28,14 @@ def check_against(dags, P, rng):
     score = scores(rng)
     for nodes in open_components(P):
         totals = [sum(score(j, pa) for j, pa in parents_of(A, nodes).items()) for A in dags]
-        found = best_each_way(P, nodes, score)
-        assert found[0].score == pytest.approx(max(totals))
+        members = best_each_way(P, nodes, score)
+        assert members[0].score == pytest.approx(max(totals))
         known = [parents_of(A, nodes) for A in dags]
-        assert all(member.parents in known for member in found)
+        assert all(member.parents in known for member in members)
         for i, j in np.argwhere(P & P.T):
             if i in nodes:
                 best = max(total for A, total in zip(dags, totals, strict=True) if A[i, j])
-                mine = next(member.score for member in found if member.has(i, j))
+                mine = next(member.score for member in members if member.has(i, j))
                 assert mine == pytest.approx(best)
 
 
@@ -91,6 +91,6 @@ def test_a_component_that_takes_too_long_is_left(monkeypatch):
     clique = np.triu(np.ones((5, 5), bool), 1)
     P = cpdag(clique)
     assert best_each_way(P, list(range(5)), scores(np.random.default_rng(3)))
-    monkeypatch.setattr(module, "MOST_TRIED", 10)
+    monkeypatch.setattr(module, "MAX_TRIED_SOURCES", 10)
     assert best_each_way(P, list(range(5)), scores(np.random.default_rng(3))) is None
     assert consistent_extension(P) is not None

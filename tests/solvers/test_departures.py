@@ -26,15 +26,15 @@ def prices(price):
 def test_from_nothing_it_is_the_lasso_along_the_order(S):
     allowed = np.tril(np.ones((M, M), bool), -1)
     plain = lasso_gram(S, np.where(allowed, 0.1, 2.0))
-    found = lasso_departures(S, prices(0.1), np.zeros((M, M)))
-    assert found.violation <= TOL
-    np.testing.assert_allclose(found.x, plain.x, atol=1e-8)
+    result = lasso_departures(S, prices(0.1), np.zeros((M, M)))
+    assert result.violation <= TOL
+    np.testing.assert_allclose(result.x, plain.x, atol=1e-8)
 
 
 def test_without_a_price_the_start_does_not_matter(S, B):
-    found = lasso_departures(S, prices(0.0), B).x + B
+    result = lasso_departures(S, prices(0.0), B).x + B
     for j in range(1, M):
-        np.testing.assert_allclose(found[j, :j], np.linalg.solve(S[:j, :j], S[:j, j]), atol=1e-6)
+        np.testing.assert_allclose(result[j, :j], np.linalg.solve(S[:j, :j], S[:j, j]), atol=1e-6)
 
 
 def test_no_departure_is_worth_a_price_above_the_gradient(S, B):
@@ -56,9 +56,9 @@ def test_optimality_conditions_hold(S, B):
 
 def test_a_regressor_without_variance_is_left_alone(S):
     S[2], S[:, 2] = 0.0, 0.0
-    found = lasso_departures(S, prices(0.05), np.zeros((M, M)))
-    assert np.isfinite(found.x).all()
-    assert not found.x[:, 2].any()
+    result = lasso_departures(S, prices(0.05), np.zeros((M, M)))
+    assert np.isfinite(result.x).all()
+    assert not result.x[:, 2].any()
 
 
 def test_inputs_stay_as_they_are(S, B):
@@ -70,9 +70,9 @@ def test_inputs_stay_as_they_are(S, B):
 
 def test_variances_are_those_of_what_the_weights_leave_of_rows(B):
     X = np.random.default_rng(0).standard_normal((40, M))
-    found = lasso_departures(X.T @ X / 40, prices(0.1), B)
-    expected = np.square(X - X @ (B + found.x).T).mean(axis=0)
-    np.testing.assert_allclose(found.variances, expected)
+    result = lasso_departures(X.T @ X / 40, prices(0.1), B)
+    expected = np.square(X - X @ (B + result.x).T).mean(axis=0)
+    np.testing.assert_allclose(result.variances, expected)
 
 
 def test_any_start_ends_at_the_same_departures(S, B):
@@ -87,15 +87,15 @@ def test_any_start_ends_at_the_same_departures(S, B):
 def test_fewer_rows_than_variables_are_solved_to_the_end():
     X = np.random.default_rng(1).standard_normal((6, M))
     S = np.cov(X.T, bias=True)
-    found = lasso_departures(S, prices(0.05), np.zeros((M, M)))
-    assert found.violation <= TOL
-    assert np.count_nonzero(found.x) > M
+    result = lasso_departures(S, prices(0.05), np.zeros((M, M)))
+    assert result.violation <= TOL
+    assert np.count_nonzero(result.x) > M
 
 
 def test_without_a_price_weights_of_copies_stay_bounded():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((20, M))
     X[:, 4:] = X[:, :4] + 1e-7 * rng.standard_normal((20, 4))
-    found = lasso_departures(np.cov(X.T, bias=True), prices(0.0), np.zeros((M, M)))
-    assert np.abs(found.x).max() < 10
-    assert found.variances.min() > -1e-9
+    result = lasso_departures(np.cov(X.T, bias=True), prices(0.0), np.zeros((M, M)))
+    assert np.abs(result.x).max() < 10
+    assert result.variances.min() > -1e-9

@@ -7,12 +7,12 @@ from sklearn.linear_model import Lasso, LinearRegression
 from sgbn.moments import moments_of
 from sgbn.solvers.lasso import (
     TOL,
+    _solve_working_set,
     lasso_gram,
     refit_column,
     residual_variance,
     residual_variances,
     solve_column,
-    solve_working_set,
 )
 
 
@@ -113,9 +113,9 @@ def test_too_few_epochs_are_reported(simulate):
     R = gram(X).R
     b = np.zeros(10)
     args = (R, R[0].copy(), np.append(1e6, np.full(9, 1e-4)), b)
-    assert solve_working_set(*args, TOL, 1) == 1
+    assert _solve_working_set(*args, TOL, 1) == 1
     assert np.abs(R @ b - R[0])[1:].max() > 1e-4 + TOL
-    assert 1 < solve_working_set(*args, TOL, 1000) < 1000
+    assert 1 < _solve_working_set(*args, TOL, 1000) < 1000
     assert np.abs(R @ b - R[0])[1:].max() <= 1e-4 + TOL
 
 

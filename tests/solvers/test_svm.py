@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from sgbn.exceptions import InputError
 from sgbn.solvers import svm
-from sgbn.solvers.svm import QUICK, TOL, l2_svm, radius, total_scatter
+from sgbn.solvers.svm import MAX_NEWTON_STEPS, TOL, l2_svm, radius, total_scatter
 
 
 def two_classes(n, p, seed, shift=0.5, share=0.5):
@@ -33,7 +33,7 @@ def dual_by_slsqp(K, y, C):
     A = (centre @ K @ centre + np.eye(y.size) / C) * np.outer(y, y)
     unit = 1.0 / A.diagonal().mean()
     A = A * unit
-    found = minimize(
+    optimum = minimize(
         lambda a: (0.5 * a @ A @ a - a.sum(), A @ a - 1),
         np.zeros(y.size),
         jac=True,
@@ -42,7 +42,7 @@ def dual_by_slsqp(K, y, C):
         constraints=[{"type": "eq", "fun": lambda a: a @ y, "jac": lambda a: y}],
         options={"ftol": 1e-14, "maxiter": 2000},
     )
-    return -found.fun * unit
+    return -optimum.fun * unit
 
 
 @pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6])
@@ -170,7 +170,7 @@ def test_the_active_set_method_alone_finds_the_same(monkeypatch, C, start):
     X, y = two_classes(60, 3, seed=7)
     K = X @ X.T
     newton = l2_svm(K, y, C)
-    monkeypatch.setattr(svm, "QUICK", 1)
+    monkeypatch.setattr(svm, "MAX_NEWTON_STEPS", 1)
     alone = l2_svm(K, y, C, start)
     assert alone.converged
     np.testing.assert_allclose(alone.beta, newton.beta, atol=1e-8 * np.abs(newton.beta).max())
@@ -182,9 +182,9 @@ def test_the_active_set_method_takes_over_where_newton_cycles():
     y = np.where(rng.random(7) < 0.5, 1.0, -1.0)
     X = rng.standard_normal((7, 3)) + 2.0 * y[:, None]
     K = X @ X.T
-    assert not l2_svm(K, y, 1e4, max_iter=QUICK - 1).converged
+    assert not l2_svm(K, y, 1e4, max_iter=MAX_NEWTON_STEPS - 1).converged
     result = l2_svm(K, y, 1e4)
-    assert QUICK < result.n_iter < 3 * QUICK
+    assert MAX_NEWTON_STEPS < result.n_iter < 3 * MAX_NEWTON_STEPS
     assert kkt_violation(K, y, 1e4, result) <= 1e-6
 
 

@@ -26,13 +26,13 @@ def primal(Phi, y, C, w, b):
 @pytest.mark.parametrize(("n", "p", "share"), [(80, 3, 0.5), (200, 40, 0.5), (300, 20, 0.05)])
 def test_equals_the_solver_on_the_kernel(n, p, share, C):
     Phi, y = two_classes(n, p, seed=n + p, share=share)
-    found, expected = l2_svm_primal(Phi, y, C), l2_svm(Phi @ Phi.T, y, C)
-    assert found.converged
-    assert found.objective == pytest.approx(expected.objective, rel=1e-8)
-    assert found.intercept == pytest.approx(expected.intercept, abs=1e-8)
+    plane, expected = l2_svm_primal(Phi, y, C), l2_svm(Phi @ Phi.T, y, C)
+    assert plane.converged
+    assert plane.objective == pytest.approx(expected.objective, rel=1e-8)
+    assert plane.intercept == pytest.approx(expected.intercept, abs=1e-8)
     scale = np.abs(expected.beta).max()
-    np.testing.assert_allclose(found.beta, expected.beta, atol=1e-8 * scale)
-    np.testing.assert_array_equal(found.support, expected.support)
+    np.testing.assert_allclose(plane.beta, expected.beta, atol=1e-8 * scale)
+    np.testing.assert_array_equal(plane.support, expected.support)
 
 
 @settings(max_examples=80, deadline=None)
@@ -48,25 +48,25 @@ def test_no_other_plane_is_better(n, p, seed, C, copies):
     Phi, y = two_classes(n, p, seed, shift=1.0)
     if copies:
         Phi = np.round(Phi)
-    found = l2_svm_primal(Phi, y, C)
-    w, b = Phi.T @ found.beta, found.intercept
-    assert found.converged
-    assert primal(Phi, y, C, w, b) == pytest.approx(found.objective, rel=1e-6, abs=1e-12)
-    assert found.objective == pytest.approx(l2_svm(Phi @ Phi.T, y, C).objective, rel=1e-7)
+    plane = l2_svm_primal(Phi, y, C)
+    w, b = Phi.T @ plane.beta, plane.intercept
+    assert plane.converged
+    assert primal(Phi, y, C, w, b) == pytest.approx(plane.objective, rel=1e-6, abs=1e-12)
+    assert plane.objective == pytest.approx(l2_svm(Phi @ Phi.T, y, C).objective, rel=1e-7)
 
 
 @pytest.mark.parametrize("p", [5, 80])
 def test_the_smaller_problem_is_solved_and_the_plane_is_the_same(p):
     Phi, y = two_classes(60, p, seed=p)
     Phi += 1e4  # far from the origin, where a kernel alone has lost digits
-    found = l2_svm_features(Phi, y, 0.5)
+    plane = l2_svm_features(Phi, y, 0.5)
     near = l2_svm((Phi - 1e4) @ (Phi - 1e4).T, y, 0.5)
-    np.testing.assert_allclose(found.beta, near.beta, atol=1e-8)
+    np.testing.assert_allclose(plane.beta, near.beta, atol=1e-8)
     expected = (Phi - 1e4) @ ((Phi - 1e4).T @ near.beta) + near.intercept
     centre = Phi.mean(axis=0)
-    w = Phi.T @ found.beta
+    w = Phi.T @ plane.beta
     np.testing.assert_allclose(
-        (Phi - centre) @ w + (centre @ w + found.intercept), expected, atol=1e-6
+        (Phi - centre) @ w + (centre @ w + plane.intercept), expected, atol=1e-6
     )
 
 
@@ -77,12 +77,12 @@ def test_ten_thousand_samples_need_no_square_matrix(monkeypatch):
         raise AssertionError("the kernel was formed")
 
     monkeypatch.setattr("sgbn.solvers.svm_primal.l2_svm", refuse)
-    found = l2_svm_features(Phi, y, 1e-3)
-    assert found.converged
-    w = Phi.T @ found.beta
-    gradient = w - 1e-3 * Phi.T @ (y * np.maximum(1 - y * (Phi @ w + found.intercept), 0))
+    plane = l2_svm_features(Phi, y, 1e-3)
+    assert plane.converged
+    w = Phi.T @ plane.beta
+    gradient = w - 1e-3 * Phi.T @ (y * np.maximum(1 - y * (Phi @ w + plane.intercept), 0))
     assert np.abs(gradient).max() < 1e-9
-    assert abs(found.beta.sum()) < 1e-9 * np.abs(found.beta).sum()
+    assert abs(plane.beta.sum()) < 1e-9 * np.abs(plane.beta).sum()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -98,9 +98,9 @@ def test_the_line_is_searched_exactly(seed):
         hinges = np.maximum(slack + t * change, 0)
         return 0.5 * np.sum((w + t * move) ** 2) + hinges @ hinges
 
-    found = _line_minimum(w, move, slack, change, 2.0)
+    step = _line_minimum(w, move, slack, change, 2.0)
     best = minimize_scalar(value, bounds=(0, 5), method="bounded", options={"xatol": 1e-12})
-    assert value(found) <= best.fun + 1e-12
+    assert value(step) <= best.fun + 1e-12
 
 
 def test_inputs_stay_and_results_repeat():
@@ -146,11 +146,11 @@ def test_truncated_newton_steps_find_the_same_plane(seed):
     rng = np.random.default_rng(seed)
     Phi, y = rng.normal(size=(60, 25)), np.where(rng.random(60) < 0.5, -1.0, 1.0)
     exact = l2_svm(Phi @ Phi.T, y, 0.3)
-    found, _ = l2_svm_cg(Dense(Phi), y, 0.3, tol=1e-8)
-    assert found.converged
-    assert found.objective == pytest.approx(exact.objective, rel=1e-8)
-    np.testing.assert_allclose(found.beta, exact.beta, atol=1e-6)
-    assert found.intercept == pytest.approx(exact.intercept, abs=1e-6)
+    plane, _ = l2_svm_cg(Dense(Phi), y, 0.3, tol=1e-8)
+    assert plane.converged
+    assert plane.objective == pytest.approx(exact.objective, rel=1e-8)
+    np.testing.assert_allclose(plane.beta, exact.beta, atol=1e-6)
+    assert plane.intercept == pytest.approx(exact.intercept, abs=1e-6)
 
 
 def test_the_solution_of_a_similar_problem_is_a_good_start():

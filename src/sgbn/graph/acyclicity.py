@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from sgbn.jit import jit_loops
 from sgbn.types import Array, Indices, Mask
@@ -42,7 +43,7 @@ GraphLike = Matrix | HasCoef | HasLearnedCoef | HasGraph  # what `adjacency` rea
 
 
 def levels_of_edges(tails: Indices, heads: Indices, m: int) -> NDArray[np.int64]:
-    """As `levels`, for a list of edges tails[e] -> heads[e] on `m` nodes."""
+    """Return what `levels` does, for a list of edges tails[e] -> heads[e] on `m` nodes."""
     level, n_parents, queue = np.zeros((3, m), np.int64)
     first, children = np.zeros(m + 1, np.int64), np.empty(tails.size, np.int64)
     _list_children(tails, heads, n_parents, first, queue, children)
@@ -56,6 +57,7 @@ def _list_children(tails, heads, n_parents, first, place, children):  # type: ig
 
     `n_parents` and `first` must be zero; `place` is work space.
     """
+    # A counting sort: count the children of each node, sum up, then put each in its place.
     for e in range(tails.size):
         first[tails[e] + 1] += 1
         n_parents[heads[e]] += 1
@@ -69,7 +71,10 @@ def _list_children(tails, heads, n_parents, first, place, children):  # type: ig
 
 @jit_loops
 def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-untyped-def]
-    """Fill `level` (zero) from the roots on; -1 on and after cycles. Uses up the others."""
+    """Fill `level`, which must be zero, from the roots on; -1 on and after cycles.
+
+    `n_parents` counts down, and `queue` is work space.
+    """
     tail = 0
     for i in range(level.size):
         if n_parents[i] == 0:
@@ -82,19 +87,20 @@ def _fill_levels(first, children, n_parents, queue, level):  # type: ignore[no-u
         for c in range(first[i], first[i + 1]):
             j = children[c]
             level[j] = max(level[j], level[i] + 1)
-            n_parents[j] -= 1
+            n_parents[j] -= 1  # a node is ready once all its parents are done
             if n_parents[j] == 0:
                 queue[tail] = j
                 tail += 1
     for j in range(level.size):
-        if n_parents[j] > 0:
+        if n_parents[j] > 0:  # never ready: a cycle is among its ancestors
             level[j] = -1
 
 
 def adjacency(A: Any) -> Mask:
-    """Which edges a graph has, as a new boolean matrix.
+    """Return which edges a graph has, as a new boolean matrix.
 
-    From any matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner (`coef_`).
+    A graph is a matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner
+    (`coef_`).
     """
     if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
         held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
@@ -103,7 +109,7 @@ def adjacency(A: Any) -> Mask:
 
 
 def levels(A: ArrayLike) -> NDArray[np.int64]:
-    """Length of the longest directed path into every node, -1 on or behind a cycle.
+    """Return the length of the longest directed path into every node, -1 on or behind a cycle.
 
     For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
     """
@@ -114,23 +120,25 @@ def levels(A: ArrayLike) -> NDArray[np.int64]:
 
 
 def is_dag(A: ArrayLike) -> bool:
-    """Whether the graph has no directed cycle (a self-loop is one)."""
+    """Return whether the graph has no directed cycle (a self-loop is one)."""
     return bool(np.all(levels(A) >= 0))
 
 
 def known_order(support: Mask, known: Mask, places: Indices | None = None) -> NDArray[np.int64]:
-    """Topological order that keeps to prior knowledge where the graph leaves it open.
+    """Return a topological order that keeps to prior knowledge where the graph leaves it open.
 
-    Of the nodes whose parents are all placed, that comes next before which the fewest of the others
-    are known to be, then that of the lowest level, then the first in `places`: an order that does
-    not depend on that of the columns, if the places do not.
+    Of the nodes whose parents are all placed, the next one is that with the fewest unplaced nodes
+    known to come before it. Ties go to the lowest level, then to the first in `places`. The order
+    does not depend on that of the columns if the places do not.
 
     Parameters
     ----------
-    support, known : ndarray of bool of shape (m, m)
-        A DAG; and i -> j where an edge between i and j could have this direction only.
+    support : ndarray of bool of shape (m, m)
+        A DAG.
+    known : ndarray of bool of shape (m, m)
+        Set for i -> j where an edge between i and j could have this direction only.
     places : ndarray of shape (m,), optional
-        By default the columns.
+        Numbers that break ties; by default those of the columns.
     """
     level = levels(support)
     places = np.arange(len(support)) if places is None else places
@@ -146,7 +154,7 @@ def known_order(support: Mask, known: Mask, places: Indices | None = None) -> ND
 
 
 def topological_order(A: ArrayLike) -> Indices:
-    """Nodes of a DAG, parents before children, ties by index.
+    """Return the nodes of a DAG, parents before children, ties by index.
 
     Raises
     ------
@@ -178,43 +186,35 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
 
 
 def _shortest_cycle(support: Mask, start: int) -> list[int]:
-    previous = {start: start}
-    frontier = [start]
-    while frontier:
-        following = []
-        for i in frontier:
-            for j in np.flatnonzero(support[i]):
-                if j == start:
-                    path = [i]
-                    while path[-1] != start:
-                        path.append(previous[path[-1]])
-                    return path[::-1]
-                if j not in previous:
-                    previous[int(j)] = i
-                    following.append(int(j))
-        frontier = following
-    raise ValueError(f"node {start} is on no directed cycle")
+    """Return a shortest cycle through `start`, which must be on one."""
+    nodes, previous = breadth_first_order(csr_array(support), start)
+    # The first node that leads back is one of the nearest.
+    path = [next(int(node) for node in nodes if support[node, start])]
+    while path[-1] != start:
+        path.append(int(previous[path[-1]]))
+    return path[::-1]
 
 
 def reachable(A: ArrayLike) -> Mask:
-    """Path matrix P: ``P[i, j]`` is True when a directed path of one or more edges leads i -> j.
+    """Return the path matrix P: ``P[i, j]`` where a path of one or more edges leads from i to j.
 
-    Reachability on the support, not expm(Theta), whose terms of opposite sign can cancel.
+    It is computed on the support, not as expm(Theta), whose terms of opposite sign can cancel.
 
     Paper: Section 2.1, the matrix P.
     """
     P = adjacency(A)
-    for k in range(len(P)):
+    for k in range(len(P)):  # Warshall: paths by way of the first k nodes
         P |= np.outer(P[:, k], P[k])
     return P
 
 
 def upsilon(o: ArrayLike, Delta: float | None = None) -> Array:
-    r"""Smallest :math:`\Upsilon` that the order variables allow, with a zero diagonal.
+    r"""Return the smallest :math:`\Upsilon` that the order variables allow; its diagonal is zero.
 
     .. math:: \Upsilon_{ij} = \max(0, \Delta / m - (o_j - o_i))
 
-    Only :math:`\lambda_{dag} \Delta` matters, so that Delta = m by default: orders in integers.
+    Only the product :math:`\lambda_{dag} \Delta` matters. By default Delta = m, so that orders are
+    integers.
 
     Paper: Eq. 4.1a, Eq. 4.1b.
     """
@@ -226,9 +226,9 @@ def upsilon(o: ArrayLike, Delta: float | None = None) -> Array:
 
 
 def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) -> bool:
-    """Whether the order variables prove that Theta is a DAG (Proposition 1's certificate).
+    """Return whether the order variables prove that Theta is a DAG (Proposition 1's certificate).
 
-    True when 0 <= o <= Delta, Theta has a zero diagonal, and Upsilon_ij Theta_ij = 0 for the
+    It is True when 0 <= o <= Delta, Theta has a zero diagonal, and Upsilon_ij Theta_ij = 0 for the
     smallest Upsilon that `o` allows. Some order certifies Theta if and only if it is a DAG.
 
     Paper: Proposition 1, Eq. 4.1c, Eq. 4.1d.

@@ -17,8 +17,9 @@ from sgbn.types import Graph
 class GraphComparison:
     """What a learned graph has right and wrong.
 
-    A reversed edge is counted in `reversed`, in `false` (the wrong direction is not in the
-    truth) and in `missing` (the right one was not found), as in the paper's tables.
+    A reversed edge is counted three times, as in the paper's tables: in `reversed`, in `false`
+    (the truth does not have it in this direction) and in `missing` (the true direction was not
+    found).
     """
 
     learned: Graph
@@ -65,7 +66,7 @@ class GraphComparison:
 
     @property
     def shd(self) -> int:
-        """Structural Hamming distance of the graphs: as `errors`, a reversed edge counts once."""
+        """Structural Hamming distance of the graphs: `errors`, but a reversed edge counts once."""
         return shd(self.learned, self.true)
 
     @property
@@ -80,12 +81,12 @@ class GraphComparison:
 
     @property
     def precision(self) -> float:
-        """Share of the learned edges that are true, direction included (1 if none learned)."""
+        """Share of the learned edges that are true, direction included (1 if none is learned)."""
         return (self.n_learned - self.false) / self.n_learned if self.n_learned else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the true edges that were learned, direction included (1 if none exist)."""
+        """Share of the true edges that were learned, direction included (1 if there is none)."""
         return (self.n_true - self.missing) / self.n_true if self.n_true else 1.0
 
     @property
@@ -105,14 +106,14 @@ def compare_graphs(learned: GraphLike, true: GraphLike) -> GraphComparison:
     Parameters
     ----------
     learned, true : array-like of shape (m, m), DataFrame, network or fitted learner
-        Where both have names, these are matched. For two groups, which is which decides what
-        counts as false and what as missing.
+        The two DAGs. Where both have names, these are matched. Where two groups are compared, an
+        edge of the first alone counts as false and one of the second alone as missing.
     """
     return GraphComparison(*_on_the_same_nodes(learned, true))
 
 
 def shd(first: GraphLike, second: GraphLike) -> int:
-    """Structural Hamming distance: pairs of nodes that two graphs join differently.
+    """Return the structural Hamming distance: pairs of nodes that two graphs join differently.
 
     Parameters
     ----------
@@ -125,25 +126,27 @@ def shd(first: GraphLike, second: GraphLike) -> int:
 
 
 def pdag_errors(learned: GraphLike, true: GraphLike) -> int:
-    """Edges, arrows or lines, that only one of the CPDAGs of two DAGs has.
+    """Return how many edges, arrows or lines, only one of the CPDAGs of two DAGs has.
 
-    A directed edge in place of an undirected or reversed one is one false and one missing edge,
-    so that this is to the CPDAGs what `GraphComparison.errors` is to the DAGs.
+    A directed edge in place of an undirected or reversed one is one false and one missing edge:
+    this is to the CPDAGs what `GraphComparison.errors` is to the DAGs.
 
     Parameters
     ----------
     learned, true : array-like of shape (m, m), DataFrame or GaussianNetwork
-        DAGs.
+        The two DAGs.
 
     Notes
     -----
     The third table of the paper's Exp-II ("falsely identified P-DAG structures") does not say how
-    it counts. Its numbers exceed the total errors throughout (but for cells of Mildew that are
-    another network's), and for Chain, which has 6 edges, they exceed 6. This excludes `shd` of the
-    CPDAGs and, with Chain's skeleton right, differing entries of their boolean matrices. Of the
-    counts that remain, this one comes nearest to the table's ratios of PDAG to total errors when
-    OR-SGBN learns the nine networks with as many edges as in the paper; differing entries where
-    an arrow is coded -1 and a line 1 both ways, so that a lost line counts twice, are too many.
+    it counts. Its numbers exceed the total errors throughout, except in cells of Mildew that belong
+    to another network. For Chain, which has 6 edges, they exceed 6. This excludes two counts: `shd`
+    of the CPDAGs and, where Chain's skeleton is right, differing entries of their boolean matrices.
+
+    Of the counts that remain, this one comes nearest to the table's ratios of PDAG to total errors,
+    when OR-SGBN learns the nine networks with as many edges as in the paper. A count of differing
+    entries, with an arrow coded as -1 and a line as 1 both ways, is too high: a lost line counts
+    twice.
 
     Examples
     --------
@@ -154,12 +157,12 @@ def pdag_errors(learned: GraphLike, true: GraphLike) -> int:
     """
     P, Q = (cpdag(graph) for graph in _on_the_same_nodes(learned, true))
     arrows = (P & ~P.T) != (Q & ~Q.T)
-    lines = np.triu((P & P.T) != (Q & Q.T))
+    lines = np.triu((P & P.T) != (Q & Q.T))  # a line is set both ways and counts once
     return int(arrows.sum() + lines.sum())
 
 
 def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Graph]:
-    """Adjacency matrices of two graphs; where both have names, these are matched."""
+    """Return the adjacency matrices of two graphs; where both have names, these are matched."""
     A, B = adjacency(first), adjacency(second)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape != B.shape:
         raise InputError(
@@ -180,7 +183,7 @@ def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Grap
 
 
 def _names(graph: Any) -> list[str]:
-    """Names of the nodes of a table, a network or a fitted learner; none for a matrix."""
+    """Return the names of the nodes of a table, a network or a learner; none for a matrix."""
     if hasattr(graph, "columns"):
         return [str(column) for column in graph.columns]
     return list(getattr(getattr(graph, "network_", graph), "names", []))

@@ -21,14 +21,14 @@ Arrow = tuple[int, int]
 
 
 def skeleton(A: ArrayLike) -> Graph:
-    """Which pairs are joined, whatever the direction: a symmetric matrix."""
+    """Return which pairs are joined, whatever the direction: a symmetric matrix."""
     support = adjacency(A)
     joined: Graph = support | support.T
     return joined
 
 
 class _Neighbours:
-    """The PDAG as sets: who is parent, child, undirected neighbour of, or joined to, each node."""
+    """A PDAG as sets: parents, children, undirected neighbours and all neighbours of each node."""
 
     def __init__(self, P: Graph) -> None:
         m = len(P)
@@ -59,7 +59,7 @@ class _Neighbours:
 
 
 def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
-    """All i -> k <- j whose ends i < j are not joined, as (i, k, j) in order of k.
+    """Return all i -> k <- j whose ends i < j are not joined, as (i, k, j) in order of k.
 
     In a PDAG only directed edges count.
     """
@@ -73,7 +73,7 @@ def v_structures(A: ArrayLike) -> list[tuple[int, int, int]]:
 
 
 def cpdag(A: ArrayLike) -> Graph:
-    """CPDAG of a DAG: directed are the edges that every equivalent DAG directs the same way.
+    """Return the CPDAG of a DAG: directed are the edges that all equivalent DAGs direct alike.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _class_of(support: Graph, evidence: Graph) -> Graph:
 def close_orientations(P: ArrayLike) -> Graph:
     """Direct all undirected edges of a PDAG that its arrows decide (Meek's four rules).
 
-    In rounds, each of which looks only at the edges that the last round's arrows may decide.
+    It works in rounds. Each looks only at the edges that the arrows of the last round may decide.
     """
     P = adjacency(P)
     near = _Neighbours(P)
@@ -117,18 +117,18 @@ def close_orientations(P: ArrayLike) -> Graph:
 
 
 def _concerned(near: _Neighbours, a: int, b: int) -> Iterator[Arrow]:
-    """Ways to direct an undirected edge that a rule may decide because of the arrow a -> b."""
+    """Yield the ways to direct an edge that a rule may decide because of the arrow a -> b."""
     for i in near.undirected[b]:
-        yield b, i
-        yield i, b
+        yield b, i  # rule 1
+        yield i, b  # rules 2, 3 and 4, whose last arrow is a -> b
     for i in near.undirected[a]:
-        yield a, i
+        yield a, i  # rule 2, whose first arrow is a -> b
         for j in near.undirected[i] & near.children[b]:
-            yield i, j
+            yield i, j  # rule 4, whose first arrow is a -> b
 
 
 def _is_decided(near: _Neighbours, i: int, j: int) -> bool:
-    """Whether the arrows around the undirected edge i - j leave only i -> j."""
+    """Return whether the arrows around the undirected edge i - j leave only i -> j."""
     return (
         _would_collide(near, i, j)
         or _would_close_a_cycle(near, i, j)
@@ -164,14 +164,15 @@ def _round_about(near: _Neighbours, i: int, j: int) -> bool:
 
 
 def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
-    """Maximally oriented PDAG: the DAGs of an equivalence class that agree with prior knowledge.
+    """Return the PDAG of the DAGs of an equivalence class that agree with prior knowledge.
 
     Parameters
     ----------
     P : array-like of shape (m, m)
         The CPDAG of the class.
     known : array-like of shape (m, m)
-        Where set, i -> j is the direction if i and j are joined; says nothing of other pairs.
+        Where set, i -> j is the direction if i and j are joined. It says nothing about pairs that
+        are not joined.
 
     Returns
     -------
@@ -198,7 +199,7 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
 def edge_kinds(
     A: ArrayLike, known: ArrayLike | None = None, required: ArrayLike | None = None
 ) -> Labels:
-    """Why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
+    """Return why each edge of a DAG has its direction, in the order of ``np.argwhere(A)``.
 
     Parameters
     ----------
@@ -212,9 +213,9 @@ def edge_kinds(
     Returns
     -------
     ndarray of str
-        "compelled": all equivalent DAGs have it; "prior knowledge": only all those that agree
-        with `known`, or because of a required edge; "reversible": some of these have it the other
-        way round. All if the edges of A are right.
+        "compelled": all equivalent DAGs have the edge in this direction. "prior knowledge": not
+        all of them, but all that agree with `known`; or a required edge decides it. "reversible":
+        some of these have it the other way round. All of it holds if the edges of A are right.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def edge_kinds(
 
 
 def _forbidden(P: Graph, known: ArrayLike) -> Graph:
-    """Directions that `known` excludes, among the joined pairs of P."""
+    """Return the directions that `known` excludes, among the joined pairs of P."""
     arrows = adjacency(known)
     if arrows.shape != P.shape:
         raise InputError(f"known has shape {arrows.shape}, the graph {P.shape}: make them equal.")
@@ -267,7 +268,8 @@ def consistent_extension(P: ArrayLike) -> Graph | None:
     result = adjacency(P)
     near = _Neighbours(result)
     remaining = set(range(len(result)))
-    candidates = [-x for x in remaining]  # A heap; a node that is not in here is no free sink.
+    # A heap of negative indices: the largest index comes first. What is not in it is no free sink.
+    candidates = [-x for x in remaining]
     heapify(candidates)
     while candidates:
         x = -heappop(candidates)
@@ -276,7 +278,7 @@ def consistent_extension(P: ArrayLike) -> Graph | None:
         result[x, list(near.undirected[x])] = False
         near.remove(x)
         remaining.discard(x)
-        for y in near.joined[x]:  # Only these may have become free.
+        for y in near.joined[x]:  # only these may have become free
             heappush(candidates, -y)
     return None if remaining else result
 

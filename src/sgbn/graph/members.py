@@ -1,8 +1,8 @@
 """Members of an equivalence class that score best, for each way of each open edge.
 
-The undirected edges of a PDAG fall apart into components that can be directed each by itself. A
-member has one source in each component. Once that is chosen, all its edges lead away from it,
-Meek's rules follow, and what is still open falls apart again. So the best members are found
+The undirected edges of a PDAG fall apart into components, each of which can be directed by itself.
+A member has one source in each component. Once a source is chosen, all its edges lead away from it,
+Meek's rules direct more, and what is still open falls apart again. So the best members are found
 without a list of all of them, whose number grows exponentially.
 """
 
@@ -22,7 +22,7 @@ from sgbn.types import Graph
 Parents = tuple[int, ...]
 Score = Callable[[int, Parents], float]  # of a node with these parents, in rising order
 
-MOST_TRIED = 5000  # choices of a source, some seconds: a clique of 9 open nodes takes 2,300
+MAX_TRIED_SOURCES = 5000  # some seconds: a clique of 9 open nodes takes 2,300
 
 
 class Member(NamedTuple):
@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 
 def open_components(P: Graph) -> list[list[int]]:
-    """Nodes that undirected edges join, directly or by way of others, in rising order."""
+    """Return the nodes of each component that undirected edges join, in rising order."""
     undirected = P & P.T
     n_parts, part = connected_components(csr_array(undirected), directed=False)
     ends = undirected.any(axis=0)
@@ -48,7 +48,7 @@ def open_components(P: Graph) -> list[list[int]]:
 
 
 def best_each_way(P: Graph, nodes: list[int], score: Score) -> list[Member] | None:
-    """Best member for each direction of each open edge of a component.
+    """Return the best member for each direction of each open edge of a component.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ def best_each_way(P: Graph, nodes: list[int], score: Score) -> list[Member] | No
     nodes : list of int
         One of its `open_components`.
     score : callable
-        Of a node and its parents; the larger the better. A member's score is their sum.
+        Gives the score of a node with its parents; the larger the better. The score of a member is
+        the sum over its nodes.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def best_each_way(P: Graph, nodes: list[int], score: Score) -> list[Member] | No
 
 
 class _TooManyError(Exception):
-    """More sources were tried than `MOST_TRIED`."""
+    """More sources were tried than `MAX_TRIED_SOURCES`."""
 
 
 class _Search:
@@ -85,26 +86,28 @@ class _Search:
         self.known: dict[tuple[tuple[int, ...], bytes], list[Member]] = {}
 
     def of_component(self, P: Graph, nodes: list[int]) -> list[Member]:
-        """Best members of one open component, the best one first."""
+        """Return the best members of one open component, the best one first."""
+        # The arrows into the component count too: parents outside are part of a node's score.
         key = tuple(nodes), P[:, nodes].tobytes()
         if key not in self.known:
             part = P[np.ix_(nodes, nodes)]
-            parents = np.count_nonzero(part & ~part.T, axis=0)  # inside the component
-            sources = [node for node, count in zip(nodes, parents, strict=True) if not count]
+            n_parents = np.count_nonzero(part & ~part.T, axis=0)  # inside the component
+            sources = [node for node, count in zip(nodes, n_parents, strict=True) if not count]
             rooted = (self._rooted(P, nodes, source) for source in sources)
-            found = [self._completed(Q, nodes) for Q in rooted if Q is not None]
-            self.known[key] = _best_for_each_arrow(P, nodes, list(chain(*found)))
+            members = [self._completed(Q, nodes) for Q in rooted if Q is not None]
+            self.known[key] = _best_for_each_arrow(P, nodes, list(chain(*members)))
         return self.known[key]
 
     def _rooted(self, P: Graph, nodes: list[int], source: int) -> Graph | None:
         """Direct the open edges of a source away from it; None if no member has this source."""
         self.tried += 1
-        if self.tried > MOST_TRIED:
+        if self.tried > MAX_TRIED_SOURCES:
             raise _TooManyError
         inside = np.ix_(nodes, nodes)
         directed = P[inside]
         directed[:, nodes.index(source)] = False
         directed = close_orientations(directed)
+        # A member of the class has no v-structure that the PDAG does not show.
         if v_structures(directed) or consistent_extension(directed) is None:
             return None
         result = P.copy()
@@ -112,20 +115,24 @@ class _Search:
         return result
 
     def _completed(self, P: Graph, nodes: list[int]) -> list[Member]:
-        """Best members once the source is chosen: what is open falls apart into components."""
+        """Return the best members once the source is chosen.
+
+        What is still open falls apart into components. The best member takes the best of each; to
+        have an arrow of one component, it is enough to change that component alone.
+        """
         belongs = set(nodes)
         parts = [part for part in open_components(P) if belongs.issuperset(part)]
         settled = belongs.difference(*parts) if parts else belongs
         parents = {j: tuple(np.flatnonzero(P[:, j]).tolist()) for j in sorted(settled)}
         base = Member(sum(self.score(j, known) for j, known in parents.items()), parents)
         choices = [self.of_component(P, part) for part in parts]
-        best = _joined([base, *(members[0] for members in choices)])
-        others = [
-            _joined([base, *(m[0] for m in choices[:k]), one, *(m[0] for m in choices[k + 1 :])])
+        best = [members[0] for members in choices]
+        changed = [
+            _joined([base, *best[:k], member, *best[k + 1 :]])
             for k, members in enumerate(choices)
-            for one in members[1:]
+            for member in members[1:]
         ]
-        return [best, *others]
+        return [_joined([base, *best]), *changed]
 
 
 def _joined(parts: list[Member]) -> Member:
@@ -136,7 +143,7 @@ def _joined(parts: list[Member]) -> Member:
 def _best_for_each_arrow(P: Graph, nodes: list[int], members: list[Member]) -> list[Member]:
     """Keep the best member, and the best one that has each arrow; the best comes first."""
     members = sorted(members, key=lambda member: -member.score)  # stable: ties as they came
-    # arrows that no member kept so far has
+    # Arrows that no member kept so far has: the first member with one of them is its best.
     missing = {(i, j) for i in nodes for j in nodes if P[i, j] and P[j, i]}
     kept = []
     for member in members:

@@ -10,7 +10,7 @@ from sgbn.types import Mask
 def random_dag(
     m: int, degree: float, random_state: int | np.random.Generator | None = None
 ) -> Mask:
-    """Random DAG on `m` nodes in which a node has `degree` neighbours on average.
+    """Return a random DAG on `m` nodes in which a node has `degree` neighbours on average.
 
     Every pair is joined with the same probability, directed along a random order.
     """

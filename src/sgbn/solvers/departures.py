@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sgbn.jit import jit, jit_inside
-from sgbn.solvers.lasso import solve_working_set, violation_at
+from sgbn.solvers.lasso import solve_on, violation_at
 from sgbn.types import Array
 
 TOL = 1e-8  # KKT violation, on variables of about unit scale
 MAX_EPOCHS = 500  # of a variable; reached only where columns are nearly collinear
-EMPTY = 1e-12  # variance of a regressor that says nothing
+EMPTY_VARIANCE = 1e-12  # of a regressor that says nothing, on variables of about unit scale
 
 
 class Departures(NamedTuple):
@@ -35,12 +35,13 @@ class Departures(NamedTuple):
     x : ndarray of shape (m, m)
         ``x[j, k]`` is added to the weight of k -> j.
     variances : ndarray of shape (m,)
-        Of what the weights, departures included, leave of each variable.
+        Variance that the weights, departures included, leave of each variable.
     n_iter : int
-        Most epochs of a variable.
+        Epochs of the variable that took most.
     violation : float
-        How far the departures are from the KKT conditions, at most.
+        Largest violation of the KKT conditions.
     converged : bool
+        Whether `violation` is within the tolerance.
     """
 
     x: Array
@@ -64,9 +65,9 @@ def _gradient(S, j, b, d, g):  # type: ignore[no-untyped-def]
 
 @jit
 def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
-    """Departures `d` of variable j, from those that it holds; epochs, and the violation.
+    """Find the departures `d` of variable j, from what `d` holds; returns epochs and violation.
 
-    `g` ends as the gradient at `d`; `working` is space for places.
+    `g` ends as the gradient at `d`; `working` is work space.
     """
     n_epochs = 0
     while True:
@@ -74,29 +75,24 @@ def _solve_variable(S, j, w, b, d, g, working):  # type: ignore[no-untyped-def]
         size, worst = 0, 0.0
         for k in range(j):
             violation = violation_at(g, w, d, k)
-            if S[k, k] > EMPTY and (d[k] != 0.0 or violation > TOL):
+            if S[k, k] > EMPTY_VARIANCE and (d[k] != 0.0 or violation > TOL):
                 worst = max(worst, violation)
                 working[size] = k
                 size += 1
         if worst <= TOL or n_epochs >= MAX_EPOCHS:
             return n_epochs, worst
-        M, c = np.empty((size, size)), np.empty(size)
-        sub_w, sub_d = np.empty(size), np.empty(size)
+        places, c = working[:size], np.empty(size)
         for i in range(size):
-            k = working[i]
-            sub_w[i], sub_d[i] = w[k], d[k]
-            c[i] = -g[k]
+            # The right side such that S d - c is the gradient: s_j - S b, what b leaves.
+            c[i] = -g[places[i]]
             for h in range(size):
-                M[i, h] = S[k, working[h]]
-                c[i] += M[i, h] * d[working[h]]
-        n_epochs += solve_working_set(M, c, sub_w, sub_d, 0.1 * TOL, MAX_EPOCHS - n_epochs)
-        for i in range(size):
-            d[working[i]] = sub_d[i]
+                c[i] += S[places[i], places[h]] * d[places[h]]
+        n_epochs += solve_on(S, places, c, w, d, 0.1 * TOL, MAX_EPOCHS - n_epochs)
 
 
 @jit
 def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
-    """Set `D`, from what it holds, and `variances`; most epochs, and the worst violation."""
+    """Set `D`, from what it holds, and `variances`; returns most epochs and worst violation."""
     m = S.shape[0]
     g, working = np.empty(m), np.empty(m, np.int64)
     most_epochs, worst = 0, 0.0
@@ -112,7 +108,7 @@ def _solve(S, W, B, D, variances):  # type: ignore[no-untyped-def]
 
 
 def lasso_departures(S: Array, W: Array, B: Array, start: Array | None = None) -> Departures:
-    """Departures from the weights `B`, one row per variable; see the module.
+    """Return the departures from the weights `B`, one row per variable; see the module.
 
     Parameters
     ----------
@@ -123,7 +119,7 @@ def lasso_departures(S: Array, W: Array, B: Array, start: Array | None = None) -
     B : ndarray of shape (m, m)
         Weights to depart from, strictly lower triangular.
     start : ndarray of shape (m, m), optional
-        Departures to start from, such as those at a higher price; none by default.
+        Departures to start from, such as those at a higher price; zero by default.
     """
     D = np.zeros(S.shape) if start is None else start.copy()
     variances = np.empty(len(S))

@@ -22,14 +22,15 @@ from sgbn.types import Array
 
 TOL = 1e-10  # KKT violation, on variables of unit scale
 SINGULAR = 1e-12  # pivots of a Gram matrix with unit diagonal: smaller ones are round-off
-ROUND_OFF = 1e-12  # of a gradient
-SLOW = 30  # epochs after which coordinate descent is helped along
+ROUND_OFF = 1e-12  # of a gradient, on variables of unit scale
+SLOW_EPOCHS = 30  # after which coordinate descent is helped along
 MAX_EPOCHS = 1000  # passes over a working set; reached only where columns are nearly collinear
 
 
 @jit
 def support_of(b):  # type: ignore[no-untyped-def]
-    """Places where `b` is not zero (np.flatnonzero takes seconds to compile)."""
+    """Return the places where `b` is not zero."""
+    # By hand: np.flatnonzero takes seconds to compile.
     size = 0
     for k in range(b.size):
         size += b[k] != 0.0
@@ -44,10 +45,11 @@ def support_of(b):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _factor(M):  # type: ignore[no-untyped-def]
-    """Cholesky factor in the lower triangle of `M`, in place; how many rows are independent.
+    """Factor `M` by Cholesky in its lower triangle, in place.
 
-    By hand because the systems are tiny (tens of unknowns): LAPACK's call costs more than it saves.
+    Returns how many leading rows are independent; the factor ends there.
     """
+    # By hand: the systems are tiny (tens of unknowns), and LAPACK's call costs more than it saves.
     for i in range(M.shape[0]):
         for j in range(i + 1):
             rest = M[i, j]
@@ -77,7 +79,7 @@ def _solve_factored(L, size, x):  # type: ignore[no-untyped-def]
 
 @jit
 def _submatrix(M, places):  # type: ignore[no-untyped-def]
-    """Lower triangle of the rows and columns `places` of `M`."""
+    """Return the lower triangle of the rows and columns `places` of `M`; the rest is not set."""
     sub = np.empty((places.size, places.size))
     for i in range(places.size):
         for j in range(i + 1):
@@ -87,10 +89,10 @@ def _submatrix(M, places):  # type: ignore[no-untyped-def]
 
 @jit
 def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-def]
-    """Set `goal` to the solution of the normal equations for the signs of `b`.
+    """Set `goal` to the solution of the normal equations for the signs of `b`, and return True.
 
-    Where the support is collinear, `goal` becomes a direction along which the fit stays and the
-    penalty falls instead; returns whether it is a solution.
+    Where the support is collinear there is no single one. Then `goal` becomes a direction along
+    which the fit stays and the penalty falls, and the function returns False.
     """
     L = _submatrix(M, support)
     rank = _factor(L)
@@ -100,6 +102,7 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
             goal[i] = s[k] - w[k] * np.sign(b[k])
         _solve_factored(L, rank, goal)
         return True
+    # The first dependent variable as a combination of those before it: the null vector of M.
     for i in range(support.size):
         goal[i] = -M[support[i], support[rank]] if i < rank else 0.0
     _solve_factored(L, rank, goal)
@@ -107,7 +110,7 @@ def _optimum_for_signs(M, s, w, b, support, goal):  # type: ignore[no-untyped-de
     slope = 0.0
     for i in range(support.size):
         slope += w[support[i]] * np.sign(b[support[i]]) * goal[i]
-    # without prices no direction is better than another: stay, rather than run off along one
+    # Without prices no direction is better than another: stay, rather than run off along one.
     turn = -1.0 if slope > 0.0 else 1.0 if slope < 0.0 else 0.0
     for i in range(support.size):
         goal[i] *= turn
@@ -119,13 +122,13 @@ def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
     """Move `b`, in place, to the optimum for its signs, if that has these signs.
 
     Else, if `persist`, go towards it as far as the signs allow, drop the weight that became zero,
-    and try again: an active-set method, slow but sure where coordinate descent crawls.
+    and try again. This is an active-set method: slow but sure where coordinate descent crawls.
     """
     while True:
         support = support_of(b)
         goal = np.empty(support.size)
         solved = _optimum_for_signs(M, s, w, b, support, goal)
-        share = 1.0 if solved else np.inf
+        share = 1.0 if solved else np.inf  # a direction has no end but the first sign that turns
         first = -1
         for i in range(support.size):
             step = goal[i] - b[support[i]] if solved else goal[i]
@@ -138,6 +141,7 @@ def _polish(M, s, w, b, persist):  # type: ignore[no-untyped-def]
             return
         for i in range(support.size):
             step = goal[i] - b[support[i]] if solved else goal[i]
+            # The goal itself, not b + (goal - b): weights must be the same from any start.
             b[support[i]] = goal[i] if solved and first < 0 else b[support[i]] + share * step
         if first < 0:
             return
@@ -157,7 +161,7 @@ def _gradient(M, s, b, g):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
-    """How far coordinate k is from the KKT conditions."""
+    """Return how far coordinate k is from the KKT conditions."""
     if b[k] > 0.0:
         return abs(g[k] + w[k])
     if b[k] < 0.0:
@@ -167,7 +171,7 @@ def violation_at(g, w, b, k):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
-    """One cyclic pass over `b`, in place with its gradient; whether any sign changed."""
+    """Make one cyclic pass over `b`, in place with its gradient; returns whether a sign changed."""
     sign_changed = False
     for k in range(b.size):
         z = M[k, k] * b[k] - g[k]
@@ -185,15 +189,15 @@ def _epoch(M, w, b, g):  # type: ignore[no-untyped-def]
 
 
 @jit
-def solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
-    """Lasso on a small Gram matrix, `b` in place; returns the number of epochs."""
+def _solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Solve the lasso on a small Gram matrix, `b` in place; returns the number of epochs."""
     g = np.empty(b.size)
     _gradient(M, s, b, g)
     for n_epochs in range(1, max_epochs + 1):
         sign_changed = _epoch(M, w, b, g)
-        if n_epochs > SLOW or not sign_changed:
-            _polish(M, s, w, b, n_epochs > SLOW)
-            _gradient(M, s, b, g)
+        if n_epochs > SLOW_EPOCHS or not sign_changed:
+            _polish(M, s, w, b, n_epochs > SLOW_EPOCHS)
+            _gradient(M, s, b, g)  # anew, also because updates gather round-off
         worst = 0.0
         for k in range(b.size):
             worst = max(worst, violation_at(g, w, b, k))
@@ -203,11 +207,33 @@ def solve_working_set(M, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-d
 
 
 @jit
-def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Lasso of variable j on all others, from the start `b`, which is replaced.
+def solve_on(R, places, s, w, b, tol, max_epochs):  # type: ignore[no-untyped-def]
+    """Solve the lasso on the variables `places` alone, `b` in place; returns the number of epochs.
 
-    Returns the number of epochs, 0 where `b` without what is too dear was optimal already, and the
-    KKT violation.
+    ``s[i]`` is the right side of the variable ``places[i]``.
+    """
+    # A copy of the working set: the inner loops then run over contiguous memory.
+    M = np.empty((places.size, places.size))
+    sub_w = np.empty(places.size)
+    sub_b = np.empty(places.size)
+    for i in range(places.size):
+        row = R[places[i]]
+        for h in range(places.size):
+            M[i, h] = row[places[h]]
+        sub_w[i] = w[places[i]]
+        sub_b[i] = b[places[i]]
+    n_epochs = _solve_working_set(M, s, sub_w, sub_b, tol, max_epochs)
+    for i in range(places.size):
+        b[places[i]] = sub_b[i]
+    return n_epochs
+
+
+@jit
+def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
+    """Solve the lasso of variable j on all others, from the start `b`, which is replaced.
+
+    Returns the number of epochs and the KKT violation. The number is 0 where `b`, without weights
+    that are too dear, was optimal already.
     """
     p = R.shape[0]
     g = np.empty(p)
@@ -229,20 +255,11 @@ def solve_column(R, j, w, b):  # type: ignore[no-untyped-def]
                     size += 1
         if worst <= TOL or n_epochs >= MAX_EPOCHS:
             return n_epochs, worst
-        M = np.empty((size, size))
+        places = working[:size]
         s = np.empty(size)
-        sub_w = np.empty(size)
-        sub_b = np.empty(size)
         for i in range(size):
-            row = R[working[i]]
-            for h in range(size):
-                M[i, h] = row[working[h]]
-            s[i] = R[j, working[i]]
-            sub_w[i] = w[working[i]]
-            sub_b[i] = b[working[i]]
-        n_epochs += solve_working_set(M, s, sub_w, sub_b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
-        for i in range(size):
-            b[working[i]] = sub_b[i]
+            s[i] = R[j, places[i]]
+        n_epochs += solve_on(R, places, s, w, b, 0.1 * TOL, MAX_EPOCHS - n_epochs)
 
 
 @jit_loops
@@ -258,7 +275,7 @@ def _solve_columns(R, W, B):  # type: ignore[no-untyped-def]
 
 
 def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
-    """Weighted lasso of every variable on all others.
+    """Return the weighted lasso of every variable on all others.
 
     Paper: Eq. 4.2 for fixed order variables.
 
@@ -284,7 +301,7 @@ def lasso_gram(R: Array, W: Array, start: Array | None = None) -> SolverResult:
 
 @jit
 def refit_column(R, j, b):  # type: ignore[no-untyped-def]
-    """Least squares of j on the variables that are not zero in `b`, in place.
+    """Fit j by least squares on the variables that are not zero in `b`, in place.
 
     Returns False, and leaves `b` as it was, where they are collinear.
     """
@@ -303,7 +320,7 @@ def refit_column(R, j, b):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
-    """Mean squared residual of j, as a share of its own second moment: 1 - 2 R_j'b + b'Rb."""
+    """Return the mean squared residual of j as a share of its second moment: 1 - 2 R_j'b + b'Rb."""
     total = 1.0
     for i in range(b.size):
         if b[i] == 0.0:
@@ -313,12 +330,12 @@ def residual_variance(R, j, b):  # type: ignore[no-untyped-def]
             if b[k] != 0.0:
                 fitted += R[i, k] * b[k]
         total += b[i] * (fitted - 2.0 * R[i, j])
-    return max(total, 0.0)
+    return max(total, 0.0)  # a perfect fit may be negative by round-off
 
 
 @jit_inside
 def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
-    """Half the residual variance of j plus the prices paid, per unit of its second moment."""
+    """Return half the residual variance of j plus the prices, per unit of its second moment."""
     total = 0.5 * residual_variance(R, j, b)
     for k in range(b.size):
         total += w[k] * abs(b[k])
@@ -326,7 +343,7 @@ def column_objective(R, j, w, b):  # type: ignore[no-untyped-def]
 
 
 def residual_variances(R: Array, B: Array) -> Array:
-    """`residual_variance` of every target."""
+    """Return the `residual_variance` of every target."""
     shares = np.empty(len(B))
     _fill_variances(R, B, shares)
     return shares

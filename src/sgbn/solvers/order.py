@@ -6,7 +6,7 @@ is Eq. 4.2 of the paper for fixed Theta, with Delta = m and Upsilon eliminated. 
 circulation x of least cost with 0 <= x_ij <= |Theta_ij|, and the two are optimal together when
 
 - x_ij = |Theta_ij| on edges that the order violates (o_j - o_i < 1),
-- x_ij = 0 on edges with room to spare (o_j - o_i > 1), and anything between where o_j - o_i = 1.
+- x_ij = 0 on edges with space to spare (o_j - o_i > 1), and anything between where o_j - o_i = 1.
 
 The primal-dual method keeps these three and repairs the balance of the nodes: it pushes flow from
 nodes with an excess along the tight edges, and when none can move any further it raises all nodes
@@ -30,16 +30,17 @@ from sgbn.solvers.result import SolverResult
 from sgbn.types import Array, Indices
 
 RESOLUTION = 2.0**40  # steps up to the largest weight; int64 holds the sum of 2^22 such weights
-MOST_RISES = 2  # times m: an optimal order has m levels at most, the rest is round-off
-TIE = 64  # 6e-11 of the largest weight: above round-off, below any weight of interest
+MAX_RISES_PER_NODE = 2  # an optimal order has m levels at most, the rest is round-off
+TIE = 64  # steps, 6e-11 of the largest weight: above round-off, below any weight of interest
 
 
 @jit
 def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
-    """Residual network of the tight edges: arcs grouped by the node that they leave.
+    """Return the residual network of the tight edges: arcs grouped by the node that they leave.
 
-    Arc a leads to node ``to[a]``, can carry ``room[a]`` more, and ``twin[a]`` is its way back.
-    ``forward[e]`` is the arc of edge e, -1 if it is not tight.
+    Returns ``first, to, twin, capacity, forward``. Node u has the arcs ``first[u]`` to
+    ``first[u + 1]``. Arc a leads to node ``to[a]``, can carry ``capacity[a]`` more steps, and
+    ``twin[a]`` is its way back. ``forward[e]`` is the arc of edge e, -1 if it is not tight.
     """
     m = o.size
     first = np.zeros(m + 1, np.int64)
@@ -51,7 +52,7 @@ def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
         first[u + 1] += first[u]
     to = np.empty(first[m], np.int64)
     twin = np.empty(first[m], np.int64)
-    room = np.empty(first[m], np.int64)
+    capacity = np.empty(first[m], np.int64)
     forward = np.empty(w.size, np.int64)
     place = first[:-1].copy()
     for e in range(w.size):
@@ -61,15 +62,16 @@ def _tight_network(tails, heads, w, x, o):  # type: ignore[no-untyped-def]
             a, b = place[i], place[j]
             place[i] += 1
             place[j] += 1
-            to[a], room[a], twin[a] = j, w[e] - x[e], b
-            to[b], room[b], twin[b] = i, x[e], a
+            to[a], capacity[a], twin[a] = j, w[e] - x[e], b
+            to[b], capacity[b], twin[b] = i, x[e], a
             forward[e] = a
-    return first, to, twin, room, forward
+    return first, to, twin, capacity, forward
 
 
 @jit
-def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-untyped-def]
-    """Fewest arcs with room from each node to one with a deficit (m: no way there)."""
+def _distances_to_deficit(first, to, twin, capacity, excess):  # type: ignore[no-untyped-def]
+    """Return the fewest arcs with capacity from each node to one with a deficit (m: no way)."""
+    # Breadth first from all deficits at once, against the direction of the arcs.
     m = excess.size
     distance = np.empty(m, np.int64)
     queue = np.empty(m, np.int64)
@@ -86,7 +88,7 @@ def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-unt
         head += 1
         for b in range(first[v], first[v + 1]):
             u = to[b]
-            if distance[u] == m and room[twin[b]] > TIE:
+            if distance[u] == m and capacity[twin[b]] > TIE:
                 distance[u] = distance[v] + 1
                 queue[tail] = u
                 tail += 1
@@ -94,16 +96,19 @@ def _distances_to_deficit(first, to, twin, room, excess):  # type: ignore[no-unt
 
 
 @jit_inside
-def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-def]
-    """Push as much as the path takes; returns the place on it of the first full arc."""
+def _push(twin, capacity, excess, path, source, sink):  # type: ignore[no-untyped-def]
+    """Push as much as the path takes; returns the place on it of the first full arc.
+
+    The search goes on from there: the path up to it still has capacity.
+    """
     amount = min(excess[source], -excess[sink])
     for a in path:
-        amount = min(amount, room[a])
+        amount = min(amount, capacity[a])
     full = path.size
     for i in range(path.size - 1, -1, -1):
-        room[path[i]] -= amount
-        room[twin[path[i]]] += amount
-        if room[path[i]] <= TIE:
+        capacity[path[i]] -= amount
+        capacity[twin[path[i]]] += amount
+        if capacity[path[i]] <= TIE:
             full = i
     excess[source] -= amount
     excess[sink] += amount
@@ -111,20 +116,19 @@ def _push(twin, room, excess, path, source, sink):  # type: ignore[no-untyped-de
 
 
 @jit_inside
-def _relabel(u, first, to, room, label, count):  # type: ignore[no-untyped-def]
-    """Raise the label of u, in place, to one more than the lowest that it has room to.
-
-    A label that no node has any more cuts all nodes above it off from the deficits.
-    """
+def _relabel(u, first, to, capacity, label, count):  # type: ignore[no-untyped-def]
+    """Raise the label of u, in place, to one more than the lowest that it has capacity to."""
     m = label.size
     old = label[u]
     lowest = m - 1
     for a in range(first[u], first[u + 1]):
-        if room[a] > TIE:
+        if capacity[a] > TIE:
             lowest = min(lowest, label[to[a]])
     label[u] = lowest + 1
     count[old] -= 1
     count[label[u]] += 1
+    # Labels along a path fall by one at most: one that no node has any more cuts all nodes above it
+    # off from the deficits (the gap heuristic).
     if count[old] == 0:
         for v in range(m):
             if old < label[v] < m:
@@ -133,18 +137,18 @@ def _relabel(u, first, to, room, label, count):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _push_to_deficits(first, to, twin, room, excess):  # type: ignore[no-untyped-def]
-    """Maximum flow from excesses to deficits, in place, by shortest augmenting paths.
+def _push_to_deficits(first, to, twin, capacity, excess):  # type: ignore[no-untyped-def]
+    """Push the maximum flow from excesses to deficits, in place, by shortest augmenting paths.
 
-    Labels are lower bounds of the distance to a deficit; a path follows labels that fall by one,
+    Labels are lower bounds of the distance to a deficit. A path follows labels that fall by one,
     and a node that it cannot leave that way is relabelled.
     """
     m = excess.size
-    label = _distances_to_deficit(first, to, twin, room, excess)
+    label = _distances_to_deficit(first, to, twin, capacity, excess)
     count = np.zeros(m + 1, np.int64)
     for u in range(m):
         count[label[u]] += 1
-    pointer = first[:-1].copy()
+    pointer = first[:-1].copy()  # arcs before it cannot be used until the node is relabelled
     path = np.empty(m, np.int64)
     nodes = np.empty(m + 1, np.int64)
     for source in range(m):
@@ -153,10 +157,10 @@ def _push_to_deficits(first, to, twin, room, excess):  # type: ignore[no-untyped
         while excess[source] > TIE and label[source] < m:
             u = nodes[length]
             if excess[u] < 0:
-                length = _push(twin, room, excess, path[:length], source, u)
+                length = _push(twin, capacity, excess, path[:length], source, u)
                 continue
             a = pointer[u]
-            while a < first[u + 1] and not (label[to[a]] == label[u] - 1 and room[a] > TIE):
+            while a < first[u + 1] and not (label[to[a]] == label[u] - 1 and capacity[a] > TIE):
                 a += 1
             pointer[u] = a
             if a < first[u + 1]:
@@ -164,14 +168,14 @@ def _push_to_deficits(first, to, twin, room, excess):  # type: ignore[no-untyped
                 length += 1
                 nodes[length] = to[a]
             else:
-                _relabel(u, first, to, room, label, count)
+                _relabel(u, first, to, capacity, label, count)
                 pointer[u] = first[u]
-                length = max(length - 1, 0)
+                length = max(length - 1, 0)  # back by one arc
 
 
 @jit
-def _reached_by_excess(first, to, room, excess):  # type: ignore[no-untyped-def]
-    """Nodes that an excess reaches along arcs with room: the source side of a minimum cut."""
+def _reached_by_excess(first, to, capacity, excess):  # type: ignore[no-untyped-def]
+    """Return the nodes that an excess reaches: the source side of a minimum cut."""
     reached = excess > TIE
     stack = np.empty(excess.size, np.int64)
     size = 0
@@ -183,7 +187,7 @@ def _reached_by_excess(first, to, room, excess):  # type: ignore[no-untyped-def]
         size -= 1
         u = stack[size]
         for a in range(first[u], first[u + 1]):
-            if room[a] > TIE and not reached[to[a]]:
+            if capacity[a] > TIE and not reached[to[a]]:
                 reached[to[a]] = True
                 stack[size] = to[a]
                 size += 1
@@ -192,11 +196,9 @@ def _reached_by_excess(first, to, room, excess):  # type: ignore[no-untyped-def]
 
 @jit_inside
 def _raise_nodes(tails, heads, w, x, o, excess, reached):  # type: ignore[no-untyped-def]
-    """Raise the reached nodes by one level, in place.
-
-    Edges that are no longer tight must be full or empty; what they lack, at most TIE, becomes
-    excess of their ends.
-    """
+    """Raise the reached nodes by one level, in place."""
+    # Edges that are no longer tight must be full or empty, or the duality breaks. What they lack,
+    # at most TIE, becomes excess of their ends.
     for e in range(x.size):
         i, j = tails[e], heads[e]
         if o[j] - o[i] == 1 and reached[i] != reached[j]:
@@ -212,27 +214,27 @@ def _raise_nodes(tails, heads, w, x, o, excess, reached):  # type: ignore[no-unt
 def _primal_dual(tails, heads, w, o):  # type: ignore[no-untyped-def]
     """Raise `o` in place from zero to the least optimal order; returns the number of rises."""
     m = o.size
-    x = w.copy()
+    x = w.copy()  # with o = 0 every edge is violated, and must be full
     excess = np.zeros(m, np.int64)
     for e in range(w.size):
         excess[heads[e]] += w[e]
         excess[tails[e]] -= w[e]
     n_rises = 0
     while True:
-        first, to, twin, room, forward = _tight_network(tails, heads, w, x, o)
-        _push_to_deficits(first, to, twin, room, excess)
+        first, to, twin, capacity, forward = _tight_network(tails, heads, w, x, o)
+        _push_to_deficits(first, to, twin, capacity, excess)
         for e in range(w.size):
             if forward[e] >= 0:
-                x[e] = w[e] - room[forward[e]]
-        reached = _reached_by_excess(first, to, room, excess)
-        if not np.any(reached) or n_rises == MOST_RISES * m:
+                x[e] = w[e] - capacity[forward[e]]
+        reached = _reached_by_excess(first, to, capacity, excess)
+        if not np.any(reached) or n_rises == MAX_RISES_PER_NODE * m:
             return n_rises
         _raise_nodes(tails, heads, w, x, o, excess, reached)
         n_rises += 1
 
 
 def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> SolverResult:
-    """Order variables of least cost; the lowest ones where several are optimal.
+    """Return the order variables of least cost; the lowest ones where several are optimal.
 
     Paper: Eq. 4.2 for fixed Theta.
 
@@ -260,7 +262,7 @@ def solve_order(tails: Indices, heads: Indices, weights: Array, m: int) -> Solve
     whole = np.rint(weights * (RESOLUTION / weights.max())).astype(np.int64)
     count = whole > TIE
     n_rises = _primal_dual(tails[count], heads[count], whole[count], o)
-    return SolverResult(o, n_rises, 0.0, n_rises < MOST_RISES * m)
+    return SolverResult(o, n_rises, 0.0, n_rises < MAX_RISES_PER_NODE * m)
 
 
 def order_cost(
@@ -269,5 +271,5 @@ def order_cost(
     weights: Array,
     o: NDArray[np.int64],
 ) -> float:
-    """Objective of the order step: sum of |Theta_ij| max(0, 1 - (o_j - o_i))."""
+    """Return the objective of the order step: sum of |Theta_ij| max(0, 1 - (o_j - o_i))."""
     return float(weights @ np.maximum(0, 1 - (o[heads] - o[tails])))

@@ -26,7 +26,7 @@ from sgbn.types import Array
 
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
-MEMORY = 10  # values that the line search looks back on
+MEMORY = 10  # iterations that the line search and the test for a stall look back on
 DECREASE = 1e-4  # share of the decrease that the gradient promises, for a step to be taken
 SHORTEST = 1e-12  # share of a move below which only round-off is left to gain
 LONGEST = 1e10  # spectral step, as a multiple of the first one, and its inverse as the least
@@ -57,9 +57,9 @@ def spg(
     x0 : ndarray of shape (d,)
         Start; its projection must have a finite value.
     tol : float
-        For `violation`, which is in the unit of the gradient: scale f to the order of 1.
+        Limit of `violation`, which is in the unit of the gradient: scale f to the order of 1.
     max_iter : int
-        Moves at most.
+        The most moves.
     stall : float, default=0
         Also stop, converged or not, when the lowest value fell by less than this share of it over
         ten iterations.
@@ -109,17 +109,17 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
         move = _aimed(point, slope_at, step, offsets, radii)
         # The bound holds for any convex set, and keeps the sign where g'move is round-off.
         slope = min(_inner(slope_at, move), -_inner(move, move) / step)
-        bar, share, found = _highest(recent), 1.0, False
-        while slope < 0.0 and share >= SHORTEST and not found:
+        bar, share, accepted = _highest(recent), 1.0, False
+        while slope < 0.0 and share >= SHORTEST and not accepted:
             _go(point, share, move, x)
             yield 0
-            if not _finite(value, gradient):
+            if not _finite(value, gradient):  # no parabola to go by
                 share *= 0.1
             elif value[0] <= bar + DECREASE * share * slope + ROUND_OFF * abs(bar):
-                found = True
+                accepted = True
             else:
                 share = _shortened(share, slope, value[0] - height)
-        if found:
+        if accepted:
             step = _spectral_step(x, point, gradient, slope_at, step, first)
             height = _keep(x, value[0], gradient, point, slope_at)
             violation = _violation(point, slope_at, offsets, radii)
@@ -132,15 +132,16 @@ def search(x, value, gradient, offsets, radii, tol, max_iter, stall, outcome):  
                 break
             if violation > tol or height <= lowest + ROUND_OFF * abs(lowest):
                 continue
-        elif fresh:
+        elif fresh:  # nothing helps from the lowest point either
             break
-        # a fresh start where f is lowest
+        # The line search failed, or it converged at a higher point: a fresh start where f is
+        # lowest, without the memory of higher values.
         height = _keep(best, lowest, best_slope, point, slope_at)
         violation = _violation(point, slope_at, offsets, radii)
         step, fresh = first, True
         recent[:] = -np.inf
         recent[0] = height
-    if violation > tol:
+    if violation > tol:  # not converged: the lowest point, not the last one
         _keep(best, lowest, best_slope, point, slope_at)
     _keep(point, lowest, slope_at, x, gradient)
     outcome[0], outcome[1] = n_iter, _violation(point, slope_at, offsets, radii)
@@ -191,12 +192,13 @@ def _largest(values):  # type: ignore[no-untyped-def]
 
 @jit
 def _inner(a, b):  # type: ignore[no-untyped-def]
+    """Return the inner product, by BLAS."""
     return a @ b
 
 
 @jit_loops
 def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
-    """Nearest point in a product of balls around zero; changes `x`."""
+    """Move `x`, in place, to the nearest point in a product of balls around zero."""
     for c in range(radii.size):
         total = 0.0
         for i in range(offsets[c], offsets[c + 1]):
@@ -209,8 +211,8 @@ def project_balls(x, offsets, radii):  # type: ignore[no-untyped-def]
 
 @jit_loops
 def _finite(value, gradient):  # type: ignore[no-untyped-def]
-    """Whether both are."""
-    total = 0.0
+    """Return whether value and gradient are finite."""
+    total = 0.0  # finite only if all are; opposite infinities give NaN
     for i in range(gradient.size):
         total += gradient[i]
     return np.isfinite(value[0]) and np.isfinite(total)
@@ -218,7 +220,7 @@ def _finite(value, gradient):  # type: ignore[no-untyped-def]
 
 @jit
 def _aimed(x, g, step, offsets, radii):  # type: ignore[no-untyped-def]
-    """P(x - step g) - x."""
+    """Return P(x - step g) - x."""
     move = np.empty(x.size)
     _go(x, -step, g, move)
     project_balls(move, offsets, radii)
@@ -229,13 +231,14 @@ def _aimed(x, g, step, offsets, radii):  # type: ignore[no-untyped-def]
 
 @jit
 def _violation(x, g, offsets, radii):  # type: ignore[no-untyped-def]
-    """Largest entry of |P(x - g) - x|."""
+    """Return the largest entry of |P(x - g) - x|."""
     return _largest(_aimed(x, g, 1.0, offsets, radii))
 
 
 @jit_loops
 def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
-    """Share of the move at the minimum of the parabola, within reason."""
+    """Return the share of the move at the minimum of the parabola, within a tenth and nine."""
+    # The parabola through the value and the slope at the start and the value that was too high
     bend = rise - share * slope
     lowest = -0.5 * share**2 * slope / bend if bend > 0.0 else 0.0
     return lowest if 0.1 * share <= lowest <= 0.9 * share else 0.5 * share
@@ -243,7 +246,7 @@ def _shortened(share, slope, rise):  # type: ignore[no-untyped-def]
 
 @jit
 def _spectral_step(x, point, g, slope, step, first):  # type: ignore[no-untyped-def]
-    """Barzilai-Borwein step from the changes of x and of the gradient, kept within bounds."""
+    """Return the Barzilai-Borwein step of the last move, kept within bounds."""
     s, y = np.empty(x.size), np.empty(x.size)
     _go(x, -1.0, point, s)
     _go(g, -1.0, slope, y)

@@ -36,7 +36,7 @@ from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-9  # KKT violation, in units of the margin
 MAX_ITER = 5000  # linear systems; 1 to 10 are usual
-QUICK = 15  # Newton steps before the active-set method takes over
+MAX_NEWTON_STEPS = 15  # before the active-set method takes over
 GAP = 1e-10  # between the bounds on the squared radius, as a share of it
 MAX_POINTS = 10_000  # times that a point may enter the support of the ball; n / 2 are usual
 ROUND_OFF = 1e-15  # of a sum, as a share of its terms
@@ -110,7 +110,9 @@ class _Plane(NamedTuple):
 
 
 def total_scatter(K: Array) -> float:
-    """Trace of the total scatter matrix, tr(K) - 1'K1 / n: squared distances from the mean.
+    """Return the trace of the total scatter matrix, tr(K) - 1'K1 / n.
+
+    It is the sum of squared distances from the mean.
 
     For the augmented features, on K + I/C, it is (n - 1) / C larger.
 
@@ -120,11 +122,12 @@ def total_scatter(K: Array) -> float:
 
 
 def _lifted(K: Array) -> tuple[Array, Array, float]:
-    """Kernel of the points seen from their mean, plus a constant; what rows lost; the constant.
+    """Return the kernel of the points seen from their mean, plus a constant.
 
-    Centring keeps digits where a kernel is nearly constant. The constant lifts the points off the
-    origin, so that they are linearly independent where they are affinely so.
+    Returns also what was taken from each row, and the constant.
     """
+    # Centring keeps digits where a kernel is nearly constant. The constant lifts the points off the
+    # origin, so that they are linearly independent where they are affinely so.
     means = K.mean(axis=0)
     means -= 0.5 * means.mean()
     lifted = K - (means + means[:, None])  # symmetric to the last digit
@@ -143,7 +146,7 @@ def l2_svm(
     tol: float = TOL,
     max_iter: int = MAX_ITER,
 ) -> L2SVM:
-    """L2-SVM with a bias on a kernel.
+    """Return the L2-SVM with a bias on a kernel.
 
     Parameters
     ----------
@@ -183,10 +186,10 @@ def l2_svm(
         converged = violation <= max(tol, noise)
         if converged:
             break
-        if n_iter < QUICK:
+        if n_iter < MAX_NEWTON_STEPS:
             inside, b = goal.slack > 0.0, goal.intercept
         else:
-            alpha = _feasible(goal.beta * y, y) if n_iter == QUICK else alpha
+            alpha = _feasible(goal.beta * y, y) if n_iter == MAX_NEWTON_STEPS else alpha
             alpha, inside = _ascend(alpha, goal, y, inside)
     beta = goal.beta
     # The dual objective: right to second order in what is left of the violation.
@@ -203,10 +206,12 @@ def l2_svm(
 
 
 def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
-    """Optimum of the piece on which the samples `inside` have a slack; `b` if there is none.
+    """Return the optimum of the piece on which the samples `inside` have a slack.
 
-    The system (K + I/C) beta + b = y with beta adding up to zero, and the bias eliminated.
+    Without such samples the bias is `b`.
     """
+    # The system is (K + I/C) beta + b = y with beta adding up to zero. The bias is eliminated: two
+    # right sides, y and ones, are solved at once.
     places = np.flatnonzero(inside)
     beta = np.zeros(y.size)
     if places.size:
@@ -228,11 +233,9 @@ def _optimum_on(K: Array, y: Array, C: float, inside: Mask, b: float) -> _Plane:
 
 
 def _violation(plane: _Plane, y: Array, C: float, diagonal: Array) -> float:
-    """Largest violation of the optimality conditions.
-
-    A negative alpha counts by the margin that it takes from its own sample, unless its slack is
-    within the error with which the system was solved: alphas of copies may cancel like that.
-    """
+    """Return the largest violation of the optimality conditions, in units of the margin."""
+    # A negative alpha counts by the margin that it takes from its own sample, unless its slack is
+    # within the error with which the system was solved: alphas of copies may cancel like that.
     alpha = plane.beta * y
     missing = 1.0 - y * (plane.K_beta + plane.intercept) - alpha / C
     missing = np.where(alpha != 0.0, np.abs(missing), missing)
@@ -242,7 +245,7 @@ def _violation(plane: _Plane, y: Array, C: float, diagonal: Array) -> float:
 
 
 def _feasible(alpha: Array, y: Array) -> Array:
-    """Positive part of `alpha`, scaled down in one class so that both add up to the same."""
+    """Return the positive part of `alpha`, scaled down in one class so that both sums agree."""
     alpha = np.maximum(alpha, 0.0)
     sums = np.array([alpha[y > 0.0].sum(), alpha[y < 0.0].sum()])
     if sums.min() == 0.0:
@@ -252,7 +255,7 @@ def _feasible(alpha: Array, y: Array) -> Array:
 
 
 def _ascend(alpha: Array, goal: _Plane, y: Array, inside: Mask) -> tuple[Array, Mask]:
-    """One step of the active-set method: the new alpha, and the samples to solve for next."""
+    """Make one step of the active-set method; returns the new alpha, and the next samples."""
     inside = inside.copy()
     towards = goal.beta * y - alpha
     falling = np.flatnonzero(inside & (goal.beta * y < 0.0))
@@ -270,7 +273,7 @@ def _ascend(alpha: Array, goal: _Plane, y: Array, inside: Mask) -> tuple[Array, 
 def radius(
     K: Array, start: Array | None = None, *, tol: float = GAP, max_iter: int = MAX_POINTS
 ) -> Radius:
-    """Squared radius of the smallest ball around all points of a kernel.
+    """Return the squared radius of the smallest ball around all points of a kernel.
 
     It is the largest value of sum_i p_i K_ii - p'Kp over weights p >= 0 that add up to one. The
     farthest point enters the support, and points leave it whose weight would become negative: an
@@ -311,7 +314,7 @@ def radius(
 
 
 def _include(G: Array, d: Array, p: Array, far: int) -> Array:
-    """Weights of the smallest ball around some of the support of `p` and the point `far`."""
+    """Return the weights of the smallest ball around `far` and some of the support of `p`."""
     p = p.copy()
     places = np.append(np.flatnonzero((p > 0.0) & (np.arange(p.size) != far)), far)
     while True:
@@ -327,10 +330,10 @@ def _include(G: Array, d: Array, p: Array, far: int) -> Array:
 
 
 def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, float]:
-    """Direction in which the objective rises, and how far: 1 to the optimum of all `places`.
+    """Return a direction in which the objective rises, and how far: 1 to the optimum.
 
-    Where a point is a combination of those before it, the weights can be shifted among them without
-    moving the centre, and the objective rises for ever.
+    Where a point is a combination of those before it, weights can be shifted among them without
+    moving the centre. The objective then rises for ever, and the distance is infinite.
     """
     L, failed = _potrf(G[np.ix_(places, places)], lower=1, clean=1)
     valid = failed - 1 if failed else places.size
@@ -348,6 +351,6 @@ def _direction(G: Array, d: Array, p: Array, places: Indices) -> tuple[Array, fl
 
 
 def _solve(L: Array, side: Array) -> Array:
-    """Solution of L L' x = side."""
+    """Return the solution of L L' x = side."""
     solved: Array = _potrs(L, side, lower=1)[0]
     return solved

@@ -31,7 +31,7 @@ FORCING = 0.1  # share of the gradient that a truncated Newton step leaves
 
 
 def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
-    """L2-SVM on features: by `l2_svm_primal`, or on the kernel where samples are fewer.
+    """Return the L2-SVM on features: by `l2_svm_primal`, or on the kernel if samples are fewer.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def l2_svm_features(Phi: Array, y: Array, C: float) -> L2SVM:
     if p < n:
         return l2_svm_primal(Phi, y, C)
     centred = Phi - Phi.mean(axis=0)
-    found = l2_svm(centred @ centred.T, y, C)
-    shift = float(Phi.mean(axis=0) @ (centred.T @ found.beta))
-    return found._replace(intercept=found.intercept - shift)
+    plane = l2_svm(centred @ centred.T, y, C)
+    shift = float(Phi.mean(axis=0) @ (centred.T @ plane.beta))
+    return plane._replace(intercept=plane.intercept - shift)
 
 
 def l2_svm_primal(
     Phi: Array, y: Array, C: float, *, tol: float = TOL, max_iter: int = MAX_ITER
 ) -> L2SVM:
-    """L2-SVM by Newton's method in the weights of the features.
+    """Return the L2-SVM by Newton's method in the weights of the features.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def l2_svm_primal(
         large C.
     """
     means = Phi.mean(axis=0)
-    F = Phi - means  # the bias takes up the rest; keeps digits where features are far from zero
+    F = Phi - means  # keeps digits where features are far from zero; the bias takes up the rest
     weight = 1.0 + C * np.einsum("ij,ij->i", F, F)  # what a negative alpha takes from its margin
     w, b = np.zeros(Phi.shape[1]), 0.0
     slack, n_iter = np.ones(y.size), 0
@@ -111,13 +111,16 @@ def l2_svm_primal(
 
 
 def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[Array, float]:
-    """Weights and bias that are best where the samples `inside` have a slack; `b` if none has."""
+    """Return weights and bias that are best where the samples `inside` have a slack.
+
+    Without such samples, all weights are zero and the bias is `b`.
+    """
     p = F.shape[1]
     if not inside.any():
         return np.zeros(p), b
     G, target = (F, y) if inside.all() else (F[inside], y[inside])
     middle, share = G.mean(axis=0), target.mean()
-    G = G - middle
+    G = G - middle  # eliminates the bias
     H = G.T @ G
     H.flat[:: p + 1] += 1.0 / C
     _, w, failed = _posv(H, G.T @ (target - share), lower=1, overwrite_a=1, overwrite_b=1)
@@ -130,10 +133,8 @@ def _optimum_on(F: Array, y: Array, C: float, inside: Mask, b: float) -> tuple[A
 
 
 def _line_minimum(w: Array, move: Array, slack: Array, change: Array, C: float) -> float:
-    """Step t that minimises 1/2 ||w + t move||^2 + C/2 sum max(0, slack + t change)^2.
-
-    The derivative is piecewise linear and rises; its pieces end where a slack changes its sign.
-    """
+    """Return the t that minimises 1/2 ||w + t move||^2 + C/2 sum max(0, slack + t change)^2."""
+    # The derivative is piecewise linear and rises. Its pieces end where a slack changes its sign.
     active = (slack > 0.0) | ((slack == 0.0) & (change > 0.0))
     ends = np.divide(-slack, change, out=np.full(slack.size, np.inf), where=change != 0.0)
     order = np.flatnonzero((ends > 0.0) & np.isfinite(ends))
@@ -154,13 +155,13 @@ class Features(Protocol):
     shape: tuple[int, int]
 
     def matvec(self, w: Array) -> Array:
-        """Phi w."""
+        """Return Phi w."""
 
     def rmatvec(self, v: Array) -> Array:
-        """Phi' v."""
+        """Return Phi' v."""
 
     def subset(self, rows: Mask) -> Features:
-        """Take some samples; in single precision, as it gives directions, not the optimum."""
+        """Return some of the samples; single precision is enough, as it gives directions only."""
 
 
 def l2_svm_cg(
@@ -172,7 +173,7 @@ def l2_svm_cg(
     tol: float = CG_TOL,
     max_iter: int = MAX_ITER,
 ) -> tuple[L2SVM, tuple[Array, float]]:
-    """L2-SVM on features that are known by their products only, by truncated Newton steps.
+    """Return the L2-SVM on features known by their products only, by truncated Newton steps.
 
     Parameters
     ----------
@@ -214,12 +215,12 @@ def l2_svm_cg(
 
 
 def _newton_direction(Phi: Features, C: float, gradient: Array) -> Array:
-    """Newton's direction in weights and bias, to within a share of its length."""
+    """Return Newton's direction in weights and bias, to within a share of its length."""
 
     def hessian(v: Array) -> Array:
         product = C * (Phi.matvec(v[:-1]) + v[-1])
         return np.append(v[:-1] + Phi.rmatvec(product), product.sum())
 
     operator = LinearOperator((gradient.size, gradient.size), hessian)
-    found: Array = cg(operator, -gradient, rtol=FORCING)[0]
-    return found
+    direction: Array = cg(operator, -gradient, rtol=FORCING)[0]
+    return direction
