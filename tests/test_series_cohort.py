@@ -63,16 +63,16 @@ def test_the_fingerprint_knows_volumes_and_runs(cohort):
 
 
 def test_series_cannot_be_changed_and_the_callers_stay_writable():
-    own = np.random.default_rng(2).standard_normal((10, 2))
-    cohort = SeriesCohort.of([own])
+    series = np.random.default_rng(2).standard_normal((10, 2))
+    cohort = SeriesCohort.of([series])
     with pytest.raises(ValueError, match="read-only"):
         cohort.series[0][0, 0] = 1.0
-    own[0, 0] = 5.0
+    series[0, 0] = 5.0
     assert cohort.series[0][0, 0] != 5.0
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda s: [s[0], s[1][:, :2]], r"'s1' has shape \(20, 2\), but there are 3 regions"),
         (lambda s: [s[0], s[1][:1]], "the series of subject 's1' has 1 volume, and 10 or more"),
@@ -81,9 +81,9 @@ def test_series_cannot_be_changed_and_the_callers_stay_writable():
         (lambda s: [], "there is no series"),
     ],
 )
-def test_wrong_series_name_the_subject(change, said):
+def test_wrong_series_name_the_subject(change, message):
     series = list(np.random.default_rng(3).standard_normal((2, 20, 3)))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         SeriesCohort.of(change(series))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from types import FrameType
 
-LISTED = 8  # names that a message lists before it goes on with a count
+LISTED = 8  # names in a message; more are counted
 # Packages that call sgbn back, or lie between two of its functions: no warning is about them.
 BETWEEN = ("sgbn", "contextlib", "joblib", "sklearn")
 
@@ -34,6 +34,7 @@ class CycleError(InputError):
         )
 
     def __reduce__(self) -> tuple[type[CycleError], tuple[list[str]]]:
+        # By default an error is made again from its message, which is no list of names.
         return type(self), (self.cycle,)
 
 
@@ -47,6 +48,7 @@ class DataWarning(UserWarning):
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn at the line outside sgbn that called into it."""
+    # A level counted by hand would be wrong in a Pipeline or a worker: walk up to the caller.
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame) in BETWEEN:
         frame, level = frame.f_back, level + 1
@@ -58,28 +60,29 @@ def _package(frame: FrameType) -> str:
 
 
 def shown(name: object) -> str:
-    """Name or cell as a message shows it: numpy's scalars as Python's."""
+    """Return a name or cell as a message shows it: numpy's scalars as Python's."""
     return repr(name.item() if hasattr(name, "item") else name)
 
 
 def listed(names: Sequence[object], most: int = LISTED) -> str:
-    """Names for a message: the first few, and how many more."""
+    """Return names for a message: the first few, and how many more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(shown(name) for name in names[:most]) + more
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """Count with its noun: "1 subject", "2 subjects"; `many` is by default `one` with an s.
+def counted(n: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun: "1 subject", "2 subjects".
 
-    Both may have more words: ``counted(n, "subject lacks", "subjects lack")``.
+    The plural is by default the singular with an s. Both may have more words:
+    ``counted(n, "subject lacks", "subjects lack")``.
     """
-    return f"{n} {one if n == 1 else many or one + 's'}"
+    return f"{n} {singular if n == 1 else plural or singular + 's'}"
 
 
 def did_you_mean(name: object, known: Sequence[object]) -> str:
-    """Sentence with the known names that look like `name`, else with the first of them all."""
-    lower = {str(other).lower(): other for other in known}
-    near = [lower[found] for found in get_close_matches(str(name).lower(), list(lower))]
+    """Return a sentence with the known names that look like `name`, else with the first of all."""
+    by_lower = {str(other).lower(): other for other in known}
+    near = [by_lower[lower] for lower in get_close_matches(str(name).lower(), list(by_lower))]
     if near:
         return f"Did you mean {' or '.join(map(shown, near))}?"
     return f"There {'is only' if len(known) == 1 else 'are'} {listed(known)}."

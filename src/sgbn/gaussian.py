@@ -23,7 +23,7 @@ from sgbn.graph.acyclicity import Matrix, find_cycle, topological_order
 from sgbn.html_repr import html_repr
 from sgbn.types import Array, Indices
 
-SHOWN = 5  # edges that a notebook shows of a network
+MAX_SHOWN_EDGES = 5  # of a network, in a notebook
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -83,7 +83,7 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
-        table: Any = coef  # with rows and columns that have names, where it is a DataFrame
+        table: Any = coef  # a DataFrame has names of rows and columns
         if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(
                 "rows and columns of coef have other names: give the same, in the same order."
@@ -121,16 +121,17 @@ class GaussianNetwork:
     def _repr_html_(self) -> str:
         sd = np.sqrt(np.diag(self.covariance))
         i, j = np.nonzero(self.coef)
+        # Weights in standard deviations, so that units do not decide; do() makes sd of zero.
         size = np.abs(self.coef[i, j]) * sd[i] / np.where(sd[j] > 0, sd[j], 1.0)
-        strongest = np.argsort(-size, kind="stable")[:SHOWN]
+        strongest = np.argsort(-size, kind="stable")[:MAX_SHOWN_EDGES]
         rows = [
             (self.names[i[k]], self.names[j[k]], float(self.coef[i[k], j[k]])) for k in strongest
         ]
-        more = f"The {SHOWN} strongest per standard deviation of {len(i)} edges. " * (
-            len(i) > SHOWN
-        )
-        said = f"{more}sgbn.edge_table(...) has all of them."
-        return html_repr(repr(self), [said], ("source", "target", "weight"), rows)
+        line = "sgbn.edge_table(...) has all of them."
+        if len(i) > MAX_SHOWN_EDGES:
+            shown = f"The {MAX_SHOWN_EDGES} strongest per standard deviation of {len(i)} edges. "
+            line = shown + line
+        return html_repr(repr(self), [line], ("source", "target", "weight"), rows)
 
     @property
     def m(self) -> int:
@@ -150,12 +151,12 @@ class GaussianNetwork:
     # Likelihood -------------------------------------------------------------------------------
 
     def residuals(self, X: ArrayLike) -> Array:
-        """Noise of every variable in every row of X: x_j - theta_0j - sum_i Theta_ij x_i."""
+        """Return the noise of every variable in every row: x_j - theta_0j - sum_i Theta_ij x_i."""
         X = self._check_rows(X)
         return X - X @ self.coef - self.intercept
 
     def log_likelihood(self, X: ArrayLike) -> Array:
-        r"""Log-density of every row of X.
+        r"""Return the log-density of every row of X.
 
         .. math:: L(x) = -\tfrac12 \sum_i \left[ (x_i - Pa_i^T \theta_i)^2 / \sigma_i^2
                   + \log(2 \pi \sigma_i^2) \right]
@@ -168,7 +169,7 @@ class GaussianNetwork:
         return total
 
     def gradient(self, X: ArrayLike) -> tuple[Array, Array]:
-        r"""Gradient of the log-likelihood, summed over the rows of X.
+        r"""Return the gradient of the log-likelihood, summed over the rows of X.
 
         .. math:: \partial L / \partial \Theta_{ij} = \sum_n x_{ni} r_{nj} / \sigma_j^2, \qquad
                   \partial L / \partial \theta_{0j} = \sum_n r_{nj} / \sigma_j^2
@@ -194,6 +195,7 @@ class GaussianNetwork:
     @cached_property
     def _total_effects(self) -> Array:
         """(I - Theta)^-1: entry i, j is the change of x_j for a unit change of i's noise."""
+        # In a topological order the matrix is triangular: exact, and never singular.
         order = self.topological_order
         upper = np.eye(self.m) - self.coef[np.ix_(order, order)]
         inverse = solve_triangular(upper, np.eye(self.m), unit_diagonal=True)
@@ -213,12 +215,12 @@ class GaussianNetwork:
         return _frozen(total.T @ (self.noise_variance[:, None] * total), "covariance")
 
     def conditional(self, evidence: Mapping[str, float]) -> GaussianDistribution:
-        """Distribution of the other variables given observed values of some.
+        """Return the distribution of the other variables given observed values of some.
 
         Parameters
         ----------
         evidence : mapping of name to value
-            Values seen, not set: use `do` for interventions.
+            Values that were seen, not set: use `do` for interventions.
         """
         seen, values = self._indices_and_values(evidence)
         rest = np.setdiff1d(np.arange(self.m), seen)
@@ -239,14 +241,15 @@ class GaussianNetwork:
         return GaussianDistribution(names, mean, covariance)
 
     def do(self, interventions: Mapping[str, float]) -> GaussianNetwork:
-        """Network after variables are set to values from outside.
+        """Return the network after variables are set to values from outside.
 
         The edges into a variable that is set are cut, its intercept becomes the value and its
-        noise vanishes; `mean` and `covariance` of the result are those under the intervention.
+        noise vanishes. `mean` and `covariance` of the result are those under the intervention.
 
         Parameters
         ----------
         interventions : mapping of name to value
+            Values that variables are set to.
         """
         chosen, values = self._indices_and_values(interventions)
         coef, intercept, noise = (
@@ -265,8 +268,9 @@ class GaussianNetwork:
         Parameters
         ----------
         n_samples : int
+            Number of rows.
         random_state : int, Generator or None
-            The same seed gives the same rows.
+            Seed. The same one gives the same rows.
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
@@ -276,7 +280,7 @@ class GaussianNetwork:
     # Conversion -------------------------------------------------------------------------------
 
     def edges(self) -> np.recarray[Any, Any]:
-        """Edges as a record array with fields source, target, weight, in column order.
+        """Return the edges as a record array: source, target, weight, in column order.
 
         `sgbn.to_frame` makes a DataFrame of it, and `sgbn.edge_table` one with more columns.
         """
@@ -289,7 +293,7 @@ class GaussianNetwork:
         return edges
 
     def to_networkx(self) -> nx.DiGraph:
-        """Graph with `weight` on the edges, `intercept` and `noise_variance` on the nodes."""
+        """Return a graph with `weight` on edges, `intercept` and `noise_variance` on nodes."""
         import networkx as nx
 
         graph = nx.DiGraph()
@@ -302,7 +306,7 @@ class GaussianNetwork:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph) -> GaussianNetwork:
-        """Network from a directed graph.
+        """Return the network of a directed graph.
 
         Edges need a `weight`; nodes may have `intercept` (else 0) and `noise_variance` (else 1).
         """
@@ -322,7 +326,7 @@ class GaussianNetwork:
     # Checks -----------------------------------------------------------------------------------
 
     def _check_rows(self, X: Any) -> Array:
-        """Rows as floats; the columns of a table are found by name."""
+        """Return the rows as floats; the columns of a table are found by name."""
         if hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X.columns]
             if missing:
@@ -354,7 +358,7 @@ class GaussianNetwork:
             )
 
     def _indices_and_values(self, values: Mapping[str, float]) -> tuple[Indices, Array]:
-        values = dict(values)  # a Series too
+        values = dict(values)  # a pandas Series is iterated by value, not by name
         unknown = [name for name in values if name not in self.names]
         if unknown:
             raise InputError(
@@ -385,7 +389,7 @@ def _default_names(m: int) -> tuple[str, ...]:
 
 
 def _frozen(values: Matrix, label: str) -> Array:
-    """Read-only float copy of finite values."""
+    """Return a read-only float copy of finite values."""
     array = np.array(values, dtype=float)
     if not np.all(np.isfinite(array)):
         raise InputError(f"{label} contains NaN or infinity: give finite numbers.")

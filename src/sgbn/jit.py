@@ -1,7 +1,7 @@
 """The decorators under which every numerical kernel is compiled, and the cache on disk.
 
-Compilation is most of the first run of a new installation, so that there are three decorators, and
-a kernel takes the cheapest that it can (`benchmarks/compile.py` has what each kernel costs):
+Compilation is most of the first run of a new installation. So there are three decorators, and a
+kernel takes the cheapest that it can (`benchmarks/compile.py` has what each kernel costs):
 
 - `jit_inside`: only other kernels call it, and it makes no arrays. Most kernels.
 - `jit_loops`: Python calls it, and it makes no arrays.
@@ -51,8 +51,8 @@ def jit_loops(kernel: Callable[..., Any]) -> Any:
     """Compile a kernel that makes no arrays: it loops over those that it is given.
 
     It is compiled without numba's reference counts, which are a third of the code of a kernel that
-    has many arrays. So it may take parts of arrays, ``a[i]``, but may neither call functions or
-    methods that give arrays nor return one; ``tests/test_jit.py`` holds all kernels to this.
+    has many arrays. So it may take parts of arrays, ``a[i]``. It may neither return an array nor
+    call what gives one; ``tests/test_jit.py`` holds all kernels to this.
     """
     return _dispatcher(Kernel, kernel, _nrt=False)
 
@@ -80,7 +80,10 @@ def _dispatcher(kind: type[Kernel], kernel: Callable[..., Any], **options: bool)
 
 
 class CacheUse(NamedTuple):
-    """What this process had of its kernels so far, and the folder that holds the machine code."""
+    """Kernels that this process compiled or loaded so far, and the folder of the machine code.
+
+    The folder is None without a cache.
+    """
 
     n_compiled: int
     n_loaded: int
@@ -88,7 +91,7 @@ class CacheUse(NamedTuple):
 
 
 def cache_use() -> CacheUse:
-    """How many kernels this process compiled and loaded; the folder is None without a cache."""
+    """Return how many kernels this process compiled and loaded, and the folder of the cache."""
     used = [kernel.stats for kernel in _kernels if kernel.signatures]
     folders = {stats.cache_path for stats in used} - {None}
     return CacheUse(
@@ -104,11 +107,9 @@ class Kernel(CPUDispatcher):
     _cache: Any
 
     def compile(self, sig: Any) -> Any:
-        """Give the machine code for a signature: from memory, from disk, or newly compiled.
-
-        Other processes wait while one compiles and then load what it kept: workers that start
-        together need the same kernels.
-        """
+        """Return the machine code for a signature: from memory, from disk, or newly compiled."""
+        # Workers that start together need the same kernels: all but one wait, and then load what
+        # the one that compiled has kept.
         with global_compiler_lock:
             if tuple(normalize_signature(sig)[0]) in self.overloads:
                 return super().compile(sig)
@@ -137,7 +138,7 @@ class KernelCache(FunctionCache):
     """numba's cache, renewed also when a kernel of another file that a kernel calls has changed."""
 
     def holds(self, sig: Any, target_context: Any) -> bool:
-        """Whether the disk has the machine code for a signature."""
+        """Return whether the disk has the machine code for a signature."""
         target_context.refresh()
         return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
 
@@ -147,7 +148,9 @@ class KernelCache(FunctionCache):
 
 @cache
 def compiled_in(kernel: FunctionType) -> str:
-    """Hash of what is compiled into a kernel: sources of the kernels it calls, and constants."""
+    """Return the hash of what a kernel is made of: sources of kernels it calls, and constants."""
+    # numba's own index knows the file of the kernel alone. Constants may come from other files,
+    # and are frozen in the machine code.
     files, constants, left, known = {__file__}, set(), [kernel], {kernel}
     while left:
         function = left.pop()
@@ -177,19 +180,19 @@ def _hash_of_file(path: str) -> str:
 
 
 def _cache_of(kernel: Callable[..., Any]) -> Any:
-    """Cache of a kernel; none, after one warning, where no folder at all is writable.
+    """Return the cache of a kernel; none, after one warning, where no folder is writable.
 
     The folder is NUMBA_CACHE_DIR, that of the source, or numba's in the user's cache folder.
     """
     try:
-        found = KernelCache(kernel)
+        kernel_cache = KernelCache(kernel)
     except RuntimeError:
         _warn_no_cache()
         return NullCache()
     wanted = getattr(config, "CACHE_DIR", "")
-    if wanted and not Path(found.cache_path).is_relative_to(Path(wanted).absolute()):
+    if wanted and not Path(kernel_cache.cache_path).is_relative_to(Path(wanted).absolute()):
         _warn_not_writable(wanted)
-    return found
+    return kernel_cache
 
 
 @cache

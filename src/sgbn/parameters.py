@@ -19,29 +19,34 @@ LARGEST_SEED = 2**32 - 1  # of numpy's RandomState
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a real number, True and False do not count."""
+    """Return whether `value` is a real number; True and False do not count."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether `value` is an integer of Python or numpy, True, False and 3.0 do not count."""
+    """Return whether `value` is an integer of Python or numpy; True and 3.0 do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 class Constraint:
-    """Values that a parameter may have; ``one | other`` allows those of both.
+    """Values that a parameter may have; ``first | second`` allows those of both.
 
-    `words` say what is allowed, as messages list it after "give".
+    Parameters
+    ----------
+    words : iterable of str
+        What is allowed, as messages list it after "give".
+    allows : callable
+        Whether a value is allowed.
     """
 
     def __init__(self, words: Iterable[str], allows: Callable[[Any], bool]) -> None:
         self.words, self.allows = tuple(words), allows
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value, numpy's scalars as Python's; refuse by name what is not allowed."""
+        """Return the value if it is allowed, numpy's scalars as Python's; else raise InputError."""
         if not self.allows(value):
-            *others, last = self.words
-            allowed = f"{', '.join(others)} or {last}" if others else last
+            *first, last = self.words
+            allowed = f"{', '.join(first)} or {last}" if first else last
             raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
         return value.item() if isinstance(value, np.generic) else value
 
@@ -109,7 +114,7 @@ class ListOf(Constraint):
 
 
 def _can_split(value: Any) -> bool:
-    """Whether scikit-learn's check_cv may know what to do with it."""
+    """Return whether scikit-learn's check_cv may know what to do with it."""
     return not isinstance(value, str) and (hasattr(value, "split") or isinstance(value, Iterable))
 
 
@@ -139,7 +144,7 @@ RANDOM_STATE = (
 
 
 def declared_parameters(kind: type) -> dict[str, Constraint]:
-    """Constraints of a class: those of its bases, then its own."""
+    """Return the constraints of a class: those of its bases, then its own."""
     merged: dict[str, Constraint] = {}
     for base in reversed(kind.__mro__):
         merged |= vars(base).get("_parameters", {})

@@ -1,8 +1,8 @@
 """Which group the others are compared with, where nobody names one.
 
-The first group by alphabet is often that of the patients (AD, ASD): signs of differences would be
-turned round, and patients would be the norm that deviations are measured from. So a group that is
-called like controls goes before.
+The first group by alphabet is often that of the patients (AD, ASD). Signs of differences would be
+turned round, and patients would be the norm that deviations are measured from. So a group whose
+name looks like controls goes first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from sgbn.exceptions import InputError, did_you_mean, shown
 
-# Words of a name, in lower case. One of NORM or SHORT must be there, and nothing but these: "normal
-# pressure hydrocephalus" and "impulse control disorder" are names of patients.
+# Words of a name, in lower case. One of NORM or SHORT must be there, and no word that is in none of
+# the three: "normal pressure hydrocephalus" and "impulse control disorder" are names of patients.
 NORM = (
     r"controls?|ctrls?|ctls?|ctr|healthy|health|normals?|normative|norm|typical(?:ly)?|"
     r"neurotypicals?|unaffected|unimpaired"
@@ -29,7 +29,8 @@ _NORM = re.compile(rf"(?:{BESIDE})*(?:{NORM})(?:{NORM}|{BESIDE})*\d*|(?:{SHORT})
 
 
 def looks_like_controls(name: str) -> bool:
-    """Whether the name of a group says that it is the norm, such as "HC" or "healthy controls"."""
+    """Return whether a group's name says that it is the norm: "HC", "healthy controls"."""
+    # HealthyControls is two words
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name))
     words = [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
     return all(map(_WORD.fullmatch, words)) and any(map(_NORM.fullmatch, words))
@@ -38,11 +39,11 @@ def looks_like_controls(name: str) -> bool:
 def control_groups(groups: Sequence[str]) -> list[str]:
     """Return the groups that look like controls, by name: 0 too, where all are numbers."""
     names = sorted(map(str, groups))
-    found = [name for name in names if looks_like_controls(name)]
+    controls = [name for name in names if looks_like_controls(name)]
     numbers = [_number(name) for name in names]
     if None not in numbers and numbers.count(0.0) == 1:
-        found.append(names[numbers.index(0.0)])
-    return found
+        controls.append(names[numbers.index(0.0)])
+    return controls
 
 
 def _number(name: str) -> float | None:
@@ -53,7 +54,7 @@ def _number(name: str) -> float | None:
 
 
 def usual_reference(groups: Sequence[str]) -> str:
-    """Group that is the reference unless another is named.
+    """Return the group that is the reference unless another one is named.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def choose_reference(groups: Sequence[str], reference: str | None = None) -> str
 
 
 def why_reference(groups: Sequence[str], reference: str | None = None) -> str:
-    """Say in a few words why `choose_reference` takes the group that it does."""
+    """Return a few words on why `choose_reference` takes the group that it does."""
     if reference is not None:
         return "as you named it"
     alike = control_groups(groups)

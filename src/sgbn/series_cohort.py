@@ -16,16 +16,16 @@ from sgbn.parameters import NONE, POSITIVE, is_whole
 from sgbn.types import Array, Indices
 from sgbn.validation import LARGEST
 
-FEWEST_VOLUMES = 10  # of a run: no spread and no autocorrelation is known of fewer
-FLAT = 1e-9  # standard deviation, over the largest value, of a region that is empty
+FEWEST_VOLUMES = 10  # of a run: fewer tell neither a spread nor an autocorrelation
+FLAT = 1e-9  # standard deviation, over the largest value, below which a region is empty
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeriesCohort(Cohort):
     """Subjects with region time series, groups, covariates, sites, pairs and persons.
 
-    Made by `read_series` or `simulate_series`, or from arrays by `SeriesCohort.of`. It cannot be
-    changed. A row of the cohort is a subject (or one session of a subject), never a volume.
+    It is made by `read_series` or `simulate_series`, or from arrays by `SeriesCohort.of`. It cannot
+    be changed. A row of the cohort is a subject (or one session of a subject), never a volume.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class SeriesCohort(Cohort):
     series : tuple of ndarray of shape (volumes, m)
         One array per subject, its runs one after the other.
     run_lengths : tuple of tuple of int
-        Volumes of each run of each subject, or of each piece of a run between censored volumes; 10
-        or more. Nothing is taken for a neighbour in time across them.
+        Volumes of each run of each subject, or of each piece of a run between censored volumes.
+        Each has 10 or more. Volumes of different runs are never taken for neighbours in time.
     tr : float or None
         Seconds from volume to volume.
     regions, ids, group, covariates, smooth, site, pair, person, block, atlas, provenance
@@ -51,8 +51,8 @@ class SeriesCohort(Cohort):
     def __post_init__(self) -> None:
         super().__post_init__()
         series = tuple(
-            _checked_series(one, subject, self.regions)
-            for one, subject in zip(self.series, self.ids, strict=True)
+            _checked_series(table, subject, self.regions)
+            for table, subject in zip(self.series, self.ids, strict=True)
         )
         object.__setattr__(self, "series", series)
         object.__setattr__(self, "run_lengths", _checked_runs(self.run_lengths, series, self.ids))
@@ -69,16 +69,16 @@ class SeriesCohort(Cohort):
         tr: float | None = None,
         **about: Any,
     ) -> Self:
-        """Make a cohort of arrays.
+        """Return a cohort made of arrays.
 
         Parameters
         ----------
         series : sequence of array-like of shape (volumes, m)
-            One per subject. Numbers of volumes may differ, regions may not.
+            One array per subject. Numbers of volumes may differ, regions may not.
         regions : sequence of str, optional
-            By default x0, x1, ...
+            Names of the regions; by default x0, x1, ...
         ids : sequence of str, optional
-            By default s0, s1, ...
+            Names of the subjects; by default s0, s1, ...
         run_lengths : sequence of sequence of int, optional
             Volumes of each run of each subject; by default one run each.
         tr : float, optional
@@ -94,7 +94,7 @@ class SeriesCohort(Cohort):
         series = list(series)
         if not series:
             raise InputError("there is no series. Give one array (volumes x regions) per subject.")
-        arrays = [np.asarray(one) for one in series]
+        arrays = [np.asarray(table) for table in series]
         first = arrays[0]
         width = first.shape[1] if first.ndim == 2 else 0
         regions = tuple(f"x{j}" for j in range(width)) if regions is None else tuple(regions)
@@ -104,12 +104,13 @@ class SeriesCohort(Cohort):
                 f"there are {len(arrays)} series and {len(ids)} ids. Give one id per series."
             )
         checked = tuple(
-            _checked_series(one, subject, regions) for one, subject in zip(arrays, ids, strict=True)
+            _checked_series(array, subject, regions)
+            for array, subject in zip(arrays, ids, strict=True)
         )
         if run_lengths is None:
-            run_lengths = [(len(one),) for one in checked]
-        runs = tuple(tuple(own) for own in run_lengths)
-        values = np.array([spread_of(one) for one in checked])
+            run_lengths = [(len(table),) for table in checked]
+        runs = tuple(tuple(lengths) for lengths in run_lengths)
+        values = np.array([spread_of(table) for table in checked])
         return cls(values, regions, ids, series=checked, run_lengths=runs, tr=tr, **about)
 
     def _part(self, rows: Indices, columns: list[int]) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class SeriesCohort(Cohort):
         }
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        # every estimator asks for it, ours and others
+        # Every estimator calls this, ours and others.
         raise InputError(
             "a SeriesCohort is given where a table of numbers is needed. For the network of its "
             "subjects call sgbn.SeriesSGBN().fit(cohort), for that of one group "
@@ -129,17 +130,17 @@ class SeriesCohort(Cohort):
     @property
     def content(self) -> bytes:
         """Everything that results depend on; the TR only names frequencies."""
-        digests = b"".join(sha256(one.tobytes()).digest() for one in self.series)
+        digests = b"".join(sha256(table.tobytes()).digest() for table in self.series)
         return super().content + digests + repr(self.run_lengths).encode()
 
     @property
     def n_volumes(self) -> tuple[int, ...]:
         """Volumes of each subject."""
-        return tuple(len(one) for one in self.series)
+        return tuple(len(table) for table in self.series)
 
     def summary(self) -> str:
         """Say what the cohort holds, in a few lines."""
-        first, *others = super().summary().split("\n")
+        first, *rest = super().summary().split("\n")
         fewest, most = min(self.n_volumes), max(self.n_volumes)
         volumes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         line = f"time series of {volumes} volumes"
@@ -147,12 +148,12 @@ class SeriesCohort(Cohort):
             line += f" in up to {max(map(len, self.run_lengths))} runs"
         if self.tr is not None:
             line += f", one every {self.tr:g} s"
-        others = [one for one in others if not one.startswith("missing cells")]
+        rest = [text for text in rest if not text.startswith("missing cells")]
         empty = np.isnan(self.values)
         if empty.any():
             subjects = counted(int(empty.any(axis=1).sum()), "subject")
-            others.append(f"empty regions: {empty.sum()} in {subjects}")
-        return "\n".join([first, line, *others])
+            rest.append(f"empty regions: {empty.sum()} in {subjects}")
+        return "\n".join([first, line, *rest])
 
 
 def spread_of(series: Array) -> Array:
@@ -163,7 +164,7 @@ def spread_of(series: Array) -> Array:
 
 
 def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -> Array:
-    """Read-only numbers (volumes x regions), or an InputError that names what is wrong where."""
+    """Return read-only numbers (volumes x regions); errors name the subject, volume and region."""
     who = f"the series of subject {shown(subject)}"
     try:
         array = np.array(series, dtype=np.float64, order="C")
@@ -193,24 +194,25 @@ def _checked_series(series: ArrayLike, subject: str, regions: tuple[str, ...]) -
 def _checked_runs(
     lengths: Sequence[Sequence[int]], series: tuple[Array, ...], ids: tuple[str, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    runs = tuple(tuple(own) for own in lengths)
+    """Return the lengths of the runs; errors name the subject and the run."""
+    runs = tuple(tuple(of_subject) for of_subject in lengths)
     if len(runs) != len(series):
         raise InputError(
             f"run_lengths has {len(runs)} entries for {len(series)} subjects. Give one per subject."
         )
-    for own, one, subject in zip(runs, series, ids, strict=True):
+    for run, table, subject in zip(runs, series, ids, strict=True):
         who = f"subject {shown(subject)}"
-        if not all(map(is_whole, own)):
-            raise InputError(f"the runs of {who} have {list(own)} volumes. Give whole numbers.")
-        if sum(own) != len(one) or min(own, default=0) < 0:
+        if not all(map(is_whole, run)):
+            raise InputError(f"the runs of {who} have {list(run)} volumes. Give whole numbers.")
+        if sum(run) != len(table) or min(run, default=0) < 0:
             raise InputError(
-                f"the runs of {who} have {list(own)} volumes, but the series has {len(one)}. Give "
-                "lengths that add up."
+                f"the runs of {who} have {list(run)} volumes, but the series has {len(table)}. "
+                "Give lengths that add up."
             )
-        short = next((k for k, length in enumerate(own) if length < FEWEST_VOLUMES), None)
+        short = next((k for k, length in enumerate(run) if length < FEWEST_VOLUMES), None)
         if short is not None:
             raise InputError(
-                f"run {short + 1} of {who} has {counted(own[short], 'volume')}, and "
+                f"run {short + 1} of {who} has {counted(run[short], 'volume')}, and "
                 f"{FEWEST_VOLUMES} or more are needed. Leave this run out."
             )
-    return tuple(tuple(int(length) for length in own) for own in runs)
+    return tuple(tuple(int(length) for length in run) for run in runs)

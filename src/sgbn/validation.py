@@ -21,17 +21,17 @@ from sgbn.types import Array
 Label = str | float | np.generic  # of a class or group
 
 COLLINEAR_EPS = 1e-10  # share of a column's variance that the others leave: less is round-off
-WIDE_SCALES = 1e6  # ratio of standard deviations that looks like a mix-up of units
-FEW_SAMPLES = 10  # a regression on fewer says little
-LARGEST = 1e100  # of a cell: sums of squares stay finite
-NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
+MAX_SCALE_RATIO = 1e6  # of standard deviations: more looks like a mix-up of units
+FEW_SAMPLES = 10  # a regression on fewer samples says little
 MANY_PER_SAMPLE = 3  # columns per sample: with more, the strongest correlations are chance
+LARGEST = 1e100  # absolute value of a cell: sums of squares stay finite
+NO_REGIONS = "sgbn_no_regions"  # key of `DataFrame.attrs`: columns that are covariates or the site
 
 
 def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
-    """Rows as a C-ordered, writable array of finite floats.
+    """Return the rows as a C-ordered, writable array of finite floats.
 
-    Sets `n_features_in_` and `feature_names_in_` when `reset`, else checks against them.
+    It sets `n_features_in_` and `feature_names_in_` when `reset`, else it checks against them.
     """
     _check_table(X)
     try:
@@ -42,7 +42,7 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
             dtype=np.float64,
             order="C",
             force_writeable=True,
-            ensure_all_finite=False,
+            ensure_all_finite=False,  # checked below, with the name of the column
             ensure_min_samples=2 if reset else 1,
             ensure_min_features=2 if reset else 1,
         )
@@ -55,7 +55,7 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
 
 
 def check_values(X: Any) -> tuple[Array, list[str]]:
-    """Rows as finite floats, and column names, for functions that are no estimators."""
+    """Return rows as finite floats, and column names, for functions that are no estimators."""
     _check_table(X)
     names = table_names(X) if hasattr(X, "columns") else None
     try:
@@ -72,7 +72,7 @@ def check_values(X: Any) -> tuple[Array, list[str]]:
 
 
 def column_names(estimator: Any, X: Any = None) -> list[str]:
-    """Names of the columns: those of the table X, whatever their type, else x0, x1, ..."""
+    """Return the names of the columns: those of the table X, of any type, else x0, x1, ..."""
     if hasattr(X, "columns"):
         return table_names(X)
     if hasattr(estimator, "feature_names_in_"):
@@ -81,12 +81,12 @@ def column_names(estimator: Any, X: Any = None) -> list[str]:
 
 
 def table_names(X: Any) -> list[str]:
-    """Column names of a table as text; the levels of a MultiIndex are joined by "/"."""
+    """Return the column names of a table as text; levels of a MultiIndex are joined by "/"."""
     return ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in X.columns]
 
 
 def _check_table(X: Any) -> None:
-    """For a DataFrame, refuse what a conversion to numbers would report without its name."""
+    """Raise InputError, with the name of the column, for a table that is not all numbers."""
     if isinstance(X, str | PathLike):
         raise InputError(
             f"X is {str(X)!r}, a text: give a table of numbers, one row per subject. A file is "
@@ -110,12 +110,12 @@ def _check_table(X: Any) -> None:
 
 
 def _check_only_regions(X: Any, names: list[Any]) -> None:
-    """Refuse a table of a cohort that still has its covariates or site."""
+    """Raise InputError for a table of a cohort that still has its covariates or site."""
     marked = getattr(X, "attrs", {}).get(NO_REGIONS, ())
-    others = [name for name in names if name in marked]
-    if others:
+    wrong = [name for name in names if name in marked]
+    if wrong:
         raise InputError(
-            f"X has covariates or the site of a cohort among its columns: {listed(others)}. They "
+            f"X has covariates or the site of a cohort among its columns: {listed(wrong)}. They "
             "would become regions of the network. For the network of one group without their "
             "effects call sgbn.group_network(cohort, group); to tell groups apart fit "
             "sgbn.make_analysis(cohort, classifier=...); for the regions as they are take "
@@ -156,7 +156,7 @@ def warn_about_moments(moments: Moments, names: Sequence[str]) -> None:
     """Warn of few samples, duplicated or collinear columns, and scales far apart."""
     warn_few_samples(moments.n, moments.m)
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
-    if moments.sd[large] > WIDE_SCALES * moments.sd[small]:
+    if moments.sd[large] > MAX_SCALE_RATIO * moments.sd[small]:
         warn(
             f"the standard deviation of {names[large]!r} is "
             f"{moments.sd[large] / moments.sd[small]:.1e} times that of {names[small]!r}. Check "
@@ -176,20 +176,21 @@ def warn_few_samples(n: int, m: int, where: str = "") -> None:
 
 
 def copied_columns(moments: Moments) -> list[tuple[int, int]]:
-    """Pairs of the user's columns that are the same up to shift and scale."""
+    """Return the pairs of the user's columns that are the same up to shift and scale."""
     R = moments.correlation
     twins = np.argwhere(np.triu(np.abs(R) > 1.0 - COLLINEAR_EPS, 1))
     return [(int(moments.columns[i]), int(moments.columns[j])) for i, j in twins]
 
 
 def combined_columns(moments: Moments) -> list[int]:
-    """Find the user's columns that are linear combinations of those that are not listed.
+    """Return the user's columns that are linear combinations of those that are not returned.
 
-    Empty where there are too few samples to tell: then every column is one.
+    None are returned where there are too few samples to tell: every column is one then.
     """
     if moments.n <= moments.m + 1:
         return []
     R = moments.correlation
+    # With pivots: columns that depend on the others come last, and are told by the rank.
     (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
     _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
     return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
@@ -217,7 +218,17 @@ def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequen
     """Warn of variables that correlate by more than the price of an edge, but have no edge at all.
 
     Such a pair fits equally well in both directions, and an order cannot decide between them.
-    The price of the edge i - j is ``root_price[i] * root_price[j]``.
+
+    Parameters
+    ----------
+    moments : Moments
+        Moments that were learned from.
+    B : ndarray of shape (m, p)
+        Learned weights, one row per child, in canonical order.
+    root_price : ndarray of shape (m,)
+        The price of the edge i - j is ``root_price[i] * root_price[j]``.
+    names : sequence of str
+        Names of the user's columns.
     """
     joined = B[:, : moments.m] != 0
     alone = np.flatnonzero(~joined.any(axis=0) & ~joined.any(axis=1))
@@ -238,7 +249,7 @@ def warn_about_ties(moments: Moments, B: Array, root_price: Array, names: Sequen
 def check_classification(
     estimator: BaseEstimator, X: Any, y: Any
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Rows as by `check_data`, the class of each, and the sorted classes, two or more."""
+    """Return the rows as `check_data` does, the class of each, and the sorted classes."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None.")
     values = check_data(estimator, X)
@@ -250,10 +261,10 @@ def check_classification(
 
 
 def read_labels(y: Any, n: int) -> NDArray[Any]:
-    """Class of each of n rows; numbers that are no classes and missing labels are refused."""
+    """Return the class of each of n rows; none may be missing, or a number that is no class."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(labels, np.empty(n))
-    missing = [row for row, label in enumerate(labels) if label is None or label != label]
+    missing = [row for row, label in enumerate(labels) if label is None or label != label]  # NaN
     if missing:
         raise InputError(f"y is missing in row {missing[0]} (counted from 0). Remove the row.")
     check_classification_targets(labels)
