@@ -17,7 +17,7 @@ def tables_of(problem, n_candidates):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_all_candidates_it_finds_the_best_of_all_networks(oracle, seed):
     problem = oracle.problem_of(6, seed)
     tables = tables_of(problem, 5)
@@ -64,7 +64,7 @@ def test_it_never_leaves_orders_that_required_edges_allow(oracle):
     problem = oracle.problem_of(10, 3, required=[(9, 0), (0, 1), (8, 2)])
     tables = tables_of(problem, 5)
     start = np.array([9, 0, 1, 8, 2, 3, 4, 5, 6, 7])
-    for seed in range(5):
+    for seed in range(2):
         rng = np.random.RandomState(seed)
         order, _ = anneal(tables, start, 2000, (1000.0, 1000.0), rng)
         parents = parents_along(tables, order)

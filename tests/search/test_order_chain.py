@@ -48,9 +48,9 @@ def _exact(tables):
 def test_shares_are_those_of_all_dags_and_not_those_of_orders(m):
     tables = _tables(m, 25, 1)
     exact, by_orders = _exact(tables)
-    visited = run_chain(tables, log_totals(tables), np.arange(m), 5_000, 100_000, 20, 0)
+    visited = run_chain(tables, log_totals(tables), np.arange(m), 5_000, 30_000, 20, 0)
     shares = arrow_shares(tables, visited.parents)
-    assert np.abs(shares - exact).max() < 0.01
+    assert np.abs(shares - exact).max() < 0.015
     assert np.abs(by_orders - exact).max() > 0.03  # what a chain over orders alone would give
 
 

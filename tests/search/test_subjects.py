@@ -59,7 +59,7 @@ def test_of_one_subject_it_is_the_extended_bic():
     assert problem.price[:4] == pytest.approx(k * np.log(150) + 2 * np.log10(150) / 2 * binomial)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_search_finds_the_graph_that_subjects_share(seed):
     R, graph = subjects(18, 12, seed, n=400)
     problem = problem_of(R, np.full(12, 400.0))
