@@ -40,7 +40,9 @@ def test_with_plentiful_samples_a_rough_order_first_finds_the_class_and_keeps_kn
     rng = np.random.default_rng(0)
     m = plan.LARGE_VARIABLES + 10
     graph = random_dag(m, 3.0, rng)
-    X, network = simulate_sem(graph, plan.PLENTIFUL * m, noise="unequal", random_state=rng)
+    X, network = simulate_sem(
+        graph, plan.MIN_SAMPLES_PER_VARIABLE * m, noise="unequal", random_state=rng
+    )
     learner = SGBN().fit(X)
     assert compare_graphs(learner.coef_, network.coef).shd_cpdag <= 1
     i, j = np.argwhere(learner.coef_)[0]
@@ -180,7 +182,7 @@ def test_many_variables_are_screened_and_found(monkeypatch, simulate):
     screened = SGBN(n_kicks=0).fit(X)
     none = np.zeros((60, 60), bool)
     problem = SearchProblem.of(moments_of(X, [""] * 60), (~none, none), 1.0, 10)
-    assert not problem.partly_correlated(plan.CANDIDATE_Z).all()
+    assert not problem.partly_correlated(plan.SCREENING_Z).all()
     assert compare_graphs(dense.coef_, network.coef).shd_cpdag <= 8
     assert compare_graphs(screened.coef_, network.coef).shd_cpdag <= 8
 
