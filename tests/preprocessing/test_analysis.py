@@ -70,13 +70,13 @@ def test_each_step_can_be_inspected_as_a_table(data):
 
 def test_cross_validation_and_search_run_unconfigured(data):
     X, y = data
-    scores = cross_validate(analysis(), X, y, cv=4, error_score="raise")["test_score"]
+    scores = cross_validate(analysis(), X, y, cv=3, error_score="raise")["test_score"]
     assert scores.mean() > 0.85
-    search = GridSearchCV(analysis(), {"select__k": [1, 5, 20]}, cv=3, error_score="raise")
+    search = GridSearchCV(analysis(), {"select__k": [1, 5]}, cv=2, error_score="raise")
     search.fit(X, y)
-    assert search.best_params_["select__k"] in (1, 5, 20)
+    assert search.best_params_["select__k"] == 5  # two regions tell the groups
     assert search.best_score_ > 0.85
-    assert len(cross_val_predict(analysis(classifier=LogisticRegression()), X, y, cv=3)) == 120
+    assert len(cross_val_predict(analysis(classifier=LogisticRegression()), X, y, cv=2)) == 120
 
 
 def test_clones_and_pickles_predict_the_same(data):

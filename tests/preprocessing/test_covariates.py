@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -31,6 +31,7 @@ def test_residuals_are_those_of_least_squares_about_the_mean(cohort):
     np.testing.assert_allclose(out.to_numpy(), residuals + regions.mean(axis=0), atol=1e-12)
 
 
+@settings(max_examples=settings.default.max_examples // 5)
 @given(
     st.integers(0, 1000), st.integers(12, 40), st.floats(1e-3, 1e6), st.sampled_from([0, 5, 1e4])
 )

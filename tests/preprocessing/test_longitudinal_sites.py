@@ -78,8 +78,8 @@ def test_rows_of_new_persons_do_not_inform_each_other():
     X, _ = visits()
     harmonizer = make().fit(X[:100])
     new = X[100:].assign(person=lambda t: "new " + t["person"])
-    batch = harmonizer.transform(new)
-    alone = pd.concat([harmonizer.transform(new.iloc[[k]]) for k in range(len(new))])
+    batch = harmonizer.transform(new[:8])
+    alone = pd.concat([harmonizer.transform(new.iloc[[k]]) for k in range(8)])
     pd.testing.assert_frame_equal(batch, alone, rtol=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_persons_that_cannot_be_used_are_refused():
         make_analysis(subject="person")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings.default.max_examples // 25)
 @given(st.integers(0, 2**32 - 1), st.floats(1e-6, 1e6))
 def test_neither_order_nor_units_matter(seed, unit):
     X, _ = visits(n_persons=30)
@@ -151,15 +151,15 @@ def test_curves_and_persons_go_together():
 
 def test_noise_is_not_predicted_and_files_keep_the_persons(tmp_path):
     accuracies = []
-    for seed in range(8):
+    for seed in range(4):
         X, _ = visits(seed)
         labels = np.random.default_rng(seed).permutation(np.resize(["a", "b"], 60))
         y = labels[X["person"].str[1:].astype(int)]
         analysis = make_analysis(site="site", subject="person")
-        folds = GroupKFold(5)
+        folds = GroupKFold(3)
         scores = cross_val_score(analysis, X, y, cv=folds, groups=X["person"], error_score="raise")
         accuracies.append(scores.mean())
-    half = 3.5 * np.std(accuracies, ddof=1) / np.sqrt(8)  # 99 % interval of 7 degrees of freedom
+    half = 5.84 * np.std(accuracies, ddof=1) / np.sqrt(4)  # 99 % interval of 3 degrees of freedom
     assert abs(np.mean(accuracies) - 0.5) < half
     fitted = clone(analysis).fit(X, y)
     save(fitted, tmp_path / "m.sgbn")

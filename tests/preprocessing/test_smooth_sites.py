@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
@@ -120,7 +121,7 @@ def test_an_unseen_site_stays_as_it_is_with_a_warning():
     pd.testing.assert_frame_equal(out, new.drop(columns="site"), check_exact=True)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings.default.max_examples // 25)
 @given(st.integers(0, 2**32 - 1), st.floats(1e-6, 1e6))
 def test_neither_order_nor_units_matter(seed, unit):
     X, _, _ = curved(90)
@@ -135,25 +136,26 @@ def test_neither_order_nor_units_matter(seed, unit):
 
 
 def test_grids_and_files(tmp_path):
-    X, _, _ = curved(120)
-    y = np.resize(["a", "b"], 120)
+    X, _, _ = curved(80, m=3)
+    y = np.resize(["a", "b"], 80)
     analysis = make_analysis(covariates=["age"], smooth=["age"], site="site")
-    grid = GridSearchCV(analysis, {"harmonise__smooth_df": [5, 6]}, cv=3).fit(X, y)
+    grid = GridSearchCV(analysis, {"harmonise__smooth_df": [5, 6]}, cv=2).fit(X, y)
     assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
     save(grid.best_estimator_, tmp_path / "m.sgbn")
     back = load(tmp_path / "m.sgbn")
     np.testing.assert_array_equal(back.predict_proba(X), grid.best_estimator_.predict_proba(X))
 
 
-def test_labels_of_noise_are_not_predicted(make_table):
+@pytest.mark.parametrize(("n_draws", "m"), [(4, 12), pytest.param(8, 60, marks=pytest.mark.long)])
+def test_labels_of_noise_are_not_predicted(make_table, n_draws, m):
     accuracies = []
-    for seed in range(8):
-        X, y = make_table(n=80, m=60, seed=seed)
-        analysis = make_analysis(covariates=["age", "sex"], smooth=["age"], site="site", k=15)
-        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    for seed in range(n_draws):
+        X, y = make_table(n=80, m=m, seed=seed)
+        analysis = make_analysis(covariates=["age", "sex"], smooth=["age"], site="site", k=m // 4)
+        folds = StratifiedKFold(3, shuffle=True, random_state=seed)
         accuracies.append(cross_val_score(analysis, X, y, cv=folds, error_score="raise").mean())
-    half = 3.5 * np.std(accuracies, ddof=1) / np.sqrt(8)  # 99 % interval of 7 degrees of freedom
-    assert abs(np.mean(accuracies) - 0.5) < half
+    error = np.std(accuracies, ddof=1) / np.sqrt(n_draws)
+    assert abs(np.mean(accuracies) - 0.5) < t.ppf(0.995, n_draws - 1) * error
 
 
 def test_test_rows_change_nothing_in_training(make_table):
@@ -164,8 +166,8 @@ def test_test_rows_change_nothing_in_training(make_table):
     kept = clone(analysis).fit(X[:60], y[:60])
     with pytest.warns(DataWarning, match="far outside"):
         kept.predict(wild[60:])
-    batch = kept.predict_proba(X[60:])
-    alone = np.vstack([kept.predict_proba(X[k : k + 1]) for k in range(60, 80)])
+    batch = kept.predict_proba(X[60:66])
+    alone = np.vstack([kept.predict_proba(X[k : k + 1]) for k in range(60, 66)])
     np.testing.assert_allclose(alone, batch, rtol=1e-10)
 
 

@@ -8,28 +8,33 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, certifies_dag
+from sgbn import HSGBN, ORSGBN, SGBN, SGBNEnsemble, certifies_dag, structure
 from sgbn.graph import cpdag, is_dag
-from sgbn.structure.base import Arrows
+from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.robust import OutlierWarning
 
-LEARNERS = [ORSGBN, HSGBN, SGBN]
+PUBLIC = [getattr(structure, name) for name in structure.__all__]
+LEARNERS = [c for c in PUBLIC if isinstance(c, type) and issubclass(c, NetworkEstimator)]
+assert len(LEARNERS) >= 3
 
 
+@parametrize_with_checks([learner() for learner in LEARNERS])
+def test_scikit_learns_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.long
 @parametrize_with_checks(
     [
-        ORSGBN(),
         ORSGBN(path="literal", init="l1mb"),
-        HSGBN(),
-        SGBN(),
         SGBN(noise="equal"),
         SGBN(weights="lasso"),
         SGBN(column_transform="normal-scores"),
         SGBN(non_gaussian="orient"),
     ]
 )
-def test_scikit_learns_contract(estimator, check):
+def test_scikit_learns_contract_of_variants(estimator, check):
     check(estimator)
 
 
@@ -107,8 +112,8 @@ def test_of_a_class_the_member_is_taken_in_which_hubs_and_then_first_columns_com
 def test_a_fit_is_to_prepare_and_to_learn(learner, simulate):
     X, _ = simulate(5, 60, 2)
     names = [f"x{k}" for k in range(5)]
-    one = learner()
-    learned = one.learn(*one.prepare(X, names), names)
+    unfitted = learner()
+    learned = unfitted.learn(*unfitted.prepare(X, names), names)
     assert np.array_equal(learned.coef_, learner().fit(X).coef_)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgbn import ORSGBN, SGBN, InputError
@@ -68,6 +68,7 @@ def test_contradictions_and_slips_are_named(forbidden, required, tiers, message)
         lambda **knowledge: ORSGBN("bic", init="ols", **knowledge),
     ],
 )
+@settings(max_examples=settings.default.max_examples // 12)
 @given(seed=st.integers(0, 10**6))
 def test_what_is_learned_keeps_to_the_knowledge(learner, seed):
     rng = np.random.default_rng(seed)

@@ -30,15 +30,18 @@ def assert_same_up_to_order(first, second, back, scale=1.0):
     assert np.array_equal(first.order_, second.order_[back])
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_a_thousand_column_permutations_change_nothing(block, simulate):
+@pytest.mark.parametrize(
+    ("block", "n_permutations"),
+    [(0, 8), (1, 8), *(pytest.param(k, 100, marks=pytest.mark.long) for k in range(10))],
+)
+def test_column_permutations_change_nothing(block, n_permutations, simulate):
     X, _ = simulate(20, 70, [10, block])
     learner = VARIANTS[block % 2]
     original = learner.fit(X)
     names = ("coef_", "coef_std_", "order_", "intercept_", "noise_variance_")
     kept = {name: getattr(original, name) for name in names}
     rng = np.random.default_rng(block)
-    for _ in range(100):
+    for _ in range(n_permutations):
         order = rng.permutation(20)
         back = np.argsort(order)
         permuted = ORSGBN(**learner.get_params()).fit(X[:, order])
@@ -54,7 +57,7 @@ def test_rescaling_and_permuting_columns_changes_units_only(learner, simulate):
     X, _ = simulate(25, 60, 11)
     original = ORSGBN(**learner.get_params()).fit(X)
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(6):
         order = rng.permutation(25)
         back = np.argsort(order)
         scale = 10 ** rng.uniform(-2.5, 2.5, 25)
@@ -71,7 +74,7 @@ def test_permuting_columns_changes_nothing_where_all_edges_are_penalised_in_raw_
         ORSGBN(0.2, standardize=False, penalize_intercept=True),
     ):
         original = learner.fit(X).coef_
-        for seed in range(20):
+        for seed in range(4):
             order = np.random.default_rng(seed).permutation(15)
             back = np.argsort(order)
             coef = ORSGBN(**learner.get_params()).fit(X[:, order]).coef_
@@ -91,7 +94,7 @@ def spoil(X, kind, rng):
     return X
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(
     m=st.integers(2, 20),
     n=st.integers(2, 80),
@@ -145,7 +148,7 @@ def test_at_the_end_every_column_is_the_lasso_on_its_predecessors(learner, simul
 def test_two_variables_alone_stay_unjoined_whatever_their_order_or_units():
     """The stated rule for ties: the lowest level that an optimal order allows."""
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(10):
         X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 2)) * rng.uniform(0.1, 10, 2)
         if abs(np.corrcoef(X.T)[0, 1]) <= 0.05:
             continue
@@ -162,7 +165,7 @@ def test_copies_in_other_units_are_resolved_by_name():
     X = np.column_stack([X, X[:, :3]])
     table = pd.DataFrame(X, columns=[f"region{k}" for k in range(11)])
     first = ORSGBN(0.05).fit(table)
-    for seed in range(20):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         order = rng.permutation(11)
         changed = (table * rng.uniform(0.1, 10, 11) + rng.uniform(-5, 5, 11)).iloc[:, order]
@@ -231,16 +234,17 @@ def test_a_penalised_intercept_is_one_more_lasso_weight(simulate):
     assert np.abs(fitted.intercept_).sum() < np.abs(free.intercept_).sum()
 
 
-def test_homotopy_reaches_a_lower_objective_than_literal(simulate):
+@pytest.mark.parametrize("n_samples", [6, pytest.param(20, marks=pytest.mark.long)])
+def test_homotopy_reaches_a_lower_objective_than_literal(n_samples, simulate):
     better = 0
-    for seed in range(20):
+    for seed in range(n_samples):
         X, _ = simulate(25, 200, [16, seed])
         final = [
             ORSGBN(0.1, path=path).fit(X).objective_path_["objective"][-1]
             for path in ("homotopy", "literal")
         ]
         better += final[0] < final[1]
-    assert better >= 17
+    assert better >= 0.8 * n_samples
 
 
 def test_more_alpha_gives_fewer_edges_and_none_at_its_maximum(simulate):

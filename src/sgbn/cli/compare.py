@@ -207,6 +207,7 @@ def read_learner(
 ) -> LearnedNetwork | None:
     """Learner by its name; None for the default."""
     import sgbn
+    from sgbn.io.models.registry import class_named
 
     name = arguments.learner or ENSEMBLE
     if name == ENSEMBLE:
@@ -219,8 +220,8 @@ def read_learner(
         if arguments.gamma is not None:
             return sgbn.SGBN(arguments.gamma)
         return default_learner(np.asarray(cohort.group))  # one gamma for all groups
-    learner: type[LearnedNetwork] = getattr(sgbn, name)
-    return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)  # type: ignore[call-arg]
+    learner = class_named(name)  # by the table of model files, which has all learners
+    return learner() if arguments.alpha is None else learner(alpha=arguments.alpha)
 
 
 def ensemble_of(settings: Settings, gamma: float | None) -> LearnedNetwork | None:

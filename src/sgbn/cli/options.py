@@ -17,9 +17,10 @@ from typing import Any
 
 from sgbn.atlases.library import ATLAS_NAMES
 from sgbn.cli.arguments import at_least, number_above, number_from
+from sgbn.structure import baselines
 
 ENSEMBLE = "ensemble"
-LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", "L1MB", "GS", "TC", "TCbw", "IAMB", "InterIAMB")
+LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *baselines.__all__)
 # What argparse is told about the values of each kind
 KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},

@@ -16,7 +16,7 @@ from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.ensemble.confident_network import ConfidentNetwork
-from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.samples import group_sample
 
@@ -85,7 +85,7 @@ def learn_ensemble(
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(ensemble).set_params(n_jobs=study.n_jobs)
     sample = group_sample(cohort, group)
-    if sample.n_units < FEWEST_ROWS:
+    if sample.n_units < MIN_ROWS_TO_HALVE:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(
         regions_table(cohort)[cohort.group == group],

@@ -23,7 +23,7 @@ from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.series_sgbn import FEWEST_SUBJECTS
+from sgbn.structure.series.series_sgbn import MIN_SUBJECTS_TO_HALVE
 from sgbn.types import Array
 
 # Steps of tables that time series do not have, and why; those who ask for one get the reason.
@@ -41,7 +41,9 @@ REFUSED = {
     "transform": "networks are learned from the filtered series as they are",
     "outliers": "no subject is left out of networks by its values; leave it out beforehand",
 }
-TOO_FEW = f"halves of a group of fewer than {FEWEST_SUBJECTS} subjects say nothing about edges."
+TOO_FEW = (
+    f"halves of a group of fewer than {MIN_SUBJECTS_TO_HALVE} subjects say nothing about edges."
+)
 
 
 def series_settings(settings: Settings) -> Settings:
@@ -88,7 +90,7 @@ def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: S
     given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
     part = cohort.subset(np.asarray(cohort.group) == group)
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
-    if len(part if part.units is None else np.unique(part.units)) < FEWEST_SUBJECTS:
+    if len(part if part.units is None else np.unique(part.units)) < MIN_SUBJECTS_TO_HALVE:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(part, folder=study.folder, progress=study.progress)
     # results do not depend on processes, and a client of a cluster cannot be kept in files

@@ -48,7 +48,7 @@ from sgbn.runs import Study, parallel
 from sgbn.structure import SGBN
 from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import SGBNEnsemble
-from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.samples import group_sample
 from sgbn.types import Array, Mask
@@ -67,7 +67,7 @@ STEPS = {
 }
 # What follows the first report. `models` takes part of the networks' support away: it comes before.
 SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
-TOO_FEW = f"halves of a group of fewer than {FEWEST_ROWS} subjects say nothing about edges."
+TOO_FEW = f"halves of a group of fewer than {MIN_ROWS_TO_HALVE} subjects say nothing about edges."
 
 
 @dataclass

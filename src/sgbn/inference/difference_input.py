@@ -16,7 +16,7 @@ from sgbn.inference.exchange import Exchange, exchange_of
 from sgbn.parameters import Constraint, OneOf
 from sgbn.reference import choose_reference
 from sgbn.structure.nuisance import missing_rows, nuisance_of
-from sgbn.structure.robust import MOST_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
+from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIERS, OutlierWarning, far_rows, row_labels
 from sgbn.structure.smooth import held_fixed
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
@@ -214,7 +214,7 @@ def _far_rows(data: GroupData) -> Mask:
     for c in range(len(data.groups)):
         rows = np.flatnonzero(data.codes == c)
         far_in_group = far_rows(residuals[rows])
-        if far_in_group.sum() <= MOST_FAR * len(rows):  # more are a group of their own
+        if far_in_group.sum() <= MAX_SHARE_FAR * len(rows):  # more are a group of their own
             far[rows] = far_in_group
     return far
 

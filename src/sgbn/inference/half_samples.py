@@ -20,7 +20,7 @@ from sgbn.runs import Arrays, Study
 from sgbn.structure.base import UNDECIDED, NetworkEstimator
 from sgbn.structure.ensemble.confidence import EdgeConfidence
 from sgbn.structure.ensemble.parts import gather_pairs, pair_result
-from sgbn.structure.ensemble.sgbn_ensemble import FEWEST_ROWS
+from sgbn.structure.ensemble.sgbn_ensemble import MIN_ROWS_TO_HALVE
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.knowledge import KNOWLEDGE
 from sgbn.structure.nuisance import without_nuisance
@@ -106,12 +106,12 @@ def check_rows(sample: Sample) -> None:
     _, lost = without_nuisance(sample.values[:, :0], sample.nuisance)
     # Both are limits: a half needs persons to be independent, and rows that effects leave over.
     units = sample.n_units
-    if min(units, n - 2 * lost) < FEWEST_ROWS:
+    if min(units, n - 2 * lost) < MIN_ROWS_TO_HALVE:
         who = f"{n} rows" if units == n else f"{n} rows of {units} persons or families"
         effects = f", and sites and covariates take {lost} of each half" if lost else ""
         raise InputError(
             f"there are {who}{effects}: halves of fewer than {FEW_SAMPLES} rows tell nothing "
-            f"about edges. Give {FEWEST_ROWS} or more, or take a graph as given and ask for "
+            f"about edges. Give {MIN_ROWS_TO_HALVE} or more, or take a graph as given and ask for "
             "weight_intervals."
         )
     if n // 2 < m / MANY_PER_SAMPLE <= n:

@@ -107,6 +107,7 @@ def make_analysis(
     )
     steps = {
         "impute": None if impute is None else _imputer(impute, columns),
+        # never within groups: test rows have no label to be harmonised with
         "harmonise": _harmonizer(columns),
         "covariates": regressor if names else None,
         "select": None if k is None else _selector(k, select_by),
@@ -114,6 +115,7 @@ def make_analysis(
         "classify": _default_classifier() if classifier is None else classifier,
     }
     analysis = _pipeline(steps)
+    # each step finds its columns by name, also behind steps that give arrays by default
     analysis[:-1].set_output(transform="pandas")
     return analysis
 
@@ -187,6 +189,7 @@ def _named_columns(
     if cohort is None:
         check_smooth(named.smooth, named.covariates)
         return named
+    # `subject` may stand beside a cohort: `cohort_table` has no column of persons
     if replace(named, subject=None) != _Columns((), None, (), None):
         raise InputError("give the cohort or the names of covariates and site, not both.")
     return _Columns(
@@ -227,4 +230,5 @@ def _selector(k: Names, select_by: str) -> RegionSelector:
 
 
 def _default_classifier() -> LinearDiscriminantAnalysis:
+    # shrunken, because there are often more regions than subjects of a group
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")

@@ -82,6 +82,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         """
         check_is_fitted(self)
         table = self._open(X, reset=False)
+        # numpy's own warning would name no column; `_close` does
         with np.errstate(over="ignore", invalid="ignore"):
             changed = self._changed(table)  # what overflows is reported by its column
         return self._close(X, changed)
@@ -115,6 +116,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             validate_data(self, X, reset=reset, skip_check_array=True)
             self._check_order(X.columns, reset)
             return X
+        # an array with named columns may hold text, which must not become a float here
         mixed = any(as_names(names) for names in self._roles().values())
         array = validate_data(
             self,
@@ -128,6 +130,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
         """Refuse names that are no text and stand elsewhere; scikit-learn looks at text only."""
         named_by_text = hasattr(self, "feature_names_in_")
+        # scikit-learn checks text names itself, in `validate_data`
         if not (reset or named_by_text or self._columns.equals(columns)):
             raise InputError(
                 f"the columns of X ({listed(list(columns))}) are not those of fit, in their order "
@@ -137,6 +140,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def _place(self, columns: pd.Index[Any]) -> None:
         self._columns = columns
         roles = {parameter: as_names(names) for parameter, names in self._roles().items()}
+        # in the order of the parameters, as `Table.named` has them
         self._names = [name for names in roles.values() for name in names]
         _check_once(roles)
         if len(roles.get("site", ())) > 1:
@@ -156,6 +160,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     def _close(self, X: Any, table: Table) -> Any:
         """Put the table together again, in the order and form of X."""
+        # an overflow minus another one is NaN: both are reported as too large
         values = np.nan_to_num(table.values, nan=np.inf)  # neither comes but from an overflow
         _check_size(values, table.labels, table.named.index, np.finfo(float).max)
         is_frame = isinstance(X, pd.DataFrame)
@@ -164,6 +169,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         regions = pd.DataFrame(table.values, index=table.named.index, columns=table.labels)
         frame = pd.concat([regions, table.named[self._kept_names]], axis=1)
         places = np.concatenate([table.places, self._kept_named_places])
+        # regions and kept columns stand where they stood in X
         order = np.argsort(places)
         frame = frame.iloc[:, order]
         if not is_frame:
@@ -184,6 +190,7 @@ def as_names(names: Names) -> tuple[Any, ...]:
 
 def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
     """Place of a column that `parameter` names; if there is none, say which come close."""
+    # one by one: `get_loc` gives a slice or a mask for some kinds of index
     places = np.flatnonzero([column == name for column in columns])
     if len(places):
         return int(places[0])
@@ -205,6 +212,7 @@ def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:
     labels = column_or_1d(y)
     if len(labels) != n_rows:
         raise InputError(f"X has {n_rows} rows and y {len(labels)}: give one label per row.")
+    # without sorting, which fails for labels of mixed types; -1 is a missing label
     codes, groups = pd.factorize(labels, sort=False)
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
@@ -267,6 +275,7 @@ def _check_once(roles: Mapping[str, tuple[Any, ...]]) -> None:
 
 def _numbers(regions: pd.DataFrame) -> Array:
     """Regions as floats in an array of their own; text is refused by column and row."""
+    # numbers that came as objects, such as of a transposed table, are numbers
     regions = regions.infer_objects()
     for place, dtype in enumerate(regions.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
@@ -276,6 +285,7 @@ def _numbers(regions: pd.DataFrame) -> Array:
 
 
 def _refuse_text(cells: pd.Series[Any]) -> None:
+    # what cannot be read as a number is the cell to name
     numbers = pd.to_numeric(cells.astype(object), errors="coerce")
     text = np.flatnonzero((numbers.isna() & cells.notna()).to_numpy())
     row = int(text[0]) if len(text) else 0

@@ -35,7 +35,7 @@ from sgbn.preprocessing.mixed import fit_mixed
 from sgbn.types import Array, Indices, Mask
 
 TOL = 1e-12  # both posterior equations hold to this, relative to the scale
-MAX_ITER = 1000  # a dozen are usual
+MAX_ITER = 1000  # rounds; a dozen are usual
 FLAT_EPS = 1e-12  # spread within sites relative to the largest value: less is round-off
 
 
@@ -112,10 +112,12 @@ def fit_combat(
     mean, slopes, rest, sd, person_effects = kept
     counts = np.bincount(codes)
     site_means = group_means(rest, codes)
+    # relative to the values: a region of 1e9 has more round-off than one of 1
     flat = sd <= FLAT_EPS * np.abs(values).max(axis=0)
     sd = np.where(flat, 1.0, sd)
     gamma = (site_means - mean) / sd
     squares = group_means(((rest - site_means[codes]) / sd) ** 2, codes)
+    # sample variance, which divides by n - 1; one subject has none, and `shrink` knows it
     variance = squares * (counts / np.maximum(counts - 1, 1))[:, None]
     location, scale = _effects(gamma, variance, counts, flat, empirical_bayes)
     unchanged = np.ptp(values, axis=0) == 0  # a constant region has no site effect to remove
@@ -141,6 +143,7 @@ def _mixed_effects(
     """Without persons the spread is that of residuals, with them that of REML, as others do."""
     fitted = fit_mixed(D, values, codes, smooth, persons, weights)
     rest = values - D @ fitted.slopes.coef
+    # sites count by their subjects, as in the grand mean of ComBat
     mean = np.bincount(codes) @ fitted.intercepts / len(codes)
     if persons is None:
         sd = np.sqrt(np.mean((rest - group_means(rest, codes)[codes]) ** 2, axis=0))
@@ -158,21 +161,24 @@ def remove_sites(
     The intercept of a person whom training did not have (code -1) is predicted from each row by
     itself.
     """
+    # a last row for code -1, which numpy reads as the last: the average site
     none = np.zeros((1, values.shape[1]))
     location = np.vstack([fitted.location, none])[codes]
     scale = np.vstack([fitted.scale, none + 1.0])[codes]
     centred = values - (fitted.mean + D @ fitted.slopes.coef)
     if fitted.persons is not None and persons is not None:
         rest = values - D @ fitted.slopes.coef
+        # a person's own level is kept: only what is left is shifted and stretched
         centred = centred - _intercepts(rest, codes, persons, fitted.persons)
     # written as a correction, which is exactly zero for location 0 and scale 1
-    changed: Array = values + ((centred - fitted.sd * location) / scale - centred)
-    return changed
+    return values + ((centred - fitted.sd * location) / scale - centred)
 
 
 def _intercepts(rest: Array, codes: Indices, persons: Indices, known: PersonEffects) -> Array:
     """Intercept of the person of each row; of an unknown person at an unknown site it is zero."""
+    # best linear unbiased prediction from one row: the rest, shrunken by the share of persons in it
     predicted = known.ratio / (1 + known.ratio) * (rest - known.site_means[codes])
+    # without the mean of its site, a row does not tell the person from the site
     predicted[codes < 0] = 0.0
     new = (persons < 0)[:, None]
     return np.where(new, predicted, known.intercepts[persons])
@@ -186,13 +192,17 @@ def shrink(gamma: Array, variance: Array, counts: Indices) -> tuple[Array, Array
     """
     n = counts[:, None].astype(float)
     single = n == 1
+    # 1 is the average scale: a subject alone says nothing about its site's
     delta_hat = np.where(single | (variance <= FLAT_EPS**2), 1.0, variance)
+    # moments over regions give the priors of each site: this is what shrinks towards its average
     centre, tau2 = gamma.mean(axis=1, keepdims=True), gamma.var(axis=1, ddof=1, keepdims=True)
     m, s2 = delta_hat.mean(axis=1, keepdims=True), delta_hat.var(axis=1, ddof=1, keepdims=True)
+    # start at the estimates without a prior
     location, delta = gamma, delta_hat
     for _ in range(MAX_ITER):
         new = (tau2 * n * gamma + delta * centre) / (tau2 * n + delta)
         squares = (n - 1) * variance + n * (gamma - new) ** 2
+        # divided by s2 this is the textbook form; multiplied through, s2 = 0 is no special case
         new_delta = (0.5 * squares * s2 + m * s2 + m**3) / ((n / 2 + 1) * s2 + m**2)
         change = max(np.abs(new - location).max(), np.abs(new_delta / delta - 1).max())
         location, delta = new, new_delta
@@ -216,6 +226,7 @@ def _effects(
     location = gamma.copy()
     delta = np.where(flat | (variance <= FLAT_EPS**2), 1.0, variance)
     alone = counts == 1
+    # flat regions would pull the priors of all others towards zero
     rough = np.flatnonzero(~flat)
     if empirical_bayes and len(rough) > 1:
         location[:, rough], delta[:, rough] = shrink(gamma[:, rough], variance[:, rough], counts)

@@ -26,7 +26,7 @@ from sgbn.preprocessing.design import (
     within_group_slopes,
 )
 from sgbn.preprocessing.mixed import fit_mixed
-from sgbn.structure.smooth import FEWEST_DF, SMOOTH_DF
+from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
 from sgbn.types import Indices
 from sgbn.validation import Label
 
@@ -89,7 +89,7 @@ class CovariateRegressor(NamedColumnTransformer):
     _parameters: ClassVar[Parameters] = {
         "covariates": COLUMNS,
         "smooth": ANYTHING,  # compared with `covariates` in fit
-        "smooth_df": Whole(FEWEST_DF),
+        "smooth_df": Whole(MIN_SPLINES),
         "reference": ANYTHING,
         "within_groups": TRUTH,
     }
@@ -129,6 +129,7 @@ class CovariateRegressor(NamedColumnTransformer):
         which = "training rows" if self.reference is None else f"rows of {self.reference!r}"
         check_enough_rows(len(rows), len(np.unique(codes)), design, which)
         D, values = design.rows(table.named.iloc[rows]), table.values[rows]
+        # curves are penalised: one more thing to estimate, by region
         if design.smooth:
             slopes = fit_mixed(D, values, codes, design.smooth).slopes
         else:
@@ -163,10 +164,12 @@ class CovariateRegressor(NamedColumnTransformer):
                 f"no training row belongs to the reference group {self.reference!r}; y has the "
                 f"groups {listed(sorted(groups.tolist(), key=str))}. Give one of these."
             )
+        # one group has one intercept: nothing to centre within
         rows = np.flatnonzero(codes == wanted[0])
         return rows, np.zeros(len(rows), np.intp)
 
     def _changed(self, table: Table) -> Table:
+        # rows are centred at training means, so that each region keeps its own
         effect = self._design.rows(table.named) @ self.coef_
         return replace(table, values=table.values - effect)
 
@@ -178,6 +181,7 @@ def _warn_about_rank(slopes: Slopes, design: Design, which: str) -> None:
             f"does not vary among the {which}, so that nothing is removed for it. Drop it, or "
             "merge rare levels."
         )
+    # their joint effect is well defined, so that this is no error
     if len(slopes.collinear):
         warn(
             f"covariates {listed(design.covariates_of(slopes.collinear))} determine each other "

@@ -21,8 +21,8 @@ from sgbn.structure.smooth import SMOOTH_DF, Spline, can_bend, learn_spline
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import LARGEST
 
-RANK_EPS = 1e-8  # singular values of standardised columns: relatively smaller is collinear
-OUTSIDE = 0.1  # share of the range of training by which a value lies far outside of it
+RANK_EPS = 1e-8  # singular value relative to the largest: smaller is collinear
+MAX_SHARE_OUTSIDE = 0.1  # of the training range: a value further out is warned of
 CONSTANT_EPS = 1e-12  # spread relative to the largest cell: less is round-off
 
 
@@ -60,6 +60,7 @@ class Covariate:
             return numeric_cells(cells)[:, None]
         codes = level_codes(cells, self.levels)
         columns = indicators(codes, len(self.levels))[:, 1:]
+        # `Design.rows` makes zeros of these, which is the training average
         columns[codes < 0] = np.nan
         return columns
 
@@ -80,6 +81,7 @@ class Design:
     def smooth(self) -> list[Indices]:
         """Columns that bend, of each smooth covariate."""
         sizes = [len(covariate.design_names()) for covariate in self.covariates]
+        # the first column of a spline is straight and not penalised
         starts = np.cumsum([0, *sizes])
         return [
             np.arange(starts[k] + 1, starts[k + 1])
@@ -125,6 +127,7 @@ def learn_design(
     check_smooth(smooth, named.columns)
     covariates = tuple(_covariate(known[name], name in smooth, df) for name in named.columns)
     blocks = [covariate.encode(named[covariate.name]) for covariate in covariates]
+    # rows outside of `rows` may lack a level: means are over those that have one
     return Design(covariates, np.nanmean(_stack(blocks, len(named)), axis=0))
 
 
@@ -139,7 +142,7 @@ def check_smooth(smooth: Collection[Any], named: Iterable[Any]) -> None:
 
 
 def _covariate(cells: pd.Series[Any], smooth: bool, df: int) -> Covariate:
-    levels = _levels(cells)
+    levels = sorted_levels(cells) if is_categorical(cells) else None
     if not smooth:
         return Covariate(cells.name, levels)
     if levels is not None:
@@ -161,6 +164,7 @@ def is_categorical(cells: pd.Series[Any]) -> bool:
 
 def numeric_cells(cells: pd.Series[Any]) -> Array:
     """Cells of a numeric covariate as floats, missing ones as NaN; others are refused."""
+    # as objects, so that nullable integers and text that is a number are read alike
     numbers = pd.to_numeric(cells.astype(object), errors="coerce").astype(np.float64)
     values: Array = np.array(numbers, np.float64)
     bad = (np.isnan(values) & cells.notna().to_numpy()) | (np.abs(values) > LARGEST)
@@ -175,15 +179,16 @@ def numeric_cells(cells: pd.Series[Any]) -> Array:
 
 def sorted_levels(cells: pd.Series[Any]) -> tuple[Any, ...]:
     """Levels that occur, in order; levels of mixed types in the order of their text."""
-    found = set(cells.dropna().tolist())
+    levels = set(cells.dropna().tolist())
     try:
-        return tuple(sorted(found))
+        return tuple(sorted(levels))
     except TypeError:
-        return tuple(sorted(found, key=str))
+        return tuple(sorted(levels, key=str))
 
 
 def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
     """Place of each cell among the levels, or -1. Compared as objects, so that 1 is 1.0."""
+    # a dict compares by value: 1, 1.0 and numpy's 1 are one level
     place = {level: k for k, level in enumerate(levels)}
     return np.array([place.get(cell, -1) for cell in cells.tolist()], np.intp)
 
@@ -191,9 +196,9 @@ def level_codes(cells: pd.Series[Any], levels: Sequence[Any]) -> Indices:
 def group_means(values: Array, codes: Indices) -> Array:
     """Mean of the rows of each group; every number below ``codes.max() + 1`` must occur."""
     counts = np.bincount(codes)
+    # a product with 0 and 1 adds up the rows of each group, without a loop over groups
     indicator = (codes == np.arange(len(counts))[:, None]).astype(float)
-    means: Array = indicator @ values / counts[:, None]
-    return means
+    return indicator @ values / counts[:, None]
 
 
 def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
@@ -214,8 +219,10 @@ def within_group_slopes(D: Array, Y: Array, codes: Indices) -> Slopes:
         none = np.empty(0, np.intp)
         return Slopes(np.zeros((0, Y.shape[1])), none, none)
     spread, varies, U, s, Vt, rank = _decompose(D, codes)
+    # the part of Y that D can explain, in the coordinates of the left singular vectors
     moments = U[:, :rank].T @ (Y - group_means(Y, codes)[codes])
     coef = Vt[:rank].T @ (moments / s[:rank, None]) / spread[:, None]
+    # columns that take part in a direction without variance are collinear
     null = np.abs(Vt[rank:]).max(axis=0, initial=0.0) > np.sqrt(RANK_EPS)
     return Slopes(coef, np.flatnonzero(~varies), np.flatnonzero(null & varies))
 
@@ -233,6 +240,7 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
     centred = D - group_means(D, codes)[codes]
     spread = np.sqrt(np.mean(centred**2, axis=0))
     varies = spread > CONSTANT_EPS * np.abs(D).max(axis=0, initial=0.0)
+    # no division by zero; these columns are zeroed in the next line
     spread = np.where(varies, spread, 1.0)
     U, s, Vt = np.linalg.svd(np.where(varies, centred, 0.0) / spread, full_matrices=False)
     rank = int(np.sum(s > RANK_EPS * s[0])) if s[0] > 0 else 0
@@ -242,16 +250,13 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
 def check_enough_rows(n_rows: int, n_intercepts: int, design: Design, which: str) -> None:
     """Refuse to fit as many numbers as there are rows."""
     needed = len(design.names) + n_intercepts
+    # residuals would be zero, and all that is left of a region would be round-off
     if design.names and n_rows <= needed:
         raise InputError(
             f"{n_rows} {which} for {needed} design columns ({listed(design.names)}, and "
             f"{n_intercepts} for the mean): n_samples = {n_rows} must exceed them. Give more "
             "subjects, or fewer covariates or levels."
         )
-
-
-def _levels(cells: pd.Series[Any]) -> tuple[Any, ...] | None:
-    return sorted_levels(cells) if is_categorical(cells) else None
 
 
 def _stack(blocks: Sequence[Array], n_rows: int) -> Array:
@@ -270,6 +275,7 @@ def _refuse_gaps(cells: pd.Series[Any]) -> None:
 
 
 def _warn_unseen(covariate: Covariate, cells: pd.Series[Any], block: Array) -> None:
+    # of one level there is no design column in which an unseen one could show
     if covariate.levels is None or len(covariate.levels) < 2 or not np.isnan(block).any():
         return
     unseen = cells[np.isnan(block[:, 0])]
@@ -286,7 +292,8 @@ def _warn_outside(covariate: Covariate, cells: pd.Series[Any]) -> None:
     if spline is None:
         return
     values = numeric_cells(cells)
-    margin = OUTSIDE * (spline.high - spline.low)
+    # a little outside is usual in test rows, and the curve is nearly level there
+    margin = MAX_SHARE_OUTSIDE * (spline.high - spline.low)
     outside = (values < spline.low - margin) | (values > spline.high + margin)
     if outside.any():
         row = int(np.argmax(outside))

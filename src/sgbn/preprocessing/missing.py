@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+
+# must come before IterativeImputer is imported
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import (  # type: ignore[attr-defined]
     IterativeImputer,
@@ -33,8 +35,8 @@ from sgbn.preprocessing.columns import (
 from sgbn.preprocessing.design import is_categorical, numeric_cells
 from sgbn.types import Array
 
-FEWEST = 5  # known cells that make a median of a site's own
-NEAREST = 20  # regions that predict a missing one: with all of them, time grows as their cube
+MIN_CELLS_PER_SITE = 5  # known cells: with fewer, a site has the median of all sites
+MAX_PREDICTORS = 20  # regions that predict a missing one: the time grows as their cube
 
 
 class RegionImputer(NamedColumnTransformer):
@@ -113,8 +115,10 @@ class RegionImputer(NamedColumnTransformer):
         self.n_missing_ = self._count(table)
         self.n_imputed_ = int(self.n_missing_.sum())
         self._centres = _site_medians(table, self._site)
+        # distances from the median of the site: sites of other levels do not blur a region
         self._imputer = _fit_imputer(self.strategy, table.values - self._levels(table))
         names = as_names(self.covariates)
+        # covariates stay simple: what matters is that their rows are not lost
         self._fillings = {name: _filling(table.named[name]) for name in names}
         return self
 
@@ -148,6 +152,7 @@ class RegionImputer(NamedColumnTransformer):
             named[name] = _filled(named[name], filling)
         levels = self._levels(table)
         filled = _fill_regions(self._imputer, table.values - levels) + levels
+        # known cells to the bit: subtracting and adding a median would change their last digits
         values = np.where(np.isnan(table.values), filled, table.values)
         return replace(table, values=values, named=named)
 
@@ -159,23 +164,25 @@ def _site_medians(table: Table, site: Any) -> dict[Any, Array]:
     if site is None:
         return medians
     for name, rows in table.named.groupby(site, observed=True).indices.items():
-        own = table.values[rows]
-        enough = np.count_nonzero(~np.isnan(own), axis=0) >= FEWEST
+        site_values = table.values[rows]
+        # by region: a site may know one of them well, and another not at all
+        enough = np.count_nonzero(~np.isnan(site_values), axis=0) >= MIN_CELLS_PER_SITE
         medians[name] = everywhere.copy()
         if enough.any():
-            medians[name][enough] = np.nanmedian(own[:, enough], axis=0)
+            medians[name][enough] = np.nanmedian(site_values[:, enough], axis=0)
     return medians
 
 
 def _fit_imputer(strategy: str, values: Array) -> Pipeline:
     if strategy in ("median", "mean"):
         return Pipeline([("impute", SimpleImputer(strategy=strategy))]).fit(values)
-    nearest = NEAREST if values.shape[1] > NEAREST + 1 else None
+    nearest = MAX_PREDICTORS if values.shape[1] > MAX_PREDICTORS + 1 else None
     imputer = (
         KNNImputer()
         if strategy == "knn"
         else IterativeImputer(n_nearest_features=nearest, random_state=0)
     )
+    # neighbours and ridge penalties depend on units, which regions do not share
     pipeline = Pipeline([("standardise", StandardScaler()), ("impute", imputer)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said below, with a remedy
@@ -189,6 +196,7 @@ def _fit_imputer(strategy: str, values: Array) -> Pipeline:
 
 
 def _fill_regions(imputer: Pipeline, values: Array) -> Array:
+    # spares the imputers, which are slow for tables without gaps as well
     if not np.isnan(values).any():
         return values
     filled: Array = imputer.transform(values)
@@ -220,6 +228,7 @@ def _filled(cells: pd.Series[Any], filling: Filling) -> pd.Series[Any]:
     if not gaps.any():
         return cells
     filled = cells.copy()
+    # a category that only training had cannot be assigned before it is added
     if isinstance(cells.dtype, pd.CategoricalDtype) and filling.value not in cells.cat.categories:
         filled = cells.cat.add_categories([filling.value])
     filled[gaps] = filling.value

@@ -34,10 +34,13 @@ from sgbn.structure.nuisance import indicators
 from sgbn.types import Array, Indices
 
 FLAT_EPS = 1e-12  # spread that is left relative to the largest value: less is round-off
-LEAST = -18.0  # logarithm of a ratio: less is no effect at all, and -LEAST or more no penalty
-GOLDEN = (np.sqrt(5) - 1) / 2
-N_SHRINKS = 38  # of a bracket of width 2, to 2e-8
-TOL, MAX_ROUNDS = 1e-6, 100  # change of the logarithms of several ratios, minimised in turns
+# Logarithms of ratios are searched from here to its negative: below, there is no effect at all,
+# above, no penalty.
+MIN_LOG_RATIO = -18.0
+GOLDEN = (np.sqrt(5) - 1) / 2  # share of a bracket that golden section keeps
+N_SHRINKS = 38  # a bracket of width 2 then has the width 2e-8
+TOL = 1e-6  # change of the logarithms of ratios at which rounds over them stop
+MAX_ROUNDS = 100
 
 
 class MixedFit(NamedTuple):
@@ -88,21 +91,27 @@ def fit_mixed(
         Penalty of each smooth covariate, in place of REML; for a model without persons.
     """
     space = _space(D, codes, smooth)
+    # fixed effects are taken out first: ratios of variances do not depend on them
     residuals = Y - space.fixed @ (space.fixed.T @ Y)
     spread = np.sqrt(np.mean(residuals**2, axis=0))
     flat = spread <= FLAT_EPS * np.abs(Y).max(axis=0, initial=0.0)
+    # each region has a spread of 1 from here on, so that one grid of ratios suits all
     spread = np.where(flat, 1.0, spread)
     y = np.where(flat, 0.0, residuals / spread)
     problem = _problem(space, y, persons)
-    log_ratios = np.full((problem.n_ratios, Y.shape[1]), LEAST)
+    log_ratios = np.full((problem.n_ratios, Y.shape[1]), MIN_LOG_RATIO)
     if weights is not None:
+        # a weight is given for the columns as they came; they were divided by `lengths`
         log_ratios[:] = np.log(space.lengths**2 / np.asarray(weights))[:, None]
     elif problem.n_ratios:
         rough = np.flatnonzero(~flat)
+        # flat regions keep the least ratio: their likelihood has no maximum
         log_ratios[:, rough] = _best_ratios(problem.of(rough))
     solved = problem.solve(log_ratios)
+    # back to the units of the regions, fixed effects included
     fitted = (Y - residuals) + spread * (problem.C @ solved.coef)
-    slopes = _slopes(D, codes, smooth, fitted, spread * problem.bends(solved.coef) / space.scales)
+    bends = spread * solved.coef[problem.n_free :] / space.scales
+    slopes = _slopes(D, codes, smooth, fitted, bends)
     return MixedFit(
         slopes,
         group_means(fitted - D @ slopes.coef, codes),
@@ -232,16 +241,14 @@ class _Problem:
             yy_by=self.yy_by[:, regions],
         )
 
-    def bends(self, coef: Array) -> Array:
-        """Coefficients of the penalised columns."""
-        return coef[self.n_free :]
-
     def solve(self, log_ratios: Array) -> _Solved:
         """Solve for given ratios, one column of them per region."""
         rho = np.zeros(len(self.yy))
         if self.person is not None:
             rho = _ratio(log_ratios[-1])
+        # (I + rho Z Z')^-1 by Woodbury: persons with the same number of visits shrink alike
         shrunk = rho / (1 + np.outer(self.visits, rho))
+        # one matrix of normal equations per region, because each has its own ratios: (m, c, c)
         A = self.CC - np.einsum("km,kcd->mcd", shrunk, self.CC_by)
         b = (self.Cy - np.einsum("km,kcm->cm", shrunk, self.Cy_by)).T
         log_det = self.n_persons @ np.log1p(np.outer(self.visits, rho))
@@ -249,10 +256,13 @@ class _Problem:
         for block, ratio in zip(self.blocks, log_ratios, strict=False):
             block_columns = diagonal[self.n_free :][block]
             A[:, block_columns, block_columns] += np.exp(-ratio)[:, None]
+            # the determinant of the prior of u, q_b log r_b in the criterion
             log_det = log_det + len(block_columns) * ratio
+        # for the determinant alone
         L = np.linalg.cholesky(A)
         log_det = log_det + 2 * np.log(L[:, diagonal, diagonal]).sum(axis=1)
         coef = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+        # the penalised sum of squares at the optimum is y'y - b'A^-1 b
         rss = self.yy - np.sum(shrunk * self.yy_by, axis=0) - np.sum(coef * b, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # a region that is flat has none
             criterion = log_det + self.dof * np.log(rss)
@@ -263,8 +273,7 @@ class _Problem:
         if self.person is None:
             return np.zeros((0, rest.shape[1]))
         rho, counts = _ratio(log_ratios[-1]), np.bincount(self.person)[:, None]
-        effects: Array = rho / (1 + rho * counts) * (indicators(self.person).T @ rest)
-        return effects
+        return rho / (1 + rho * counts) * (indicators(self.person).T @ rest)
 
 
 def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
@@ -275,6 +284,7 @@ def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
         C = np.column_stack([space.fixed, space.bent])
         counts = np.bincount(person)
         sums, y_sums = (indicators(person).T @ table for table in (C, y))
+    # a few different numbers of visits stand for thousands of persons
     visits = np.unique(counts)
     by = [np.flatnonzero(counts == k) for k in visits]
     c, m = C.shape[1], y.shape[1]
@@ -297,13 +307,15 @@ def _problem(space: _Space, y: Array, person: Indices | None) -> _Problem:
 
 def _ratio(log_ratio: Array) -> Array:
     """Ratio of variances; at the least it is none at all."""
-    return np.where(log_ratio <= LEAST, 0.0, np.exp(log_ratio))
+    return np.where(log_ratio <= MIN_LOG_RATIO, 0.0, np.exp(log_ratio))
 
 
 def _best_ratios(problem: _Problem) -> Array:
     """Logarithms of the ratios that minimise the criterion of each region, in turns."""
+    # equal variances of all parts; the first round looks everywhere anyway
     start = np.zeros((problem.n_ratios, len(problem.yy)))
     best = start
+    # one ratio after the other: all of them at once would need a grid of many dimensions
     for round_ in range(MAX_ROUNDS):
         before = best
         for k in range(problem.n_ratios):
@@ -326,15 +338,17 @@ def _minimise_one(problem: _Problem, ratios: Array, k: int, *, everywhere: bool)
         changed[k] = log_ratio
         return problem.solve(changed).criterion
 
+    # the likelihood may have several maxima: a grid finds the basin, golden section the point
     if everywhere:
-        grid = np.arange(LEAST, -LEAST + 0.5)[:, None] + np.zeros(ratios.shape[1])
+        grid = np.arange(MIN_LOG_RATIO, -MIN_LOG_RATIO + 0.5)[:, None] + np.zeros(ratios.shape[1])
     else:
-        grid = np.clip(ratios[k] + np.arange(-2.0, 2.5)[:, None], LEAST, -LEAST)
+        grid = np.clip(ratios[k] + np.arange(-2.0, 2.5)[:, None], MIN_LOG_RATIO, -MIN_LOG_RATIO)
     values = np.array([criterion(log_ratio) for log_ratio in grid])
     centre = grid[values.argmin(axis=0), np.arange(grid.shape[1])]
-    low, high = np.maximum(centre - 1, LEAST), np.minimum(centre + 1, -LEAST)
+    low, high = np.maximum(centre - 1, MIN_LOG_RATIO), np.minimum(centre + 1, -MIN_LOG_RATIO)
     refined = _golden(criterion, low, high)
     changed = ratios.copy()
+    # at the ends of the range the grid point itself may be the best
     changed[k] = np.where(values.min(axis=0) <= criterion(refined), centre, refined)
     return changed
 
@@ -346,6 +360,7 @@ def _golden(criterion: Callable[[Array], Array], low: Array, high: Array) -> Arr
     for _ in range(N_SHRINKS):
         down = at_left <= at_right
         low, high = np.where(down, low, left), np.where(down, right, high)
+        # one new point per round and region: the other one is kept from the round before
         fresh = np.where(down, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_fresh = criterion(fresh)
         left, right = np.where(down, fresh, right), np.where(down, left, fresh)

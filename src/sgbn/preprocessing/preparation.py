@@ -69,7 +69,7 @@ def impute(cohort: Cohort) -> Cohort:
 def fill_covariates(cohort: Cohort) -> Cohort:
     """Fill gaps of covariates in: a missing number becomes the mean, a label one of its own."""
     filled = {name: _filled(column) for name, column in cohort.covariates.items()}
-    same = all(np.array_equal(own, cohort.covariates[name]) for name, own in filled.items())
+    same = all(np.array_equal(column, cohort.covariates[name]) for name, column in filled.items())
     return cohort if same else replace(cohort, covariates=filled)
 
 
@@ -82,14 +82,17 @@ def _prepared(cohort: Cohort, step: Any) -> Cohort:
     """Cohort after a step of its preparation, or all of them."""
     table = cohort_table(cohort)
     if has_repeated_visits(cohort):
+        # the column is added here: a covariate of this name would be overwritten
         check_free(cohort, [PERSON])
         table.insert(0, PERSON, table_cells(np.asarray(cohort.persons)))
+    # `fit_transform`, which knows the groups; `transform` alone does not hold their means aside
     regions = step.fit_transform(table, cohort.group)[list(cohort.regions)]
     return replace(fill_covariates(cohort), values=regions.to_numpy())
 
 
 def _filled(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "f":
+        # the mean has no effect of its own in a linear model
         return np.where(np.isnan(column), np.nanmean(column), column)
     return np.where(column == "", "unknown", column)
 
@@ -110,6 +113,7 @@ def cohort_table(cohort: Cohort) -> pd.DataFrame:
     regions = regions_table(cohort)
     cells = {name: table_cells(column) for name, column in columns.items()}
     table = pd.concat([pd.DataFrame(cells, index=regions.index), regions], axis=1)
+    # learners refuse a table with this mark: covariates would become regions
     table.attrs[NO_REGIONS] = tuple(columns)
     return table
 

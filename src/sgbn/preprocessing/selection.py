@@ -122,6 +122,7 @@ class RegionSelector(SelectorMixin, NamedColumnTransformer):
                 f"by={self.by!r} requires y to be passed, but the target y is None. Give "
                 "the groups, or name the regions."
             )
+        # before centring, which leaves round-off of a constant
         constant = np.ptp(values, axis=0) == 0
         centred = values - values.mean(axis=0)  # f_classif would lose the digits of a large mean
         scores = _f_scores(centred, y) if self.by == "f" else _correlations(centred, y)
@@ -156,6 +157,7 @@ def _correlations(centred: Array, y: Any) -> Array:
         )
     target = target - target.mean()
     spread = np.sqrt((centred**2).sum(axis=0) * (target**2).sum())
+    # a constant region divides by zero; its score is replaced by NaN
     with np.errstate(all="ignore"):
         correlations: Array = np.abs(target @ centred) / spread
     return correlations
@@ -163,7 +165,9 @@ def _correlations(centred: Array, y: Any) -> Array:
 
 def _best(scores: Array, labels: pd.Index[Any]) -> Indices:
     """Places of the regions, best first; ties by name, NaN last."""
+    # round to significant digits, so that copies of a region in other units tie
     mantissa, exponent = np.frexp(np.where(np.isnan(scores), -np.inf, scores))
     rounded = np.ldexp(np.round(mantissa, TIE_DIGITS), exponent)
     names = np.arange(len(labels)) if isinstance(labels, pd.RangeIndex) else labels.astype(str)
+    # the last key counts most: score, then name
     return np.lexsort((np.asarray(names), -rounded))

@@ -33,7 +33,7 @@ from sgbn.preprocessing.design import (
     sorted_levels,
 )
 from sgbn.structure.nuisance import indicators
-from sgbn.structure.smooth import FEWEST_DF, SMOOTH_DF
+from sgbn.structure.smooth import MIN_SPLINES, SMOOTH_DF
 from sgbn.types import Array, Indices
 
 
@@ -131,7 +131,7 @@ class SiteHarmonizer(NamedColumnTransformer):
     _parameters: ClassVar[Parameters] = {
         **dict.fromkeys(("site", "preserve", "passthrough", "subject"), COLUMNS),
         "smooth": ANYTHING,  # compared with `preserve` in fit
-        "smooth_df": Whole(FEWEST_DF),
+        "smooth_df": Whole(MIN_SPLINES),
         "unseen": OneOf("average", "error"),
         **dict.fromkeys(("empirical_bayes", "within_groups"), TRUTH),
     }
@@ -177,10 +177,12 @@ class SiteHarmonizer(NamedColumnTransformer):
         table = self._open(X)
         preserved = self._preserved(table)
         design = learn_design(preserved, smooth=as_names(self.smooth), df=self.smooth_df)
+        # a leak of labels is refused in fit, before any number is computed
         _refuse_group(preserved, y)
         groups = self._group_columns(y, len(preserved))
         sites = () if self._site is None else self._check_sites(self._labels(table))
         persons = self._learn_persons(table)
+        # one site: location 0 and scale 1, so that `transform` needs no special case
         if len(sites) < 2:
             n_design = len(design.names) + groups.shape[1]
             fitted = _unchanged(table, n_design, max(len(sites), 1))
@@ -205,6 +207,7 @@ class SiteHarmonizer(NamedColumnTransformer):
             return self.transform(X)
         table = self._open(X, reset=False)
         groups = self._group_columns(y, len(table.values))
+        # group effects come after those of covariates among the slopes
         effects = groups @ self._fitted.slopes.coef[len(self.design_names_) :]
         apart = self._changed(replace(table, values=table.values - effects))
         return self._close(X, replace(apart, values=apart.values + effects))
@@ -218,6 +221,7 @@ class SiteHarmonizer(NamedColumnTransformer):
                 "within_groups needs the groups: call fit(X, y) with one label per row."
             )
         columns = indicators(labels_of(y, n_rows)[0])[:, 1:]
+        # centred, so that the region's mean is that of all rows
         return columns - columns.mean(axis=0)
 
     def _combat(
@@ -289,10 +293,12 @@ class SiteHarmonizer(NamedColumnTransformer):
             return []
         labels = self._persons(table)
         persons = sorted_levels(labels)
+        # with one row each, a person's intercept cannot be told from noise
         return list(persons) if len(persons) < len(labels) else []
 
     def _check_sites(self, labels: pd.Series[Any]) -> tuple[Any, ...]:
         sites = sorted_levels(labels)
+        # a column of ids given as the site is a usual slip
         if len(sites) > 1 and len(sites) == len(labels):
             raise InputError(
                 f"each training subject has a site of its own in {self._site!r} "
@@ -330,6 +336,7 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
     text_in_training = {isinstance(label, str) for label in known}
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:
+            # compared by value, the label 7 and the text "7" are two persons
             kinds = ("text", "numbers") if isinstance(label, str) else ("no text", "text")
             raise InputError(
                 f"the subject {labels.name!r} is {kinds[0]} ({shown(label)}) in "
@@ -346,6 +353,7 @@ def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
     groups, names = labels_of(y, len(preserved))
     for name in preserved.columns:
         cells = preserved[name]
+        # y relabelled: as many pairs of labels as labels on either side
         codes, levels = pd.factorize(np.asarray(cells, object))
         pairs = len(set(zip(codes.tolist(), groups.tolist(), strict=True)))
         # where no value occurs twice, any two columns are relabellings of each other

@@ -19,7 +19,7 @@ from sgbn.quality.independence import (
 from sgbn.quality.likeness import near_pairs
 from sgbn.quality.series_quality import SLOW, USUAL_TR, effective_numbers, filters_seen, spectra_of
 from sgbn.series_cohort import SeriesCohort
-from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
+from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.types import Array, Mask
 
 REGION_EMPTY = 0.05  # share of the subjects above which an empty region is left out
@@ -58,9 +58,9 @@ def leave_out_short_series(cohort: SeriesCohort) -> tuple[SeriesCohort, list[Fin
     """Leave out subjects whose volumes are worth too few."""
     return leave_out_subjects(
         cohort,
-        effective_numbers(cohort) < FEWEST_EFFECTIVE,
+        effective_numbers(cohort) < MIN_EFFECTIVE_VOLUMES,
         ("has", "have"),
-        f"volumes that are worth fewer than {FEWEST_EFFECTIVE} independent ones",
+        f"volumes that are worth fewer than {MIN_EFFECTIVE_VOLUMES} independent ones",
         ". Series that are short, or band-pass filtered, or stay alike for long are usual causes",
     )
 

@@ -11,7 +11,7 @@ from sgbn.exceptions import DataWarning, listed
 from sgbn.moments import one_blas_thread
 from sgbn.quality.findings import Finding
 from sgbn.structure.nuisance import without_nuisance
-from sgbn.structure.robust import MOST_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
+from sgbn.structure.robust import MAX_SHARE_FAR, OUTLIER_SD, ScoreGain, far_rows, score_gain
 from sgbn.structure.samples import group_sample
 from sgbn.types import Array
 
@@ -86,7 +86,7 @@ def _far_out(ids: list[str], n: int, of_group: str, outliers: str) -> Finding:
         f"{len(ids)} of {n} subjects{of_group} {'lies' if len(ids) == 1 else 'lie'} far from the "
         f"others, more than {OUTLIER_SD:g} "
         f"robust standard deviations: {listed(ids)}",
-        KEPT_AS_GROUP if len(ids) > MOST_FAR * n else ACTIONS[outliers],
+        KEPT_AS_GROUP if len(ids) > MAX_SHARE_FAR * n else ACTIONS[outliers],
     )
 
 

@@ -1,19 +1,9 @@
-"""One network from one sample; one method a file."""
+"""One network from one sample; one method per file.
 
-from sklearn.exceptions import ConvergenceWarning
+The public names are listed in ``__init__.pyi``. They load on first use, so that the command can
+list its learners without loading numerical libraries.
+"""
 
-from sgbn.structure.given_graph import fit_weights
-from sgbn.structure.h_sgbn import HSGBN
-from sgbn.structure.or_sgbn import ORSGBN
-from sgbn.structure.selection import alpha_grid, alpha_max
-from sgbn.structure.sgbn import SGBN
+import lazy_loader
 
-__all__ = [
-    "HSGBN",
-    "ORSGBN",
-    "SGBN",
-    "ConvergenceWarning",
-    "alpha_grid",
-    "alpha_max",
-    "fit_weights",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -47,6 +47,7 @@ class Arrows(NamedTuple):
     def equivalence_class(self) -> Mask:
         """Return the CPDAG, oriented further by prior knowledge and non-Gaussian residuals."""
         P = cpdag(self.graph)
+        # without known directions the class is closed under Meek's rules already
         if self.knowledge is not None and self.knowledge.directions.any():
             P = orient_known(P, self.knowledge.directions)
         return P if self.non_gaussian is None else orient_known(P, self.non_gaussian)
@@ -64,6 +65,7 @@ class Arrows(NamedTuple):
 
     def kinds(self, coef: Array) -> Labels:
         """Say what the direction of each edge of `coef` rests on."""
+        # the graph, not `coef`: a lasso has further edges, of which only the order is known
         support = self.graph != 0
         known, required = (
             (None, None)
@@ -72,6 +74,7 @@ class Arrows(NamedTuple):
         )
         table = np.full(support.shape, "order only", dtype=object)
         kinds = edge_kinds(support, known, required)
+        # before "equal variances" takes their place: residuals speak about open edges alone
         is_open = kinds == "reversible"
         kinds = np.where(self.equal & is_open, "equal variances", kinds).astype(object)
         if self.non_gaussian is not None:
@@ -169,6 +172,7 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         outliers = getattr(self, "outliers", None)
         if outliers is None:
             return values
+        # stored in any case: "keep" must not leave the rows of an earlier fit behind
         none = np.zeros(len(values), bool)
         self.outliers_ = rows_to_trim(values, names, labels) if outliers == "trim" else none
         return values[~self.outliers_] if self.outliers_.any() else values
@@ -216,6 +220,7 @@ class NetworkEstimator(DensityMixin, LearnedNetwork, ABC):
         self.intercept_, self.noise_variance_ = weights.intercept, weights.noise_variance
         # Raises CycleError if the learner broke its promise: a DAG is checked on every fit.
         self.network_ = GaussianNetwork(self.coef_, self.intercept_, self.noise_variance_, names)
+        # whole numbers that certify the DAG; see `sgbn.graph.certifies_dag`
         self.order_ = levels(self.coef_)
         self.arrows_ = Arrows(self.coef_ != 0) if arrows is None else arrows
 

@@ -51,10 +51,10 @@ def fit_weights(
     CycleError
         If the graph has a directed cycle.
     """
-    values, found = check_values(X)
-    if names is not None and hasattr(X, "columns") and list(names) != found:
+    values, columns = check_values(X)
+    if names is not None and hasattr(X, "columns") and list(names) != columns:
         raise InputError("names differ from the columns of X: leave them out.")
-    names = list(found if names is None else names)
+    names = list(columns if names is None else names)
     support = _support_on(graph, names, labelled=hasattr(X, "columns"))
     if support.shape != (values.shape[1], values.shape[1]):
         raise InputError(
@@ -88,11 +88,13 @@ def _support_on(graph: Any, names: Sequence[str], labelled: bool) -> Mask:
 def least_squares(moments: Moments, B: Array, names: Sequence[str]) -> Array:
     """Refit the weights that are not zero in `B` (canonical order) by least squares."""
     refitted = B.copy()
+    # any number but zero marks a weight that is to be refitted
     refitted[:, moments.m :] = 1.0  # a bias is always refitted
     bad = [j for j in range(moments.m) if not refit_column(moments.R, j, refitted[j])]
     for j in bad:
         parents = np.flatnonzero(refitted[j])
         gram, target = moments.R[np.ix_(parents, parents)], moments.R[parents, j]
+        # the least norm: which of two copies gets the weight must not depend on round-off
         refitted[j, parents] = np.linalg.lstsq(gram, target, rcond=COLLINEAR)[0]
     if bad:
         warn(
@@ -110,6 +112,7 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
     """
     coef_std = moments.to_user(B)
     if moments.has_bias:
+        # with a bias, columns were divided by their root mean square and not by their spread
         ratio = moments.scale / moments.sd
         coef_std = coef_std * ratio / ratio[:, None]
     coef = coef_std * moments.sd / moments.sd[:, None]
@@ -120,6 +123,7 @@ def user_weights(moments: Moments, B: Array, names: Sequence[str]) -> Weights:
         centre = (moments.mean / moments.scale)[moments.columns]
         intercept = moments.mean - (B @ centre)[inverse] * moments.scale
     n_parents = np.count_nonzero(coef, axis=0)
+    # at least 1: with as many parents as rows the variance is small, but no division fails
     degrees = np.maximum(moments.n - n_parents - 1, 1)
     residual = residual_variances(moments.R, B)[inverse] * moments.scale**2
     noise = residual * moments.n / degrees

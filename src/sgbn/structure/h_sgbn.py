@@ -99,6 +99,8 @@ class HSGBN(PenalizedEstimator):
         sweep_order = np.argsort(moments.columns)  # the user's columns, left to right
         steps: list[tuple[float, float]] = []
         for mu in penalty_path(strongest_penalty(units, alpha)):
+            # not zero: with max_iter sweeps that all change something, this tells that none was the
+            # last
             n_changed = 1
             for _ in range(self.max_iter):
                 n_changed, value, violation = sweep_columns(

@@ -38,13 +38,12 @@ class Knowledge(NamedTuple):
     @property
     def directions(self) -> Mask:
         """Where set, i -> j is the only direction that an edge between i and j may have."""
-        known: Mask = self.required | (self.allowed & ~self.allowed.T)
-        return known
+        return self.required | (self.allowed & ~self.allowed.T)
 
     def among(self, columns: Indices) -> Knowledge:
         """Return what is known of some of the columns."""
-        here = np.ix_(columns, columns)
-        return Knowledge(self.allowed[here], self.required[here])
+        block = np.ix_(columns, columns)
+        return Knowledge(self.allowed[block], self.required[block])
 
     def rows(self, moments: Moments) -> tuple[Mask, Mask]:
         """Return `allowed` and `required` as rows ``[j, i]`` of parents, in canonical order."""
@@ -56,6 +55,7 @@ def read_knowledge(
     required: Edges | None,
     tiers: Tiers | None,
     names: Sequence[str],
+    max_parents: int | None = None,
 ) -> Knowledge:
     """Masks of the edges that are allowed and required.
 
@@ -67,11 +67,15 @@ def read_knowledge(
         Groups of variables, the earliest first: no edge leads from a later tier into an earlier
         one. Or the tier of each variable as a number. Variables in no tier are free.
     names : sequence of str
+        Names of the columns.
+    max_parents : int, optional
+        Most parents that a variable may have.
 
     Raises
     ------
     InputError
-        For unknown variables, and for knowledge that contradicts itself; names the edges.
+        For unknown variables, for knowledge that contradicts itself, and for more required parents
+        than a variable may have; the message names them.
     """
     m = len(names)
     tier = _read_tiers(tiers, names)
@@ -83,6 +87,7 @@ def read_knowledge(
             f"{', '.join(map(repr, free[:3]))}{', ...' if len(free) > 3 else ''}. Put them into a "
             "tier if they have one."
         )
+    # [i, j]: i is in a later tier than j, and both have one
     backwards = (tier[:, None] > tier) & placed[:, None] & placed
     excluded = _read_edges(forbidden, names, "forbidden")
     must = _read_edges(required, names, "required")
@@ -94,11 +99,14 @@ def read_knowledge(
         raise InputError(
             f"the required edges make a directed cycle: {circle}. Take one of them back."
         )
+    if max_parents is not None:
+        _check_number_of_parents(must, max_parents, names)
+    # a required edge forbids its reverse: so `allowed` alone tells every direction that is known
     return Knowledge(~(excluded | backwards | must.T | np.eye(m, dtype=bool)), must)
 
 
-def check_number_of_parents(required: Mask, max_parents: int, names: Sequence[str]) -> None:
-    """Refuse more required parents of a variable than it may have."""
+def _check_number_of_parents(required: Mask, max_parents: int, names: Sequence[str]) -> None:
+    """Raise InputError if a variable has more required parents than it may have."""
     needed = required.sum(axis=0)
     if needed.max() > max_parents:
         j = int(np.argmax(needed))
@@ -109,11 +117,11 @@ def check_number_of_parents(required: Mask, max_parents: int, names: Sequence[st
 
 
 def _refuse(bad: Mask, names: Sequence[str], what: str) -> None:
-    found = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
-    if found:
-        more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
+    edges = [f"{names[i]!r} -> {names[j]!r}" for i, j in np.argwhere(bad)]
+    if edges:
+        more = f" (and {len(edges) - 3} more)" if len(edges) > 3 else ""
         raise InputError(
-            f"contradictory knowledge: {', '.join(found[:3])}{more} {what}. Take one of the two "
+            f"contradictory knowledge: {', '.join(edges[:3])}{more} {what}. Take one of the two "
             "back."
         )
 
@@ -136,18 +144,20 @@ def _read_edges(edges: Edges | None, names: Sequence[str], kind: str) -> Mask:
 
 def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
     """Tier of each variable, -1 for none."""
-    found = np.full(len(names), -1)
+    tier = np.full(len(names), -1)
     if tiers is None:
-        return found
+        return tier
     if hasattr(tiers, "to_dict"):  # a column of a table of regions
         tiers = tiers.to_dict()
     if isinstance(tiers, Mapping):
         for name, level in tiers.items():
+            # NaN, of a region without a tier in a table, would sort anywhere
             if not is_number(level) or level != level:
                 raise InputError(
                     f"tiers gives {name!r} the tier {level!r}: as a mapping it gives each variable "
                     "a number, such as {'age': 0, 'hippocampus': 1}."
                 )
+        # numbers only order the tiers: 0, 5, 10 mean the same as 0, 1, 2
         levels = sorted(set(tiers.values()))
         tiers = [[name for name, level in tiers.items() if level == now] for now in levels]
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
@@ -157,14 +167,15 @@ def _read_tiers(tiers: Any, names: Sequence[str]) -> NDArray[np.int64]:
             raise InputError(f"tiers holds {members!r}: give a list of variables for each tier.")
         for member in members:
             column = _column(member, names, "tiers")
-            if found[column] not in (-1, level):
+            if tier[column] not in (-1, level):
                 raise InputError(f"{names[column]!r} is in two tiers. Leave it in one.")
-            found[column] = level
-    return found
+            tier[column] = level
+    return tier
 
 
 def _column(variable: Any, names: Sequence[str], kind: str) -> int:
     """Index of a variable that is given by name or index."""
+    # a column of a MultiIndex has the name that `column_names` gives it
     name = "/".join(map(str, variable)) if isinstance(variable, tuple) else str(variable)
     if name in names:  # a name comes first: columns may be labelled by numbers
         return list(names).index(name)

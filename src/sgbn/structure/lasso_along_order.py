@@ -18,7 +18,7 @@ from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.selection import Folds, folds, grid
 from sgbn.types import Array, Mask
 
-FORBIDDING = 2.0  # a price that no weight pays: with unit columns no correlation exceeds 1
+FORBIDDING_PRICE = 2.0  # no weight pays it: with unit columns no correlation exceeds 1
 
 
 def lasso_along_order(
@@ -45,8 +45,10 @@ def lasso_along_order(
         Required edges are not penalised.
     """
     place = np.empty(moments.m)
+    # edges that are known but absent count for the order as well: the lasso may add them
     order = known_order(graph, knowledge.directions, np.argsort(moments.columns))
     place[order] = np.arange(moments.m)
+    # in units of alpha: 1 for what comes before, infinity for what must not be a parent
     unit = np.where(knowledge.allowed & (place[:, None] < place), 1.0, np.inf)
     unit[knowledge.required] = 0.0
     if isinstance(alpha, str):
@@ -65,7 +67,7 @@ def lasso_along_order(
 
 def _prices(moments: Moments, unit: Array, alpha: Array) -> Array:
     """Rows of prices in canonical places; ``unit[i, j]`` is 0, 1 or infinity for i -> j."""
-    return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING))
+    return moments.to_canonical(np.minimum(unit * alpha, FORBIDDING_PRICE))
 
 
 def _best_alphas(
@@ -76,9 +78,11 @@ def _best_alphas(
     error = np.zeros((len(alphas), moments.m))
     for train, test in check_cv(folds(cv, len(values))).split(values):
         fold = moments_of(values[train], names)
+        # by the moments of training: held-out rows must not shape their own scale
         Z = (values[test] - fold.mean) / fold.sd
         B = None
         for k, alpha in enumerate(alphas):
+            # from the solution of the next larger alpha, which is near
             B = lasso_gram(fold.R, _prices(fold, unit, np.full(fold.m, alpha)), start=B).x
             error[k] += np.square(Z - Z @ fold.to_user(B)).sum(axis=0)
     return alphas[np.argmin(error, axis=0)]

@@ -21,14 +21,15 @@ from sgbn.solvers.lasso import (
 )
 from sgbn.types import Array
 
-STEP = 0.9  # from one penalty of the path to the next
-SMALLEST = 1e-3  # last penalty, as a share of the largest correlation of the target
-CROWD = 20  # beyond this and three times the best size so far, neighbours only fit noise
-LARGEST_SHARE = 3  # the same beyond n / 3
-NO_RSS = 1e-15  # of a perfect fit: round-off
-SMALLEST_EIGENVALUE = 1e-10  # of a regular Gram matrix with unit diagonal
-TIE = 1e-9  # of the BIC: the same neighbours, refitted again, are no better by round-off
-PATIENCE = 20  # penalties without a better BIC after which the path is left
+PENALTY_RATIO = 0.9  # of each penalty of the path to the one before
+LAST_PENALTY_SHARE = 1e-3  # of the largest correlation of the target
+# Beyond these two limits neighbours only fit noise.
+MAX_EXTRA_NEIGHBOURS = 20  # more than three times the best size so far
+ROWS_PER_PARENT = 3  # at most n / 3 neighbours
+MIN_RSS = 1e-15  # of a perfect fit, as a share of the variance: less is round-off
+MIN_EIGENVALUE = 1e-10  # of a Gram matrix with unit diagonal that can be inverted
+BIC_TIE = 1e-9  # the same neighbours, refitted, differ by less
+MAX_PENALTIES_IN_VAIN = 20  # without a better BIC: then the path is left
 
 
 @jit
@@ -49,20 +50,24 @@ def _neighbourhood(R, j, n, smallest_rss, best):  # type: ignore[no-untyped-def]
             largest = max(largest, abs(R[j, k]))
     share = 1.0
     waited = 0
-    while share > SMALLEST and waited < PATIENCE:
-        share *= STEP
+    while share > LAST_PENALTY_SHARE and waited < MAX_PENALTIES_IN_VAIN:
+        share *= PENALTY_RATIO
         waited += 1
         w[:] = share * largest
+        # `b` of the penalty before is the start: neighbours change little from step to step
         solve_column(R, j, w, b)
         size = support_of(b).size
         refitted = b.copy()
-        hopeless = n * np.log(smallest_rss) + size * np.log(n) > best_score + TIE
-        crowded = size > CROWD + 3 * support_of(best).size or LARGEST_SHARE * size > n
+        # even a perfect choice of as many neighbours could not reach the best BIC so far
+        hopeless = n * np.log(smallest_rss) + size * np.log(n) > best_score + BIC_TIE
+        crowded = size > MAX_EXTRA_NEIGHBOURS + 3 * support_of(best).size
+        crowded = crowded or ROWS_PER_PARENT * size > n
         if hopeless or crowded or not refit_column(R, j, refitted):
             break
+        # not below what all regressors leave: a smaller value is round-off, and log would reward it
         rss = max(residual_variance(R, j, refitted), smallest_rss)
         score = n * np.log(rss) + size * np.log(n)
-        if score < best_score - TIE:
+        if score < best_score - BIC_TIE:
             best_score = score
             waited = 0
             for k in range(p):
@@ -89,23 +94,23 @@ def neighbourhoods_by_bic(R: Array, m: int, n: int) -> Array:
     n : int
         Number of samples.
     """
-    B: Array = _neighbourhoods(R, m, n, _rss_on_all_others(R, n))
-    return B
+    return _neighbourhoods(R, m, n, _rss_on_all_others(R, n))
 
 
 def _rss_on_all_others(R: Array, n: int) -> Array:
     """Residual variance of each variable given all others; next to nothing where R is singular."""
     precision = inverse_gram(R) if n > len(R) else None
     if precision is None:
-        return np.full(len(R), NO_RSS)
-    return np.maximum(1.0 / np.diag(precision), NO_RSS)
+        return np.full(len(R), MIN_RSS)
+    return np.maximum(1.0 / np.diag(precision), MIN_RSS)
 
 
 def inverse_gram(R: Array) -> Array | None:
     """Inverse of R, or None where a variable is a linear combination of the others."""
+    # one thread: the bits of a result must not depend on the number of processors
     with one_blas_thread():
         values, vectors = np.linalg.eigh(R)
-        if values[0] < SMALLEST_EIGENVALUE:
+        if values[0] < MIN_EIGENVALUE:
             return None
         inverse: Array = (vectors / values) @ vectors.T
     return inverse

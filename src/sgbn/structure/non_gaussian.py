@@ -8,7 +8,7 @@ Gaussian likelihood, so they are compared by what non-Gaussian densities of thei
 
 (`density_gain`; :math:`u_j` is the standardised residual of j given its parents in G). An arrow of
 the best member is decided if the best member that has it the other way round is worse by more than
-`DECIDED` standard errors of the difference, as its spread over the rows gives them (Vuong 1989).
+`MIN_Z_DECIDED` standard errors of the difference, by its spread over the rows (Vuong 1989).
 
 Bent relations leave such residuals, too. So an arrow stays open where a residual of the best
 member depends on its parents, and where the best member is no better than the other one once bends
@@ -27,11 +27,18 @@ from sgbn.moments import one_blas_thread
 from sgbn.structure.residual_density import bent_residual, curvature, density_gain, spacing_gain
 from sgbn.types import Array, Graph
 
-# Chosen on simulations with other seeds than those of benchmarks/non_gaussian.py.
-DECIDED = 1.64  # standard errors; 1.3 adds wrong arrows on Gaussian data
-CURVED = 0.01  # level at which a residual's dependence on its parents is seen
-BETTER_BENT = 0.5  # standard errors; with 0, wrong arrows of bent relations pass
-NO_NOISE = 1e-10  # share of a variable's variance below which a residual is round-off
+# These three were chosen on simulations with other seeds than those of benchmarks/non_gaussian.py.
+MIN_Z_DECIDED = 1.64  # standard errors; 1.3 adds wrong arrows on Gaussian data
+CURVATURE_LEVEL = 0.01  # of the test whether a residual depends on its parents
+MIN_Z_BENT = 0.5  # standard errors; with 0, wrong arrows of bent relations pass
+
+MIN_NOISE_SHARE = 1e-10  # of a variable's variance: a smaller residual is round-off
+
+
+def least_squares_residual(Z: Array, j: int, parents: Parents) -> Array:
+    """Return what least squares on the parents leaves of column j, without an intercept."""
+    X = Z[:, list(parents)]
+    return Z[:, j] - X @ np.linalg.lstsq(X, Z[:, j], rcond=None)[0]
 
 
 class Residuals:
@@ -45,27 +52,26 @@ class Residuals:
 
     def __init__(self, Z: Array) -> None:
         self.Z = Z
+        # by (variable, parents): members of a class share most of these, and each costs a fit
         self._gain: dict[tuple[int, Parents], Array] = {}
         self._bent: dict[tuple[int, Parents], tuple[Array, Array]] = {}
         self._is_curved: dict[tuple[int, Parents], bool] = {}
 
     def residual(self, j: int, parents: Parents) -> Array:
         """Residual of least squares."""
-        X = self.Z[:, list(parents)]
-        result: Array = self.Z[:, j] - X @ np.linalg.lstsq(X, self.Z[:, j], rcond=None)[0]
-        return result
+        return least_squares_residual(self.Z, j, parents)
 
     def _target(self, j: int, parents: Parents) -> Array:  # noqa: ARG002
         """Return what bends of the parents may explain: j, of which they explain a part as well."""
-        column: Array = self.Z[:, j]
-        return column
+        return self.Z[:, j]
 
     def gain(self, j: int, parents: Parents) -> Array:
         """Gain in log density of each row; 0 where the parents determine j."""
         if (j, parents) not in self._gain:
             r = self.residual(j, parents)
             variance = float(np.square(r).mean())
-            is_exact = variance < NO_NOISE
+            # a residual of round-off has a shape, but it says nothing
+            is_exact = variance < MIN_NOISE_SHARE
             self._gain[j, parents] = (
                 np.zeros(len(r)) if is_exact else density_gain(r / variance**0.5)
             )
@@ -83,7 +89,7 @@ class Residuals:
         """
         if (j, parents) not in self._bent:
             r = bent_residual(self._target(j, parents), self.Z[:, list(parents)])
-            variance = max(float(np.square(r).mean()), NO_NOISE)
+            variance = max(float(np.square(r).mean()), MIN_NOISE_SHARE)
             u = r / variance**0.5
             normal = -np.square(u) / 2 - np.log(variance) / 2
             self._bent[j, parents] = density_gain(u) + normal, spacing_gain(u) + normal
@@ -96,12 +102,13 @@ class Residuals:
         return bool(difference.sum() > least * error)
 
     def is_curved(self, j: int, parents: Parents) -> bool:
-        """Whether the residual depends on a parent, at the level `CURVED` for all of them."""
+        """Whether the residual depends on a parent, at `CURVATURE_LEVEL` for all tests together."""
         if not parents:
             return False
         if (j, parents) not in self._is_curved:
             t = curvature(self.residual(j, parents), self.Z[:, list(parents)])
-            bound = -ndtri(CURVED / 2 / len(t))
+            # two-sided, and Bonferroni over the two bends of each parent
+            bound = -ndtri(CURVATURE_LEVEL / 2 / len(t))
             self._is_curved[j, parents] = bool(np.abs(t).max() > bound)
         return self._is_curved[j, parents]
 
@@ -131,8 +138,8 @@ def decide_directions(residuals: Residuals, P: Graph) -> Graph:
             if not new.any():
                 break
             directed = orient_known(directed, new)
-    decided: Graph = directed & P.T & ~directed.T
-    return decided
+    # open before (both ways set), and directed now
+    return directed & P.T & ~directed.T
 
 
 def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple[int, int]]:
@@ -144,6 +151,7 @@ def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple
     arrows = [(i, j) for j in nodes for i in best.parents[j] if P[i, j] and P[j, i]]
     sure = []
     for i, j in arrows:
+        # members are sorted by score, and at least one has each open edge the other way
         rival = next(member for member in members if member.has(j, i))
         if _is_better(residuals, best, rival):
             sure.append((i, j))
@@ -153,12 +161,15 @@ def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple
 def _is_better(residuals: Residuals, best: Member, rival: Member) -> bool:
     """Whether the better of two members is surely so, and no curve may be the reason."""
     nodes = [j for j in best.parents if best.parents[j] != rival.parents[j]]
+    # members differ in these variables alone: the terms of all others cancel
     terms = [((j, best.parents[j]), (j, rival.parents[j])) for j in nodes]
-    gains = [residuals.gain(*own) - residuals.gain(*other) for own, other in terms]
-    if not residuals.exceeds(np.sum(gains, axis=0), DECIDED):
+    gains = [residuals.gain(*better) - residuals.gain(*worse) for better, worse in terms]
+    if not residuals.exceeds(np.sum(gains, axis=0), MIN_Z_DECIDED):
         return False
-    if any(residuals.is_curved(*own) for own, _ in terms):
+    if any(residuals.is_curved(*better) for better, _ in terms):
         return False
-    bent = [np.subtract(residuals.bent(*own), residuals.bent(*other)) for own, other in terms]
+    # sharp edges may look like a bend to the smooth density: the rough one may overrule it, but
+    # only if it is as sure as the first comparison has to be
+    bent = [np.subtract(residuals.bent(*better), residuals.bent(*worse)) for better, worse in terms]
     smooth, rough = np.sum(bent, axis=0)
-    return residuals.exceeds(smooth, BETTER_BENT) or residuals.exceeds(rough, DECIDED)
+    return residuals.exceeds(smooth, MIN_Z_BENT) or residuals.exceeds(rough, MIN_Z_DECIDED)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sgbn.exceptions import InputError, counted
 from sgbn.types import Array, Indices, Mask
 
-DEPENDENT = 1e-8  # share of a design column that others do not explain, below which they do
-MISSING = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # cells as text
+DEPENDENT = 1e-8  # share of a design column that is left: below it, others explain the column
+MISSING_TEXTS = ("", "nan", "NaT", "<NA>", "inf", "-inf")  # what numpy writes for a gap
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ def nuisance_of(
     groups = indicators(codes)
     means = groups / np.sqrt(groups.sum(axis=0))
     design = design_of(len(codes), covariates, sites)
+    # the means of groups come first and whole: what is left of the design is orthogonal to them
     return Nuisance(np.column_stack([means, _span(design, design - means @ (means.T @ design))]))
 
 
@@ -77,8 +78,7 @@ def design_of(
 def indicators(codes: Indices, n_levels: int | None = None) -> Array:
     """One column of 0 and 1 per level; levels are numbered from 0, and -1 is none of them."""
     n_levels = codes.max() + 1 if n_levels is None else n_levels
-    found: Array = (codes[:, None] == np.arange(n_levels)).astype(float)
-    return found
+    return (codes[:, None] == np.arange(n_levels)).astype(float)
 
 
 def without_nuisance(values: Array, nuisance: Array) -> tuple[Array, int]:
@@ -107,16 +107,16 @@ def missing_rows(values: NDArray[Any]) -> list[int]:
     return [
         row
         for row, cell in enumerate(values.tolist())
-        if cell is None or str(cell).strip() in MISSING
+        if cell is None or str(cell).strip() in MISSING_TEXTS
     ]
 
 
 def _span(design: Array, centred: Array) -> Array:
     """Orthonormal columns that span those of a centred design."""
     lengths, varies = column_lengths(design, centred)
+    # columns of unit length: else the units of a covariate would decide what is dependent
     U, sizes, _ = np.linalg.svd(centred[:, varies] / lengths[varies], full_matrices=False)
-    basis: Array = U[:, sizes > DEPENDENT]
-    return basis
+    return U[:, sizes > DEPENDENT]
 
 
 def _covariate(name: str, column: Any, n: int) -> Array:
@@ -135,10 +135,12 @@ def _covariate(name: str, column: Any, n: int) -> Array:
             f"covariate {name!r} has {len(missing)} missing values, the first in row {missing[0]} "
             "(counted from 0). Fill them in, or leave these subjects out."
         )
+    # numbers with gaps come from pandas as objects; text among them means levels
     if values.dtype.kind == "O" and not any(isinstance(cell, str) for cell in values):
         values = _numbers(name, values)
     if values.dtype.kind in "fiub":
         return values.astype(float)[:, None]
+    # without the first level: with all of them, the columns would add up to a constant
     return indicators(np.unique(values.astype(str), return_inverse=True)[1])[:, 1:]
 
 

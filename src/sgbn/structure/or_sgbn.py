@@ -43,6 +43,7 @@ def _prices(A, mu, o, units, j, w):  # type: ignore[no-untyped-def]
     Variables beyond the order variables are the bias, which breaks no order.
     """
     for k in range(w.size):
+        # Upsilon_kj: how much o_j - o_k falls short of 1, the least step of whole numbers
         gap = 1 - (o[j] - o[k]) if k < o.size else 0
         w[k] = (A[j, k] + mu * max(gap, 0)) * units[j] * units[k]
 
@@ -73,9 +74,11 @@ def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no
     for j in range(m):
         _prices(A, mu, o, units, j, w)
         _prices(A, mu_old, o_old, units, j, w_old)
+        # most columns keep their prices from one order to the next, and need no second solution
         if fresh or not _still_optimal(B[j], w, w_old):
             _, violation = solve_column(R, j, w, B[j])
             worst = max(worst, violation)
+        # solver units differ by column: back to the units of the penalty before they are added up
         total += column_objective(R, j, w, B[j]) / units[j] ** 2
     return total, worst
 
@@ -84,6 +87,7 @@ def _lasso_step(R, A, mu, o, mu_old, o_old, units, B, fresh):  # type: ignore[no
 def _edges(B, units):  # type: ignore[no-untyped-def]
     """Edges k -> j of the rows `B`: tails, heads, and |Theta_kj| in the units of the penalty."""
     m = B.shape[0]
+    # counted first, because numba needs the arrays' length before they are filled
     size = 0
     for j in range(m):
         for k in range(m):
@@ -144,6 +148,7 @@ class _Alternation:
     def _solve_order(self) -> NDArray[np.int64]:
         self.edges = tails, heads, weights = _edges(self.B, self.units)
         if self.required.size:  # an order that broke one of these would cost more than any other
+            # dearer than all learned edges together, so that the order problem never gives one up
             dear = np.full(len(self.required), 1.0 + 2.0 * weights.sum())
             tails = np.concatenate([tails, self.required[:, 1]])
             heads = np.concatenate([heads, self.required[:, 0]])
@@ -293,11 +298,14 @@ class ORSGBN(PenalizedEstimator):
         units = penalty_units(moments, self.standardize)
         allowed, required = self._knowledge.rows(moments)
         A = np.full((moments.m, len(moments.R)), alpha)
+        # so dear that no order makes them worth it, but finite: the lasso's steps stay finite, too
         A[:, : moments.m][~allowed] = alpha + 2.0 * strongest_penalty(units, alpha)
         A[:, : moments.m][required] = 0.0
         penalties = self._penalties(strongest_penalty(units, alpha))
         start = initial_weights(self.init, moments, units, A)
+        # least squares and L1MB know nothing of prices: their forbidden weights are dropped here
         start.x[:, : moments.m][~allowed] = 0.0
+        # only the lasso starts at the optimum for mu = 0, from which columns may be skipped
         is_lasso = self.init == "lasso" and start.converged
         turns = _Alternation(
             moments.R, units, A, np.argwhere(required), start.x, fresh=not is_lasso

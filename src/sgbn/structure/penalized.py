@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning as ConvergenceWarning  # exported from here
 
 from sgbn.exceptions import InputError, warn
 from sgbn.moments import Moments, moments_of
@@ -83,6 +83,7 @@ class PenalizedEstimator(NetworkEstimator):
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:
         """Choose alpha if need be, learn, and store."""
+        # a number as alpha has no grid: what an earlier fit left would be taken for this one's
         for stale in ("alphas_", "criterion_path_"):
             self.__dict__.pop(stale, None)
         if isinstance(self.alpha, str):

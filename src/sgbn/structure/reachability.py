@@ -17,6 +17,7 @@ from sgbn.types import Array, Indices
 def _children(B):  # type: ignore[no-untyped-def]
     """Children of every node: ``children[u, :count[u]]``."""
     m = B.shape[0]
+    # lists of fixed length m: numba has no cheap growing ones
     children = np.empty((m, m), np.int64)
     count = np.zeros(m, np.int64)
     for j in range(m):
@@ -39,6 +40,7 @@ def _replace_parents(children, count, j, b):  # type: ignore[no-untyped-def]
             children[k, count[k]] = j
             count[k] += 1
         elif place >= 0 and b[k] == 0.0:
+            # the last child takes the free place: the order of children does not matter
             count[k] -= 1
             children[k, place] = children[k, count[k]]
 
@@ -79,6 +81,7 @@ def _sweep(R, B, alpha, mu, units, sweep_order):  # type: ignore[no-untyped-def]
     total = 0.0
     worst = 0.0
     for j in sweep_order:
+        # on the new weights of the columns before: this is why the order of columns matters
         _mark_descendants(children, count, j, reached, stack)
         _column_prices(reached, j, alpha, mu, units, w)
         before = B[j].copy()
@@ -115,8 +118,7 @@ def sweep_columns(
     violation : float
         Worst KKT violation left.
     """
-    result: tuple[int, float, float] = _sweep(R, B, alpha, mu, units, sweep_order)
-    return result
+    return _sweep(R, B, alpha, mu, units, sweep_order)
 
 
 @jit

@@ -19,11 +19,11 @@ from sgbn.types import Array
 
 GRID = np.linspace(-9.0, 9.0, 721)  # beyond, a normal density is below 1e-18
 WEIGHT = np.exp(-np.square(GRID) / 2) / np.exp(-np.square(GRID) / 2).sum()
-MAX_ITER = 50
+MAX_ITER = 50  # Newton's steps; the likelihood is concave, so that a few are enough
 TOL = 1e-9  # Newton's decrement, in units of log-likelihood per row
-LEAST_STEP = 1e-6  # of Newton's step; below it the likelihood changes by round-off only
-NEIGHBOURS = 0.5  # times the root of n, on each side; twice as many blur tails (benchmarks)
-BENT = 2.0  # standard errors from which on a bend is seen, and taken out
+MIN_STEP = 1e-6  # share of Newton's step; below it the likelihood changes by round-off only
+NEIGHBOURS_PER_ROOT_N = 0.5  # on each side; twice as many blur tails
+MIN_Z_BEND = 2.0  # standard errors from which a bend counts as seen, and is taken out
 
 
 def _functions(u: Array) -> Array:
@@ -32,6 +32,7 @@ def _functions(u: Array) -> Array:
     return np.stack([u * bell, bell, np.log1p(np.square(u)), np.tanh(u)], axis=1)
 
 
+# The functions have mean 0 and variance 1 under the normal density, so that one prior suits all.
 _AT_GRID = _functions(GRID)
 _MEAN = WEIGHT @ _AT_GRID
 _SD = np.sqrt(WEIGHT @ np.square(_AT_GRID - _MEAN))
@@ -54,6 +55,7 @@ def density_gain(u: Array) -> Array:
     """
     g = (_functions(u) - _MEAN) / _SD
     mean = g.mean(axis=0)
+    # the prior counts as much as one row: its share of the mean likelihood is 1 / n
     theta, ridge = np.zeros(len(mean)), 1.0 / len(u)
     value = 0.0
     for _ in range(MAX_ITER):
@@ -65,13 +67,13 @@ def density_gain(u: Array) -> Array:
         if decrement <= TOL:
             break
         theta, value = _line_search(theta, step, mean, ridge, value, decrement)
-    gain: Array = g @ theta - _tilted(theta)[2]
-    return gain
+    return g @ theta - _tilted(theta)[2]
 
 
 def _tilted(theta: Array) -> tuple[Array, Array, float]:
     """Density on the grid, the mean of g under it, and A(theta)."""
     exponent = _G @ theta
+    # taken out, so that no exponential overflows
     largest = exponent.max()
     p = WEIGHT * np.exp(exponent - largest)
     total = p.sum()
@@ -87,7 +89,7 @@ def _line_search(
     while True:
         trial = theta + size * step
         reached = float(mean @ trial) - _tilted(trial)[2] - ridge / 2 * float(trial @ trial)
-        if reached >= value + 1e-4 * size * decrement or size < LEAST_STEP:
+        if reached >= value + 1e-4 * size * decrement or size < MIN_STEP:
             return trial, reached
         size /= 2
 
@@ -106,10 +108,11 @@ def spacing_gain(u: Array) -> Array:
         Standardised values.
     """
     n = len(u)
-    k = max(1, round(NEIGHBOURS * n**0.5))
+    k = max(1, round(NEIGHBOURS_PER_ROOT_N * n**0.5))
     order = np.argsort(u, kind="stable")
     place = np.arange(n)
     last, first = np.minimum(place + k, n - 1), np.maximum(place - k, 0)
+    # 1 / n at least: equal values would have an infinite density
     width = np.maximum(u[order][last] - u[order][first], 1.0 / n)
     gain = np.empty(n)
     gain[order] = np.log((last - first) / n / width)
@@ -118,6 +121,7 @@ def spacing_gain(u: Array) -> Array:
 
 def bends(parents: Array) -> Array:
     """Hermite polynomials of degree 2, then 3, of each column's normal scores."""
+    # of ranks, so that one far value of a parent does not decide whether a relation is bent
     z = ndtri((rankdata(parents, axis=0) - 0.5) / len(parents))
     return np.hstack([np.square(z) - 1, z**3 - 3 * z])
 
@@ -125,8 +129,7 @@ def bends(parents: Array) -> Array:
 def _without(parents: Array, Y: Array) -> Array:
     """Residuals of the columns of Y on the parents and a constant."""
     design = np.hstack([np.ones((len(parents), 1)), parents])
-    left: Array = Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
-    return left
+    return Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
 
 
 def curvature(residual: Array, parents: Array) -> Array:
@@ -150,8 +153,7 @@ def curvature(residual: Array, parents: Array) -> Array:
     bent = _without(parents, bends(parents))
     product = residual[:, None] * bent
     spread = np.sqrt(np.square(product).sum(axis=0))
-    t: Array = product.sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
-    return t
+    return product.sum(axis=0) / np.maximum(spread, np.finfo(float).tiny)
 
 
 def bent_residual(y: Array, parents: Array) -> Array:
@@ -159,6 +161,6 @@ def bent_residual(y: Array, parents: Array) -> Array:
     if not parents.shape[1]:
         return y - y.mean()
     residual = _without(parents, y[:, None])
-    seen = np.abs(curvature(residual[:, 0], parents)) > BENT
-    bent: Array = _without(np.hstack([parents, bends(parents)[:, seen]]), y[:, None])[:, 0]
-    return bent
+    # all bends of many parents would overfit: only those are taken out that the data show
+    seen = np.abs(curvature(residual[:, 0], parents)) > MIN_Z_BEND
+    return _without(np.hstack([parents, bends(parents)[:, seen]]), y[:, None])[:, 0]

@@ -31,16 +31,18 @@ Rows = Mask
 
 OUTLIERS = ("trim", "keep")
 TRANSFORMS = ("none", "normal-scores")
-OUTLIER_SD = 4.0  # robust ones: 1 clean Gaussian row in 10,000 (benchmarks/robust.py)
-FEWEST_ROWS = 20  # the spread of fewer rows says too little to leave one out
-ENOUGH_ROWS = 10_000  # evenly spaced ones give medians and correlations of a longer table
-MOST_FAR = 0.2  # share of rows above which they are a group of their own, not outliers
-CLIP = 2.5  # robust standard deviations that a value counts for in the correlations
-FARTHEST = 1e6  # of a value: its square is finite, and its row is far out in any case
-TO_SD = 1.4826  # from the median absolute deviation to the standard deviation of normal values
-SCORES_GAIN, SCORES_Z = 0.02, 2.0  # tell curved from linear relations (benchmarks/robust.py)
-SCORES_PARTS = 10  # of the jackknife
-BLOM = 0.375  # places ranks so that scores are nearly the expected order statistics
+OUTLIER_SD = 4.0  # robust ones: marks 1 clean Gaussian row in 10,000 (benchmarks/robust.py)
+MIN_ROWS_TO_TRIM = 20  # the spread of fewer rows says too little to leave one out
+MAX_ROWS_FOR_SPREAD = 10_000  # evenly spaced: enough for medians and correlations
+MAX_SHARE_FAR = 0.2  # of the rows: more are a group of their own, not outliers
+CLIP_SD = 2.5  # robust standard deviations at which values are clipped for correlations
+MAX_ABS_VALUE = 1e6  # in robust standard deviations: its square is finite, its row far out
+TO_SD = 1.4826  # median absolute deviation to standard deviation, for normal values
+# Together these tell curved from linear relations (benchmarks/robust.py).
+MIN_SCORE_SHARE = 0.02  # gain of dependence, as a share
+MIN_SCORE_Z = 2.0  # the same in standard errors
+N_JACKKNIFE_PARTS = 10  # each is left out once
+BLOM = 0.375  # scores are then nearly the expected order statistics of normal values
 
 
 def far_rows(X: Array) -> Rows:
@@ -65,7 +67,7 @@ def row_distances(X: Array) -> Array:
     count. Zero everywhere if there are fewer than 20 rows.
     """
     n = len(X)
-    if n < FEWEST_ROWS:
+    if n < MIN_ROWS_TO_TRIM:
         return np.zeros(n)
     with np.errstate(over="ignore"):  # of the largest numbers: infinite distances are clipped
         size = np.cbrt(_squared_distances(X))
@@ -78,19 +80,21 @@ def row_distances(X: Array) -> Array:
 
 def _squared_distances(X: Array) -> Array:
     """Squared distance of each row, over the columns that have a robust spread."""
-    sample = X[:: -(-len(X) // ENOUGH_ROWS)]
+    # every k-th row, with k rounded up: files are often sorted by site or group
+    sample = X[:: -(-len(X) // MAX_ROWS_FOR_SPREAD)]
     centre, scale, columns = _spread(sample)
     if not columns.size:
         return np.zeros(len(X))
 
-    def standardised(rows: Array, most: float = FARTHEST) -> Array:
+    def standardised(rows: Array, most: float = MAX_ABS_VALUE) -> Array:
         Z = (rows[:, columns] - centre[columns]) / scale[columns]
         return np.clip(Z, -most, most)
 
     # in an order that content decides: sums have the same bits for any order of the user's columns
     columns = columns[canonical_order(standardised, sample, np.zeros(len(columns)))]
+    # one thread, in blocks: the same bits on any machine, and no second copy of a large table
     with one_blas_thread():
-        decorrelate = _decorrelation(standardised(sample, CLIP))
+        decorrelate = _decorrelation(standardised(sample, CLIP_SD))
         squares = np.empty(len(X))
         for first in range(0, len(X), ROWS_PER_BLOCK):
             part = standardised(X[first : first + ROWS_PER_BLOCK]) @ decorrelate
@@ -111,6 +115,7 @@ def _shrunken_correlations(X: Array) -> Array:
     n, m = X.shape
     centred = X - X.mean(axis=0)
     scaled = centred / np.sqrt(np.square(centred).sum(axis=0))
+    # shrunken, so that it can be inverted with more columns than rows as well
     R: Array = (1 - m / (n + m)) * (scaled.T @ scaled)
     np.fill_diagonal(R, 1.0)
     return R
@@ -137,6 +142,7 @@ def normal_scores(X: Array) -> Array:
         Finite values; not changed.
     """
     scores = np.empty(X.shape)
+    # column by column: ranks of a whole table at once would need several copies of it
     for k, column in enumerate(X.T):
         scores[:, k] = ndtri((rankdata(column) - BLOM) / (len(X) + 1 - 2 * BLOM))
     return scores
@@ -163,12 +169,12 @@ class ScoreGain(NamedTuple):
     @property
     def helps(self) -> bool:
         """Whether a graph should be learned from the scores."""
-        return self.share > SCORES_GAIN and self.z > SCORES_Z
+        return self.share > MIN_SCORE_SHARE and self.z > MIN_SCORE_Z
 
     @property
     def harms(self) -> bool:
         """Whether a graph should not be learned from the scores."""
-        return self.share < -SCORES_GAIN and self.z < -SCORES_Z
+        return self.share < -MIN_SCORE_SHARE and self.z < -MIN_SCORE_Z
 
 
 def score_gain(X: Array) -> ScoreGain:
@@ -184,7 +190,7 @@ def score_gain(X: Array) -> ScoreGain:
     X : ndarray of shape (n, m)
         Finite values without rows that lie far out; not changed.
     """
-    if len(X) < FEWEST_ROWS:
+    if len(X) < MIN_ROWS_TO_TRIM:
         return ScoreGain(0.0, 0.0)
     with np.errstate(over="ignore"):
         columns = X[:, _spread(X)[2]]
@@ -196,9 +202,10 @@ def score_gain(X: Array) -> ScoreGain:
         return _dependence(scores[rows]) - _dependence(columns[rows])
 
     whole = gain(slice(None))
-    part = np.arange(len(X)) % SCORES_PARTS
-    without = np.array([gain(part != k) for k in range(SCORES_PARTS)])
-    variance = (SCORES_PARTS - 1) * without.var()
+    # every tenth row: neighbours in a file are often of one site
+    part = np.arange(len(X)) % N_JACKKNIFE_PARTS
+    without = np.array([gain(part != k) for k in range(N_JACKKNIFE_PARTS)])
+    variance = (N_JACKKNIFE_PARTS - 1) * without.var()
     z = whole / np.sqrt(variance) if variance > 0 else 0.0
     return ScoreGain(whole / _dependence(columns), float(z))
 
@@ -224,7 +231,7 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
     n_far, n = int(far.sum()), len(far)
     if not n_far:
         return far
-    if n_far > MOST_FAR * n:
+    if n_far > MAX_SHARE_FAR * n:
         warn(
             f"{n_far} of {n} rows lie far from the others, too many to be outliers: all are kept. "
             "Learn a network of each group of rows by itself, or try "
@@ -234,8 +241,9 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
         return np.zeros(n, bool)
     which = [int(k) if labels is None else labels[int(k)] for k in np.flatnonzero(far)]
     numbered = " (counted from 0)" if labels is None else ""
+    # a spike in one row alone may be all that varies
     still = constant_columns(values[~far]) & ~constant_columns(values)
-    without = [name for name, one in zip(names, still, strict=True) if one]
+    without = [name for name, is_still in zip(names, still, strict=True) if is_still]
     constant = f" Without them {listed(without)} is constant." if without else ""
     warn(
         f"{n_far} of {n} rows lie far from the others, more than {OUTLIER_SD:g} robust standard "

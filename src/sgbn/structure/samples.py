@@ -15,7 +15,7 @@ from sgbn.types import Array, Indices
 from sgbn.validation import FEW_SAMPLES
 
 N_TENTHS = 10  # parts of the rows, each of which is left out of some networks
-SUBJECTS_PER_EFFECT = 4  # so that a half has twice as many subjects as covariates and sites
+SUBJECTS_PER_EFFECT = 4  # a half then has two subjects per covariate or site
 
 
 class Sample(NamedTuple):
@@ -54,13 +54,14 @@ class Sample(NamedTuple):
         """How many of the rows are further ones of a person: together they count as one subject."""
         if self.persons is None:
             return 0
+        # repeated rows tell less than new subjects: they are counted as lost degrees of freedom
         return len(rows) - len(np.unique(self.persons[rows].astype(str)))
 
     def take(self, rows: NDArray[Any]) -> Sample:
         """Return some of the rows."""
         labels = (self.strata, self.persons, self.blocks)
-        own = (None if one is None else one[rows] for one in labels)
-        return Sample(self.values[rows], self.names, self.nuisance[rows], *own)
+        taken = (None if column is None else column[rows] for column in labels)
+        return Sample(self.values[rows], self.names, self.nuisance[rows], *taken)
 
 
 def group_sample(cohort: Cohort, group: str) -> Sample:
@@ -69,7 +70,7 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
     None is, with a warning, where a half has too few subjects to estimate the effects of covariates
     and sites: `prepare` has taken them out over all subjects before.
     """
-    own = np.asarray(cohort.group) == group
+    in_group = np.asarray(cohort.group) == group
     nuisance = _effects(cohort, group)
     n, p = nuisance.shape
     if not _can_lose(n, p):
@@ -81,8 +82,10 @@ def group_sample(cohort: Cohort, group: str) -> Sample:
         nuisance = nuisance[:, :0]
     blocks = None if cohort.block is None else cohort.units
     labels = (cohort.site, cohort.persons, blocks)
-    parted = (None if one is None else one[own] for one in labels)
-    return Sample(cohort.values[own], list(cohort.regions), nuisance, *parted)
+    parted = (
+        None if labels_of_rows is None else labels_of_rows[in_group] for labels_of_rows in labels
+    )
+    return Sample(cohort.values[in_group], list(cohort.regions), nuisance, *parted)
 
 
 def takes_effects_out(cohort: Cohort) -> bool:
@@ -103,7 +106,7 @@ def _can_lose(n: int, p: int) -> bool:
 
 def _effects(cohort: Cohort, group: str) -> Array:
     """Columns that span the effects of covariates and sites in a group, without its mean."""
-    own = np.asarray(cohort.group) == group
-    covariates = {name: column[own] for name, column in held_fixed(cohort).items()}
-    sites = None if cohort.site is None else cohort.site[own]
-    return nuisance_of(np.zeros(own.sum(), np.intp), covariates, sites).basis[:, 1:]
+    in_group = np.asarray(cohort.group) == group
+    covariates = {name: column[in_group] for name, column in held_fixed(cohort).items()}
+    sites = None if cohort.site is None else cohort.site[in_group]
+    return nuisance_of(np.zeros(in_group.sum(), np.intp), covariates, sites).basis[:, 1:]

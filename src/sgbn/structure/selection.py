@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 
 CRITERIA = ("bic", "ebic", "cv_error", "cv_likelihood")
-N_ALPHAS = 20
-MOST_PARENTS = 3  # BIC and EBIC: a variable has at most n / 3 parents
-SMALLEST_SHARE = 0.01  # of alpha_max, the end of the grid ...
-NOISE_SHARE = 0.5  # ... or this share of 1 / sqrt(n), the standard error of a correlation
+N_ALPHAS = 20  # values of the default grid
+ROWS_PER_PARENT = 3  # BIC and EBIC: a variable has at most n / 3 parents
+LAST_ALPHA_SHARE = 0.01  # the grid ends at this share of alpha_max
+LAST_ALPHA_SE = 0.5  # or at so many standard errors of a correlation, if that is more
 
 
 class Splitter(Protocol):
@@ -74,7 +75,7 @@ def _alpha_max(moments: Moments, standardize: bool) -> float:
 def grid(moments: Moments, n_alphas: int = N_ALPHAS, standardize: bool = True) -> Array:
     """`alpha_grid` from moments."""
     largest = _alpha_max(moments, standardize) or 1.0  # without any correlation no edge, at any
-    share = max(SMALLEST_SHARE, NOISE_SHARE / np.sqrt(moments.n))
+    share = max(LAST_ALPHA_SHARE, LAST_ALPHA_SE / np.sqrt(moments.n))
     return np.geomspace(largest, share * largest, n_alphas)
 
 
@@ -98,13 +99,14 @@ def select_alpha(
         alphas = np.sort(np.array(estimator.alphas, dtype=np.float64))[::-1]
     if estimator.alpha in ("bic", "ebic"):
         gamma = 0.5 if estimator.alpha == "ebic" else 0.0
-        learner = _InformationCriterion(estimator, moments, gamma, names)
-        criterion = np.array(parallel(learner, alphas, estimator.n_jobs))
+        at_alpha = partial(_information_criterion, estimator, moments, gamma, names)
+        criterion = np.array(parallel(at_alpha, alphas, estimator.n_jobs))
     else:
         splitter = check_cv(folds(estimator.cv, len(X)))
         tasks = [(alpha, *rows) for alpha in alphas for rows in splitter.split(X)]
-        losses = parallel(_HeldOutLoss(estimator, X, names), tasks, estimator.n_jobs)
+        losses = parallel(partial(_held_out_loss, estimator, X, names), tasks, estimator.n_jobs)
         criterion = np.reshape(losses, (len(alphas), -1)).mean(axis=1)
+    # alphas fall: argmin takes the first of equal ones, which is the largest
     return Choice(float(alphas[np.argmin(criterion)]), alphas, criterion)
 
 
@@ -115,49 +117,43 @@ def folds(cv: Folds, n: int) -> object:
     return cv
 
 
-class _InformationCriterion:
-    """BIC or EBIC of the network learned at one alpha."""
-
-    def __init__(
-        self, estimator: PenalizedEstimator, moments: Moments, gamma: float, names: list[str]
-    ) -> None:
-        self.estimator, self.moments, self.names = estimator, moments, names
-        self.price = np.log(moments.n) + 2 * gamma * np.log(moments.m)
-
-    def __call__(self, alpha: float) -> float:
-        n, m = self.moments.n, self.moments.m
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the final fit repeats them
-            B = self.estimator.learn_weights(self.moments, alpha).B
-            n_parents = np.count_nonzero(B[:, :m], axis=1)
-            if MOST_PARENTS * n_parents.max() > n:
-                return np.inf
-            B = least_squares(self.moments, B, self.names)
-        share = np.maximum(residual_variances(self.moments.R, B), np.finfo(float).eps)
-        return float(n * np.log(share).sum() + self.price * n_parents.sum())
+def _information_criterion(
+    estimator: PenalizedEstimator, moments: Moments, gamma: float, names: list[str], alpha: float
+) -> float:
+    """BIC, or EBIC with its gamma, of the network learned at one alpha."""
+    n, m = moments.n, moments.m
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the final fit repeats them
+        B = estimator.learn_weights(moments, alpha).B
+        n_parents = np.count_nonzero(B[:, :m], axis=1)
+        # infinite, not an error: larger alphas of the grid are left to choose from
+        if ROWS_PER_PARENT * n_parents.max() > n:
+            return np.inf
+        B = least_squares(moments, B, names)
+    # a perfect fit would have a criterion of minus infinity, whatever its number of edges
+    share = np.maximum(residual_variances(moments.R, B), np.finfo(float).eps)
+    price = np.log(n) + 2 * gamma * np.log(m)
+    return float(n * np.log(share).sum() + price * n_parents.sum())
 
 
-class _HeldOutLoss:
+def _held_out_loss(
+    estimator: PenalizedEstimator, X: Array, names: list[str], task: tuple[float, Indices, Indices]
+) -> float:
     """Loss on held-out rows of the network learned on the others at one alpha."""
-
-    def __init__(self, estimator: PenalizedEstimator, X: Array, names: list[str]) -> None:
-        self.estimator, self.X, self.names = estimator, X, names
-        self.variance = X.var(axis=0)
-
-    def __call__(self, task: tuple[float, Indices, Indices]) -> float:
-        alpha, train, test = task
-        learner = clone(self.estimator).set_params(alpha=alpha)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the final fit repeats them
-            try:
-                X = self.X[train]
-                network = learner.learn(learner.moments(X, self.names), X, self.names).network_
-            except InputError as error:
-                raise InputError(
-                    f"alpha={self.estimator.alpha!r} could not learn from one of its "
-                    f"{len(train)}-row training folds: {error} Or use fewer folds, or 'ebic'."
-                ) from error
-        if self.estimator.alpha == "cv_likelihood":
-            return -float(network.log_likelihood(self.X[test]).mean())
-        squared = network.residuals(self.X[test]) ** 2
-        return float((squared / self.variance).sum(axis=1).mean())
+    alpha, train, test = task
+    learner = clone(estimator).set_params(alpha=alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the final fit repeats them
+        try:
+            moments = learner.moments(X[train], names)
+            network = learner.learn(moments, X[train], names).network_
+        except InputError as error:
+            raise InputError(
+                f"alpha={estimator.alpha!r} could not learn from one of its "
+                f"{len(train)}-row training folds: {error} Or use fewer folds, or 'ebic'."
+            ) from error
+    if estimator.alpha == "cv_likelihood":
+        return -float(network.log_likelihood(X[test]).mean())
+    # in units of each variable's variance, so that no unit of a column outweighs others
+    squared = network.residuals(X[test]) ** 2
+    return float((squared / X.var(axis=0)).sum(axis=1).mean())

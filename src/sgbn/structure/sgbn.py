@@ -35,13 +35,7 @@ from sgbn.search.plan import EFFORTS, SearchPlan, most_parents
 from sgbn.search.problem import SearchProblem, default_gamma
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
-from sgbn.structure.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Tiers,
-    check_number_of_parents,
-    read_knowledge,
-)
+from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.lasso_along_order import lasso_along_order
 from sgbn.structure.non_gaussian import Residuals, decide_directions
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS, normal_scores
@@ -49,8 +43,8 @@ from sgbn.structure.selection import Folds
 from sgbn.types import Array, Mask
 from sgbn.validation import column_names, warn_about_moments
 
-STANDARDISED = 1e-6  # relative differences of standard deviations that are round-off
-UNLIKE_UNITS = 100.0  # ratio of standard deviations that one unit hardly explains
+SD_TOLERANCE = 1e-6  # relative difference of standard deviations that is round-off
+MAX_SD_RATIO = 100.0  # of the largest to the smallest: one unit hardly explains more
 
 
 class SGBN(NetworkEstimator):
@@ -273,8 +267,10 @@ class SGBN(NetworkEstimator):
         check_parameters(self)
         if not isinstance(moments, Moments) or moments.has_bias:
             raise InputError("moments must be made by Moments.from_covariance. Make them so.")
+        # the first one will do: a user mends one at a time
         for wanted, remedy in self._needs_rows().items():
             raise InputError(f"{wanted} needs rows, and moments have none. {remedy}")
+        # of an earlier fit to rows
         for stale in ("outliers_", "feature_names_in_"):
             self.__dict__.pop(stale, None)
         self.n_features_in_ = moments.m
@@ -303,11 +299,11 @@ class SGBN(NetworkEstimator):
         self.gamma_ = default_gamma(n) if self.gamma is None else float(self.gamma)
         if is_equal:
             _warn_about_units(moments, names)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         most = most_parents(n, m, self.max_parents)
-        check_number_of_parents(knowledge.required, most, names)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         learned_from = moments
         if self.column_transform == "normal-scores":
+            # n stays the number of rows that count, which may be less than their number
             learned_from = replace(moments_of(normal_scores(values), names), n=n)
         # x0, x1, ... say where a column stands, on which nothing may depend
         own_names = names if hasattr(self, "feature_names_in_") else None
@@ -317,11 +313,12 @@ class SGBN(NetworkEstimator):
         n_required = int(knowledge.required.sum(axis=0).max())
         effort = self.effort, self.n_starts, self.n_kicks
         plan = SearchPlan.for_size(n, m, *effort, n_required=n_required, equal_noise=is_equal)
-        found = search_network(problem, plan, check_random_state(self.random_state))
-        self.score_ = found.score
-        arrows = Arrows(problem.to_user(found.parents), knowledge, is_equal)
+        best = search_network(problem, plan, check_random_state(self.random_state))
+        self.score_ = best.score
+        arrows = Arrows(problem.to_user(best.parents), knowledge, is_equal)
         if self.non_gaussian == "orient":
             arrows = arrows._replace(non_gaussian=_decided_by_residuals(arrows, moments, values))
+        # equal variances decide every direction: no other member of the class is as good
         if not is_equal:
             arrows = arrows.hubs_first(problem.columns)
         if self.weights == "refit":
@@ -338,13 +335,13 @@ def _warn_about_units(moments: Moments, names: list[str]) -> None:
     """Equal noise variances are a statement about units: warn where these were made equal."""
     small, large = int(np.argmin(moments.sd)), int(np.argmax(moments.sd))
     ratio = moments.sd[large] / moments.sd[small]
-    if ratio < 1 + STANDARDISED:
+    if ratio < 1 + SD_TOLERANCE:
         warn(
             "all columns have the same standard deviation, as if standardised: noise='equal' is "
             "about the units of the data and decides directions wrongly then. Give the data as "
             "they were measured, or use noise='unequal'."
         )
-    elif ratio > UNLIKE_UNITS:
+    elif ratio > MAX_SD_RATIO:
         warn(
             f"the standard deviation of {names[large]!r} is {ratio:.0f} times that of "
             f"{names[small]!r}: noise='equal' supposes that the columns share a unit. Use "

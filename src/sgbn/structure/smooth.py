@@ -20,10 +20,10 @@ from sgbn.cohort import Cohort
 from sgbn.exceptions import InputError, counted, warn
 from sgbn.types import Array
 
-DEGREE = 3
+DEGREE = 3  # cubic: the penalty on second derivatives needs them to be continuous
 SMOOTH_DF = 6  # B-splines of a covariate; 10 change little and cost more (benchmarks/harmonisation)
-FEWEST_DF = DEGREE + 2  # one knot inside the range
-FLAT = 1e-10  # eigenvalue of the penalty relative to the largest: smaller is a straight line
+MIN_SPLINES = DEGREE + 2  # one knot inside the range: fewer B-splines have none
+FLAT = 1e-10  # eigenvalue of the penalty relative to the largest; smaller is a straight line
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Spline:
 
         Beyond the range of training the curve stays at its end.
         """
+        # a cubic would shoot off outside of the range: the curve stays level there
         inside = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
         known = ~np.isnan(inside)
         columns = np.full((len(values), self.n_columns), np.nan)
@@ -89,6 +90,7 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     low, high = float(known.min()), float(known.max())
     unit = (known - low) / (high - low)
     quantiles = np.quantile(unit, np.linspace(0, 1, df - DEGREE + 1)[1:-1])
+    # quantiles of a covariate with many equal values coincide, also with the ends
     inner = np.unique(quantiles[(quantiles > 0) & (quantiles < 1)])
     knots = np.concatenate([np.zeros(DEGREE + 1), inner, np.ones(DEGREE + 1)])
     return Spline(low, high, knots, _turn(knots))
@@ -158,8 +160,7 @@ def _functions(knots: Array, unit: Array, derivative: int = 0) -> Array:
 
     n_functions = len(knots) - DEGREE - 1
     splines = BSpline(knots, np.eye(n_functions), DEGREE)
-    found: Array = splines(unit, nu=derivative)
-    return found
+    return splines(unit, nu=derivative)
 
 
 def _turn(knots: Array) -> Array:
@@ -173,6 +174,6 @@ def _turn(knots: Array) -> Array:
     sizes, vectors = np.linalg.eigh(penalty)
     bent = sizes > FLAT * sizes[-1]
     vectors = vectors[:, bent] / np.sqrt(sizes[bent])
+    # signs of eigenvectors are arbitrary: fixed, so that files of two machines agree
     strongest = np.abs(vectors).argmax(axis=0)
-    turned: Array = vectors * np.sign(vectors[strongest, np.arange(vectors.shape[1])])
-    return turned
+    return vectors * np.sign(vectors[strongest, np.arange(vectors.shape[1])])

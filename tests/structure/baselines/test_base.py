@@ -4,28 +4,55 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import GaussianNetwork, InputError, certifies_dag, cpdag, fit_weights, random_dag, shd
+from sgbn import (
+    GaussianNetwork,
+    InputError,
+    certifies_dag,
+    cpdag,
+    fit_weights,
+    load,
+    random_dag,
+    save,
+    shd,
+)
+from sgbn.cli.options import LEARNERS
 from sgbn.datasets import simulate_sem
 from sgbn.graph import is_dag, skeleton
-from sgbn.structure.baselines import (
-    GS,
-    IAMB,
-    L1MB,
-    TC,
-    IAMBnPC,
-    InterIAMB,
-    InterIAMBnPC,
-    TCbw,
-)
+from sgbn.structure import baselines
+from sgbn.structure.baselines import GS, TC
+from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator
 
-TOTAL = [TC, TCbw]
-BY_TESTS = [GS, IAMB, InterIAMB, IAMBnPC, InterIAMBnPC, *TOTAL]
-ALL = [L1MB, *BY_TESTS]
+ALL = [getattr(baselines, name) for name in baselines.__all__]  # a new one is tested at once
+BY_TESTS = [learner for learner in ALL if issubclass(learner, ConstraintEstimator)]
+ANY_SIZE = [learner for learner in ALL if not issubclass(learner, TC)]  # also of few samples
+# Variants of another baseline have all of scikit-learn's contract from it.
+NEW = [learner for learner in ALL if learner.__base__ in (ConstraintEstimator, GraphEstimator)]
+VARIANTS = [learner for learner in ALL if learner not in NEW]
 
 
-@parametrize_with_checks([learner() for learner in ALL])
+@parametrize_with_checks([learner() for learner in NEW])
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.long
+@parametrize_with_checks([learner() for learner in VARIANTS])
+def test_scikit_learns_contract_of_variants(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", ALL)
+def test_it_comes_back_from_a_file(learner, simulate, tmp_path):
+    X, _ = simulate(5, 60, 50)
+    fitted = learner().fit(X)
+    again = load(save(fitted, tmp_path / "model.sgbn"))
+    assert type(again) is learner
+    assert np.array_equal(again.coef_, fitted.coef_)
+    assert np.array_equal(again.pdag_, fitted.pdag_)
+
+
+def test_the_command_knows_all_baselines():
+    assert set(baselines.__all__) < set(LEARNERS)
 
 
 @pytest.mark.parametrize("learner", ALL)
@@ -47,8 +74,8 @@ def test_fitted_attributes_fit_together(learner, simulate):
     assert fitted.pdag_.dtype == fitted.blankets_.dtype == bool
 
 
-@pytest.mark.parametrize("learner", [one for one in ALL if one is not GS])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("learner", [learner for learner in ALL if learner is not GS])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_permuting_the_columns_permutes_the_answer(learner, seed, simulate):
     X, _ = simulate(15, 90, [40, seed])
     order = np.random.default_rng(seed).permutation(15)
@@ -67,19 +94,18 @@ def test_units_do_not_matter(learner, simulate):
 
 
 @pytest.mark.parametrize("learner", ALL)
-@pytest.mark.parametrize("n", [16, 60, 400])
+@pytest.mark.parametrize("n", [16, 60])
 def test_always_a_dag_with_every_edge_of_the_graph(learner, n, simulate):
-    n_inconsistent = 0
-    for seed in range(5):
+    for seed in range(2):
         X, _ = simulate(14, n, [42, seed])
         fitted = learner().fit(X)
         assert is_dag(fitted.coef_)
         assert np.array_equal(skeleton(fitted.coef_), skeleton(fitted.pdag_))
-        n_inconsistent += not fitted.consistent_
-    assert n_inconsistent == 0 or learner is not L1MB
+        # a search over DAGs cannot contradict itself, as tests can
+        assert fitted.consistent_ or learner in BY_TESTS
 
 
-@pytest.mark.parametrize("learner", [one for one in ALL if one not in TOTAL])
+@pytest.mark.parametrize("learner", ANY_SIZE)
 @pytest.mark.filterwarnings("ignore:only 6 samples")
 def test_fewer_samples_than_variables(learner):
     X = np.random.default_rng(43).standard_normal((6, 20))
@@ -90,7 +116,9 @@ def test_fewer_samples_than_variables(learner):
 
 
 @pytest.mark.parametrize("learner", BY_TESTS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(k, marks=pytest.mark.long) for k in range(2, 8))]
+)
 def test_where_tests_do_not_err_blankets_and_class_are_found(
     learner, seed, population, true_blankets
 ):
@@ -110,12 +138,14 @@ def two_colliders():
     return GaussianNetwork(coef)
 
 
+@pytest.mark.parametrize("n_samples", [4, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("learner", BY_TESTS)
-def test_a_small_network_is_recovered_from_many_samples(learner, two_colliders):
-    """A test at 5 % errs now and then: 20 samples are judged together."""
+def test_a_small_network_is_recovered_from_many_samples(learner, n_samples, two_colliders):
+    """A test at 5 % errs now and then: several samples are judged together."""
     truth = cpdag(two_colliders.coef)
-    errors = [shd(learner().fit(two_colliders.sample(5000, k)).pdag_, truth) for k in range(20)]
-    assert np.count_nonzero(errors) <= 5
+    samples = [two_colliders.sample(5000, seed) for seed in range(n_samples)]
+    errors = [shd(learner().fit(X).pdag_, truth) for X in samples]
+    assert np.count_nonzero(errors) <= n_samples / 4
     assert np.mean(errors) < 1
 
 
@@ -135,11 +165,11 @@ def test_the_callers_table_is_not_changed(learner, simulate):
 
 
 @pytest.mark.parametrize("learner", BY_TESTS)
-@pytest.mark.parametrize("significance", [0, 1, -0.1, "0.05", True, np.nan])
-def test_levels_that_mean_nothing_are_refused(learner, significance, simulate):
+def test_levels_that_mean_nothing_are_refused(learner, simulate):
     X, _ = simulate(4, 40, 47)
-    with pytest.raises(InputError, match="significance is"):
-        learner(significance=significance).fit(X)
+    for significance in (0, 1, -0.1, "0.05", True, np.nan):
+        with pytest.raises(InputError, match="significance is"):
+            learner(significance=significance).fit(X)
     assert clone(learner(significance=0.01)).get_params() == {"significance": 0.01}
 
 
@@ -150,7 +180,7 @@ def test_a_stricter_level_leaves_fewer_edges(learner, simulate):
     assert n_edges[0] < n_edges[1] < n_edges[2]
 
 
-@pytest.mark.parametrize("learner", [one for one in ALL if one not in TOTAL])
+@pytest.mark.parametrize("learner", ANY_SIZE)
 @pytest.mark.filterwarnings("ignore:columns .* are copies", "ignore:.*exact linear function")
 @pytest.mark.filterwarnings("ignore:collinear columns")
 def test_copies_and_totals_do_no_harm(learner, simulate):

@@ -38,7 +38,7 @@ def test_as_good_as_bnlearns_and_equivalent_to_it(bnlearn, adjacency):
         assert np.array_equal(cpdag(A), cpdag(adjacency(case["learned"]["hc"], case["columns"])))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_single_move_improves_the_result(seed, simulate):
     X, _ = simulate(9, 60, [30, seed])
     R = np.corrcoef(X.T)

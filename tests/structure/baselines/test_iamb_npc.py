@@ -20,7 +20,7 @@ def test_the_skeleton_equals_bnlearns_pc_stable(cases):
 
 
 def test_without_errors_the_skeleton_is_the_true_one(population):
-    for seed in range(10):
+    for seed in range(4):
         A = random_dag(12, 3, seed)
         _, network = simulate_sem(A, 2, random_state=seed)
         moments = population(network)
@@ -29,7 +29,7 @@ def test_without_errors_the_skeleton_is_the_true_one(population):
 
 
 def test_the_order_of_the_variables_does_not_matter(simulate):
-    for seed in range(20):
+    for seed in range(5):
         X, _ = simulate(12, 60, [53, seed])
         R, order = np.corrcoef(X.T), np.random.default_rng(seed).permutation(12)
         test = IndependenceTest(R, fisher_z_borders(60, 12, 0.05))

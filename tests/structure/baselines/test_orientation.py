@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -108,10 +108,11 @@ def test_colliders_that_are_there_already_count_for_nothing():
     assert len(set(v_structures(A)) - set(v_structures(P))) == 1
 
 
-def test_every_pdag_on_four_variables_gets_a_dag_with_its_skeleton():
-    """All 4^6 of them; arrows stay wherever they form no cycle."""
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.long)])
+def test_every_pdag_on_four_variables_gets_a_dag_with_its_skeleton(step):
+    """All 4^6 of them, or every 17th; arrows stay wherever they form no cycle."""
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for states in product(range(4), repeat=6):
+    for states in islice(product(range(4), repeat=6), 0, None, step):
         P = np.zeros((4, 4), bool)
         for (i, j), state in zip(pairs, states, strict=True):
             P[i, j], P[j, i] = state & 1, state & 2

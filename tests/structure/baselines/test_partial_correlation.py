@@ -56,7 +56,7 @@ def test_equal_to_correlations_of_residuals(simulate):
     np.testing.assert_allclose(partial_correlations(R, 1, [0, 3], []), R[1, [0, 3]])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_redundant_conditions_change_nothing_and_what_they_determine_is_independent(seed, simulate):
     X, _ = simulate(6, 60, [2, seed])
     X = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2]])
@@ -95,7 +95,7 @@ def test_at_the_border_p_is_the_significance(test):
 
 def test_exact_t_rejects_as_often_as_it_should():
     rng = np.random.default_rng(3)
-    p = [exact_t(np.corrcoef(rng.standard_normal((2, 6)))[0, 1], 6, 0)[1] for _ in range(2000)]
+    p = [exact_t(np.corrcoef(rng.standard_normal((2, 6)))[0, 1], 6, 0)[1] for _ in range(1000)]
     assert stats.kstest(p, "uniform").pvalue > 0.01
 
 

@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from sgbn import InputError
+from sgbn.moments import moments_of
 from sgbn.structure.baselines import TC
 from sgbn.structure.baselines.partial_correlation import IndependenceTest, exact_t_borders
 from sgbn.structure.baselines.tc import separator_of_spouses
@@ -29,10 +30,18 @@ def test_the_moral_graph_is_that_of_the_t_tests_of_regressions(simulate):
     assert np.any((p > 0.01) & (p <= 0.05))
 
 
+@pytest.mark.long
 def test_for_few_variables_the_level_is_one_in_twenty():
     rng = np.random.default_rng(61)
     joined = [TC().fit(rng.standard_normal((50, 2))).pdag_.any() for _ in range(400)]
     assert 0.02 < np.mean(joined) < 0.09
+
+
+def test_a_pair_alone_is_tested_at_five_percent(simulate):
+    X, _ = simulate(2, 50, 61)
+    moments = moments_of(X, ["a", "b"])
+    expected = exact_t_borders(50, 2, 0.05)  # 2 / (m (m - 1)) is 1, at which all is significant
+    assert np.array_equal(TC()._test(moments).borders, expected)
 
 
 def moral_test(coef, n=4000):

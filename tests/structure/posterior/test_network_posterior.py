@@ -53,22 +53,18 @@ def test_effects_and_interventions_are_averages_over_networks(fitted, X):
 
 
 def test_means_are_as_uncertain_as_they_are(fitted, X):
-    at_mean = fitted.do({"x0": X[:, 0].mean()}, n=1000)
+    at_mean = fitted.do({"x0": X[:, 0].mean()}, n=400)
     width = at_mean.high[1] - at_mean.low[1]  # x1 has no parent
-    assert width == pytest.approx(2 * 1.96 * X[:, 1].std() / np.sqrt(len(X)), rel=0.15)
+    assert width == pytest.approx(2 * 1.96 * X[:, 1].std() / np.sqrt(len(X)), rel=0.2)
 
 
-def test_draws_do_not_depend_on_the_order_of_columns(X, fitted):
+def test_columns_in_another_order_give_the_same_probabilities_and_draws(X, fitted):
     order = np.array([3, 0, 4, 1, 2])
-    other = clone(fitted).fit(X[:, order]).total_effects(n=20)
-    here = np.ix_(order, order)
-    np.testing.assert_allclose(other.mean, fitted.total_effects(n=20).mean[here], atol=1e-9)
-
-
-def test_columns_in_another_order_give_the_same_probabilities(X, fitted):
-    order = np.array([3, 0, 4, 1, 2])
+    permuted = np.ix_(order, order)
     other = clone(fitted).fit(X[:, order])
-    assert np.array_equal(other.arrow_probability_, fitted.arrow_probability_[np.ix_(order, order)])
+    assert np.array_equal(other.arrow_probability_, fitted.arrow_probability_[permuted])
+    effects, expected = (learner.total_effects(n=20).mean for learner in (other, fitted))
+    np.testing.assert_allclose(effects, expected[permuted], atol=1e-9)
 
 
 def test_rows_far_out_are_left_out_by_name_or_kept(X):

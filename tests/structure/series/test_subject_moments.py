@@ -5,20 +5,7 @@ from sgbn import Cohort, InputError, SeriesCohort, subject_moments
 from sgbn.structure.series.subject_moments import ar_filter, effective_volumes, filtered_series
 
 
-def autoregressive(T, m, a, seed, mixing=None):
-    """Series whose regions share one autoregression, mixed by weights."""
-    rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((T + 100, m))
-    if mixing is not None:
-        noise = noise @ mixing
-    rows = np.zeros_like(noise)
-    for t in range(len(noise)):
-        past = sum(a[k] * rows[t - 1 - k] for k in range(len(a)) if t > k)
-        rows[t] = noise[t] + past
-    return rows[100:]
-
-
-def test_the_filter_is_the_autoregression_that_regions_share():
+def test_the_filter_is_the_autoregression_that_regions_share(autoregressive):
     series = autoregressive(4000, 5, [0.5, 0.2], 0)
     found = ar_filter([series - series.mean(axis=0)])
     assert len(found) == 2
@@ -33,7 +20,7 @@ def test_white_noise_has_no_filter_and_keeps_its_volumes():
     assert (moments.n <= 300).all()
 
 
-def test_correlations_are_those_of_the_innovations():
+def test_correlations_are_those_of_the_innovations(autoregressive):
     mixing = np.array([[1.0, 0.6, 0.0], [0.0, 1.0, -0.5], [0.0, 0.0, 1.0]])
     moments = subject_moments([autoregressive(20000, 3, [0.8], 2, mixing)])
     S = mixing.T @ mixing
@@ -41,12 +28,12 @@ def test_correlations_are_those_of_the_innovations():
     assert moments.R[0] == pytest.approx(S / np.outer(sd, sd), abs=0.03)
 
 
-def test_the_effective_number_is_what_the_spread_of_correlations_says():
+def test_the_effective_number_is_what_the_spread_of_correlations_says(autoregressive):
     """Var r = 1 / n for independent series: checked by simulation, without a filter."""
     rng = np.random.default_rng(3)
     T, a = 200, 0.7
     r, sizes = [], []
-    for _ in range(400):
+    for _ in range(100):
         rows = autoregressive(T, 2, [a], rng.integers(2**31))
         rows = rows - rows.mean(axis=0)
         r.append(np.corrcoef(rows, rowvar=False)[0, 1])
@@ -55,7 +42,7 @@ def test_the_effective_number_is_what_the_spread_of_correlations_says():
     assert np.median(sizes) < T / 2
 
 
-def test_no_lag_crosses_runs():
+def test_no_lag_crosses_runs(autoregressive):
     """Two runs of opposite slow drifts are not taken for one series."""
     rows = autoregressive(120, 3, [0.6], 4)
     moments = subject_moments([rows], run_lengths=[(60, 60)])
@@ -68,7 +55,7 @@ def test_no_lag_crosses_runs():
     assert again.n == pytest.approx(moments.n)
 
 
-def test_scale_and_level_do_not_matter():
+def test_scale_and_level_do_not_matter(autoregressive):
     rows = autoregressive(150, 4, [0.5], 5)
     one = subject_moments([rows])
     other = subject_moments([rows * [1.0, 10.0, 0.1, 3.0] + [5.0, 0.0, -7.0, 100.0]])
@@ -87,7 +74,7 @@ def test_effects_of_the_volume_before_are_taken_out():
 
 
 @pytest.mark.parametrize("short", [10, 12])
-def test_a_short_run_does_not_switch_the_filter_off(short):
+def test_a_short_run_does_not_switch_the_filter_off(short, autoregressive):
     rows = autoregressive(200 + short, 3, [0.8], 10)
     cohort = SeriesCohort.of([rows], run_lengths=[(200, short)])
     whole, alone = subject_moments(cohort), subject_moments([rows[:200]])
@@ -95,11 +82,11 @@ def test_a_short_run_does_not_switch_the_filter_off(short):
     assert whole.n == pytest.approx(alone.n, abs=short + 15)
 
 
-def test_a_band_pass_filter_costs_volumes():
+def test_a_band_pass_filter_costs_volumes(autoregressive):
     """Those left after an ideal filter from 0.01 to 0.1 Hz: 1 / var r of independent regions."""
     rng = np.random.default_rng(11)
     sizes, r = [], []
-    for _ in range(40):
+    for _ in range(15):
         rows = autoregressive(200, 6, [0.4], rng.integers(2**31))
         spectrum = np.fft.rfft(rows, axis=0)
         frequency = np.fft.rfftfreq(200, 2.0)
@@ -111,7 +98,7 @@ def test_a_band_pass_filter_costs_volumes():
     assert np.mean(sizes) < 90
 
 
-def test_regions_that_determine_each_other_are_refused():
+def test_regions_that_determine_each_other_are_refused(autoregressive):
     rows = autoregressive(150, 6, [0.5], 12)
     with pytest.raises(InputError, match=r"in subject 's1' regions determine each other"):
         subject_moments([rows, rows - rows.mean(axis=1, keepdims=True)])
@@ -119,7 +106,7 @@ def test_regions_that_determine_each_other_are_refused():
     assert subject_moments([wide]).m == 60  # more regions than volumes do so in any case
 
 
-def test_run_lengths_beside_a_cohort_are_refused():
+def test_run_lengths_beside_a_cohort_are_refused(autoregressive):
     cohort = SeriesCohort.of([autoregressive(60, 2, [0.3], 14)])
     with pytest.raises(InputError, match="has its own run lengths"):
         subject_moments(cohort, run_lengths=[(30, 30)])

@@ -16,9 +16,13 @@ from sklearn.base import BaseEstimator
 
 from sgbn.exceptions import InputError, listed
 from sgbn.io.models.checks import require
+from sgbn.structure import baselines
 
 _MODULES = tomllib.loads(files(__package__).joinpath("classes.toml").read_text("utf-8"))
 SHARED: dict[str, str] = _MODULES.pop("shared")
+# Baselines share one line. A new one is known by its line in baselines/__init__.pyi.
+_BASELINE = _MODULES["sgbn.structure.baselines"]["each"]
+_MODULES["sgbn.structure.baselines"] = dict.fromkeys(baselines.__all__, _BASELINE)
 # Class -> its line of the table, and the module that it is imported from as "home".
 CLASSES: dict[str, dict[str, str]] = {
     name: {"home": home, **line} for home, lines in _MODULES.items() for name, line in lines.items()

@@ -1,12 +1,9 @@
-"""The eight methods that Exp-II of the paper compares with; one method a file."""
+"""Methods to compare with; one method per file. Eight of them are those of the paper's Exp-II.
 
-from sgbn.structure.baselines.gs import GS
-from sgbn.structure.baselines.iamb import IAMB
-from sgbn.structure.baselines.iamb_npc import IAMBnPC
-from sgbn.structure.baselines.inter_iamb import InterIAMB
-from sgbn.structure.baselines.inter_iamb_npc import InterIAMBnPC
-from sgbn.structure.baselines.l1mb import L1MB
-from sgbn.structure.baselines.tc import TC
-from sgbn.structure.baselines.tc_bw import TCbw
+A method is registered by its line in ``__init__.pyi``: model files, ``sgbn compare --learner`` and
+the tests that all methods share take `__all__` from there. Methods load on first use.
+"""
 
-__all__ = ["GS", "IAMB", "L1MB", "TC", "IAMBnPC", "InterIAMB", "InterIAMBnPC", "TCbw"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

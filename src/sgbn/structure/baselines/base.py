@@ -20,7 +20,7 @@ from sgbn.structure.baselines.partial_correlation import IndependenceTest, fishe
 from sgbn.structure.given_graph import least_squares
 from sgbn.types import Array, Graph
 
-LARGE_BLANKET = 20  # variables; each two more double the time
+MAX_QUICK_BLANKET = 20  # variables; each two more double the time
 
 
 class LearnedGraph(NamedTuple):
@@ -43,6 +43,7 @@ class GraphEstimator(NetworkEstimator):
 
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         """Learn the graph, and its weights by least squares."""
+        # one thread: products have the same bits on any number of processors
         with one_blas_thread():
             learned = self.learn_graph(moments)
         B = least_squares(moments, learned.dag.T.astype(float), names)
@@ -55,14 +56,17 @@ class GraphEstimator(NetworkEstimator):
 
 def _to_user(moments: Moments, graph: Graph) -> Graph:
     """Reorder a graph to the user's columns."""
+    # `to_user` takes rows of parents, which is the transpose of an adjacency matrix
     return moments.to_user(graph.T.astype(float)) != 0
 
 
 class ConstraintEstimator(GraphEstimator):
     """Base of the learners by tests of conditional independence, Fisher's z if nothing else."""
 
-    significance: Any  # a number; None stands for one where a learner says so
     _parameters: ClassVar[Parameters] = {"significance": SHARE}
+
+    def __init__(self, significance: float = 0.05) -> None:
+        self.significance: Any = significance  # TC also takes None, and computes a level then
 
     @abstractmethod
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
@@ -82,7 +86,7 @@ class ConstraintEstimator(GraphEstimator):
         test = self._test(moments)
         blankets = self._blankets(test, moments)
         largest = int((blankets & blankets.T).sum(axis=0).max())
-        if largest > LARGE_BLANKET:
+        if largest > MAX_QUICK_BLANKET:
             warn(
                 f"a Markov blanket has {largest} variables, and up to 2^{largest} of its subsets "
                 "are searched: this may take very long. Lower `significance`, or use SGBN."

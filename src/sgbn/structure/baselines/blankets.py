@@ -20,8 +20,8 @@ def blanket_matrix(blankets: Sequence[Sequence[int]]) -> Graph:
 
 def shrink(test: IndependenceTest, target: int, blanket: Sequence[int]) -> list[int]:
     """Remove members that the others separate from the target, one at a time, the oldest first."""
-    for one in blanket:
-        others = [k for k in blanket if k != one]
-        if test.strength(target, one, others) < 1.0:
-            return shrink(test, target, others)
+    for member in blanket:
+        rest = [k for k in blanket if k != member]
+        if test.strength(target, member, rest) < 1.0:
+            return shrink(test, target, rest)
     return list(blanket)

@@ -44,10 +44,8 @@ class GS(ConstraintEstimator):
     GaussianNetwork(3 variables, 2 edges)
     """
 
-    def __init__(self, significance: float = 0.05) -> None:
-        self.significance = significance
-
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
+        # as bnlearn does it; canonical order would hide how much the method depends on columns
         order = np.argsort(moments.columns)  # the user's columns, left to right
         return blanket_matrix(
             [shrink(test, i, _grow(test, i, order)) for i in range(moments.m)],

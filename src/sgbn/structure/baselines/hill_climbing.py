@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from sgbn.graph.acyclicity import reachable
 from sgbn.solvers.result import SolverResult
 from sgbn.structure.baselines.partial_correlation import partial_correlations
-from sgbn.structure.neighbourhood import LARGEST_SHARE
+from sgbn.structure.neighbourhood import ROWS_PER_PARENT
 from sgbn.types import Array, Graph
 
 TIE = 1e-10  # gains per sample that differ by less are equal: the first move is taken
-MOVES_PER_VARIABLE = 100  # a search of more goes in circles: nearly collinear columns mislead
+MOVES_PER_VARIABLE = 100  # more moves go in circles: nearly collinear columns mislead
 
 
 class _Move(NamedTuple):
@@ -74,7 +74,7 @@ def _gains_at(R: Array, n: int, allowed: Graph, A: Graph, j: int) -> Array:
     gains = np.full(len(A), -np.inf)
     for i in parents:
         gains[i] = price - _fit_gained(R, j, [i], parents[parents != i])[0]
-    if LARGEST_SHARE * (len(parents) + 1) <= n:
+    if ROWS_PER_PARENT * (len(parents) + 1) <= n:
         outside = np.flatnonzero(allowed[:, j] & ~A[:, j])
         outside = outside[outside != j]
         gains[outside] = _fit_gained(R, j, outside, parents) - price
@@ -84,8 +84,7 @@ def _gains_at(R: Array, n: int, allowed: Graph, A: Graph, j: int) -> Array:
 def _fit_gained(R: Array, j: int, added: ArrayLike, parents: ArrayLike) -> Array:
     """Log-likelihood per sample that each of the `added` brings j beyond its parents."""
     r = partial_correlations(R, j, added, parents)
-    gained: Array = -0.5 * np.log1p(-np.square(r))
-    return gained
+    return -0.5 * np.log1p(-np.square(r))
 
 
 def _best_move(A: Graph, P: Graph, gains: Array) -> _Move:
@@ -93,9 +92,11 @@ def _best_move(A: Graph, P: Graph, gains: Array) -> _Move:
     toggles = np.where(~A & P.T, -np.inf, gains)
     turns = np.full(A.shape, -np.inf)
     tails, heads = np.nonzero(A)
+    # the turned edge closes a cycle if another path leads from tail to head
     detour = (A[tails] & P[:, heads].T).any(axis=1)
     turns[tails, heads] = np.where(detour, -np.inf, (gains + gains.T)[tails, heads])
     moves = np.stack([toggles, turns])
+    # the first of equal moves: round-off must not decide between them
     first = int(np.argmax(moves >= moves.max() - TIE))
     turned, tail, head = (int(k) for k in np.unravel_index(first, moves.shape))
     return _Move(tail, head, bool(turned), float(moves.flat[first]))
@@ -107,8 +108,9 @@ def _make(move: _Move, A: Graph, P: Graph) -> Graph:
     A[tail, head] = not A[tail, head]
     A[head, tail] |= move.turned
     if not A[tail, head]:
+        # what a lost edge takes away depends on all other paths: search them anew
         return reachable(A)
+    # an added edge joins all that lead to its tail with all that its head leads to
     before, behind = P[:, tail].copy(), P[head].copy()
     before[tail] = behind[head] = True
-    paths: Graph = P | np.outer(before, behind)
-    return paths
+    return P | np.outer(before, behind)

@@ -61,9 +61,6 @@ class IAMB(ConstraintEstimator):
            [0, 0, 0]])
     """
 
-    def __init__(self, significance: float = 0.05) -> None:
-        self.significance = significance
-
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
         return blanket_matrix([self._blanket(test, i) for i in range(moments.m)])
 

@@ -34,11 +34,12 @@ class IAMBnPC(IAMB):
 
     def _shrink(self, test: IndependenceTest, target: int, blanket: list[int]) -> list[int]:
         members = [target, *blanket]
+        # one memory layout, else the kernel would be compiled a second time
         R = np.ascontiguousarray(test.R[np.ix_(members, members)])
         joined, separators = pc_skeleton(test._replace(R=R))
         return [
-            one
-            for x, one in enumerate(blanket, start=1)
+            member
+            for x, member in enumerate(blanket, start=1)
             if joined[0, x] or _is_spouse(joined, separators, x)
         ]
 
@@ -65,11 +66,12 @@ def pc_skeleton(test: IndependenceTest) -> tuple[Graph, Separators]:
     separators: Separators = {}
     size = 0
     while joined.sum(axis=1).max() > size:
+        # PC-stable: removals of this size take effect with the next one
         before = joined.copy()
         for i, j in np.argwhere(np.triu(before)).tolist():
-            found = _separator(test, before, i, j, size)
-            if found is not None:
-                separators[i, j] = found
+            separator = _separator(test, before, i, j, size)
+            if separator is not None:
+                separators[i, j] = separator
                 joined[i, j] = joined[j, i] = False
         size += 1
     return joined, separators

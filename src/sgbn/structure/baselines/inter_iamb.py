@@ -28,6 +28,7 @@ class InterIAMB(IAMB):
         """Add one, shrink, and so on until nothing is added or a blanket comes back."""
         blanket: list[int] = []
         seen: set[frozenset[int]] = set()
+        # a variable may be added and removed in turns for ever: a blanket that comes back ends it
         while frozenset(blanket) not in seen:
             seen.add(frozenset(blanket))
             added = strongest(test, target, blanket)

@@ -31,10 +31,10 @@ class Collider(NamedTuple):
     j: int
 
 
-def smaller_sides(one: Graph, other: Graph) -> list[Indices]:
+def smaller_sides(first: Graph, second: Graph) -> list[Indices]:
     """Return the smaller of two sets, given as masks; both where they are equally large."""
-    size = np.count_nonzero(one), np.count_nonzero(other)
-    sides = [one] if size[0] < size[1] else [other] if size[0] > size[1] else [one, other]
+    size = np.count_nonzero(first), np.count_nonzero(second)
+    sides = [first] if size[0] < size[1] else [second] if size[0] > size[1] else [first, second]
     return [np.flatnonzero(side) for side in sides]
 
 
@@ -61,27 +61,28 @@ def colliders(test: IndependenceTest, blankets: Graph, joined: Graph) -> list[Co
     The sets are k and the subsets of the smaller blanket of both ends; the strength is that of the
     ends given the set that leaves them the weakest.
     """
-    found = []
+    evidence = []
     for k in range(len(joined)):
         for i, j in combinations(np.flatnonzero(joined[k]).tolist(), 2):
             if not joined[i, j]:
                 sides = smaller_sides(without(blankets[i], j, k), without(blankets[j], i, k))
                 strength = min(test.weakest(i, j, side, fixed=[k]).strength for side in sides)
                 if strength >= 1.0:
-                    found.append(Collider(strength, i, k, j))
-    return found
+                    evidence.append(Collider(strength, i, k, j))
+    return evidence
 
 
-def direct(joined: Graph, found: list[Collider]) -> Graph:
+def direct(joined: Graph, evidence: list[Collider]) -> Graph:
     """Direct the edges of a skeleton by colliders, then all that follows (Meek's rules).
 
     The strongest collider comes first; one that contradicts an arrow of those before, or closes a
     directed cycle with them, is left out.
     """
     P = joined.copy()
-    for _, i, k, j in sorted(found, key=lambda one: -one.strength):
+    for _, i, k, j in sorted(evidence, key=lambda one: -one.strength):
         attempt = P.copy()
         attempt[k, i] = attempt[k, j] = False
+        # an arrow of a stronger collider would be turned, or a cycle closed: the tests contradict
         if P[i, k] and P[j, k] and is_dag(attempt & ~attempt.T):
             P = attempt
     return close_orientations(P)

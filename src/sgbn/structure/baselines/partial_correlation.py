@@ -17,6 +17,7 @@ that Z determines entirely has r = 0 with everything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from sgbn.types import Array
 
 Places = NDArray[np.int64]
 
-LARGEST = 1.0 - 2.0**-53  # |r| of copies, so that atanh stays finite
+MAX_CORRELATION = 1.0 - 2.0**-53  # |r| of copies: atanh stays finite
 
 
 @jit_inside
@@ -41,6 +42,7 @@ def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
     rest = 1.0
     for h in range(size):
         x[h] = 0.0
+        # members that the others determine have a zero row, and add nothing
         if L[h, h] > 0.0:
             x[h] = R[v, Z[h]]
             for g in range(h):
@@ -51,24 +53,26 @@ def _project(R, Z, size, L, v, x):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _partial_correlations(R, i, others, Z):  # type: ignore[no-untyped-def]
-    """Partial correlation of i with each of `others` given Z, by a Cholesky factor of R[Z, Z]."""
+def _partial_correlations(R, i, targets, Z):  # type: ignore[no-untyped-def]
+    """Partial correlation of i with each of `targets` given Z, by a Cholesky factor of R[Z, Z]."""
     k = Z.size
     L = np.empty((k, k))
     for h in range(k):
         rest = _project(R, Z, h, L, Z[h], L[h])
         L[h, h] = np.sqrt(rest) if rest > SINGULAR else 0.0
-    own = np.empty(k)
-    own_rest = _project(R, Z, k, L, i, own)
+    x_of_i = np.empty(k)
+    rest_of_i = _project(R, Z, k, L, i, x_of_i)
     x = np.empty(k)
-    r = np.zeros(others.size)
-    for o in range(others.size):
-        rest = _project(R, Z, k, L, others[o], x)
-        if min(own_rest, rest) > SINGULAR:
-            covariance = R[i, others[o]]
+    r = np.zeros(targets.size)
+    for t in range(targets.size):
+        rest = _project(R, Z, k, L, targets[t], x)
+        if min(rest_of_i, rest) > SINGULAR:
+            covariance = R[i, targets[t]]
             for h in range(k):
-                covariance -= own[h] * x[h]
-            r[o] = max(-LARGEST, min(covariance / np.sqrt(own_rest * rest), LARGEST))
+                covariance -= x_of_i[h] * x[h]
+            r[t] = max(
+                -MAX_CORRELATION, min(covariance / np.sqrt(rest_of_i * rest), MAX_CORRELATION)
+            )
     return r
 
 
@@ -106,6 +110,7 @@ def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no
     while True:
         for h in range(size):
             Z[n_fixed + h] = optional[chosen[h]]
+        # given more variables a border is wider: strengths of sets of any size compare
         strength = np.arctanh(abs(_partial_correlations(R, i, other, Z)[0])) / borders[Z.size]
         if strength < weakest:
             weakest = strength
@@ -115,18 +120,17 @@ def _weakest(R, borders, i, j, fixed, optional, size, given):  # type: ignore[no
             return weakest
 
 
-def partial_correlations(R: Array, i: int, others: ArrayLike, Z: ArrayLike) -> Array:
-    """Partial correlation of variable i with each of `others`, given the variables Z.
+def partial_correlations(R: Array, i: int, targets: ArrayLike, Z: ArrayLike) -> Array:
+    """Partial correlation of variable i with each of `targets`, given the variables Z.
 
     Parameters
     ----------
     R : ndarray of shape (m, m)
         Correlation matrix.
     i : int
-    others, Z : sequence of int
+    targets, Z : sequence of int
     """
-    r: Array = _partial_correlations(R, i, _places(others), _places(Z))
-    return r
+    return _partial_correlations(R, i, _places(targets), _places(Z))
 
 
 def _places(variables: ArrayLike) -> Places:
@@ -167,20 +171,26 @@ def exact_t(r: float, n: int, k: int) -> Outcome:
 
 def fisher_z_borders(n: int, m: int, significance: float) -> Array:
     r"""Smallest significant \|atanh r\| given 0 to m variables; infinite where untestable."""
-    degrees = n - np.arange(m + 1) - 3.0
-    borders = np.full(m + 1, np.inf)
-    testable = degrees >= 1
-    borders[testable] = -ndtri(significance / 2) / np.sqrt(degrees[testable])
-    return borders
+    z = -ndtri(significance / 2)
+    return _borders(n - 3, m, lambda degrees: z / np.sqrt(degrees))
 
 
 def exact_t_borders(n: int, m: int, significance: float) -> Array:
     """As `fisher_z_borders`, for the exact t test."""
-    degrees = n - np.arange(m + 1) - 2.0
-    borders = np.full(m + 1, np.inf)
+
+    def border(degrees: Array) -> Array:
+        t = -stdtrit(degrees, significance / 2)
+        return np.arctanh(t / np.sqrt(degrees + t**2))
+
+    return _borders(n - 2, m, border)
+
+
+def _borders(most: int, m: int, border: Callable[[Array], Array]) -> Array:
+    """Borders given 0 to m variables, each of which takes one of `most` degrees of freedom."""
+    degrees = np.arange(most, most - m - 1, -1, dtype=float)
+    borders = np.full(m + 1, np.inf)  # where no degree is left, no strength reaches the border
     testable = degrees >= 1
-    t = -stdtrit(degrees[testable], significance / 2)
-    borders[testable] = np.arctanh(t / np.sqrt(degrees[testable] + t**2))
+    borders[testable] = border(degrees[testable])
     return borders
 
 
@@ -216,8 +226,7 @@ class IndependenceTest(NamedTuple):
         r = partial_correlations(self.R, i, np.arange(len(self.R)), Z)
         r[i] = 0.0
         r[Z] = 0.0
-        strengths: Array = np.arctanh(np.abs(r)) / self.borders[Z.size]
-        return strengths
+        return np.arctanh(np.abs(r)) / self.borders[Z.size]
 
     def strength(self, i: int, j: int, Z: ArrayLike) -> float:
         """Strength of i with j given Z."""

@@ -18,7 +18,7 @@ from sgbn.structure.baselines.partial_correlation import IndependenceTest, Link,
 from sgbn.structure.neighbourhood import inverse_gram
 from sgbn.types import Array, Graph
 
-LARGEST_LEVEL = 0.05  # of a test: 2 / (m (m - 1)) is 1 for a pair of variables
+MAX_LEVEL = 0.05  # of a test: 2 / (m (m - 1)) is 1 for two variables
 
 
 class TC(ConstraintEstimator):
@@ -68,13 +68,12 @@ class TC(ConstraintEstimator):
 
     def _test(self, moments: Moments) -> IndependenceTest:
         n, m = moments.n, moments.m
-        level = self.significance or min(LARGEST_LEVEL, 2 / (m * (m - 1)))
+        level = self.significance or min(MAX_LEVEL, 2 / (m * (m - 1)))
         return IndependenceTest(moments.R, exact_t_borders(n, m, level))
 
     def _blankets(self, test: IndependenceTest, moments: Moments) -> Graph:
         precision = self._precision(moments)
-        depends: Graph = strengths_given_all_others(precision, test.borders) >= 1.0
-        return depends
+        return strengths_given_all_others(precision, test.borders) >= 1.0
 
     def _precision(self, moments: Moments) -> Array:
         """Inverse correlation matrix."""
@@ -91,9 +90,9 @@ class TC(ConstraintEstimator):
     def _orient(self, test: IndependenceTest, mutual: Graph) -> Graph:
         separators = {}
         for i, j in np.argwhere(np.triu(mutual)).tolist():
-            found = separator_of_spouses(test, mutual, i, j)
-            if found is not None:
-                separators[i, j] = found
+            separator = separator_of_spouses(test, mutual, i, j)
+            if separator is not None:
+                separators[i, j] = separator
         joined = mutual.copy()
         for i, j in separators:
             joined[i, j] = joined[j, i] = False
@@ -103,10 +102,10 @@ class TC(ConstraintEstimator):
 def strengths_given_all_others(precision: Array, borders: Array) -> Array:
     """Strength of every pair given all others, from the inverse of the correlation matrix."""
     root = np.sqrt(np.diag(precision))
+    # minus the partial correlation; the sign is lost below anyway
     r = precision / np.outer(root, root)
     np.fill_diagonal(r, 0.0)
-    strengths: Array = np.arctanh(np.abs(r)) / borders[len(r) - 2]
-    return strengths
+    return np.arctanh(np.abs(r)) / borders[len(r) - 2]
 
 
 def separator_of_spouses(test: IndependenceTest, moral: Graph, i: int, j: int) -> set[int] | None:
@@ -130,10 +129,12 @@ def _weakest_links(
     sides = smaller_sides(without(moral[i] & ~common, j), without(moral[j] & ~common, i))
     for side in sides:
         yield test.weakest(i, j, np.flatnonzero(common), fixed=side)
+    # which variables a path joins that leads neither through i nor through j
     apart = moral.copy()
     apart[[i, j]] = apart[:, [i, j]] = False
     _, component = connected_components(apart, directed=False)
     for side in sides:
+        # the first round took whole sides: a descendant of a common child among them joins i and j
         for some in _subsets(np.flatnonzero(common).tolist()):
             left_out = np.flatnonzero(without(common, *some))
             below = np.isin(component[side], component[left_out])

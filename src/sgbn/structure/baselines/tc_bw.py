@@ -60,6 +60,7 @@ def _eliminate(precision: Array, borders: Array, target: int) -> list[int]:
             break
         row = precision[weakest]
         rest = np.arange(left.size) != weakest
+        # Schur complement: the inverse of the matrix without this variable, in O(m^2)
         precision = (precision - np.outer(row, row) / row[weakest])[np.ix_(rest, rest)]
         left = left[rest]
     return [int(k) for k in left if k != target]

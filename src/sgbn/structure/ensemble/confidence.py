@@ -30,11 +30,11 @@ from sgbn.parameters import NOT_NEGATIVE, PROBABILITY, UP_TO_ONE, Number
 from sgbn.structure.posterior.consensus import ROUND_OFF, consensus
 from sgbn.types import Array, Mask
 
-JOINED = 0.5  # share of a half's networks above which the half joins a pair
-# What makes an arrow. Pairs that fewer networks join seldom come back in other subjects, and so do
-# directions that fewer have (benchmarks/results/replication.md has other thresholds beside these).
+MIN_SHARE_JOINED = 0.5  # share of a half's networks above which the half joins a pair
+# Below these shares, an arrow seldom comes back in other subjects; other thresholds are in
+# benchmarks/results/replication.md.
 MIN_ADJACENCY = 0.8  # share of the networks that join the pair
-MIN_DIRECTION = 0.9  # share of these with the direction
+MIN_DIRECTION = 0.9  # share of the networks that join the pair and have the direction
 
 EDGE_FIELDS = (("adjacency", float), ("direction", float))
 
@@ -92,8 +92,7 @@ class EdgeConfidence:
     def direction_(self) -> Array:
         """Of the networks that join i and j, the share with i -> j; 0 where none joins them."""
         joined = self.adjacency_ > 0
-        share: Array = self.arrow_ / np.where(joined, self.adjacency_, 1.0)
-        return share
+        return self.arrow_ / np.where(joined, self.adjacency_, 1.0)
 
     @property
     def n_adjacent(self) -> float:
@@ -111,12 +110,11 @@ class EdgeConfidence:
         Those that a share of `min_adjacency` of the networks joins, of which `min_direction` have
         this direction.
         """
-        found: Mask = (
+        return (
             (np.asarray(graph) != 0)
             & (self.adjacency_ >= min_adjacency - ROUND_OFF)
             & (self.direction_ >= min_direction - ROUND_OFF)
         )
-        return found
 
     def bound(self, threshold: float, theta: float | None = None) -> float:
         """Bound the expected number of unstable pairs among those joined in `threshold` of halves.
@@ -164,13 +162,16 @@ class EdgeConfidence:
             `source` and `target` in the more frequent direction; `adjacency`, the share of the
             networks that join them, and `direction`, the share of these with this direction.
         """
+        # pairs that no half joined are left out also with least = 0
         shown = (self.adjacency_ > 0) & (self.adjacency_ >= least - ROUND_OFF)
         rows = []
         for i, j in np.argwhere(np.triu(shown, 1)).tolist():
             source, target = (i, j) if self.arrow_[i, j] >= self.arrow_[j, i] else (j, i)
             ends = self.names[source], self.names[target]
             rows.append((*ends, self.adjacency_[i, j], self.direction_[source, target]))
+        # names last: ties have one order, whatever that of the columns
         rows.sort(key=lambda row: (-row[2], -row[3], row[0], row[1]))
+        # as wide as the longest name: numpy would cut longer ones off without a word
         text = np.asarray(self.names).dtype
         fields = [("source", text), ("target", text), *EDGE_FIELDS]
         return np.array(rows, dtype=fields).view(np.recarray)
@@ -182,19 +183,18 @@ def supported_of(network: NetworkLike, confidence: EdgeConfidence | None = None)
     Those of `supported_` where the learner has it, else what a confidence that is given supports;
     without half samples nothing is.
     """
-    found = getattr(network, "supported_", None)
-    if found is not None:
-        return np.asarray(found, bool)
-    own: Any = getattr(network, "network_", network)
-    coef = own.coef
+    supported = getattr(network, "supported_", None)
+    if supported is not None:
+        return np.asarray(supported, bool)
+    gaussian: Any = getattr(network, "network_", network)
+    coef = gaussian.coef
     return np.zeros(coef.shape, bool) if confidence is None else confidence.supported(coef)
 
 
 def drawn_graph(graph: NDArray[Any], supported: Mask) -> Mask:
     """Return what to draw: supported edges as arrows, the others as lines, set both ways."""
     edges = np.asarray(graph) != 0
-    drawn: Mask = edges | (edges & ~supported).T
-    return drawn
+    return edges | (edges & ~supported).T
 
 
 def agreement_of(first: Array, second: Array) -> Array:
@@ -211,13 +211,14 @@ def agreement_of(first: Array, second: Array) -> Array:
         Edges of both halves, those that the other joins, arrows of both, those that come back.
     """
     counts = np.zeros(4)
-    for own, other in ((first, second), (second, first)):
-        joined, there = (one + one.T > JOINED for one in (own, other))
-        both = own + own.T
+    for half, other in ((first, second), (second, first)):
+        joined, joined_in_other = (shares + shares.T > MIN_SHARE_JOINED for shares in (half, other))
+        both = half + half.T
         arrows = both >= MIN_ADJACENCY - ROUND_OFF
-        arrows &= own >= MIN_DIRECTION * both - ROUND_OFF
-        back = arrows & there & (other > other.T)
-        counts += (joined.sum() / 2, (joined & there).sum() / 2, arrows.sum(), back.sum())
+        # multiplied, not divided: pairs that no network joins have no share
+        arrows &= half >= MIN_DIRECTION * both - ROUND_OFF
+        back = arrows & joined_in_other & (other > other.T)
+        counts += (joined.sum() / 2, (joined & joined_in_other).sum() / 2, arrows.sum(), back.sum())
     return counts
 
 

@@ -31,8 +31,7 @@ class ConfidentNetwork(LearnedNetwork):
         check_is_fitted(self)
         if self.confidence_ is None:
             return np.zeros(self.coef_.shape)
-        found: Array = getattr(self.confidence_, name)
-        return found
+        return getattr(self.confidence_, name)
 
     @property
     def supported_(self) -> Mask:

@@ -27,9 +27,11 @@ from sgbn.structure.robust import normal_scores
 from sgbn.structure.samples import N_TENTHS, Sample
 from sgbn.types import Array, Indices, Mask
 
-CANDIDATES = 10  # parents of each variable; see benchmarks/replication.py
-PLAN = ChainPlan(n_candidates=CANDIDATES, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
-WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)  # streams of random numbers
+N_CANDIDATE_PARENTS = 10  # per variable (benchmarks/replication.py)
+PLAN = ChainPlan(n_candidates=N_CANDIDATE_PARENTS, n_chains=1, n_burn=60, n_kept=100, thin=1.0)
+# Each use of random numbers has a stream of its own. So more chains or more pairs never change the
+# numbers that the others draw.
+WHOLES, WHOLE_CHAINS, HALVES, HALF_CHAINS = range(4)
 
 
 def graph_moments(learner: SGBN, values: Array, names: Sequence[str]) -> Moments:
@@ -62,6 +64,7 @@ def learn_parts(
     }
     wholes = {f"whole{k:05d}": {"kind": "whole", "number": k} for k in range(n_chains)}
     pairs = {f"pair{k:05d}": {"kind": "pair", "number": k} for k in range(n_pairs)}
+    # sent to each worker once, not with every task
     shared = {"sample": sample, "learner": learner, "knowledge": knowledge, "seed": seed}
     tasks = wholes | pairs
     kinds = {name: str(task["kind"]) for name, task in tasks.items()}
@@ -77,6 +80,7 @@ def learn_task(
 ) -> Arrays:
     """Share of each arrow in the posterior of all rows but a tenth, or of both halves of a pair."""
     if kind == "whole":
+        # ten chains share one deal of the rows, and each leaves another tenth out
         tenths = deal(sample, seed, WHOLES, number // N_TENTHS, N_TENTHS)
         rows = np.flatnonzero(tenths != number % N_TENTHS)
         arrows, _ = _learn_part(sample, rows, learner, knowledge, [seed, WHOLE_CHAINS, number])
@@ -84,8 +88,8 @@ def learn_task(
     halves = deal(sample, seed, HALVES, number, 2)
     shares, constant = [], []
     for which in range(2):
-        rows, own = np.flatnonzero(halves == which), [seed, HALF_CHAINS, number, which]
-        arrows, is_constant = _learn_part(sample, rows, learner, knowledge, own)
+        rows, half_seed = np.flatnonzero(halves == which), [seed, HALF_CHAINS, number, which]
+        arrows, is_constant = _learn_part(sample, rows, learner, knowledge, half_seed)
         shares.append(arrows)
         constant.append(is_constant)
     return pair_result(shares, constant)
@@ -103,12 +107,12 @@ def pair_result(shares: Sequence[Array], constant: Sequence[Mask]) -> Arrays:
 
 def gather_pairs(pairs: Sequence[Arrays], names: Sequence[str]) -> EdgeConfidence:
     """Make one confidence of the results of all pairs; see `pair_result`."""
-    _warn_about_constants(np.concatenate([one["constant"] for one in pairs]), names)
+    _warn_about_constants(np.concatenate([pair["constant"] for pair in pairs]), names)
     return EdgeConfidence(
         tuple(names),
         2 * len(pairs),
-        np.mean([one["arrows"] for one in pairs], axis=0),
-        agreement_from(np.sum([one["agreement"] for one in pairs], axis=0), 2 * len(pairs)),
+        np.mean([pair["arrows"] for pair in pairs], axis=0),
+        agreement_from(np.sum([pair["agreement"] for pair in pairs], axis=0), 2 * len(pairs)),
     )
 
 
@@ -129,11 +133,14 @@ def _learn_part(
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", DataWarning)  # of a part: there are many
         values, lost = without_nuisance(sample.values[rows], sample.nuisance[rows])
+        # a clone, because `clean` stores which rows it left out
         values = clone(learner).clean(np.ascontiguousarray(values), sample.names)
         constant = constant_columns(values)
+        # a rare lesion may be constant in a half: the other columns still have a network
         kept = np.flatnonzero(~constant)
         names = [sample.names[k] for k in kept.tolist()]
         moments = graph_moments(learner, np.ascontiguousarray(values[:, kept]), names)
+        # the posterior must not take repeated visits and lost degrees of freedom for subjects
         moments = moments.of_residuals(lost + sample.repeats(rows))
         sampled = sample_networks(moments, knowledge.among(kept), learner, PLAN, seed)
         arrows = np.zeros((len(constant), len(constant)))

@@ -28,13 +28,7 @@ from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.parts import learn_parts
 from sgbn.structure.ensemble.weights import weight_limits
 from sgbn.structure.given_graph import least_squares
-from sgbn.structure.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Tiers,
-    check_number_of_parents,
-    read_knowledge,
-)
+from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.sampling import check_required
@@ -43,9 +37,10 @@ from sgbn.structure.samples import Sample, enough_left
 from sgbn.types import Array, Mask
 from sgbn.validation import FEW_SAMPLES, check_data, column_names, warn_about_moments
 
-FEWEST_ROWS = 2 * FEW_SAMPLES  # halves of fewer rows tell nothing about edges
-OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)  # parameters
-OTHER_WAY = 0.5  # how much the rarer direction counts for a pair; 1 has 3 % more errors at n = 100
+MIN_ROWS_TO_HALVE = 2 * FEW_SAMPLES  # halves of fewer rows tell nothing about edges
+# Parameters that are passed on to the learner of the starting points.
+OF_SEARCH = ("gamma", "max_parents", "outliers", "column_transform", *KNOWLEDGE)
+OTHER_WAY_WEIGHT = 0.5  # of a pair's rarer direction; 1 makes 3 % more errors at n = 100
 
 
 class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
@@ -212,7 +207,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         """
         values = check_data(self, X)
         n = len(values)
-        groups = (_labels(one, n) for one in (strata, persons, blocks))
+        groups = (_labels(labels, n) for labels in (strata, persons, blocks))
         sample = Sample(values, column_names(self, X), _design(nuisance, n), *groups)
         _check_nested(sample)
         return self.fit_sample(sample, Study(folder, self.n_jobs, progress), row_labels(X))
@@ -221,8 +216,10 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         """Learn from rows that were checked before; `labels` are those of the rows, in messages."""
         check_parameters(self)
         with one_blas_thread():
+            # of all rows for the estimate; each part does it again for itself, on its own rows
             values, lost = without_nuisance(sample.values, sample.nuisance)
         _check_freedom(len(values), lost)
+        # sets `outliers_`; the rows are taken below, with all that is known of them
         self.clean(values, sample.names, labels)
         sample = sample._replace(values=values).take(~self.outliers_)
         moments = moments_of(sample.values, sample.names).of_residuals(lost)
@@ -241,19 +238,15 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         sample = Sample(values, names, _design(None, len(values)))
         return self._learn(sample, moments, Study(n_jobs=self.n_jobs))
 
-    def _searcher(self) -> SGBN:
-        """Learner of the starting points."""
-        return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
-
     def _learn(self, sample: Sample, moments: Moments, study: Study) -> Self:
-        names, search = sample.names, self._searcher()
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        names = sample.names
+        searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
         most = most_parents(moments.n, moments.m, self.max_parents)
-        check_number_of_parents(knowledge.required, most, names)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         check_required(knowledge.required, names)
         self.posterior_, self.confidence_ = learn_parts(
             sample,
-            search,
+            searcher,
             knowledge,
             self.n_chains,
             self._pairs_for(sample, len(sample.values) - moments.n),
@@ -279,14 +272,15 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
                 f"{what}s says that all {n} rows are of one {what}. Give rows of several {what}s, "
                 f"or leave {what}s out."
             )
-        if not self.n_pairs or min(units, n - 2 * lost) >= FEWEST_ROWS:
+        # each half loses as many degrees of freedom as the whole: they are counted twice
+        if not self.n_pairs or min(units, n - 2 * lost) >= MIN_ROWS_TO_HALVE:
             return int(self.n_pairs)
-        there = f"there are {n} rows" if units == n else f"there are {units} {what}s"
+        counts = f"there are {n} rows" if units == n else f"there are {units} {what}s"
         if lost:
-            there += f", and nuisance columns take {lost} of each half"
+            counts += f", and nuisance columns take {lost} of each half"
         warn(
-            f"{there}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
-            f"confidence_ is None. Give {FEWEST_ROWS} or more; n_pairs=0 silences this."
+            f"{counts}: halves of fewer than {FEW_SAMPLES} say nothing about edges, so that "
+            f"confidence_ is None. Give {MIN_ROWS_TO_HALVE} or more; n_pairs=0 silences this."
         )
         return 0
 
@@ -304,6 +298,7 @@ def _check_nested(sample: Sample) -> None:
     """Refuse a person who is in two blocks: halves could not keep both whole."""
     if sample.persons is None or sample.blocks is None:
         return
+    # each pair of person and block once: a person who is there twice is in two blocks
     both = np.unique(np.column_stack([sample.persons, sample.blocks]).astype(str), axis=0)
     persons, counts = np.unique(both[:, 0], return_counts=True)
     astray = persons[counts > 1].tolist()
@@ -316,9 +311,9 @@ def _check_nested(sample: Sample) -> None:
 
 def _consensus(arrows: Array, moments: Moments, most: int) -> Mask:
     """Consensus in canonical order, so that ties do not depend on the order of the columns."""
-    here = np.ix_(moments.columns, moments.columns)
+    canonical = np.ix_(moments.columns, moments.columns)
     graph = np.zeros(arrows.shape, bool)
-    graph[here] = consensus(arrows[here], other_way=OTHER_WAY, max_parents=most)
+    graph[canonical] = consensus(arrows[canonical], other_way=OTHER_WAY_WEIGHT, max_parents=most)
     return graph
 
 
@@ -333,6 +328,7 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
             f"nuisance holds what is no number ({error}). Give numbers: 0 and 1 for the levels of "
             "a label, such as pandas.get_dummies makes."
         ) from error
+    # one covariate, such as a column of a table, is a design of one column
     if design.ndim == 1:
         design = design[:, None]
     if design.ndim != 2 or len(design) != n:
@@ -352,10 +348,10 @@ def _design(nuisance: ArrayLike | None, n: int) -> Array:
 def _labels(labels: ArrayLike | None, n: int) -> NDArray[Any] | None:
     if labels is None:
         return None
-    found = np.asarray(labels)
-    if found.shape != (n,):
+    values = np.asarray(labels)
+    if values.shape != (n,):
         raise InputError(
-            f"strata, persons or blocks has shape {found.shape}: give one label for each of the "
+            f"strata, persons or blocks has shape {values.shape}: give one label for each of the "
             f"{n} rows of X."
         )
-    return found
+    return values

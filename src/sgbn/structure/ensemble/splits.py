@@ -43,8 +43,10 @@ def deal_persons(
     """Return the part of each row as `deal_rows` does, from codes of `label_codes`."""
     _, first = np.unique(person, return_index=True)
     shuffled = rng.permutation(len(first))
+    # stable, so that the shuffled order stays within each stratum
     dealt = shuffled[np.argsort(stratum[first][shuffled], kind="stable")]
     part = np.empty(len(first), np.intp)
+    # a random first part: else the same part would get the odd person of every deal
     part[dealt] = (np.arange(len(first)) + rng.integers(n_parts)) % n_parts
     return part[person]
 

@@ -19,7 +19,7 @@ from sgbn.structure.nuisance import without_nuisance
 from sgbn.structure.samples import Sample
 from sgbn.types import Array, Indices, Mask
 
-LEVEL = 0.95
+LEVEL = 0.95  # of the intervals
 RIDGE = 1e-10  # of a unit diagonal: parents that are copies in a half share their weight
 
 
@@ -40,15 +40,18 @@ def weight_limits(
     if not n_pairs:
         unknown = np.where(graph, np.nan, 0.0)
         return unknown, unknown.copy()
-    here = np.ix_(columns, columns)
+    canonical = np.ix_(columns, columns)
     squares = np.zeros(coef.shape)
     with one_blas_thread():
         for pair in range(n_pairs):
+            # the same halves as those of the confidence: one stream of random numbers
             halves = deal(sample, seed, HALVES, pair, 2)
             for which in range(2):
                 rows = np.flatnonzero(halves == which)
                 values, _ = without_nuisance(sample.values[rows], sample.nuisance[rows])
-                squares[here] += np.square(_weights(values[:, columns], graph[here]) - coef[here])
+                squares[canonical] += np.square(
+                    _weights(values[:, columns], graph[canonical]) - coef[canonical]
+                )
     reach = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(squares / (2 * n_pairs))
     return np.where(graph, coef - reach, 0.0), np.where(graph, coef + reach, 0.0)
 
@@ -57,6 +60,7 @@ def _weights(values: Array, graph: Mask) -> Array:
     """Least-squares weights of a graph in the units of the data; zero for constant columns."""
     centred = values - values.mean(axis=0)
     sd = np.sqrt(np.square(centred).mean(axis=0))
+    # a column that is constant in a half has the weight 0 there, and no division fails
     scale = np.where(sd > 0, sd, 1.0)
     R = (centred / scale).T @ (centred / scale) / len(values)
     weights = np.zeros(graph.shape)

@@ -6,7 +6,7 @@ import numpy as np
 
 from sgbn.types import Array, Graph
 
-ROUND_OFF = 1e-9  # of a share
+ROUND_OFF = 1e-9  # shares are sums of floats: a threshold that is met may be missed by this
 
 
 def consensus(
@@ -44,12 +44,15 @@ def consensus(
     lead = arrows[i, j] - arrows[j, i]
     graph = np.zeros(arrows.shape, bool)
     most = len(graph) if max_parents is None else max_parents
+    # [i, j]: a directed path leads from i to j; each variable leads to itself
     leads_to = np.eye(len(graph), dtype=bool)
+    # rounded, so that round-off of shares does not decide between equally sure pairs
     for k in np.argsort(-np.round(np.abs(lead), 9), kind="stable"):
         source, target = (i[k], j[k]) if lead[k] > -ROUND_OFF else (j[k], i[k])
         if leads_to[target, source]:
             source, target = target, source
         if arrows[source, target] > 0 and graph[:, target].sum() < most:
             graph[source, target] = True
+            # all that lead to the source now lead to all that the target leads to
             leads_to |= np.outer(leads_to[:, source], leads_to[target])
     return graph

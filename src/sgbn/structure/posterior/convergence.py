@@ -21,9 +21,11 @@ def split_r_hat(traces: Array) -> float:
         Of a number, such as the log posterior.
     """
     n = traces.shape[1] // 2
+    # halves, so that a chain that drifts disagrees with itself; an odd middle value is left out
     halves = np.concatenate([traces[:, :n], traces[:, -n:]])
     within = halves.var(axis=1, ddof=1).mean()
     between = halves.mean(axis=1).var(ddof=1)
+    # chains that never moved agree only if all are at one place
     if within <= 0:
         return 1.0 if between <= 0 else float("inf")
     return float(np.sqrt(((n - 1) / n * within + between) / within))

@@ -24,25 +24,20 @@ from sgbn.search.plan import most_parents
 from sgbn.structure import SGBN
 from sgbn.structure.base import Arrows, NetworkEstimator
 from sgbn.structure.given_graph import least_squares
-from sgbn.structure.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Tiers,
-    check_number_of_parents,
-    read_knowledge,
-)
+from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.posterior.consensus import consensus
 from sgbn.structure.posterior.convergence import largest_difference, split_r_hat
 from sgbn.structure.posterior.sampling import ChainPlan, Sampled, check_required, sample_networks
 from sgbn.types import Array, Mask
 
-MOST_R_HAT = 1.1  # of chains that have found the same networks, as is usual
-MOST_DIFFERENCE = 0.2  # of an arrow's probability between two chains
-BURN = 300  # steps per variable before the first network is kept
-MOST_CANDIDATES = 18  # a table of their sets has 2 MB per variable
-RIDGE = 1e-9  # of a unit diagonal: copies of a column share their weight
-LEVEL = 0.95
-OF_SEARCH = ("gamma", "max_parents", "outliers", *KNOWLEDGE)  # parameters
+MAX_R_HAT = 1.1  # the usual limit for chains that have found the same networks
+MAX_DIFFERENCE = 0.2  # of an arrow's probability between two chains
+BURN_STEPS_PER_VARIABLE = 300  # before the first network is kept
+MAX_CANDIDATES = 18  # parents: the table of their sets then has 2 MB per variable
+RIDGE = 1e-9  # added to a unit diagonal: copies of a column share their weight
+LEVEL = 0.95  # of the intervals
+# Parameters that are passed on to the learner of the starting points.
+OF_SEARCH = ("gamma", "max_parents", "outliers", *KNOWLEDGE)
 
 
 class Averaged(NamedTuple):
@@ -117,7 +112,7 @@ class NetworkPosterior(NetworkEstimator):
 
     _parameters: ClassVar[Parameters] = {
         **{name: SGBN._parameters[name] for name in OF_SEARCH},
-        "n_candidates": Whole(1, MOST_CANDIDATES),
+        "n_candidates": Whole(1, MAX_CANDIDATES),
         "n_chains": Whole(1),
         "n_networks": Whole(4),
         "thin": POSITIVE,
@@ -151,19 +146,16 @@ class NetworkPosterior(NetworkEstimator):
         self.outliers = outliers
         self.random_state = random_state
 
-    def _searcher(self) -> SGBN:
-        return SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
-
     def learn(self, moments: Moments, values: Array, names: list[str]) -> Self:  # noqa: ARG002
         """Draw networks, and store the one that most of them agree with."""
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
         most = most_parents(moments.n, moments.m, self.max_parents)
-        check_number_of_parents(knowledge.required, most, names)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         check_required(knowledge.required, names)
-        plan = ChainPlan(self.n_candidates, self.n_chains, BURN, self.n_networks, self.thin)
-        sampled = sample_networks(
-            moments, knowledge, self._searcher(), plan, int(self.random_state)
+        plan = ChainPlan(
+            self.n_candidates, self.n_chains, BURN_STEPS_PER_VARIABLE, self.n_networks, self.thin
         )
+        searcher = SGBN(**{name: getattr(self, name) for name in OF_SEARCH})
+        sampled = sample_networks(moments, knowledge, searcher, plan, int(self.random_state))
         arrows = sampled.arrows
         self.arrow_probability_ = moments.to_user(arrows)
         # in canonical order, where ties do not depend on columns
@@ -176,9 +168,9 @@ class NetworkPosterior(NetworkEstimator):
         return self
 
     def _check_convergence(self, sampled: Sampled) -> None:
-        self.r_hat_ = split_r_hat(np.array([one.log_weight for one in sampled.chains]))
+        self.r_hat_ = split_r_hat(np.array([chain.log_weight for chain in sampled.chains]))
         self.largest_difference_ = largest_difference(sampled.arrows_of_chains)
-        if self.r_hat_ > MOST_R_HAT or self.largest_difference_ > MOST_DIFFERENCE:
+        if self.r_hat_ > MAX_R_HAT or self.largest_difference_ > MAX_DIFFERENCE:
             warn(
                 f"the {self.n_chains} chains do not agree yet (R-hat {self.r_hat_:.2f}; an arrow's "
                 f"probability differs by up to {self.largest_difference_:.2f} between them): read "
@@ -190,8 +182,7 @@ class NetworkPosterior(NetworkEstimator):
     def adjacency_probability_(self) -> Array:
         """Probability that i and j are joined."""
         check_is_fitted(self)
-        both: Array = self.arrow_probability_ + self.arrow_probability_.T
-        return both
+        return self.arrow_probability_ + self.arrow_probability_.T
 
     def graphs(self, n: int | None = None, random_state: int = 0) -> Mask:
         """Networks drawn from the posterior, shape (n, m, m), ``[i, j]`` for i -> j.
@@ -231,7 +222,8 @@ class NetworkPosterior(NetworkEstimator):
         """
         m = len(self.coef_)
         return _averaged(
-            [one._total_effects - np.eye(m) for one in self.networks(n, random_state)], level
+            [network._total_effects - np.eye(m) for network in self.networks(n, random_state)],
+            level,
         )
 
     def do(
@@ -243,7 +235,7 @@ class NetworkPosterior(NetworkEstimator):
     ) -> Averaged:
         """Mean of every variable when some are set from outside, averaged over `networks`."""
         return _averaged(
-            [one.do(interventions).mean for one in self.networks(n, random_state)], level
+            [network.do(interventions).mean for network in self.networks(n, random_state)], level
         )
 
 
@@ -261,17 +253,22 @@ def _drawn(graph: Mask, moments: Moments, rng: np.random.Generator) -> tuple[Arr
     """Weights, intercepts and noise variances given a graph, in the units of the data."""
     parents, R, n = moments.to_canonical(graph), moments.R, moments.n
     B, variances = np.zeros(parents.shape), np.empty(len(parents))
-    for v, own in enumerate(parents):  # in canonical order: draws do not depend on the columns'
-        P = np.flatnonzero(own)
+    for v, is_parent in enumerate(
+        parents
+    ):  # in canonical order: draws do not depend on the columns'
+        P = np.flatnonzero(is_parent)
         gram = R[np.ix_(P, P)] + RIDGE * np.eye(len(P))
         weights = np.linalg.solve(gram, R[P, v])
+        # a perfect fit would draw a noise variance of zero
         rss = max(n * (1.0 - R[P, v] @ weights), RIDGE)
+        # at least one degree of freedom: with as many parents as rows none would be left
         variances[v] = rss / rng.chisquare(max(n - len(P) - 1, 1))
         spread = np.linalg.cholesky(np.linalg.inv(gram) * variances[v] / n)
         B[v, P] = weights + spread @ rng.standard_normal(len(P))
     shifts = np.sqrt(variances / n) * rng.standard_normal(len(parents))
     place, sd = np.argsort(moments.columns), moments.sd
     coef = moments.to_user(B) * sd / sd[:, None]
+    # in the user's order: `place` turns canonical vectors round
     intercept = moments.mean - moments.mean @ coef + shifts[place] * sd
     return coef, intercept, variances[place] * sd**2
 

@@ -23,10 +23,10 @@ from sgbn.structure import SGBN
 from sgbn.structure.knowledge import Knowledge
 from sgbn.types import Array, Mask
 
-GAMMA = 0.75  # of the prior; of 0.5 to 1.5 the fewest errors on nine networks at n = 100
-MOST_REQUIRED = 14  # parents of a variable; all sets of them are tabled, for every variable
-FEWEST_STEPS = 20  # between two networks that are kept
-SEARCHES = 3  # local searches for one starting point: two fixed orders, and a random one
+GAMMA = 0.75  # of the prior: of 0.5 to 1.5 the fewest errors on nine networks at n = 100
+MAX_REQUIRED_PARENTS = 14  # per variable: all sets of them are tabled, for every variable
+MIN_STEPS_BETWEEN = 20  # steps of a chain between two networks that are kept
+SEARCHES_PER_CHAIN = 3  # for its starting point: from two fixed orders, and a random one
 
 
 class ChainPlan(NamedTuple):
@@ -62,7 +62,7 @@ class Sampled(NamedTuple):
     @property
     def arrows_of_chains(self) -> Array:
         """The same for each chain, shape (n_chains, m, m)."""
-        return np.array([arrow_shares(self.tables, one.parents).T for one in self.chains])
+        return np.array([arrow_shares(self.tables, chain.parents).T for chain in self.chains])
 
     def graph(self, chain: int, place: int) -> Mask:
         """Return one network; ``[v, u]``: u is a parent of v."""
@@ -82,10 +82,11 @@ def arrow_prices(n: int, m: int, gamma: float) -> Array:
 def check_required(required: Mask, names: Sequence[str]) -> None:
     """Refuse more required parents of a variable than tables can hold; [i, j] is i -> j."""
     counts = required.sum(axis=0)
-    if counts.max(initial=0) > MOST_REQUIRED:
+    if counts.max(initial=0) > MAX_REQUIRED_PARENTS:
         raise InputError(
             f"{counts.max()} parents of {names[int(counts.argmax())]!r} are required: networks can "
-            f"be drawn with at most {MOST_REQUIRED} of one variable. Require fewer, or use SGBN."
+            f"be drawn with at most {MAX_REQUIRED_PARENTS} of one variable. Require fewer, or use "
+            "SGBN."
         )
 
 
@@ -109,16 +110,24 @@ def sample_networks(
     seed : int or sequence of int
     """
     n, m = moments.n, moments.m
+    # one for the search and one for the chain: more chains leave the others as they are
     seeds = np.random.default_rng(seed).integers(2**31, size=(plan.n_chains, 2))
     gamma = GAMMA if learner.gamma is None else float(learner.gamma)
     most = most_parents(n, m, learner.max_parents)
-    # the criterion that is searched has a gamma of its own, which is not the prior's
+    # the criterion of the search has a gamma of its own, which is not the prior's
     problem = SearchProblem.of(moments, knowledge, default_gamma(n), most)
-    fast = SearchPlan.for_size(n, m, "fast", SEARCHES)
-    found = [search_network(problem, fast, np.random.RandomState(own)) for own in seeds[:, 0]]
+    fast = SearchPlan.for_size(n, m, "fast", SEARCHES_PER_CHAIN)
+    starts = [
+        search_network(problem, fast, np.random.RandomState(chain_seed))
+        for chain_seed in seeds[:, 0]
+    ]
+    # the search sorts columns by its own rule: from its places to canonical ones
     place = np.argsort(moments.columns)[problem.columns]  # of the search's variables, here
     near = np.zeros((m, m), bool)
-    near[np.ix_(place, place)] = np.any([one.parents | one.parents.T for one in found], axis=0)
+    # what any of the searches joined, either way, is a candidate parent
+    near[np.ix_(place, place)] = np.any(
+        [start.parents | start.parents.T for start in starts], axis=0
+    )
     allowed, required = knowledge.rows(moments)
     tables = score_tables(
         moments.R,
@@ -129,9 +138,11 @@ def sample_networks(
         required,
     )
     total = log_totals(tables)
-    thin = max(FEWEST_STEPS, round(plan.thin * m))
+    thin = max(MIN_STEPS_BETWEEN, round(plan.thin * m))
     chains = (
-        run_chain(tables, total, place[one.order], plan.n_burn * m, plan.n_kept, thin, int(own))
-        for one, own in zip(found, seeds[:, 1], strict=True)
+        run_chain(
+            tables, total, place[start.order], plan.n_burn * m, plan.n_kept, thin, int(chain_seed)
+        )
+        for start, chain_seed in zip(starts, seeds[:, 1], strict=True)
     )
     return Sampled(tables, tuple(chains))

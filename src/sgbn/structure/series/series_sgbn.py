@@ -40,13 +40,7 @@ from sgbn.structure.base import Arrows
 from sgbn.structure.ensemble.confidence import MIN_ADJACENCY, MIN_DIRECTION
 from sgbn.structure.ensemble.confident_network import ConfidentNetwork
 from sgbn.structure.ensemble.splits import label_codes
-from sgbn.structure.knowledge import (
-    KNOWLEDGE,
-    Edges,
-    Tiers,
-    check_number_of_parents,
-    read_knowledge,
-)
+from sgbn.structure.knowledge import KNOWLEDGE, Edges, Tiers, read_knowledge
 from sgbn.structure.non_gaussian import decide_directions
 from sgbn.structure.series.subject_halves import Subjects, learn_halves
 from sgbn.structure.series.subject_moments import (
@@ -59,10 +53,10 @@ from sgbn.structure.series.subject_residuals import SubjectResiduals
 from sgbn.structure.series.subject_weights import edge_gains, noise_shares, subject_weights
 from sgbn.types import Array, Indices
 
-FEWEST_SUBJECTS = 4  # of which halves have two: one subject is no sample of a group
-LEVEL = 0.95
-LEFT_OUT = 0.1  # share of the subjects that support an edge most, without which it must survive
-ENOUGH_SUBJECTS = 10  # for directions by residuals: with fewer, Gaussian data decide some
+MIN_SUBJECTS_TO_HALVE = 4  # each half then has two: one subject is no sample of a group
+LEVEL = 0.95  # of the intervals of mean weights
+STRONGEST_SHARE = 0.1  # of the subjects, by support: an edge must survive without them
+MIN_SUBJECTS_TO_ORIENT = 10  # with fewer, residuals of Gaussian data decide some directions
 
 
 class SeriesSGBN(ConfidentNetwork):
@@ -238,7 +232,7 @@ class SeriesSGBN(ConfidentNetwork):
         persons = _person_codes(units, len(moments))
         residuals = None
         if self.non_gaussian == "orient" and _enough_subjects(persons):
-            rows = [one.rows for one in filtered_series(cohort, self.lagged)]
+            rows = [subject.rows for subject in filtered_series(cohort, self.lagged)]
             residuals = SubjectResiduals(rows, persons)
         study = Study(folder, self.n_jobs, progress)
         return self._learn(moments, strata, units, study, residuals)
@@ -271,14 +265,14 @@ class SeriesSGBN(ConfidentNetwork):
         n, names = len(moments), list(moments.names)
         persons = _person_codes(units, n)
         sites = _site_codes(strata, n)
-        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names)
+        # by the middle subject: one short series must not forbid parents to all
         most = most_parents(int(np.median(moments.n)), moments.m, self.max_parents)
-        check_number_of_parents(knowledge.required, most, names)
+        knowledge = read_knowledge(self.forbidden, self.required, self.tiers, names, most)
         subjects = Subjects(moments, persons, sites, knowledge, self.penalty, most)
         problem = subjects.problem()
-        found = search_subjects(problem, np.random.RandomState(int(self.random_state)))
-        self.score_ = found.score
-        arrows = Arrows(problem.to_user(found.parents), knowledge)
+        best = search_subjects(problem, np.random.RandomState(int(self.random_state)))
+        self.score_ = best.score
+        arrows = Arrows(problem.to_user(best.parents), knowledge)
         if residuals is not None:
             decided = decide_directions(residuals, arrows.equivalence_class())
             arrows = arrows._replace(non_gaussian=decided)
@@ -302,6 +296,7 @@ class SeriesSGBN(ConfidentNetwork):
         of_persons = _means_of_persons(self.subject_weights_, persons)
         self.coef_ = self.coef_std_ = of_persons.mean(axis=0)
         self.coef_low_, self.coef_high_ = _limits(of_persons)
+        # series are centred, so that their level says nothing
         self.intercept_ = np.zeros(moments.m)
         self.noise_variance_ = _means_of_persons(noise_shares(moments, graph), persons).mean(axis=0)
         self.network_ = GaussianNetwork(
@@ -310,17 +305,18 @@ class SeriesSGBN(ConfidentNetwork):
         self.order_ = levels(graph)
         gains = _means_of_persons(edge_gains(moments, graph, self.penalty), persons)
         self.support_share_ = (gains > 0).mean(axis=0)
-        kept = len(gains) - int(np.ceil(LEFT_OUT * len(gains)))
+        # at least one subject is left out, also of fewer than ten
+        kept = len(gains) - int(np.ceil(STRONGEST_SHARE * len(gains)))
         self.survives_ = np.sort(gains, axis=0)[:kept].sum(axis=0) > 0
 
     def _has_halves(self, n_units: int) -> bool:
-        if self.n_pairs and n_units < FEWEST_SUBJECTS:
+        if self.n_pairs and n_units < MIN_SUBJECTS_TO_HALVE:
             warn(
-                f"there are {counted(n_units, 'subject')}: halves of fewer than {FEWEST_SUBJECTS} "
-                "say nothing about a group, so that confidence_ is None. Give more; n_pairs=0 "
-                "silences this."
+                f"there are {counted(n_units, 'subject')}: halves of fewer than "
+                f"{MIN_SUBJECTS_TO_HALVE} say nothing about a group, so that confidence_ is None. "
+                "Give more; n_pairs=0 silences this."
             )
-        return bool(self.n_pairs) and n_units >= FEWEST_SUBJECTS
+        return bool(self.n_pairs) and n_units >= MIN_SUBJECTS_TO_HALVE
 
 
 def _limits(weights: Array) -> tuple[Array, Array]:
@@ -347,16 +343,16 @@ def _site_codes(strata: ArrayLike | None, n: int) -> Indices:
 def _means_of_persons(values: Array, persons: Indices) -> Array:
     """Return the mean over the series of each person; `values` has one entry per series."""
     sums = np.zeros((int(persons.max()) + 1, *values.shape[1:]))
+    # unlike `sums[persons] += values`, it adds all sessions of a person up
     np.add.at(sums, persons, values)
-    means: Array = (sums.T / np.bincount(persons)).T
-    return means
+    return (sums.T / np.bincount(persons)).T
 
 
 def _enough_subjects(persons: Indices) -> bool:
     n_persons = int(persons.max()) + 1
-    if n_persons < ENOUGH_SUBJECTS:
+    if n_persons < MIN_SUBJECTS_TO_ORIENT:
         warn(
-            f"there are {counted(n_persons, 'subject')}, fewer than {ENOUGH_SUBJECTS}: residuals "
-            "decide no direction, and non_gaussian='orient' has no effect."
+            f"there are {counted(n_persons, 'subject')}, fewer than {MIN_SUBJECTS_TO_ORIENT}: "
+            "residuals decide no direction, and non_gaussian='orient' has no effect."
         )
-    return n_persons >= ENOUGH_SUBJECTS
+    return n_persons >= MIN_SUBJECTS_TO_ORIENT

@@ -19,7 +19,7 @@ from sgbn.structure.knowledge import Knowledge
 from sgbn.structure.series.subject_moments import SubjectMoments
 from sgbn.types import Array, Indices
 
-DIGITS = 8  # of correlations, that other machines compute alike
+DIGITS = 8  # decimals of correlations on which machines agree: a folder can move between them
 PLAN = TABLES._replace(patience=1)  # a hundred halves make up for one that a longer search mends
 
 
@@ -82,14 +82,14 @@ def learn_pair(subjects: Subjects, seed: int, number: int) -> Arrays:
     with one_blas_thread():
         for which in range(2):
             problem = subjects.problem(halves == which)
-            found = search_subjects(problem, np.random.RandomState([seed, number, which]), PLAN)
-            arrows = Arrows(problem.to_user(found.parents), subjects.knowledge)
+            best = search_subjects(problem, np.random.RandomState([seed, number, which]), PLAN)
+            arrows = Arrows(problem.to_user(best.parents), subjects.knowledge)
             shares.append(arrow_shares(arrows.equivalence_class()))
+    # no region is constant in a half: each subject's series was checked by itself
     none = np.zeros(subjects.moments.m, bool)
     return pair_result(shares, [none, none])
 
 
 def arrow_shares(P: NDArray[np.bool_]) -> Array:
     """Count 1 for an arrow of an equivalence class, one half each way where it is open."""
-    found: Array = np.where(P & P.T, 0.5, P.astype(float))
-    return found
+    return np.where(P & P.T, 0.5, P.astype(float))

@@ -34,13 +34,13 @@ from sgbn.moments import one_blas_thread
 from sgbn.series_cohort import FLAT, SeriesCohort
 from sgbn.types import Array, Indices, Mask
 
-MOST_LAGS = 10  # of the filter. Series of ABIDE, every 2 s, need 1; band-pass filtered ones 4 to 9
-FEWEST_EFFECTIVE = 20  # volumes of a subject: with fewer, correlations say nothing
-DETERMINED = 1e-6  # smallest eigenvalue of correlations below which regions determine each other
+MAX_AR_ORDER = 10  # lags; series of ABIDE, every 2 s, need 1, band-pass filtered ones 4 to 9
+MIN_EFFECTIVE_VOLUMES = 20  # per subject: with fewer, correlations say nothing
+MIN_EIGENVALUE = 1e-6  # of correlations; below it, some regions determine each other
 # Share of each region's variance that is taken for noise of its own: one subject whose regions are
 # nearly copies of each other would outweigh a hundred others.
-FLOOR = 1e-4
-LAGGED_PER_REGION = 2  # volumes per region, with which effects of the volume before can be known
+NOISE_SHARE = 1e-4
+MIN_VOLUMES_PER_REGION = 2  # with fewer, effects of the volume before cannot be estimated
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SubjectMoments:
     Attributes
     ----------
     R : ndarray of shape (S, m, m)
-        Correlations of the filtered series, times 0.9999: see `FLOOR`.
+        Correlations of the filtered series, times 0.9999: see `NOISE_SHARE`.
     n : ndarray of shape (S,)
         Effective numbers of volumes.
     names : tuple of str
@@ -121,11 +121,11 @@ def subject_moments(
     cohort = as_cohort(series, run_lengths, names)
     S, m = len(cohort), len(cohort.regions)
     R, n, order = np.empty((S, m, m)), np.empty(S), np.empty(S, np.intp)
-    for s, (subject, one) in enumerate(
+    for s, (subject, filtered) in enumerate(
         zip(cohort.ids, filtered_series(cohort, lagged), strict=True)
     ):
-        R[s] = _correlations(one.rows, cohort.regions, subject)
-        n[s], order[s] = one.n, one.ar_order
+        R[s] = _correlations(filtered.rows, cohort.regions, subject)
+        n[s], order[s] = filtered.n, filtered.ar_order
     volumes = np.array(cohort.n_volumes, np.intp)
     return SubjectMoments(R, n, cohort.regions, cohort.ids, volumes, order)
 
@@ -200,11 +200,11 @@ def _filtered(cohort: SeriesCohort, row: int, lagged: bool) -> Filtered:
     else:
         runs, order = whiten(runs)
     n = effective_volumes(runs, order + lost)
-    if n < FEWEST_EFFECTIVE:
+    if n < MIN_EFFECTIVE_VOLUMES:
         raise InputError(
             f"the {len(series)} volumes of subject {subject} are worth {n:.0f} independent ones, "
-            f"fewer than {FEWEST_EFFECTIVE}. Leave this subject out; a band-pass filter is a usual "
-            "cause."
+            f"fewer than {MIN_EFFECTIVE_VOLUMES}. Leave this subject out; a band-pass filter is a "
+            "usual cause."
         )
     rows = np.concatenate(runs)
     return Filtered(rows / np.sqrt(np.square(rows).mean(axis=0)), n, order)
@@ -217,6 +217,7 @@ def scaled_runs(series: Array, run_lengths: Sequence[int]) -> tuple[list[Array],
     has no spread to divide by, and is only centred.
     """
     runs = [run - run.mean(axis=0) for run in np.split(series, np.cumsum(run_lengths)[:-1])]
+    # over all runs of the subject: a quiet run stays quieter than a loud one
     size = np.sqrt(sum(np.square(run).sum(axis=0) for run in runs) / len(series))
     is_flat = size <= FLAT * np.abs(series).max(axis=0)
     return [run / np.where(is_flat, 1.0, size) for run in runs], is_flat
@@ -238,7 +239,7 @@ def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
     R: Array = rows.T @ rows / len(rows)
     if len(rows) > len(R):  # fewer volumes than regions: they determine each other in any case
         sizes, directions = np.linalg.eigh(R)
-        if sizes[0] < DETERMINED:
+        if sizes[0] < MIN_EIGENVALUE:
             largest = np.argsort(-np.abs(directions[:, 0]), kind="stable")[:3]
             regions = listed([names[j] for j in largest])
             raise InputError(
@@ -247,11 +248,11 @@ def _correlations(rows: Array, names: tuple[str, ...], subject: str) -> Array:
                 "signal). Leave one of these regions out, or give series with their mean."
             )
     np.fill_diagonal(R, 1.0)
-    return (1 - FLOOR) * R + FLOOR * np.eye(len(R))
+    return (1 - NOISE_SHARE) * R + NOISE_SHARE * np.eye(len(R))
 
 
 def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
-    needed = LAGGED_PER_REGION * len(cohort.regions)
+    needed = MIN_VOLUMES_PER_REGION * len(cohort.regions)
     if len(cohort.series[row]) < needed:
         raise InputError(
             f"subject {shown(cohort.ids[row])} has {len(cohort.series[row])} volumes of "
@@ -263,11 +264,14 @@ def _check_long_enough(cohort: SeriesCohort, row: int) -> None:
 def ar_filter(runs: Sequence[Array]) -> Array:
     """Return coefficients of the autoregression that all regions of a subject share, by BIC."""
     T = sum(map(len, runs))
-    most = min(MOST_LAGS, max(map(len, runs)) // 4)
+    # a run of few volumes allows few lags
+    most = min(MAX_AR_ORDER, max(map(len, runs)) // 4)
     rho = _autocovariance(runs, most).mean(axis=1)
+    # BIC of no filter at all: T log 1
     best, chosen = 0.0, np.empty(0)
     for order in range(1, most + 1):
         a = solve_toeplitz(rho[:order], rho[1 : order + 1])
+        # share of the variance that the filter of this order leaves
         left = 1.0 - a @ rho[1 : order + 1] / rho[0]
         bic = T * np.log(max(left, np.finfo(float).tiny)) + order * np.log(T)
         if bic < best:
@@ -294,9 +298,11 @@ def effective_volumes(runs: Sequence[Array], lost: int) -> float:
     covariance = _autocovariance(runs, lags)
     rho = covariance[1:] / np.maximum(covariance[0], np.finfo(float).tiny)
     k = np.arange(1, lags + 1)
+    # Tukey's taper: sample autocorrelations of long lags are mostly noise
     weight = (1 - k / T) * (1 + np.cos(np.pi * k / lags)) / 2
     m = rho.shape[1]
     factors = 1 + 2 * (rho * weight[:, None]).T @ rho
+    # one region has no pair: it is compared with itself
     pairs = np.triu_indices(m, 1) if m > 1 else (np.array([0]), np.array([0]))
     # independent volumes scatter around 1, and no series is worth more volumes than it has
     return float(np.floor((T - lost - len(runs)) / max(1.0, np.median(factors[pairs]))))
@@ -305,14 +311,13 @@ def effective_volumes(runs: Sequence[Array], lost: int) -> float:
 def _autocovariance(runs: Sequence[Array], most: int) -> Array:
     """Autocovariance (lags from 0 to `most`, m) of each region, no lag across runs."""
     T = sum(map(len, runs))
-    found = [sum(_products(run, lag) for run in runs) / T for lag in range(most + 1)]
-    return np.array(found)
+    by_lag = [sum(_products(run, lag) for run in runs) / T for lag in range(most + 1)]
+    return np.array(by_lag)
 
 
 def _products(run: Array, lag: int) -> Array:
     """Sum of products of each region with itself `lag` volumes later; 0 in shorter runs."""
-    found: Array = np.einsum("tj,tj->j", run[lag:], run[: max(len(run) - lag, 0)])
-    return found
+    return np.einsum("tj,tj->j", run[lag:], run[: max(len(run) - lag, 0)])
 
 
 def _without_lagged(runs: Sequence[Array]) -> list[Array]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from sgbn.graph.members import Parents
-from sgbn.structure.non_gaussian import Residuals
+from sgbn.structure.non_gaussian import Residuals, least_squares_residual
 from sgbn.types import Array, Indices
 
 
@@ -28,32 +28,25 @@ class SubjectResiduals(Residuals):
 
     def __init__(self, series: Sequence[Array], units: Indices | None = None) -> None:
         super().__init__(np.concatenate(series))
+        # row at which each subject's volumes begin in the stack
         self.starts = np.cumsum([0, *map(len, series[:-1])])
         self.units = np.arange(len(series)) if units is None else units
 
     def residual(self, j: int, parents: Parents) -> Array:
         """Residual of least squares in each subject, with a mean square of 1 unless it is 0."""
-        return self._scaled([self._own(rows, j, parents) for rows in self._subjects()])
+        residuals = self._by_subject(j, parents)
+        sizes = [np.sqrt(np.square(residual).mean()) for residual in residuals]
+        return np.concatenate(
+            [residual / (size or 1.0) for residual, size in zip(residuals, sizes, strict=True)]
+        )
 
-    def _subjects(self) -> list[Array]:
-        return np.split(self.Z, self.starts[1:])
+    def _by_subject(self, j: int, parents: Parents) -> list[Array]:
+        subjects = np.split(self.Z, self.starts[1:])
+        return [least_squares_residual(rows, j, parents) for rows in subjects]
 
     def _target(self, j: int, parents: Parents) -> Array:
         # one common fit would take differences between the subjects' weights for bends
-        return np.concatenate([self._own(rows, j, parents) for rows in self._subjects()])
-
-    @staticmethod
-    def _own(rows: Array, j: int, parents: Parents) -> Array:
-        X = rows[:, list(parents)]
-        left: Array = rows[:, j] - X @ np.linalg.lstsq(X, rows[:, j], rcond=None)[0]
-        return left
-
-    @staticmethod
-    def _scaled(residuals: list[Array]) -> Array:
-        sizes = [np.sqrt(np.square(own).mean()) for own in residuals]
-        return np.concatenate(
-            [own / (size or 1.0) for own, size in zip(residuals, sizes, strict=True)]
-        )
+        return np.concatenate(self._by_subject(j, parents))
 
     def gain(self, j: int, parents: Parents) -> Array:
         """Gain in log density of each person."""
@@ -68,6 +61,7 @@ class SubjectResiduals(Residuals):
     def exceeds(difference: Array, least: float) -> bool:
         """Whether a sum over persons exceeds 0, by a quantile of t: they may be few."""
         n = len(difference)
+        # one person has no spread over persons
         if n < 2:
             return False
         error = float(difference.std(ddof=1)) * n**0.5

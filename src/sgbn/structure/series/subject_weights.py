@@ -26,23 +26,23 @@ def subject_weights(moments: SubjectMoments, graph: Graph) -> Array:
         Zero where the graph has no edge.
     """
     R, edges = moments.R, np.asarray(graph) != 0
-    found = np.zeros(R.shape)
+    weights = np.zeros(R.shape)
     with one_blas_thread():
         for j in np.flatnonzero(edges.any(axis=0)):
             P = np.flatnonzero(edges[:, j])
             right = R[:, P, j][:, :, None]
-            found[:, P, j] = np.linalg.solve(R[:, P[:, None], P], right)[:, :, 0]
-    return found
+            weights[:, P, j] = np.linalg.solve(R[:, P[:, None], P], right)[:, :, 0]
+    return weights
 
 
 def noise_shares(moments: SubjectMoments, graph: Graph) -> Array:
     """Residual variance of each region given its parents in each subject, (S, m); 1 without any."""
     edges = np.asarray(graph) != 0
-    found = np.ones((len(moments), moments.m))
+    shares = np.ones((len(moments), moments.m))
     with one_blas_thread():
         for j in np.flatnonzero(edges.any(axis=0)):
-            found[:, j] = residual_shares(moments.R, int(j), np.flatnonzero(edges[:, j]))
-    return np.maximum(found, SMALLEST_RSS)
+            shares[:, j] = residual_shares(moments.R, int(j), np.flatnonzero(edges[:, j]))
+    return np.maximum(shares, SMALLEST_RSS)
 
 
 def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
@@ -57,14 +57,14 @@ def edge_gains(moments: SubjectMoments, graph: Graph, penalty: float) -> Array:
     """
     edges = np.asarray(graph) != 0
     with_all = np.log(noise_shares(moments, edges))
-    found = np.zeros((len(moments), *edges.shape))
+    gains = np.zeros((len(moments), *edges.shape))
     with one_blas_thread():
         for i, j in np.argwhere(edges).tolist():
-            others = np.flatnonzero(edges[:, j])
-            others = others[others != i]
+            other_parents = np.flatnonzero(edges[:, j])
+            other_parents = other_parents[other_parents != i]
             left = np.ones(len(moments))
-            if len(others):
-                left = np.maximum(residual_shares(moments.R, j, others), SMALLEST_RSS)
+            if len(other_parents):
+                left = np.maximum(residual_shares(moments.R, j, other_parents), SMALLEST_RSS)
             better = np.log(left) - with_all[:, j]
-            found[:, i, j] = moments.n * better - penalty * np.log(moments.n)
-    return found
+            gains[:, i, j] = moments.n * better - penalty * np.log(moments.n)
+    return gains
