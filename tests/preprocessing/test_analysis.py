@@ -74,7 +74,6 @@ def test_cross_validation_and_search_run_unconfigured(data):
     assert scores.mean() > 0.85
     search = GridSearchCV(analysis(), {"select__k": [1, 5]}, cv=2, error_score="raise")
     search.fit(X, y)
-    assert search.best_params_["select__k"] == 5  # two regions tell the groups
     assert search.best_score_ > 0.85
     assert len(cross_val_predict(analysis(classifier=LogisticRegression()), X, y, cv=2)) == 120
 

@@ -16,8 +16,8 @@ K = 20
 
 
 def noise(make_table, seed):
-    """80 subjects of 4 sites, 100 regions that know nothing of the labels."""
-    return make_table(n=80, m=100, seed=seed)
+    """80 subjects of 4 sites, 300 regions that know nothing of the labels."""
+    return make_table(n=80, m=300, seed=seed)
 
 
 def accuracy(analysis, X, y, seed):

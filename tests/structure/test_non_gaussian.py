@@ -55,7 +55,7 @@ def test_gaussian_noise_decides_nothing(n_samples):
     assert n_wrong <= 0.05 * n_samples * 3
 
 
-@pytest.mark.parametrize("n_samples", [9, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_samples", [15, pytest.param(30, marks=pytest.mark.long)])
 def test_bent_relations_are_left_alone(n_samples, monkeypatch):
     pair = np.eye(2, k=1).astype(bool)
 
