@@ -86,6 +86,15 @@ def test_a_part_is_prepared_without_the_other():
     assert np.array_equal(part.values, prepare(again).values)
 
 
+def test_a_cohort_without_groups_or_with_a_reserved_name_is_refused():
+    values = np.random.default_rng(0).standard_normal((6, 2))
+    with pytest.raises(InputError, match="no groups. Name the group column"):
+        prepare(Cohort(values, ("a", "b"), tuple("uvwxyz")))
+    taken = Cohort(values, ("site", "b"), tuple("uvwxyz"), site=np.array(list("AABBAB")))
+    with pytest.raises(InputError, match="region is called 'site'"):
+        cohort_table(taken)
+
+
 def test_time_series_are_no_measures_to_prepare():
     series = np.random.default_rng(0).standard_normal((4, 30, 2))
     cohort = SeriesCohort.of(list(series), group=["a", "a", "b", "b"])

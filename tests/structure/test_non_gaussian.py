@@ -191,8 +191,16 @@ def test_settings_that_mean_nothing_are_refused():
     X = sem(CHAIN, 100, "t", 0)
     with pytest.raises(InputError, match="decides every direction already"):
         SGBN(noise="equal", non_gaussian="orient").fit(X)
+    with pytest.raises(InputError, match="makes every column Gaussian"):
+        SGBN(column_transform="normal-scores", non_gaussian="orient").fit(X)
     with pytest.raises(InputError, match="'ignore' or 'orient'"):
         SGBN(non_gaussian="maybe").fit(X)
+
+
+def test_a_class_with_too_many_members_stays_open(monkeypatch):
+    monkeypatch.setattr(non_gaussian, "best_each_way", lambda *_: None)
+    Z = standardised(sem(CHAIN, 200, "exponential", 0))
+    assert not decide_directions(Residuals(Z), cpdag(CHAIN)).any()
 
 
 def test_decided_arrows_have_a_member_in_common():

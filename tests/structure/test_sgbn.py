@@ -265,6 +265,7 @@ def test_the_order_of_a_covariance_matrix_changes_nothing(seed):
     [
         ({"weights": "lasso"}, "alpha='cv' needs rows, and moments have none. Give alpha a number"),
         ({"column_transform": "normal-scores"}, "needs rows, .* of the normal scores"),
+        ({"non_gaussian": "orient"}, "non_gaussian='orient' needs rows"),
     ],
 )
 def test_what_needs_rows_refuses_moments(parameters, message):

@@ -30,7 +30,7 @@ def lasso_along_order(
     graph: Mask,
     knowledge: Knowledge,
 ) -> Array:
-    """Weights in canonical places, a row per variable.
+    """Weights in canonical order, one row per variable.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from sgbn.cli.options import LEARNERS
 from sgbn.datasets import simulate_sem
 from sgbn.graph import is_dag, skeleton
 from sgbn.structure import baselines
-from sgbn.structure.baselines import GS, TC
+from sgbn.structure.baselines import GS, TC, base
 from sgbn.structure.baselines.base import ConstraintEstimator, GraphEstimator
 
 ALL = [getattr(baselines, name) for name in baselines.__all__]  # a new one is tested at once
@@ -171,6 +171,13 @@ def test_levels_that_mean_nothing_are_refused(learner, simulate):
         with pytest.raises(InputError, match="significance is"):
             learner(significance=significance).fit(X)
     assert clone(learner(significance=0.01)).get_params() == {"significance": 0.01}
+
+
+def test_large_blankets_are_warned_of(simulate, monkeypatch):
+    monkeypatch.setattr(base, "MAX_QUICK_BLANKET", 1)
+    X, _ = simulate(6, 200, 51)
+    with pytest.warns(UserWarning, match=r"a Markov blanket has \d+ variables.*Lower"):
+        TC().fit(X)
 
 
 @pytest.mark.parametrize("learner", BY_TESTS)
