@@ -88,7 +88,7 @@ def test_a_part_is_prepared_without_the_other():
 
 def test_a_cohort_without_groups_or_with_a_reserved_name_is_refused():
     values = np.random.default_rng(0).standard_normal((6, 2))
-    with pytest.raises(InputError, match="no groups. Name the group column"):
+    with pytest.raises(InputError, match=r"no groups\. Name the group column"):
         prepare(Cohort(values, ("a", "b"), tuple("uvwxyz")))
     taken = Cohort(values, ("site", "b"), tuple("uvwxyz"), site=np.array(list("AABBAB")))
     with pytest.raises(InputError, match="region is called 'site'"):

@@ -80,7 +80,7 @@ def make_analysis(
         Learn the effects of covariates within groups. Sites are harmonised without the groups in
         any case: training rows would else be changed with labels that test rows lack.
     classifier : estimator, optional
-        By default linear discriminant analysis with a shrunken covariance.
+        The last step; by default linear discriminant analysis with a shrunken covariance.
 
     Returns
     -------

@@ -37,7 +37,7 @@ class Table:
     Attributes
     ----------
     values : array of shape (rows, regions)
-        Ours to change.
+        The regions, as a copy that may be changed.
     named : DataFrame
         The named columns as they came, called as the parameters call them.
     labels : Index
@@ -128,7 +128,7 @@ class NamedColumnTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return pd.DataFrame(array, columns=getattr(self, "feature_names_in_", None))
 
     def _check_order(self, columns: pd.Index[Any], reset: bool) -> None:
-        """Refuse names that are no text and stand elsewhere; scikit-learn looks at text only."""
+        """Raise InputError if columns whose names are no text stand elsewhere than in `fit`."""
         named_by_text = hasattr(self, "feature_names_in_")
         # scikit-learn checks text names itself, in `validate_data`
         if not (reset or named_by_text or self._columns.equals(columns)):
@@ -189,7 +189,7 @@ def as_names(names: Names) -> tuple[Any, ...]:
 
 
 def find(name: Any, columns: pd.Index[Any], parameter: str) -> int:
-    """Place of a column that `parameter` names; if there is none, say which come close."""
+    """Place of the column that `parameter` names; without one, InputError says which come close."""
     # one by one: `get_loc` gives a slice or a mask for some kinds of index
     places = np.flatnonzero([column == name for column in columns])
     if len(places):
@@ -221,7 +221,7 @@ def labels_of(y: Any, n_rows: int) -> tuple[Indices, NDArray[Any]]:
 
 
 def check_finite(values: Array, cells: pd.DataFrame, *, accept_gaps: bool = False) -> None:
-    """Refuse infinite cells, and missing ones unless they are accepted, by column and row."""
+    """Raise InputError for infinite cells, and for missing ones unless they are accepted."""
     bad = np.isinf(values) if accept_gaps else ~np.isfinite(values)
     if not bad.any():
         _check_size(values, cells.columns, cells.index, LARGEST)
@@ -241,7 +241,7 @@ def check_finite(values: Array, cells: pd.DataFrame, *, accept_gaps: bool = Fals
 
 
 def check_site(labels: pd.Series[Any]) -> None:
-    """Refuse subjects without a site."""
+    """Raise InputError if a subject has no site."""
     gaps = labels.isna().to_numpy()
     if gaps.any():
         raise InputError(

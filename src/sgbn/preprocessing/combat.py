@@ -140,7 +140,7 @@ def _mixed_effects(
     persons: Indices | None,
     weights: Sequence[float] | None,
 ) -> _Moved:
-    """Without persons the spread is that of residuals, with them that of REML, as others do."""
+    """Effects by `fit_mixed`; the spread is that of residuals, or with persons that of REML."""
     fitted = fit_mixed(D, values, codes, smooth, persons, weights)
     rest = values - D @ fitted.slopes.coef
     # sites count by their subjects, as in the grand mean of ComBat

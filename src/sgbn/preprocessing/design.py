@@ -132,7 +132,7 @@ def learn_design(
 
 
 def check_smooth(smooth: Collection[Any], named: Iterable[Any]) -> None:
-    """Refuse a smooth covariate that is not among the covariates."""
+    """Raise InputError if a smooth covariate is not among the covariates."""
     for name in smooth:
         if name not in list(named):
             raise InputError(
@@ -248,7 +248,7 @@ def _decompose(D: Array, codes: Indices) -> tuple[Array, Mask, Array, Array, Arr
 
 
 def check_enough_rows(n_rows: int, n_intercepts: int, design: Design, which: str) -> None:
-    """Refuse to fit as many numbers as there are rows."""
+    """Raise InputError unless there are more rows than numbers to fit."""
     needed = len(design.names) + n_intercepts
     # residuals would be zero, and all that is left of a region would be round-off
     if design.names and n_rows <= needed:

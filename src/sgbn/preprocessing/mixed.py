@@ -49,11 +49,11 @@ class MixedFit(NamedTuple):
     Attributes
     ----------
     slopes : Slopes
-        Of all design columns.
+        Slopes of all design columns.
     intercepts : array of shape (sites, regions)
-        At design columns of zero.
+        Values at design columns of zero.
     variance : array of shape (regions,)
-        Of the rest, by REML.
+        Variance of the rest, by REML.
     person_ratio : array of shape (regions,)
         Variance of persons over that of the rest.
     persons : array of shape (persons, regions)
@@ -129,7 +129,7 @@ class _Space:
     ----------
     fixed : array of shape (rows, rank)
     bent : array of shape (rows, penalised columns)
-        Of mean square 1 over the columns of a covariate.
+        Columns that bend; those of one covariate have a mean square of 1 together.
     blocks : tuple of slices
         Columns of `bent` of each smooth covariate.
     lengths : array of shape (smooth covariates,)

@@ -134,7 +134,7 @@ def table_cells(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_free(cohort: Cohort, reserved: Collection[str]) -> None:
-    """Refuse a covariate or region with the name of another column."""
+    """Raise InputError if a covariate or region has the name of another column."""
     for name in (*cohort.covariates, *cohort.regions):
         if name in reserved:
             raise InputError(

@@ -332,7 +332,7 @@ def _unchanged(table: Table, n_design: int, n_sites: int) -> Combat:
 
 
 def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
-    """Refuse text where training had numbers, and the reverse: all would be new persons."""
+    """Raise InputError for text where training had numbers, and the reverse."""
     text_in_training = {isinstance(label, str) for label in known}
     for row, label in enumerate(labels.tolist()):
         if isinstance(label, str) not in text_in_training:
@@ -347,7 +347,7 @@ def _check_same_type(labels: pd.Series[Any], known: Sequence[Any]) -> None:
 
 
 def _refuse_group(preserved: pd.DataFrame, y: Any) -> None:
-    """Refuse a preserved covariate that is y relabelled."""
+    """Raise InputError if a preserved covariate is y under other labels."""
     if y is None:
         return
     groups, names = labels_of(y, len(preserved))

@@ -62,7 +62,7 @@ def read_knowledge(
     Parameters
     ----------
     forbidden, required : iterable of (source, target), optional
-        By column name or by index.
+        Edges, with variables by column name or by index.
     tiers : iterable of iterables, or mapping, optional
         Groups of variables, the earliest first: no edge leads from a later tier into an earlier
         one. Or the tier of each variable as a number. Variables in no tier are free.

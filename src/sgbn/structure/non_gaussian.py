@@ -143,7 +143,7 @@ def decide_directions(residuals: Residuals, P: Graph) -> Graph:
 
 
 def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple[int, int]]:
-    """Arrows of the best member that the best member without them does not come near."""
+    """Arrows of the best member, without which the best other member is surely worse."""
     members = best_each_way(P, nodes, residuals.score)
     if members is None:
         return []
@@ -159,7 +159,7 @@ def _sure_arrows(residuals: Residuals, P: Graph, nodes: list[int]) -> list[tuple
 
 
 def _is_better(residuals: Residuals, best: Member, rival: Member) -> bool:
-    """Whether the better of two members is surely so, and no curve may be the reason."""
+    """Whether `best` is surely better than `rival`, and no curve may be the reason."""
     nodes = [j for j in best.parents if best.parents[j] != rival.parents[j]]
     # members differ in these variables alone: the terms of all others cancel
     terms = [((j, best.parents[j]), (j, rival.parents[j])) for j in nodes]

@@ -137,7 +137,7 @@ class _Alternation:
         self.violation = max(self.violation, violation)
 
     def converge(self, mu: float, max_iter: int) -> bool:
-        """Alternate at one penalty until the order stays; whether it did."""
+        """Alternate at one penalty until the order stays, and return whether it did."""
         for _ in range(max_iter):
             self._solve_weights(mu)
             before, self.order = self.order, self._solve_order()

@@ -50,8 +50,8 @@ def density_gain(u: Array) -> Array:
     Returns
     -------
     ndarray of shape (n,)
-        At the theta that maximises their sum, less :math:`|\theta|^2 / 2`: a standard normal prior,
-        which keeps theta finite where values are few.
+        The gains at the theta that maximises their sum less :math:`|\theta|^2 / 2`. This is a
+        standard normal prior, which keeps theta finite where values are few.
     """
     g = (_functions(u) - _MEAN) / _SD
     mean = g.mean(axis=0)
@@ -143,7 +143,7 @@ def curvature(residual: Array, parents: Array) -> Array:
     Parameters
     ----------
     residual : ndarray of shape (n,)
-        Of a regression on the parents, with an intercept.
+        Residual of a regression on the parents, with an intercept.
     parents : ndarray of shape (n, k)
 
     Returns
@@ -157,7 +157,7 @@ def curvature(residual: Array, parents: Array) -> Array:
 
 
 def bent_residual(y: Array, parents: Array) -> Array:
-    """Residual of y on the parents and those of their `bends` that it shows clearly."""
+    """Residual of y on the parents, and on those of their `bends` that y shows clearly."""
     if not parents.shape[1]:
         return y - y.mean()
     residual = _without(parents, y[:, None])

@@ -149,7 +149,7 @@ def normal_scores(X: Array) -> Array:
 
 
 class OutlierWarning(DataWarning):
-    """Rows lie far out: they are named, and what is done about them."""
+    """Rows lie far out: the message names them, and says what is done about them."""
 
 
 class ScoreGain(NamedTuple):
@@ -223,9 +223,9 @@ def rows_to_trim(values: Array, names: Sequence[str], labels: Sequence[Any] | No
     ----------
     values : ndarray of shape (n, m)
     names : sequence of str
-        Of the columns, for messages.
+        Names of the columns, for messages.
     labels : sequence, optional
-        Of the rows, for messages; by default their numbers, counted from 0.
+        Labels of the rows, for messages; by default their numbers, counted from 0.
     """
     far = far_rows(values)
     n_far, n = int(far.sum()), len(far)

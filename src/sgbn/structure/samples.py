@@ -24,7 +24,7 @@ class Sample(NamedTuple):
     Attributes
     ----------
     values : (n, m)
-    names : of the columns.
+    names : names of the columns.
     nuisance : (n, p) columns whose effects are taken out of every part of the rows.
     strata : (n,) or None; see `deal_rows`.
     persons : (n,) or None; the rows of a person count as one subject.

@@ -72,7 +72,7 @@ def learn_spline(values: Array, name: Any = "", df: int = SMOOTH_DF) -> Spline:
     values : ndarray of shape (n,)
         Training rows; NaN among them play no part.
     name : str
-        Of the covariate, for messages.
+        Name of the covariate, for messages.
     df : int
         Number of B-splines, at least 5; knots that coincide count once.
 
@@ -108,7 +108,7 @@ def can_bend(values: Array, name: Any = "", df: int = SMOOTH_DF) -> bool:
 
 
 def with_curves_that_fit(part: Cohort) -> Cohort:
-    """Part of a cohort; effects of which it has too few values are linear, see `can_bend`."""
+    """Part of a cohort, with linear effects where it has too few values; see `can_bend`."""
     smooth = tuple(name for name in part.smooth if can_bend(part.covariates[name], name))
     return part if smooth == part.smooth else replace(part, smooth=smooth)
 

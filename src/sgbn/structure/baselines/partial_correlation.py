@@ -176,7 +176,7 @@ def fisher_z_borders(n: int, m: int, significance: float) -> Array:
 
 
 def exact_t_borders(n: int, m: int, significance: float) -> Array:
-    """As `fisher_z_borders`, for the exact t test."""
+    """Return what `fisher_z_borders` does, for the exact t test."""
 
     def border(degrees: Array) -> Array:
         t = -stdtrit(degrees, significance / 2)
@@ -214,7 +214,7 @@ class IndependenceTest(NamedTuple):
     R : ndarray of shape (m, m)
         Correlation matrix.
     borders : ndarray of shape (m + 1,)
-        Of `fisher_z_borders` or `exact_t_borders`.
+        Result of `fisher_z_borders` or `exact_t_borders`.
     """
 
     R: Array

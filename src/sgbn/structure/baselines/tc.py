@@ -43,8 +43,8 @@ class TC(ConstraintEstimator):
     Raises
     ------
     InputError
-        By `fit`, if there are not more samples than variables or a column is a linear combination
-        of the others: nothing can be tested given all others then.
+        Raised by `fit` if there are not more samples than variables, or if a column is a linear
+        combination of the others: then nothing can be tested given all others.
 
     References
     ----------

@@ -124,7 +124,7 @@ class EdgeConfidence:
         Parameters
         ----------
         threshold : float
-            Above 0.5.
+            Share of the halves that join a pair; above 0.5.
         theta : float, optional
             Pairs count as unstable if a half joins them with at most this probability. By default
             the mean over all pairs: what a learner that guesses would give each of them.

@@ -11,7 +11,7 @@ from sgbn.types import Array, Mask
 
 
 class ConfidentNetwork(LearnedNetwork):
-    """Base of learners whose `confidence_` comes from half samples; None where there are none."""
+    """Base of learners with half samples; without them, `confidence_` is None."""
 
     confidence_: EdgeConfidence | None
     min_adjacency: float

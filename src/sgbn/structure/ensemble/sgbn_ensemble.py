@@ -89,8 +89,8 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
     network_ : GaussianNetwork
         The consensus DAG, with weights refitted on all rows.
     coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
-        Of `network_`, as in `SGBN`. What `edge_kinds_` says is a property of this one graph, and no
-        verdict on a direction: see `supported_`.
+        The numbers of `network_`, as in `SGBN`. What `edge_kinds_` says is a property of this one
+        graph, and no verdict on a direction: see `supported_`.
     coef_low_, coef_high_ : ndarray of shape (m, m)
         Ends of 95 % intervals of `coef_` on this graph, by the spread of the weights over the half
         samples (delete-half jackknife); NaN without half samples. They do not know that the graph
@@ -193,7 +193,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         strata : array-like of shape (n_samples,), optional
             Labels, such as sites, that all parts have in nearly equal numbers.
         persons : array-like of shape (n_samples,), optional
-            Whose each row is: the rows of a person are never parted, and count as one subject.
+            Person behind each row. The rows of a person are never parted, and count as one subject.
         blocks : array-like of shape (n_samples,), optional
             Labels such as families, whose rows are never parted either; each person is in one.
         folder : path, optional
@@ -227,7 +227,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
         return self._learn(sample, moments, study)
 
     def fit_moments(self, moments: Moments) -> Self:  # noqa: ARG002
-        """Refuse moments: halves need rows."""
+        """Raise InputError: halves need rows, and moments have none."""
         raise InputError(
             "SGBNEnsemble learns from halves of the rows, which moments do not have. Give the rows "
             "to fit, or the moments to SGBN().fit_moments, which says nothing about confidence."
@@ -286,7 +286,7 @@ class SGBNEnsemble(ConfidentNetwork, NetworkEstimator):
 
 
 def _check_freedom(n: int, lost: int) -> None:
-    """Refuse nuisance columns that leave too little of nearly all rows."""
+    """Raise InputError if nuisance columns leave too few degrees of freedom."""
     if not enough_left(n, lost):
         raise InputError(
             f"the columns of nuisance take {lost} of {n} rows, and a tenth is left out of each "
@@ -295,7 +295,7 @@ def _check_freedom(n: int, lost: int) -> None:
 
 
 def _check_nested(sample: Sample) -> None:
-    """Refuse a person who is in two blocks: halves could not keep both whole."""
+    """Raise InputError if a person is in two blocks: halves could not keep both whole."""
     if sample.persons is None or sample.blocks is None:
         return
     # each pair of person and block once: a person who is there twice is in two blocks

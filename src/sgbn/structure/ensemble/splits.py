@@ -30,7 +30,7 @@ def deal_rows(
     strata : sequence of length n, optional
         The site of each row, for example. The stratum of a person is that of its first row.
     persons : sequence of length n, optional
-        Whose each row is. All rows of a person come into one part.
+        Person behind each row. All rows of a person come into one part.
     """
     person = np.arange(n) if persons is None else label_codes(persons, n, "persons")
     stratum = np.zeros(n, np.intp) if strata is None else label_codes(strata, n, "strata")

@@ -26,8 +26,8 @@ def consensus(
     arrows : ndarray of shape (m, m)
         Share of the networks with i -> j.
     threshold : float
-        Of what joins a pair: the share of its more frequent direction, and `other_way` times that
-        of the other one.
+        Least sum that joins a pair: the share of its more frequent direction, and `other_way` times
+        that of the other one.
     other_way : float
         With 1 all networks that join a pair count. An edge drawn the wrong way round is an error
         too: with less, a pair whose direction is open must be surer to be drawn.

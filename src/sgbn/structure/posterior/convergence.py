@@ -18,7 +18,7 @@ def split_r_hat(traces: Array) -> float:
     Parameters
     ----------
     traces : ndarray of shape (n_chains, n_kept)
-        Of a number, such as the log posterior.
+        Values of a number, such as the log posterior, along each chain.
     """
     n = traces.shape[1] // 2
     # halves, so that a chain that drifts disagrees with itself; an odd middle value is left out

@@ -84,16 +84,16 @@ class NetworkPosterior(NetworkEstimator):
     arrow_probability_ : ndarray of shape (m, m)
         Probability of i -> j.
     r_hat_ : float
-        Of the log posterior between halves of chains: above 1.1 they have not found the same
+        R-hat of the log posterior: above 1.1 the halves of the chains have not found the same
         networks, and a warning says so.
     largest_difference_ : float
-        Of an arrow's probability between two chains.
+        Largest difference of an arrow's probability between two chains.
     networks_ : ndarray of shape (n_chains * n_networks, m, ceil(m / 8)), uint8
         The networks drawn, packed; see `graphs`.
     network_ : GaussianNetwork
         The consensus: pairs joined with a probability of at least one half.
     coef_, coef_std_, intercept_, noise_variance_, order_, cpdag_, edge_kinds_
-        Of `network_`, as in `SGBN`.
+        The numbers of `network_`, as in `SGBN`.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
     outliers_ : ndarray of shape (n_samples,), bool

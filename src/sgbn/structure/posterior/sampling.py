@@ -80,7 +80,7 @@ def arrow_prices(n: int, m: int, gamma: float) -> Array:
 
 
 def check_required(required: Mask, names: Sequence[str]) -> None:
-    """Refuse more required parents of a variable than tables can hold; [i, j] is i -> j."""
+    """Raise InputError if a variable has more required parents than tables can hold."""
     counts = required.sum(axis=0)
     if counts.max(initial=0) > MAX_REQUIRED_PARENTS:
         raise InputError(

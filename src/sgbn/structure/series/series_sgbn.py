@@ -112,7 +112,7 @@ class SeriesSGBN(ConfidentNetwork):
     survives_ : ndarray of shape (m, m), bool
         Whether the edge is worth its price without the tenth of subjects that support it most.
     network_ : GaussianNetwork
-        With the mean weights, and mean shares of noise.
+        The network with the mean weights, and mean shares of noise.
     noise_variance_ : ndarray of shape (m,)
         Mean over subjects of the share of each region's variance that its parents leave.
     confidence_ : EdgeConfidence or None

@@ -54,11 +54,11 @@ class SubjectMoments:
     n : ndarray of shape (S,)
         Effective numbers of volumes.
     names : tuple of str
-        Of the regions.
+        Names of the regions.
     ids : tuple of str
-        Of the subjects.
+        Names of the subjects.
     n_volumes : ndarray of shape (S,)
-        As they were recorded.
+        Numbers of volumes that were recorded.
     ar_order : ndarray of shape (S,)
         Lags of each subject's filter.
     """
@@ -108,7 +108,7 @@ def subject_moments(
         Volumes of each run of each subject: means are taken out of each run, and no lag crosses
         runs. By default one run.
     names : sequence of str, optional
-        Of the regions; by default x0, x1, ...
+        Names of the regions; by default x0, x1, ...
     lagged : bool
         Whether linear effects of all regions one volume before are taken out instead of an
         autoregressive filter. It needs two volumes per region or more.
