@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from sgbn.jit import jit, jit_inside
 from sgbn.solvers.lasso import SINGULAR
@@ -135,38 +135,6 @@ def partial_correlations(R: Array, i: int, targets: ArrayLike, Z: ArrayLike) -> 
 
 def _places(variables: ArrayLike) -> Places:
     return np.array(variables, dtype=np.int64)
-
-
-class Outcome(NamedTuple):
-    """Test statistic and two-sided p-value."""
-
-    statistic: float
-    p_value: float
-
-
-def fisher_z(r: float, n: int, k: int) -> Outcome:
-    """Fisher's z test that a partial correlation given `k` variables is zero (bnlearn's "zf").
-
-    With n - k - 3 < 1 nothing can be tested: the statistic is 0 and p is 1.
-    """
-    degrees = n - k - 3
-    if degrees < 1:
-        return Outcome(0.0, 1.0)
-    z = float(np.sqrt(degrees) * np.arctanh(r))
-    return Outcome(z, float(2 * ndtr(-abs(z))))
-
-
-def exact_t(r: float, n: int, k: int) -> Outcome:
-    """Exact t test that a partial correlation given `k` variables is zero (bnlearn's "cor").
-
-    The statistic is r itself, as bnlearn reports it. With n - k - 2 < 1 nothing can be tested: p
-    is 1.
-    """
-    degrees = n - k - 2
-    if degrees < 1:
-        return Outcome(float(r), 1.0)
-    t = r * np.sqrt(degrees / (1.0 - r**2))
-    return Outcome(float(r), float(2 * stdtr(degrees, -abs(t))))
 
 
 def fisher_z_borders(n: int, m: int, significance: float) -> Array:
