@@ -50,6 +50,7 @@ def prepare(cohort: Cohort) -> Cohort:
         raise InputError("the cohort has no groups. Name the group column when you read it.")
     check_curves(cohort)
     ready = _prepared(cohort, _steps(cohort))
+    # a learner would refuse such a region as well, but without the reason
     for group in ready.groups:
         constant = np.flatnonzero(constant_columns(ready.values[ready.group == group]))
         if len(constant):

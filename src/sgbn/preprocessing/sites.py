@@ -252,6 +252,7 @@ class SiteHarmonizer(NamedColumnTransformer):
         D = self._design.rows(self._preserved(table))
         unknown = len(self._fitted.slopes.coef) - D.shape[1]  # columns of groups, at their mean
         D = np.hstack([D, np.zeros((len(D), unknown))])
+        # -1 is the average site: without a site column all rows stay as they are
         codes = np.full(len(table.values), -1, np.intp)
         if self._site is not None:
             labels = self._labels(table)
