@@ -35,7 +35,7 @@ from sgbn.structure.ensemble import SGBNEnsemble
 from sgbn.structure.robust import OUTLIER_SD
 from sgbn.structure.samples import takes_effects_out
 from sgbn.structure.series import SeriesSGBN
-from sgbn.structure.series.subject_moments import FEWEST_EFFECTIVE
+from sgbn.structure.series.subject_moments import MIN_EFFECTIVE_VOLUMES
 from sgbn.structure.smooth import effect_names
 
 NEXT_PARAGRAPH = "¶"  # in the templates: blank lines come and go with what is not said
@@ -267,7 +267,7 @@ def _facts_of_series(comparison: Comparison) -> Facts:
         "series": comparison.tables.series,
         "spread": spread,
         "region_empty": REGION_EMPTY,
-        "min_effective_volumes": FEWEST_EFFECTIVE,
+        "min_effective_volumes": MIN_EFFECTIVE_VOLUMES,
         "n_left_out": sum(len(finding.left_out) for finding in comparison.review.findings),
         "lagged": is_lagged(comparison),
         "motion_is_covariate": motion_column(comparison.cohort.covariates) is not None,
