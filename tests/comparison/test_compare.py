@@ -16,6 +16,8 @@ from sgbn import (
 )
 from sgbn.comparison import Settings
 from sgbn.comparison import compare as compare_fully
+from sgbn.comparison.accuracy import OURS, REFINED
+from sgbn.comparison.cross_validation import FIRST_PEER
 from sgbn.runs import ClusterWarning
 
 NETWORKS = Settings.networks_only()
@@ -33,7 +35,7 @@ def compare(cohort, **options):
 @pytest.fixture(scope="module")
 def cohort():
     whole = simulate_cohort(80)
-    return whole.subset(regions=whole.regions[:12])
+    return whole.subset(regions=whole.regions[:8])
 
 
 def with_values(cohort, values, **more):
@@ -85,7 +87,7 @@ def test_each_network_is_that_of_the_rows_of_its_group(cohort):
 
 
 def test_one_gamma_serves_all_groups_that_of_the_largest():
-    assert compare(unequal((1000, 300))).searcher.gamma == np.log10(1000) / 2
+    assert compare(unequal((100, 60))).searcher.gamma == np.log10(100) / 2
 
 
 def test_a_group_difference_is_not_taken_for_an_effect_of_age():
@@ -136,7 +138,7 @@ def test_an_effect_of_sites_makes_no_edges(cohort):
     rng = np.random.default_rng(0)
     n = len(cohort)
     site = np.array(["A", "B", "C", "D"])[np.arange(n) % 4]
-    values = rng.normal(size=(n, len(cohort.regions)))
+    values = rng.normal(size=(n, 12))[:, : len(cohort.regions)]
     values[:, :3] += 4 * (np.arange(n) % 4)[:, None]
     assert compare(with_values(cohort, values)).learners["control"].coef_[:3, :3].any()
     harmonised = compare(with_values(cohort, values, site=site))
@@ -158,7 +160,7 @@ def test_without_groups_it_stops(cohort):
 
 
 def test_the_reference_comes_first_and_must_be_a_group(cohort):
-    found = compare_fully(cohort, Settings.networks_only(reference="patient"))
+    found = compare_fully(cohort, Settings.networks_only(reference="patient"), learner=FEW_CHAINS)
     assert found.groups == ("patient", "control")
     assert found.reference == "patient"
     with pytest.raises(InputError, match=r"no group is called 'patients'.*Did you mean 'patient'"):
@@ -166,8 +168,22 @@ def test_the_reference_comes_first_and_must_be_a_group(cohort):
 
 
 @pytest.fixture(scope="module")
-def whole(cohort):
-    return compare_fully(cohort, FEW)
+def run(cohort):
+    """A whole comparison, its steps in their order, and what was handed over on the way."""
+    steps, first = [], []
+
+    def on_found(comparison):
+        first.append(comparison)
+        steps.append("handed over")
+
+    whole = compare_fully(cohort, FEW, on_step=steps.append, on_found=on_found)
+    (early,) = first
+    return whole, early, steps
+
+
+@pytest.fixture(scope="module")
+def whole(run):
+    return run[0]
 
 
 def test_all_steps_are_done_and_timed(whole, cohort):
@@ -189,7 +205,7 @@ def test_all_steps_are_done_and_timed(whole, cohort):
     assert whole.tests.n_permutations == 20
     assert list(whole.refinements) == ["CL-SGBN"]
     assert whole.deviations.regions.shape == cohort.values.shape
-    assert set(whole.truth) == set()  # twelve regions of forty: a part is no network
+    assert set(whole.truth) == set()  # eight regions of forty: a part is no network
 
 
 def test_results_do_not_depend_on_processes_and_a_second_start_does_no_work(
@@ -212,7 +228,7 @@ def assert_same(one, other):
 
 def test_deviations_of_the_reference_are_cross_fitted_and_in_the_order_of_the_cohort(whole, cohort):
     mixed = cohort.subset(rows=np.random.default_rng(0).permutation(len(cohort)))
-    found = compare_fully(mixed, Settings.networks_only(deviations=True))
+    found = compare_fully(mixed, Settings.networks_only(deviations=True), learner=SGBN(1.0))
     others = cohort.group == "patient"
     first = dict(zip(cohort.ids, whole.deviations.distance, strict=True))
     second = dict(zip(mixed.ids, found.deviations.distance, strict=True))
@@ -240,7 +256,7 @@ def test_a_simulated_cohort_brings_its_truth():
 
 def test_steps_are_announced_as_they_begin(cohort):
     said = []
-    compare_fully(cohort, Settings.networks_only(), on_step=said.append)
+    compare_fully(cohort, NETWORKS, learner=FEW_CHAINS, on_step=said.append)
     assert said == ["One network per group"]
 
 
@@ -255,12 +271,12 @@ def test_warnings_of_other_processes_are_kept(cohort):
     summed = cohort.values.copy()
     summed[:, 5] = summed[:, 2] + summed[:, 3]
     total = with_values(cohort, summed)
-    with pytest.warns(DataWarning, match="."):
-        one = compare(total, learner=ORSGBN(0.1), n_jobs=1)
-    with pytest.warns(DataWarning, match="."):
-        two = compare(total, learner=ORSGBN(0.1), n_jobs=2)
-    assert one.warnings
-    assert one.warnings == two.warnings
+    with pytest.warns(DataWarning, match=cohort.regions[5]):
+        alone = compare(total, learner=ORSGBN(0.1), n_jobs=1)
+    with pytest.warns(DataWarning, match=cohort.regions[5]):
+        beside = compare(total, learner=ORSGBN(0.1), n_jobs=2)
+    assert alone.warnings == beside.warnings
+    assert any(cohort.regions[5] in message for message in alone.warnings)
 
 
 def test_copies_of_a_region_are_refused_by_name(cohort):
@@ -273,15 +289,14 @@ def test_copies_of_a_region_are_refused_by_name(cohort):
 
 
 def test_a_folder_of_other_settings_or_data_is_refused_before_any_work(cohort, tmp_path):
-    compare_fully(cohort, NETWORKS, folder=tmp_path)
-    said = []
+    options = {"learner": SGBN(1.0), "folder": tmp_path}
+    compare_fully(cohort, NETWORKS, **options)
+    begun = []
     with pytest.raises(StudyError, match="n_repeats: 0 there, 3 now"):
-        compare_fully(
-            cohort, Settings.networks_only(n_repeats=3), folder=tmp_path, on_step=said.append
-        )
+        compare_fully(cohort, Settings.networks_only(n_repeats=3), on_step=begun.append, **options)
     with pytest.raises(StudyError, match="the data are not the same"):
-        compare_fully(cohort.subset(rows=range(10, 150)), NETWORKS, folder=tmp_path)
-    assert not said
+        compare_fully(cohort.subset(rows=range(10, 150)), NETWORKS, **options)
+    assert not begun
 
 
 def test_the_learner_is_that_of_refinement_and_half_samples_too(cohort):
@@ -299,13 +314,14 @@ def test_networks_are_compared_with_models_without_edges_and_a_stopped_run_goes_
     values[5, 3] = np.nan
     gaps = with_values(cohort, values, site=np.tile(["A", "B"], 80))
     settings = Settings.networks_only(models=True)
-    found = compare_fully(gaps, settings, folder=tmp_path)
+    options = {"learner": SGBN(1.0), "folder": tmp_path}
+    found = compare_fully(gaps, settings, **options)
     assert list(found.models) == list(found.beside_factors) == ["control", "patient"]
     for group, learner in found.learners.items():
         assert found.models[group].n == 80
         assert len(found.beside_factors[group]) == np.count_nonzero(learner.coef_)
     (tmp_path / "models-1" / "tasks" / "fold003.npz").unlink()
-    again = compare_fully(gaps, settings, folder=tmp_path)
+    again = compare_fully(gaps, settings, **options)
     for group in found.models:
         np.testing.assert_array_equal(
             found.models[group].log_likelihood, again.models[group].log_likelihood
@@ -314,7 +330,8 @@ def test_networks_are_compared_with_models_without_edges_and_a_stopped_run_goes_
 
 def test_models_that_cannot_be_compared_are_left_out_with_the_reason(cohort):
     few = cohort.subset(rows=np.r_[0:40, 80:95])
-    found = compare_fully(few, Settings.networks_only(models=True, reference="control"))
+    settings = Settings.networks_only(models=True, reference="control")
+    found = compare_fully(few, settings, learner=SGBN(1.0))
     assert list(found.models) == ["control"]
     assert "there are 15 rows" in found.skipped["models"]
 
@@ -344,7 +361,7 @@ def test_another_learner_has_its_half_samples_in_a_step_of_its_own(cohort):
 
 
 def test_without_half_samples_nothing_is_supported(cohort):
-    found = compare_fully(cohort, NETWORKS)
+    found = compare(cohort)
     assert not found.confidence
     assert not any(found.supported[group].any() for group in found.groups)
     assert np.count_nonzero(found.learners["control"].coef_)
@@ -352,11 +369,13 @@ def test_without_half_samples_nothing_is_supported(cohort):
 
 def test_very_small_groups_have_fewer_peers_and_no_error(cohort):
     few = cohort.subset(rows=np.r_[0:4, 80:84])
+    settings = Settings.networks_only(n_repeats=1, peers=True)
     with pytest.warns(DataWarning, match="samples"):
-        found = compare_fully(
-            few, Settings(n_permutations=0, n_pairs=0, n_repeats=1, refinements=())
-        )
-    assert found.accuracy is not None or "accuracy" in found.skipped
+        comparison = compare_fully(few, settings, learner=SGBN(1.0))
+    methods = set(comparison.accuracy.probabilities)
+    assert {OURS, FIRST_PEER} <= methods
+    assert REFINED in methods
+    assert comparison.accuracy.folds.max() == 3  # four subjects of a group have four folds
 
 
 def with_far_subjects(cohort, rows=(2, 90)):
@@ -463,8 +482,8 @@ def test_the_learner_decides_about_outliers_unless_the_settings_do(cohort):
 def test_graphs_can_be_learned_from_normal_scores(cohort):
     curved = with_values(cohort, np.exp(cohort.values / cohort.values.std(axis=0)))
     settings = Settings.networks_only(outliers="keep", transform="normal-scores")
-    scores = compare_fully(curved, settings)
-    plain = compare_fully(cohort, settings)
+    scores = compare_fully(curved, settings, learner=SGBN(1.0))
+    plain = compare_fully(cohort, settings, learner=SGBN(1.0))
     for group in cohort.groups:
         same = (scores.learners[group].coef_ != 0) == (plain.learners[group].coef_ != 0)
         assert same.all()
@@ -496,16 +515,8 @@ def test_an_error_of_ours_says_in_which_step_it_arose(cohort, monkeypatch):
     assert caught.value.__notes__ == ["in the step: One network per group"]
 
 
-def test_networks_and_tests_are_handed_over_before_the_slow_steps(cohort):
-    steps, first = [], []
-
-    def on_found(found):
-        first.append(found)
-        steps.append("handed over")
-
-    settings = replace(FEW, deviations=True)
-    whole = compare_fully(cohort, settings, on_step=steps.append, on_found=on_found)
-    (early,) = first
+def test_networks_and_tests_are_handed_over_before_the_slow_steps(run):
+    whole, early, steps = run
     assert early.pending == ("sensitivity", "refinements", "deviations", "accuracy", "model")
     assert steps.index("handed over") == 3
     assert steps[2].startswith("Tests of differences")

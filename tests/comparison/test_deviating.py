@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sgbn import SGBN, simulate_cohort
+from sgbn import SGBN
 from sgbn.comparison.deviating import NAMES, OF_SUBJECTS, kept_deviations
 from sgbn.inference import NormativeDeviation
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
-
-
-@pytest.fixture
-def cohort():
-    return simulate_cohort(40, regions=6, n_changed=2)
 
 
 def deviations(cohort, study, norm=None):
@@ -23,29 +18,29 @@ def deviations(cohort, study, norm=None):
 
 
 def test_they_are_those_of_the_estimator_and_are_read_the_second_time(
-    cohort, tmp_path, monkeypatch
+    small_cohort, tmp_path, monkeypatch
 ):
     study = Study(tmp_path / "deviations")
-    found = deviations(cohort, study)
-    rows = regions_table(cohort)
-    own = np.asarray(cohort.group) == "control"
-    norm = NormativeDeviation(SGBN(), random_state=1).fit(rows[own])
+    found = deviations(small_cohort, study)
+    rows = regions_table(small_cohort)
+    reference = np.asarray(small_cohort.group) == "control"
+    norm = NormativeDeviation(SGBN(), random_state=1).fit(rows[reference])
     for name in OF_SUBJECTS:
         values = getattr(found, name)
-        assert np.array_equal(values[own], getattr(norm.reference_, name))
-        assert np.array_equal(values[~own], getattr(norm.deviations(rows[~own]), name))
+        assert np.array_equal(values[reference], getattr(norm.reference_, name))
+        assert np.array_equal(values[~reference], getattr(norm.deviations(rows[~reference]), name))
 
     def fail(*_, **__):
         raise AssertionError("computed again")
 
     monkeypatch.setattr(NormativeDeviation, "fit", fail)
-    again = deviations(cohort, study)
+    again = deviations(small_cohort, study)
     for name in (*OF_SUBJECTS, *NAMES):
         assert np.array_equal(getattr(again, name), getattr(found, name))
         assert type(getattr(again, name)) is type(getattr(found, name))
 
 
-def test_warnings_come_again_with_what_is_read(cohort, tmp_path):
+def test_warnings_come_again_with_what_is_read(small_cohort, tmp_path):
     class Warns(NormativeDeviation):
         def fit(self, rows, **more):
             warnings.warn("a look is needed", stacklevel=2)
@@ -53,4 +48,4 @@ def test_warnings_come_again_with_what_is_read(cohort, tmp_path):
 
     for _ in range(2):
         with pytest.warns(UserWarning, match="a look is needed"):
-            deviations(cohort, Study(tmp_path), clone(Warns(SGBN(), random_state=1)))
+            deviations(small_cohort, Study(tmp_path), clone(Warns(SGBN(), random_state=1)))

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from sgbn.comparison.intervals import (
-    LEAST_GAIN,
-    NARROW,
+    MIN_GAIN_PER_REPEAT,
+    NARROW_HALF_WIDTH,
     Estimate,
     average,
     estimate,
@@ -60,10 +60,10 @@ def test_the_relative_width_is_that_of_an_estimate():
 
 def test_repeats_end_where_the_interval_needs_no_more():
     assert repeats_for([63, 61], 5) == 4
-    assert gain_of_repeat(5, 4) < LEAST_GAIN <= gain_of_repeat(5, 3)
+    assert gain_of_repeat(5, 4) < MIN_GAIN_PER_REPEAT <= gain_of_repeat(5, 3)
     assert repeats_for([2500, 2500], 5) == 1
     between_folds = 0.5 / np.sqrt(5000 / 5)
-    assert between_folds * relative_width(5, 1) <= NARROW
+    assert between_folds * relative_width(5, 1) <= NARROW_HALF_WIDTH
     assert repeats_for([200, 3800], 5) == 4  # the small group decides
     assert repeats_for([5, 5], 2) >= repeats_for([5, 5], 5)
 

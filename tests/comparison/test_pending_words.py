@@ -3,8 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from sgbn.comparison import Settings
-from sgbn.comparison.pending_words import STILL, not_done, pending_words
-from sgbn.comparison.replicated import replication_words
+from sgbn.comparison.pending_words import STILL, not_done, pending_words, replication_words
 from sgbn.comparison.steps import SLOW
 
 
@@ -17,10 +16,10 @@ def test_a_complete_comparison_says_nothing():
 
 
 def test_what_is_still_to_come_is_named():
-    said = pending_words(comparison_of(("deviations", "accuracy")))
-    assert "Still being computed: the deviation of each subject; how well the groups" in said
-    assert "(accuracy)" in said
-    assert "classifier" not in said
+    text = pending_words(comparison_of(("deviations", "accuracy")))
+    assert "the deviation of each subject; how well the groups" in text
+    assert "(accuracy)" in text
+    assert "classifier" not in text
 
 
 def test_every_slow_step_has_words():
@@ -28,18 +27,26 @@ def test_every_slow_step_has_words():
 
 
 @pytest.mark.parametrize(
-    ("comparison", "said"),
+    ("comparison", "text"),
     [
         (comparison_of(("accuracy",)), "Not yet computed."),
         (comparison_of(accuracy="too few subjects."), "Not tried: too few subjects."),
-        (comparison_of(), "Not tried: not asked for"),
+        (comparison_of(), "Not tried: the settings of this run leave this step out."),
     ],
 )
-def test_why_a_step_has_no_result(comparison, said):
-    assert not_done(comparison, "accuracy") == said
+def test_why_a_step_has_no_result(comparison, text):
+    assert not_done(comparison, "accuracy") == text
 
 
-def test_a_replication_that_is_to_come_is_not_said_to_be_unwanted():
-    found = comparison_of(("replication",))
-    found.settings, found.replication = Settings(replicate="half"), None
-    assert replication_words(found) == "Not yet computed."
+@pytest.mark.parametrize(
+    ("pending", "how", "replication", "text"),
+    [
+        (("replication",), "half", None, "Not yet computed."),
+        ((), "half", SimpleNamespace(words="2 of 3 come back."), "2 of 3 come back."),
+        ((), None, None, ""),
+    ],
+)
+def test_a_replication_speaks_for_itself(pending, how, replication, text):
+    comparison = comparison_of(pending)
+    comparison.settings, comparison.replication = Settings(replicate=how), replication
+    assert replication_words(comparison) == text

@@ -1,16 +1,11 @@
 import numpy as np
 import pytest
 
-from sgbn import SGBN, simulate_cohort
+from sgbn import SGBN
 from sgbn.comparison.refined import REFINED_BY, refine
 from sgbn.exceptions import StudyError
 from sgbn.preprocessing.preparation import regions_table
 from sgbn.runs import Study
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    return simulate_cohort(40, regions=6, n_changed=2)
 
 
 def changes(cohort, study, data="data"):
@@ -19,13 +14,15 @@ def changes(cohort, study, data="data"):
 
 
 def test_changes_are_those_of_the_classifier_and_are_read_the_second_time(
-    cohort, tmp_path, monkeypatch
+    small_cohort, tmp_path, monkeypatch
 ):
     classifier = REFINED_BY["CL-SGBN"](SGBN(), temperature=1.0)
-    direct = classifier.fit(regions_table(cohort), np.asarray(cohort.group)).edge_changes()
-    found = changes(cohort, Study(tmp_path))
+    direct = classifier.fit(
+        regions_table(small_cohort), np.asarray(small_cohort.group)
+    ).edge_changes()
+    found = changes(small_cohort, Study(tmp_path))
     assert len(direct)
-    for kept in (changes(cohort, Study()), found):
+    for kept in (changes(small_cohort, Study()), found):
         assert kept["CL-SGBN"].dtype == direct.dtype
         assert kept["CL-SGBN"].tolist() == direct.tolist()
 
@@ -33,18 +30,18 @@ def test_changes_are_those_of_the_classifier_and_are_read_the_second_time(
         raise AssertionError("computed again")
 
     monkeypatch.setattr(REFINED_BY["CL-SGBN"], "fit", fail)
-    assert changes(cohort, Study(tmp_path))["CL-SGBN"].tolist() == direct.tolist()
+    assert changes(small_cohort, Study(tmp_path))["CL-SGBN"].tolist() == direct.tolist()
 
 
-def test_other_data_are_refused(cohort, tmp_path):
-    changes(cohort, Study(tmp_path))
+def test_other_data_are_refused(small_cohort, tmp_path):
+    changes(small_cohort, Study(tmp_path))
     with pytest.raises(StudyError, match="the data are not the same"):
-        changes(cohort, Study(tmp_path), "other data")
+        changes(small_cohort, Study(tmp_path), "other data")
 
 
-def test_damaged_changes_are_named(cohort, tmp_path):
-    changes(cohort, Study(tmp_path))
+def test_damaged_changes_are_named(small_cohort, tmp_path):
+    changes(small_cohort, Study(tmp_path))
     (path,) = (tmp_path / "tasks").glob("*.npz")
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(StudyError, match=r"CL-SGBN.npz cannot be read .* Delete it"):
-        changes(cohort, Study(tmp_path))
+        changes(small_cohort, Study(tmp_path))

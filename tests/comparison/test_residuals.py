@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sgbn import simulate_cohort
+from sgbn import SGBN, simulate_cohort
 from sgbn.comparison import Settings, compare
 from sgbn.comparison.residuals import residual_table, residual_words
 from sgbn.inference import residual_checks
@@ -13,7 +13,7 @@ PAIRS = np.repeat([f"p{k}" for k in range(60)], 2)
 
 @pytest.fixture(scope="module")
 def compared():
-    return compare(simulate_cohort(60, regions=8), Settings.networks_only())
+    return compare(simulate_cohort(60, regions=8), Settings.networks_only(), learner=SGBN())
 
 
 def test_one_row_per_group_of_those_the_network_was_learned_from(compared):

@@ -19,7 +19,7 @@ from sgbn.structure import SGBN
 def compared():
     cohort = simulate_cohort(80, regions=8)
     more = {"n_permutations": 39, "n_pairs": 0, "n_repeats": 0, "refinements": (), "models": False}
-    return compare(cohort, Settings.quick(sensitivity=True, **more))
+    return compare(cohort, Settings.quick(sensitivity=True, **more), learner=SGBN(n_kicks=0))
 
 
 def test_the_tests_are_repeated_with_other_sparsity_and_order(compared):

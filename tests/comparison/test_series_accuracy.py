@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sgbn import InputError, SeriesSGBN, simulate_series
 from sgbn.comparison import Settings, series_accuracy
 from sgbn.comparison.accuracy import OURS
-from sgbn.comparison.cross_validation import fold_numbers
+from sgbn.comparison.folds import fold_numbers
 from sgbn.comparison.peers import COVARIATES_ALONE
 from sgbn.comparison.series_accuracy import (
     CONNECTIVITY,

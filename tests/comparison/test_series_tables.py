@@ -53,8 +53,8 @@ def test_weights_have_no_other_units(compared_series):
 
 
 def test_of_rows_there_is_no_such_table():
-    from sgbn import simulate_cohort
+    from sgbn import SGBN, simulate_cohort
 
-    found = compare(simulate_cohort(20, regions=4), Settings.networks_only())
+    found = compare(simulate_cohort(20, regions=4), Settings.networks_only(), learner=SGBN())
     assert found.tables.series.empty
     assert "support_share" not in found.tables.edges

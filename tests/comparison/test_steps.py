@@ -1,21 +1,29 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from sgbn import SGBN, InputError, simulate_cohort
-from sgbn.comparison import Settings, steps
+from sgbn import SGBN, InputError
+from sgbn.comparison import Settings, compare, steps
+from sgbn.comparison.pending_words import replication_words
 from sgbn.comparison.steps import SLOW, STEPS, Job
 from sgbn.preprocessing import prepare
 from sgbn.runs import Study
 
+REPLICATE = Settings.networks_only(n_permutations=39, replicate="half")
+
+
+def job_of(cohort, settings, folder=None):
+    announced = []
+    learner = SGBN(n_kicks=0, outliers="keep")
+    job = Job(cohort, prepare(cohort), settings, learner, learner, Study(folder), announced.append)
+    job.announced = announced
+    return job
+
 
 @pytest.fixture
-def job():
-    whole = simulate_cohort(40)
-    cohort = whole.subset(regions=whole.regions[:6])
-    settings = Settings.networks_only()
-    said = []
-    made = Job(cohort, prepare(cohort), settings, SGBN(), SGBN(), Study(), said.append)
-    made.said = said
-    return made
+def job(small_cohort):
+    return job_of(small_cohort, Settings.networks_only(n_repeats=1))
 
 
 def test_slow_steps_are_the_last():
@@ -23,25 +31,87 @@ def test_slow_steps_are_the_last():
 
 
 def test_a_step_says_that_it_begins_and_how_long_it_took(job):
-    found = steps.networks_of(job)
-    assert list(found) == job.groups
-    assert job.said == [STEPS["networks"]]
+    networks = steps.networks_of(job)
+    assert list(networks) == job.groups
+    assert job.announced == [STEPS["networks"]]
     assert job.seconds["networks"] > 0
 
 
 def test_what_was_not_asked_for_is_not_done(job):
     assert steps.tests_of(job, {}) is None
     assert steps.model_of(job, None) is None
+    assert steps.confidence_of(job, {}) == {}
+    assert steps.refinements_of(job) == {}
     assert not job.seconds
 
 
+def refuse():
+    raise InputError("too few subjects")
+
+
 def test_what_the_data_do_not_allow_is_kept_with_its_reason(job):
-    with job.step("accuracy"):
-        raise InputError("too few subjects")
+    assert job.run("accuracy", refuse) is None
     assert job.skipped == {"accuracy": "too few subjects"}
 
 
+def test_without_networks_nothing_goes_on(job, monkeypatch):
+    monkeypatch.setattr(steps, "_in_parallel", lambda *_: refuse())
+    with pytest.raises(InputError, match="too few subjects"):
+        steps.networks_of(job)
+
+
 def test_other_errors_say_where_they_arose(job):
-    with pytest.raises(ZeroDivisionError) as caught, job.step("accuracy"):
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError) as caught:
+        job.run("accuracy", lambda: 1 / 0)
     assert caught.value.__notes__ == [f"in the step: {STEPS['accuracy']}"]
+
+
+def test_a_planted_change_is_replicated_and_a_second_start_does_no_work(
+    sites_cohort, tmp_path, monkeypatch
+):
+    first = steps.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    best = first.table[first.table["confirmed"]][0]
+    assert {best["source"], best["target"]} == {"r2", "r3"}
+    assert f"{best['source']} – {best['target']}" in first.words
+    parts = tmp_path / "replication"
+    assert {path.name for path in parts.iterdir()} == {"discovery", "confirmation"}
+    monkeypatch.setattr("sgbn.runs.study._run_task", lambda *_, **__: pytest.fail("done twice"))
+    again = steps.replication_of(job_of(sites_cohort, REPLICATE, tmp_path))
+    assert np.array_equal(again.table, first.table)
+
+
+def test_a_site_is_held_back(sites_cohort):
+    settings = replace(REPLICATE, replicate="site=UCLA", n_permutations=20)
+    replication = steps.replication_of(job_of(sites_cohort, settings))
+    assert replication.sizes["confirmation"] == {"control": 40, "patient": 40}
+
+
+def test_what_cannot_be_held_back_is_refused_before_any_work(sites_cohort):
+    settings = replace(REPLICATE, replicate="site=MIT")
+    with pytest.raises(InputError, match=r"no row has site=MIT.*'KKI', 'NYU', 'UCLA'"):
+        compare(sites_cohort, settings, on_step=lambda _: pytest.fail("a step began"))
+
+
+def test_a_part_that_cannot_be_prepared_leaves_the_step_out(sites_cohort):
+    values = sites_cohort.values.copy()
+    at_kki = sites_cohort.site == "KKI"
+    values[~at_kki & (sites_cohort.group == "control"), 1] = 7.0
+    place = {"place": np.where(at_kki, "KKI", "other")}
+    bad = replace(sites_cohort, values=values, site=None, covariates=place)
+    settings = replace(REPLICATE, replicate="place=KKI", n_permutations=20)
+    comparison = compare(bad, settings, learner=SGBN(n_kicks=0))
+    assert comparison.replication is None
+    assert "in the part for discovery" in comparison.skipped["replication"]
+    assert replication_words(comparison).startswith("Not tried: in the part")
+    assert comparison.tables.replication.empty
+
+
+@pytest.mark.parametrize("outliers", ["keep", None])
+def test_replication_keeps_outliers_if_told_so(sites_cohort, outliers):
+    values = sites_cohort.values.copy()
+    values[[0, 1, 2, 3]] += 60 * np.array([1, -1] * 3)
+    settings = replace(REPLICATE, outliers=outliers, n_permutations=20)
+    far = replace(sites_cohort, values=values)
+    replication = steps.replication_of(job_of(far, settings))
+    parts = replication.left_out.values()
+    assert any(names for part in parts for names in part.values()) == (outliers is None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sgbn import simulate_cohort
+from sgbn import SGBN, simulate_cohort
 from sgbn.comparison import Settings, compare, tables
 from sgbn.inference.difference_tables import Among
 from sgbn.inference.kinds_of_change import kinds_of_change
@@ -15,13 +15,13 @@ def comparison():
     settings = Settings(
         reference="patient",
         n_permutations=39,
-        n_pairs=5,
+        n_pairs=3,
         n_folds=2,
         n_repeats=1,
         refinements=("CL-SGBN",),
         peers=False,
     )
-    return compare(simulate_cohort(60, regions=10), settings)
+    return compare(simulate_cohort(60, regions=8), settings)
 
 
 def test_edges_of_all_groups_with_confidence_and_truth(comparison):
@@ -165,7 +165,7 @@ def test_hubs_and_lobes_have_the_surest_first(comparison):
 
 
 def test_steps_that_were_left_out_give_empty_tables():
-    bare = compare(simulate_cohort(30, regions=6), Settings.networks_only())
+    bare = compare(simulate_cohort(30, regions=6), Settings.networks_only(), learner=SGBN())
     for name in ("named", "among", "pairwise"):
         assert getattr(bare.tables, name).empty
     for name in ("models", "differences", "hubs", "lobes", "components", "accuracy", "refinements"):

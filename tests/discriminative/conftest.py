@@ -11,9 +11,15 @@ from sgbn.discriminative.moves import Moves, moves_of, theta_of
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 
 
+@pytest.fixture(scope="session")
+def cohort():
+    """Two simulated groups of 60 subjects with 14 regions; a test that changes it copies."""
+    return simulate_cohort(60, regions=14)
+
+
 @pytest.fixture
 def problem():
-    """Function (classes, edges a class, ...) -> sample, moves, networks and likelihoods."""
+    """Function (classes, edges per class, ...) -> sample, moves, networks and likelihoods."""
 
     def make(n_classes=2, k=10, anchor="fit", slack=0.01, n=40, regions=8):
         cohort = simulate_cohort(n, regions=regions, groups=tuple("abcdefghij"[:n_classes]))
@@ -26,9 +32,8 @@ def problem():
             theta = theta_of(network)
             parents, children = np.nonzero(theta)
             kept = rng.permutation(len(parents))[:k]
-            own = Z[codes == c]
             moved = parents[kept], children[kept]
-            parts.append(moves_of(own, theta, *moved, slack=slack, anchor=anchor))
+            parts.append(moves_of(Z[codes == c], theta, *moved, slack=slack, anchor=anchor))
         variances = np.array([network.noise_variance for network in networks.values()])
         sample = Sample(Z, codes, variances, np.log(np.full(n_classes, 1 / n_classes)))
         moves = Moves(tuple(parts))

@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import log_loss as sklearn_log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import CLSGBNClassifier, InputError, SGBNClassifier, simulate_cohort
+from sgbn import CLSGBNClassifier, InputError, SGBNClassifier
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.linear_residuals import log_loss
 from sgbn.discriminative.moves import Moves, moves_of, theta_of
@@ -13,11 +13,6 @@ from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 @parametrize_with_checks([CLSGBNClassifier()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    return simulate_cohort(60, regions=14)
 
 
 def test_the_true_classes_become_likelier(cohort):

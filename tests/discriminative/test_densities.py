@@ -12,8 +12,8 @@ from sgbn.discriminative.densities import (
     SideBySide,
     learn_kernel,
 )
-from sgbn.discriminative.fisher import HasScore, NetworkScore
 from sgbn.discriminative.fisher_svm import FisherSVMClassifier
+from sgbn.discriminative.network_score import HasScore, NetworkScore
 from sgbn.solvers.svm import l2_svm, total_scatter
 
 KINDS = ["diag", "spherical"]

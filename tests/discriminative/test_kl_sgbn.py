@@ -2,18 +2,13 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sgbn import FisherSVMClassifier, InputError, KLSGBNClassifier, simulate_cohort
+from sgbn import FisherSVMClassifier, InputError, KLSGBNClassifier
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 
 
-@parametrize_with_checks([KLSGBNClassifier()])
+@parametrize_with_checks([KLSGBNClassifier(temperature=1.0)])  # "cv" is that of CL-SGBN
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    return simulate_cohort(60, regions=14)
 
 
 @pytest.mark.parametrize("radius", ["scatter", "ball"])

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sgbn import ORSGBN, SGBN, DataWarning, InputError, SGBNClassifier, simulate_cohort
 from sgbn.discriminative.likelihood import (
-    FEWEST_PER_FOLD,
+    MIN_TRAINING_ROWS,
     best_temperature,
     count_folds,
     folds_of_units,
@@ -21,7 +21,6 @@ from sgbn.discriminative.likelihood import (
 
 @parametrize_with_checks(
     [
-        SGBNClassifier(),
         SGBNClassifier(ORSGBN(0.1), temperature=1.0),
         SGBNClassifier(pool=0.3, variances="pooled"),
     ]
@@ -128,9 +127,9 @@ def test_too_few_rows_for_folds_leave_the_temperature_at_one(simulate):
 def test_every_fold_leaves_a_class_enough_rows_to_train_on(smallest):
     codes = np.repeat([0, 1], [60, smallest])
     n_folds = count_folds(codes)
-    assert (n_folds > 0) == (smallest > FEWEST_PER_FOLD)
+    assert (n_folds > 0) == (smallest > MIN_TRAINING_ROWS)
     for train, _ in StratifiedKFold(n_folds).split(codes, codes) if n_folds else ():
-        assert np.bincount(codes[train]).min() >= FEWEST_PER_FOLD
+        assert np.bincount(codes[train]).min() >= MIN_TRAINING_ROWS
 
 
 def test_networks_that_say_nothing_of_unseen_rows_warn(cohort, recwarn):

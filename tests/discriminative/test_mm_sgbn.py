@@ -5,14 +5,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sgbn import ORSGBN, InputError, MMSGBNClassifier, SGBNClassifier, simulate_cohort
 
 
-@parametrize_with_checks([MMSGBNClassifier()])
+@parametrize_with_checks([MMSGBNClassifier(temperature=1.0)])  # "cv" is that of CL-SGBN
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    return simulate_cohort(60, regions=14)
 
 
 def worst(classifier, cohort, share):

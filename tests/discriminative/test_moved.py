@@ -13,7 +13,6 @@ from sgbn import (
     KLSGBNClassifier,
     MMSGBNClassifier,
     SGBNClassifier,
-    simulate_cohort,
 )
 from sgbn.discriminative import moved as moved_module
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
@@ -24,11 +23,6 @@ from sgbn.graph import is_dag
 from sgbn.moments import one_blas_thread
 
 CLASSIFIERS = [MMSGBNClassifier, KLSGBNClassifier, CLSGBNClassifier]
-
-
-@pytest.fixture(scope="module")
-def cohort():
-    return simulate_cohort(60, regions=14)
 
 
 def table(cohort):
@@ -83,7 +77,7 @@ def test_the_order_is_solved_anew(cohort, monkeypatch):
     """With edges that are light by definition, a second order allows what the first did not."""
     orders = []
     allowed = moved_module._allowed
-    monkeypatch.setattr(moved_module, "LIGHT", 0.5)
+    monkeypatch.setattr(moved_module, "LIGHT_EDGE", 0.5)
     monkeypatch.setattr(
         moved_module, "_allowed", lambda order: orders.append(order) or allowed(order)
     )
@@ -155,7 +149,7 @@ class Balls:
         return {"type": "ineq", "fun": self.room, "jac": self.slope}
 
 
-def slsqp(objective, moves, starts=5):
+def slsqp(objective, moves, starts=3):
     """Lowest value that SLSQP finds from several starts."""
     rng = np.random.default_rng(0)
     found = []
@@ -183,7 +177,7 @@ class Smooth:
 
 
 class Margin:
-    """The paper's form of the soft margin: a slack a row, and r, as variables."""
+    """The paper's form of the soft margin: one slack per row, and r, as variables."""
 
     def __init__(self, likelihoods, nu):
         self.likelihoods, self.nu = likelihoods, nu

@@ -15,12 +15,12 @@ from scipy.special import stdtr
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score, roc_curve
 
 from sgbn.comparison.intervals import Estimate, estimate
-from sgbn.types import Array, Indices, Labels
+from sgbn.types import Array, Indices, Labels, Mask
 
-OURS = "networks (SGBN)"
+OURS = "networks (SGBN)"  # names of methods are those in the tables
 REFINED = "refined networks (CL-SGBN)"
-METRICS = ("balanced accuracy", "AUC", "log-loss")
-ROUND_OFF = 1e-12  # the same accuracy, added up in another order
+METRICS = ("balanced accuracy", "AUC", "log-loss")  # the first is the one that is tested
+ROUND_OFF = 1e-12  # of an accuracy: sums of the same folds in another order differ by less
 SENSITIVITY, SPECIFICITY, RECALL = "sensitivity", "specificity", "recall"
 
 
@@ -83,6 +83,7 @@ class Accuracy:
         """Name of the share of each group that is recognised -> the group."""
         if len(self.groups) > 2:
             return {f"{RECALL}, {group}": group for group in self.groups}
+        # Two groups are read as a diagnosis: the reference are those without it.
         reference = self.groups[0] if self.reference is None else self.reference
         (other,) = (group for group in self.groups if group != reference)
         return {SENSITIVITY: other, SPECIFICITY: reference}
@@ -104,13 +105,14 @@ class Accuracy:
         """
         method = self.ours if method is None else method
         if method == self.ours and len(self.permuted):
-            own = np.nanmean(self._scores(self.probabilities[method][:1], METRICS[0]))
-            reached = np.count_nonzero(self.permuted >= own - ROUND_OFF)
+            first_repeat = np.nanmean(self._scores(self.probabilities[method][:1], METRICS[0]))
+            reached = np.count_nonzero(self.permuted >= first_repeat - ROUND_OFF)
+            # the labels as they are count as one of the permutations, so that p is never 0
             return float((1 + reached) / (1 + len(self.permuted)))
-        found = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
-        if not found.error > 0:
-            return np.nan  # one fold, or the same score in each
-        return float(stdtr(found.df, (self.chance - found.mean) / found.error))
+        over_folds = estimate(self._scores(self.probabilities[method], METRICS[0]), self._overlap)
+        if not over_folds.error > 0:
+            return np.nan  # one fold has no spread, nor have folds that all score the same
+        return float(stdtr(over_folds.df, (self.chance - over_folds.mean) / over_folds.error))
 
     def roc(self, method: str | None = None) -> pd.DataFrame:
         """Curve of a classifier: sensitivity over 1 - specificity, of two groups.
@@ -153,21 +155,22 @@ class Accuracy:
 
     @cached_property
     def _overlap(self) -> float:
-        return 1 / int(self.folds.max())  # test rows per training row: one fold to the others
+        # test rows per training row: one fold to the n_folds - 1 others, numbered from 0
+        return 1 / int(self.folds.max())
 
     def _mean(self, repeats: Array, metric: str, level: float) -> tuple[float, float, float]:
-        """Mean over the folds and its interval, without what no such score can be."""
-        found = estimate(self._scores(repeats, metric), self._overlap)
-        low, high = found.interval(1 - level)
-        return found.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
+        """Mean over the folds and its interval, cut off where no such score can be."""
+        over_folds = estimate(self._scores(repeats, metric), self._overlap)
+        low, high = over_folds.interval(1 - level)
+        return over_folds.mean, max(low, 0.0), high if metric == "log-loss" else min(high, 1.0)
 
     def _scores(self, repeats: Array, metric: str) -> Array:
-        """Score of every fold of every repeat."""
+        """Score of every fold of every repeat; `repeats` may be the first ones alone."""
         return np.array(
             [
-                self._score(metric, self.labels[own == fold], found[own == fold])
-                for own, found in zip(self.folds, repeats, strict=False)
-                for fold in range(int(own.max()) + 1)
+                self._score(metric, self.labels[test], probabilities[test])
+                for fold_of, probabilities in zip(self.folds, repeats, strict=False)
+                for test in parts_of(fold_of)
             ]
         )
 
@@ -175,16 +178,23 @@ class Accuracy:
         """Score of one fold; NaN where it has no subject of a group that is needed."""
         if metric not in self.recalls:
             return fold_score(metric, labels, probabilities, self.groups)
-        own = labels == self.recalls[metric]
+        of_group = labels == self.recalls[metric]
         predicted = np.array(self.groups)[probabilities.argmax(axis=1)]
-        return float((predicted == labels)[own].mean()) if own.any() else np.nan
+        return float((predicted == labels)[of_group].mean()) if of_group.any() else np.nan
+
+
+def parts_of(fold_of: Indices) -> list[Mask]:
+    """Mark the subjects of each fold of a repeat."""
+    return [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
 
 
 def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[str, ...]) -> float:
-    """Score the subjects of one fold."""
+    """Score the subjects of one fold; NaN for an AUC where the fold lacks a group."""
     if metric == "balanced accuracy":
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a group that no subject of the fold is of
+            # A small fold may lack a group that is predicted; its balanced accuracy is then the
+            # mean recall of the groups that it has.
+            warnings.simplefilter("ignore")
             predicted = np.array(groups)[probabilities.argmax(axis=1)]
             return float(balanced_accuracy_score(labels, predicted))
     if metric == "log-loss":
@@ -192,5 +202,6 @@ def fold_score(metric: str, labels: Labels, probabilities: Array, groups: tuple[
     if len(np.unique(labels)) < len(groups):
         return np.nan
     if len(groups) == 2:
+        # scikit-learn wants one column for two classes, and all columns for more
         return float(roc_auc_score(labels == groups[1], probabilities[:, 1]))
     return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=list(groups)))

@@ -27,8 +27,8 @@ def changes_per_sd(comparison: Comparison, table: pd.DataFrame) -> dict[str, Arr
     dict of group to ndarray
         Per standard deviation; all groups but the reference.
     """
-    reference, *others = (f"weight_std_{group}" for group in comparison.groups)
-    changes = [(table[own] - table[reference]).to_numpy(float) for own in others]
+    reference, *compared = (f"weight_std_{group}" for group in comparison.groups)
+    changes = [(table[column] - table[reference]).to_numpy(float) for column in compared]
     return dict(zip(comparison.groups[1:], changes, strict=True))
 
 
@@ -36,6 +36,7 @@ def verdict(comparison: Comparison, group: str) -> str:
     """Say how many pairs differ between the reference and a group."""
     table, level = differences_of(comparison, group), comparison.settings.level
     n_sure = int((table["q_both"] <= level).sum())
+    # Without tests of pairs of groups, q is that of all groups: the sentence must not claim more.
     pairs = {0: "No pair differs", 1: "1 pair differs"}.get(n_sure, f"{n_sure} pairs differ")
     if len(comparison.groups) > 2 and comparison.tables.pairwise.empty:
         return f"{pairs} both ways in any group (q of all groups ≤ {level:g})"
@@ -56,6 +57,8 @@ def differences_of(comparison: Comparison, group: str) -> pd.DataFrame:
     """
     table = comparison.tables.differences
     if len(comparison.groups) > 2:
+        # The table has the change of the last group from the first. That of another group has its
+        # standard error in the tests of pairs alone.
         table = table.assign(difference_std=changes_per_sd(comparison, table)[group])
         table = table.drop(columns="standard_error")
         if not comparison.tables.pairwise.empty:
@@ -67,7 +70,8 @@ def differences_of(comparison: Comparison, group: str) -> pd.DataFrame:
 def _of_pair(comparison: Comparison, table: pd.DataFrame, group: str) -> pd.DataFrame:
     """Put in what was found of the pair of the reference and a group, the surest first."""
     pairwise, ends = comparison.tables.pairwise, ["source", "target"]
-    own = pairwise["group"].eq(comparison.reference) & pairwise["other"].eq(group)
-    found = pairwise.loc[own, [*ends, "difference_std", "standard_error", "q_both", "p"]]
+    of_pair = pairwise["group"].eq(comparison.reference) & pairwise["other"].eq(group)
+    tested = pairwise.loc[of_pair, [*ends, "difference_std", "standard_error", "q_both", "p"]]
     rest = table.drop(columns=["difference_std", "q_both", "p"])
-    return found.merge(rest, on=ends, validate="1:1").sort_values("p", kind="stable")
+    # an inner join: closed tests of a pair have the edges that all groups tested, and no others
+    return tested.merge(rest, on=ends, validate="1:1").sort_values("p", kind="stable")

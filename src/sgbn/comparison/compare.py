@@ -45,7 +45,7 @@ from sgbn.types import Array
 
 Learner = TypeVar("Learner", bound=LearnedNetwork)
 
-ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting -> parameter
+ROBUST = {"outliers": "outliers", "transform": "column_transform"}  # setting -> parameter of SGBN
 
 
 def compare(
@@ -62,15 +62,15 @@ def compare(
 ) -> Comparison:
     """Compare the groups of a cohort, or of a table.
 
-    What the cohort holds decides: of a `SeriesCohort` see the notes below.
+    Time series (`SeriesCohort`) have steps of their own, see the notes below.
 
     Missing cells are imputed, sites harmonised and covariates regressed out over all subjects,
-    within the groups, so that no difference between them is taken for an effect of age. Then: one
-    network per group, whether hidden factors without edges predict unseen subjects better, how
-    often half samples show its edges, tests of every edge for a difference,
-    what moves when the networks are made to tell the groups apart, how far each subject is from the
-    reference group, and the cross-validated accuracy of classifiers, for which `make_analysis`
-    prepares each training part by itself.
+    within the groups, so that no difference between them is taken for an effect of age. The steps
+    are then: one network per group; whether hidden factors without edges predict unseen subjects
+    better; how often half samples show its edges; tests of every edge for a difference; what moves
+    when the networks are made to tell the groups apart; how far each subject is from the reference
+    group; and the cross-validated accuracy of classifiers, for which `make_analysis` prepares each
+    training part by itself.
 
     Networks, half samples and tests of differences leave out subjects that lie far from the others
     of their group, unless ``settings.outliers`` says otherwise; `Comparison.left_out` and
@@ -80,30 +80,30 @@ def compare(
     Parameters
     ----------
     cohort : Cohort, DataFrame or path
-        With two or more groups. What is no cohort is read by `read_table`.
+        With two or more groups. A table or a path is read by `read_table`.
     settings : Settings, optional
         What is done, and how thoroughly; ``Settings.quick()`` for a first look.
     learner : estimator, optional
-        Of the networks: any learner of sgbn; by default an `SGBNEnsemble` with `n_pairs` and the
-        seed of the settings. An ensemble that is given is used as it is, with its own `n_pairs`.
-        Only its networks come with a direction that is supported or not; of another learner,
+        It learns the networks: any learner of sgbn, by default an `SGBNEnsemble` with `n_pairs` and
+        the seed of the settings. An ensemble that is given is used as it is, with its own
+        `n_pairs`. It learns at the same time which directions are supported. For another learner,
         networks of half samples are learned in a step of their own (by an `SGBN` without kicks).
 
-        The other steps learn hundreds of networks. They have the learner that is given, and in
-        place of an ensemble `SGBN` with its prior knowledge and one gamma for all groups, that of
-        the largest: an ensemble's own gamma is that of a prior. The tests search for a common order
-        by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own sparsity;
-        other networks of the cross-validation are learned with the fast effort of `SGBN`.
+        The other steps learn hundreds of networks. They use the learner that is given. In place of
+        an ensemble they use `SGBN` with its prior knowledge and one gamma for all groups, that of
+        the largest group: an ensemble's own gamma is that of a prior. The tests search for a common
+        order by `SGBN` in any case. The first classifier, `SGBNClassifierCV`, chooses its own
+        sparsity; other networks of the cross-validation are learned with the fast effort of `SGBN`.
     n_jobs : int, optional
-        Processes. Results do not depend on it.
+        Number of processes. Results do not depend on it.
     folder : path, optional
-        Keeps finished work; a second start does only what is missing.
+        It keeps finished work; a second start does only what is missing.
     progress : bool
         Show bars with the time left; in a log file, lines.
     on_step : callable, optional
         Called with a few words at the beginning of each step.
     on_found : callable, optional
-        Called once with networks, their confidence and the tests, as soon as these are there and if
+        Called once with networks, their confidence and the tests, as soon as these are computed, if
         slower steps follow. `Comparison.pending` names the steps that are still to come.
     **reading
         Keywords of `read_table` where a table is given: ``group="dx"``, ``covariates=["age"]``,
@@ -117,19 +117,20 @@ def compare(
     Raises
     ------
     InputError
-        If the groups cannot be compared at all. A single step that the data do not allow is left
-        out; `Comparison.skipped` says why.
+        If the groups cannot be compared at all. A step that the data do not allow is left out;
+        `Comparison.skipped` says why.
 
     Notes
     -----
-    Of time series (`SeriesCohort`) a subject is what is counted, never a volume. Nothing is imputed
-    or regressed out of the series. One `SeriesSGBN` per group gives the networks, from half samples
+    In time series (`SeriesCohort`), subjects are counted, never volumes. Nothing is imputed or
+    regressed out of the series. One `SeriesSGBN` per group learns the networks, from half samples
     of subjects. `series_differences` tests the weights of each subject, with covariates and sites
-    held fixed. Steps that need one row per subject are left out; `sgbn.comparison.flows` says which
-    and why.
+    held fixed. Steps that need one row per subject are left out;
+    `sgbn.comparison.series_steps.NOT_FOR_SERIES` says which and why.
     """
     settings = check_settings(settings)
     own_keywords = tuple(inspect.signature(compare).parameters)[1:-1]  # no source, no **reading
+    # Everything that can be refused is refused here, before the first slow step.
     cohort = read_source(cohort, reading, own_keywords)
     reviewed = review(cohort, rows_are_subjects=settings.rows_are_subjects)
     usable = reviewed.require()
@@ -138,7 +139,7 @@ def compare(
     settings = flow.settings(settings).with_reference(usable.groups).with_repeats(usable)
     settings.check_names(usable)
     if settings.replicate is not None:
-        replication_rows(usable, settings.replicate, settings.seed)  # refused at once, not in hours
+        replication_rows(usable, settings.replicate, settings.seed)
     learner = _robust(flow.learner(learner, settings), settings)
     settings = _as_learned(settings, learner)
     messages: list[str] = []
@@ -155,47 +156,51 @@ def compare(
             on_step or (lambda _: None),
         )
         _begin(job)
-        found = _first_steps(flow, job, reviewed)
+        comparison = _first_steps(flow, job, reviewed)
+    # The first report is drawn outside of `_recorded`: its warnings are not those of the data.
     pending = tuple(name for name in settings.steps if name in SLOW)
     if on_found is not None and pending:
-        on_found(replace(_with_notes(found, job, messages), pending=pending))
+        on_found(replace(_with_notes(comparison, job, messages), pending=pending))
     with _recorded(messages):
-        found = _slow_steps(flow, job, found)
+        comparison = _slow_steps(flow, job, comparison)
     for message in dict.fromkeys(messages):
         warn(message)
-    return _with_notes(found, job, messages)
+    return _with_notes(comparison, job, messages)
 
 
 def _first_steps(flow: Flow, job: Job, reviewed: Review) -> Comparison:
     """Do what a first report shows: networks, what speaks for them, and the tests."""
     networks = flow.networks(job)
-    found = Comparison(reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort))
+    # incomplete at first: `models_of` asks it who the networks were learned from
+    comparison = Comparison(
+        reviewed, job.settings, job.prepared, networks, truth=_truth(job.cohort)
+    )
     return replace(
-        found,
-        **models_of(job, found),
+        comparison,
+        **models_of(job, comparison),
         searcher=job.searcher,
         confidence=flow.confidence(job, networks),
         tests=flow.tests(job, networks),
     )
 
 
-def _slow_steps(flow: Flow, job: Job, found: Comparison) -> Comparison:
-    """Do the rest."""
-    found = replace(
-        found,
+def _slow_steps(flow: Flow, job: Job, comparison: Comparison) -> Comparison:
+    """Do the steps of `SLOW`, which follow the first report."""
+    comparison = replace(
+        comparison,
         replication=replication_of(job),
-        sensitivity=flow.sensitivity(job, found.learners),
+        sensitivity=flow.sensitivity(job, comparison.learners),
         refinements=refinements_of(job),
         deviations=deviations_of(job),
         accuracy=flow.accuracy(job),
     )
-    return replace(found, model=model_of(job, found.accuracy))
+    return replace(comparison, model=model_of(job, comparison.accuracy))
 
 
-def _with_notes(found: Comparison, job: Job, messages: list[str]) -> Comparison:
+def _with_notes(comparison: Comparison, job: Job, messages: list[str]) -> Comparison:
     """Add what was left out so far, how long the steps took, and warnings."""
     return replace(
-        found,
+        comparison,
         skipped=dict(job.skipped),
         seconds=dict(job.seconds),
         warnings=tuple(dict.fromkeys(messages)),
@@ -203,7 +208,7 @@ def _with_notes(found: Comparison, job: Job, messages: list[str]) -> Comparison:
 
 
 def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
-    """Learner of networks and half samples: with what the settings say about its input."""
+    """Return the learner of networks and half samples, with outliers and transform as set."""
     asked = {
         parameter: getattr(settings, setting)
         for setting, parameter in ROBUST.items()
@@ -222,44 +227,47 @@ def _robust(learner: LearnedNetwork, settings: Settings) -> LearnedNetwork:
 
 
 def _as_learned(settings: Settings, learner: LearnedNetwork) -> Settings:
-    """Return the settings with what the learner has of its input, if it knows of it."""
-    own = {
+    """Return the settings with the outliers and transform that the learner really has.
+
+    A setting of None means "as the learner has it"; the report needs the answer.
+    """
+    used = {
         setting: getattr(learner, parameter, getattr(settings, setting))
         for setting, parameter in ROBUST.items()
     }
-    return replace(settings, **own)
+    return replace(settings, **used)
 
 
 def _plain(learner: Learner) -> Learner:
-    """Learner for the other steps, which have all subjects and the values as they are."""
+    """Return the learner for the other steps, with all subjects and the values as they are."""
     if not set(ROBUST.values()) <= set(learner.get_params()):
         return learner
     return clone(learner).set_params(outliers="keep", column_transform="none")
 
 
 def _begin(job: Job) -> None:
-    """Refuse a folder that was begun with other data or settings, before any work."""
+    """Raise InputError if the folder was begun with other data or settings."""
     learned = {"learner": repr(job.learner), "data": job.cohort.fingerprint}
     job.study.require(asdict(job.settings) | learned)
 
 
 def _truth(cohort: Cohort) -> dict[str, Array]:
-    """Standardised weights that a simulated cohort was drawn with."""
+    """Return the standardised weights that a simulated cohort was drawn with."""
     if not isinstance(cohort, SimulatedCohort | SimulatedSeries):
         return {}
-    found = {}
+    weights = {}
     for group in cohort.groups:
         network = cohort.networks[group]
         places = [network.names.index(region) for region in cohort.regions]
         if len(places) < network.m:
-            return {}  # a part of a network is in general no network
-        found[group] = standardised(network)[np.ix_(places, places)]
-    return found
+            return {}  # without some regions the rest is no longer drawn from this network
+        weights[group] = standardised(network)[np.ix_(places, places)]
+    return weights
 
 
 @contextmanager
 def _recorded(messages: list[str]) -> Iterator[None]:
-    """Collect warnings; `compare` gives them again when all is done, each once."""
+    """Collect warnings. `compare` gives them again when all is done, each once."""
     show = warnings.showwarning
 
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -269,6 +277,7 @@ def _recorded(messages: list[str]) -> Iterator[None]:
             messages.append(str(message))
 
     with warnings.catch_warnings():
+        # "default" would show the warning of the second group only if its text differs
         warnings.simplefilter("always")
         warnings.showwarning = keep
         yield

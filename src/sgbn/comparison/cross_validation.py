@@ -8,39 +8,43 @@ a training part neither.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from sgbn.cohort import Cohort
-from sgbn.comparison.accuracy import METRICS, OURS, REFINED, Accuracy, fold_score
+from sgbn.comparison.accuracy import OURS, REFINED, Accuracy, parts_of
+from sgbn.comparison.folds import (
+    exchanged_accuracy,
+    folds_of_repeats,
+    inner_folds,
+    run_exchanges,
+)
 from sgbn.comparison.networks import fast_learner
-from sgbn.comparison.peers import COVARIATES_ALONE, FOLDS, covariates_alone, peers
+from sgbn.comparison.peers import COVARIATES_ALONE, covariates_alone, peers
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative import CLSGBNClassifier, SGBNClassifier, SGBNClassifierCV
 from sgbn.exceptions import InputError
 from sgbn.inference.exchange import Exchange
-from sgbn.io.models.files import model_of, parts_of
+from sgbn.io.models import files
 from sgbn.preprocessing import cohort_table, make_analysis
 from sgbn.runs import Arrays, Study
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator
-from sgbn.types import Array, Indices, Labels, Mask
+from sgbn.types import Array, Indices, Mask
 
 FIRST_PEER = "shrinkage LDA"
 PEERS = (FIRST_PEER, "L2 logistic", "L1 logistic", "random forest")
 GAMMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.5)  # from dense to sparse networks
 SHOWN = 5  # parts of an explanation that are kept of each subject
-A_BLOCK = 32  # subjects that are explained at a time: each has a part for every edge
+ROWS_PER_BLOCK = 32  # subjects explained at a time: each has a part for every edge
 
 
 def cross_validate(
@@ -61,13 +65,11 @@ def cross_validate(
     learner : estimator, optional
         Of the networks that are refined; `SGBN` by default.
     """
-    labels = np.asarray(cohort.group)
-    folds = np.array(
-        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(cohort))]
-    )
+    folds = folds_of_repeats(cohort, settings)
     methods = _methods(cohort, settings, learner)
     gammas = GAMMAS if settings.peers else ()
     tasks = _tasks(folds, list(methods), gammas)
+    # Finished tasks are used again only where all of this is the same.
     described = {
         "methods": list(methods),
         "folds": [settings.n_folds, len(folds), settings.seed],
@@ -78,8 +80,7 @@ def cross_validate(
     shared = {"cohort": cohort, "settings": settings, "learner": learner}
     kinds = {name: str(task["method"]) for name, task in tasks.items()}
     results = study.run(_task, tasks, described, shared=shared, kinds=kinds)
-    found = collected(labels, folds, methods, gammas, results)
-    return replace(found, reference=settings.reference)
+    return collected(cohort, settings, folds, methods, results, gammas)
 
 
 def _tasks(
@@ -92,15 +93,14 @@ def _tasks(
     """
     tasks: dict[str, dict[str, Any]] = {}
     for repeat, fold_of in enumerate(folds):
-        tests = [fold_of == fold for fold in range(int(fold_of.max()) + 1)]
-        for (number, method), (fold, test) in product(enumerate(methods), enumerate(tests)):
-            explained = repeat == 0 and method == OURS
-            task = {"test": test, "method": method, "explained": explained}
-            tasks[f"{repeat}-{fold}-{number}"] = task
-        for (number, gamma), (fold, test) in product(enumerate(gammas), enumerate(tests)):
-            if repeat == 0:
-                task = {"test": test, "method": gamma, "explained": False}
-                tasks[f"gamma-{fold}-{number}"] = task
+        # Other sparsities are tried once: their curve needs no narrow interval.
+        tried = {str(repeat): methods, "gamma": gammas if repeat == 0 else ()}
+        for name, tried_methods in tried.items():
+            for number, method in enumerate(tried_methods):
+                explained = repeat == 0 and method == OURS
+                for fold, test in enumerate(parts_of(fold_of)):
+                    task = {"test": test, "method": method, "explained": explained}
+                    tasks[f"{name}-{fold}-{number}"] = task
     return tasks
 
 
@@ -129,23 +129,18 @@ def permuted_accuracies(
         "select": settings.select,
         "data": cohort.fingerprint,
     }
-    tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
     shared = {"cohort": cohort, "settings": settings, "exchange": exchange}
-    results = study.run(_permuted_task, tasks, described, shared=shared)
-    return np.array([float(results[name]["accuracy"]) for name in tasks])
+    return run_exchanges(_permuted_task, settings, study, described, shared)
 
 
 def _permuted_task(
     cohort: Cohort, settings: Settings, exchange: Exchange, number: int
 ) -> dict[str, Any]:
-    rows = exchange.draw(np.random.default_rng([settings.seed, number]))
-    exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
-    labels, folds, scores = np.asarray(exchanged.group), fold_numbers(exchanged, settings, 0), []
-    for fold in range(int(folds.max()) + 1):
-        test = folds == fold
-        found = _task(exchanged, settings, None, test, OURS, explained=False)["probabilities"]
-        scores.append(fold_score(METRICS[0], labels[test], found, exchanged.groups))
-    return {"accuracy": np.mean(scores)}
+    def classify(exchanged: Cohort, test: Mask) -> Array:
+        result = _task(exchanged, settings, None, test, OURS, explained=False)
+        return np.asarray(result["probabilities"])
+
+    return exchanged_accuracy(cohort, settings, exchange, number, classify)
 
 
 def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
@@ -171,7 +166,8 @@ def fit_model(cohort: Cohort, settings: Settings, study: Study) -> Pipeline:
     described = {"select": settings.select, "seed": settings.seed, "data": cohort.fingerprint}
     shared = {"cohort": cohort, "settings": settings}
     results = study.run(_fitted_parts, {"parts": {}}, described, shared=shared)
-    fitted: Pipeline = model_of({name: part.tobytes() for name, part in results["parts"].items()})
+    parts = {name: part.tobytes() for name, part in results["parts"].items()}
+    fitted: Pipeline = files.model_of(parts)
     if "site_column" in cohort.provenance:  # not of the task: the same data may be called otherwise
         fitted.site_column_ = str(cohort.provenance["site_column"])  # type: ignore[attr-defined]
     return fitted
@@ -186,25 +182,8 @@ def _fitted_parts(cohort: Cohort, settings: Settings) -> dict[str, Any]:
             _fit(analysis, cohort, cohort_table(cohort), np.full(len(cohort), True))
         except ValueError as error:
             raise InputError(f"{OURS} cannot be fitted to all subjects: {error}") from error
-        parts = parts_of(analysis)
+        parts = files.parts_of(analysis)
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
-
-
-def fold_numbers(cohort: Cohort, settings: Settings, repeat: int) -> Indices:
-    """Fold of each subject; the rows of one person and of one family are in one fold."""
-    labels, units = np.asarray(cohort.group), cohort.units
-    n_folds = min(settings.n_folds, _smallest(cohort))
-    if n_folds < 2:
-        raise InputError(
-            "all rows of a group are of one person or family, so that none can be left out. Add "
-            "others, or leave out --block (block=)."
-        )
-    splitter = StratifiedKFold if units is None else StratifiedGroupKFold
-    split = splitter(n_folds, shuffle=True, random_state=settings.seed + repeat)
-    folds = np.empty(len(labels), np.intp)
-    for fold, (_, test) in enumerate(split.split(labels, labels, units)):
-        folds[test] = fold
-    return folds
 
 
 def _methods(
@@ -213,31 +192,20 @@ def _methods(
     """Name -> what makes the whole analysis, from a table with gaps to probabilities."""
     seed = settings.seed
     analysis = partial(make_analysis, cohort, k=settings.select)
-    found: dict[str, Callable[[], Any]] = {
+    makers: dict[str, Callable[[], Any]] = {
         OURS: lambda: analysis(classifier=SGBNClassifierCV(random_state=seed)),
         FIRST_PEER: analysis,
     }
     if settings.peers:
         searcher = fast_learner(learner)
-        found[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(searcher, random_state=seed))
+        makers[REFINED] = lambda: analysis(classifier=CLSGBNClassifier(searcher, random_state=seed))
         n_folds = inner_folds(cohort, settings)
-        for name in PEERS[1:] if n_folds > 1 else ():  # they are tuned inside the training part
-            found[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
+        # Peers but the first are tuned by folds inside the training part; tiny groups have none.
+        for name in PEERS[1:] if n_folds > 1 else ():
+            makers[name] = partial(_peer, analysis, name, seed, n_folds, cohort.units is not None)
     if cohort.covariates or cohort.site is not None:
-        found[COVARIATES_ALONE] = partial(covariates_alone, cohort.smooth)
-    return found
-
-
-def _smallest(cohort: Cohort) -> int:
-    """Subjects of the smallest group; persons or families, where these are not to be parted."""
-    return min(cohort.unit_counts.values())
-
-
-def inner_folds(cohort: Cohort, settings: Settings) -> int:
-    """Folds that the smallest group allows in each training part."""
-    smallest = _smallest(cohort)
-    largest_test = -(-smallest // min(settings.n_folds, smallest))
-    return min(FOLDS, smallest - largest_test)
+        makers[COVARIATES_ALONE] = partial(covariates_alone, cohort.smooth)
+    return makers
 
 
 def _peer(
@@ -250,6 +218,7 @@ def _fit(analysis: Pipeline, cohort: Cohort, table: pd.DataFrame, rows: Mask) ->
     """Fit to some rows of a cohort; a classifier with inner folds is told who is not parted."""
     name, last = analysis.steps[-1]
     more = {}
+    # Only classifiers with inner folds take groups=, and scikit-learn refuses it elsewhere.
     if cohort.units is not None and (
         isinstance(last, GridSearchCV) or has_fit_parameter(last, "groups")
     ):
@@ -276,7 +245,8 @@ def _task(
         plain = SGBNClassifier(searcher, temperature=1.0)
         analysis = make_analysis(cohort, k=settings.select, classifier=plain)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of one of many training parts
+        # Warnings of one of many training parts say little: those of all subjects are given.
+        warnings.simplefilter("ignore")
         try:
             _fit(analysis, cohort, table, ~test)
         except ValueError as error:
@@ -294,7 +264,7 @@ def _task(
 def largest_parts(
     classifier: SGBNClassifier, values: pd.DataFrame, probabilities: Array
 ) -> dict[str, Any]:
-    """Largest parts of the log-likelihood ratio of the likeliest group over the next.
+    """Find the largest parts of the log-likelihood ratio of the likeliest group over the next.
 
     Returns
     -------
@@ -303,21 +273,22 @@ def largest_parts(
         and ``likeliest``, the places of the two groups.
     """
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    # rows of a classifier with fewer parts than SHOWN are filled up with "" and 0
     sources = np.full((len(values), SHOWN), "", dtype=object)
     targets, parts = sources.copy(), np.zeros(sources.shape)
-    for pair, own in _blocks_of_pairs(likeliest):
+    for pair, rows in _blocks_of_pairs(likeliest):
         of, against = classifier.classes_[pair]
-        found = classifier.explain(values.iloc[own], of, against)
-        names = [("", name) for name in found.names]
-        names += zip(found.sources, found.targets, strict=True)
-        all_parts = np.hstack([found.own, found.edges])
+        explanation = classifier.explain(values.iloc[rows], of, against)
+        names = [("", name) for name in explanation.names]
+        names += zip(explanation.sources, explanation.targets, strict=True)
+        all_parts = np.hstack([explanation.own, explanation.edges])
         largest = np.argsort(-np.abs(all_parts), axis=1, kind="stable")[:, :SHOWN]
-        for row, places in zip(own, largest, strict=True):
+        for row, places in zip(rows, largest, strict=True):
             count = len(places)
             sources[row, :count], targets[row, :count] = zip(
                 *(names[k] for k in places), strict=True
             )
-        parts[own, : largest.shape[1]] = np.take_along_axis(all_parts, largest, axis=1)
+        parts[rows, : largest.shape[1]] = np.take_along_axis(all_parts, largest, axis=1)
     return {
         "sources": sources.astype(str),
         "targets": targets.astype(str),
@@ -330,46 +301,51 @@ def _blocks_of_pairs(likeliest: Indices) -> Iterator[tuple[Indices, Indices]]:
     """Give each pair of groups with some rows at a time for which it is the likeliest."""
     for pair in np.unique(likeliest, axis=0):
         rows = np.flatnonzero((likeliest == pair).all(axis=1))
-        for first in range(0, len(rows), A_BLOCK):
-            yield pair, rows[first : first + A_BLOCK]
+        for first in range(0, len(rows), ROWS_PER_BLOCK):
+            yield pair, rows[first : first + ROWS_PER_BLOCK]
 
 
 def collected(
-    labels: Labels,
+    cohort: Cohort,
+    settings: Settings,
     folds: Indices,
-    methods: Mapping[str, Any],
-    gammas: tuple[float, ...],
+    methods: Iterable[str],
     results: Mapping[str, Arrays],
+    gammas: tuple[float, ...] = (),
 ) -> Accuracy:
-    """Put the folds together."""
+    """Put the results of all tasks together; the first method is the one that is explained."""
+    labels = np.asarray(cohort.group)
     n, groups = len(labels), tuple(np.unique(labels).tolist())
-    found: dict[str, list[Array]] = {method: [] for method in methods}
-    for repeat, own in enumerate(folds):
-        for number, repeats in enumerate(found.values()):
-            repeats.append(_joined(own, results, f"{repeat}-{{}}-{number}", "probabilities"))
+    by_method: dict[str, list[Array]] = {method: [] for method in methods}
+    for repeat, fold_of in enumerate(folds):
+        for number, repeats in enumerate(by_method.values()):
+            repeats.append(_joined(fold_of, results, f"{repeat}-{{}}-{number}", "probabilities"))
     tried = [f"gamma-{{}}-{number}" for number in range(len(gammas))]
     by_gamma = [_joined(folds[0], results, name, "probabilities") for name in tried]
-    n_folds = range(int(folds[0].max()) + 1)
-    edges = [np.mean([results[name.format(k)]["edges"] for k in n_folds]) for name in tried]
+    numbers = range(len(parts_of(folds[0])))
+    edges = [np.mean([results[name.format(k)]["edges"] for k in numbers]) for name in tried]
     return Accuracy(
         groups,
         labels,
         folds,
-        {method: np.array(repeats) for method, repeats in found.items()},
+        {method: np.array(repeats) for method, repeats in by_method.items()},
         np.array(gammas),
         np.array(edges),
         np.reshape(by_gamma, (len(gammas), n, len(groups))),
         _explanations(folds[0], results),
         _joined(folds[0], results, "0-{}-0", "likeliest"),
+        settings.reference,
     )
 
 
 def _joined(folds: Indices, results: Mapping[str, Arrays], name: str, key: str) -> NDArray[Any]:
     """Rows of the tasks of all folds, in the order of the subjects; `name` lacks the fold."""
-    parts = [results[name.format(fold)][key] for fold in range(int(folds.max()) + 1)]
+    tests = parts_of(folds)
+    parts = [results[name.format(fold)][key] for fold in range(len(tests))]
+    # Text of different folds has different widths: the common type is the widest.
     joined = np.empty((len(folds), *parts[0].shape[1:]), np.result_type(*parts))
-    for fold, part in enumerate(parts):
-        joined[folds == fold] = part
+    for test, part in zip(tests, parts, strict=True):
+        joined[test] = part
     return joined
 
 
@@ -377,7 +353,7 @@ def _explanations(folds: Indices, results: Mapping[str, Arrays]) -> NDArray[Any]
     """Parts of the log-likelihood ratios: of the first method, in the first repeat."""
     kinds = [("source", object), ("target", object), ("value", float)]
     columns = [_joined(folds, results, "0-{}-0", f"{name}s") for name, _ in kinds]
-    found = np.empty(columns[-1].shape, dtype=kinds)
+    explanations = np.empty(columns[-1].shape, dtype=kinds)
     for (name, _), column in zip(kinds, columns, strict=True):
-        found[name] = column
-    return found
+        explanations[name] = column
+    return explanations

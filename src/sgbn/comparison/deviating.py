@@ -17,6 +17,7 @@ from sgbn.inference import Deviations, NormativeDeviation
 from sgbn.runs import Study
 from sgbn.types import Labels, Mask
 
+# Fields of `Deviations`: arrays with one row per subject, and tuples of names.
 OF_SUBJECTS = ("regions", "edges", "distance", "log_likelihood", "p_chi2", "p_reference")
 NAMES = ("names", "sources", "targets")
 
@@ -29,7 +30,7 @@ def kept_deviations(
     study: Study,
     data: str,
 ) -> Deviations:
-    """Say how far each subject is from the network of the reference.
+    """Measure how far each subject is from the network of the reference.
 
     Parameters
     ----------
@@ -50,30 +51,30 @@ def kept_deviations(
     settings = {
         **{"learner": repr(norm.learner), "seed": norm.random_state, "data": data},
         "reference": joblib.hash(reference),
+        # numbers in place of names, whose bytes depend on how they are stored
         "persons": None
         if persons is None
         else joblib.hash(np.unique(persons, return_inverse=True)[1]),
     }
-    # one task: here its own folds run in parallel, and on a cluster one worker has them all
-    found = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
-    warn_again(found.values())
-    return _unpacked(found["all"])
+    # One task, in this process: the folds inside it run in parallel. A cluster gives it a worker.
+    results = replace(study, n_jobs=1, progress=False).run(_deviations, {"all": task}, settings)
+    warn_again(results.values())
+    return _unpacked(results["all"])
 
 
 def _deviations(
     norm: NormativeDeviation, regions: pd.DataFrame, reference: Mask, persons: Labels | None
 ) -> dict[str, Any]:
-    own = None if persons is None else persons[reference]
-
     fitted = clone(norm)
 
-    def score(others: pd.DataFrame) -> Deviations:
-        fitted.fit(regions[reference], persons=own)
-        return fitted.deviations(others)
+    def score(rest: pd.DataFrame) -> Deviations:
+        fitted.fit(regions[reference], persons=None if persons is None else persons[reference])
+        return fitted.deviations(rest)
 
-    others, messages = with_warnings(score, regions[~reference])
-    merged = _merged(fitted.reference_, others, reference)
-    kept = {one.name: getattr(merged, one.name) for one in fields(merged)}
+    rest, messages = with_warnings(score, regions[~reference])
+    # Subjects of the reference are cross-fitted: a network that has seen them would flatter them.
+    merged = _merged(fitted.reference_, rest, reference)
+    kept = {part.name: getattr(merged, part.name) for part in fields(merged)}
     return kept | {WARNINGS: np.array(messages, dtype=str)}
 
 
@@ -82,12 +83,12 @@ def _unpacked(kept: Mapping[str, NDArray[Any]]) -> Deviations:
     return Deviations(**content | {name: tuple(kept[name].tolist()) for name in NAMES})
 
 
-def _merged(reference: Deviations, others: Deviations, own: Mask) -> Deviations:
+def _merged(reference: Deviations, rest: Deviations, in_reference: Mask) -> Deviations:
     """Deviations of all subjects, in the order of the cohort."""
     merged: dict[str, Any] = {}
     for name in OF_SUBJECTS:
-        first, second = getattr(reference, name), getattr(others, name)
-        both = np.empty((len(own), *first.shape[1:]))
-        both[own], both[~own] = first, second
+        first, second = getattr(reference, name), getattr(rest, name)
+        both = np.empty((len(in_reference), *first.shape[1:]))
+        both[in_reference], both[~in_reference] = first, second
         merged[name] = both
     return replace(reference, **merged)

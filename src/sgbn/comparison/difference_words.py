@@ -18,64 +18,65 @@ from sgbn.io import to_frame
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-NAMED = 5  # edges that a sentence names
-POWER = 0.8
+MAX_NAMED_EDGES = 5  # in one sentence; the rest are counted
+POWER = 0.8  # the convention of power analyses
 
 
 def p_text(p: float) -> str:
-    """P as one writes it in a sentence."""
+    """Return p as a paper writes it in a sentence."""
     return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1g}"
 
 
 def overall_words(comparison: Comparison) -> str:
     """Say in one sentence whether the networks differ at all; "" if it was not tested."""
-    found, level = comparison.tests, comparison.settings.level
-    if found is None:
+    tests, level = comparison.tests, comparison.settings.level
+    if tests is None:
         return ""
-    groups, p = joined([*map(called, found.groups)]), p_text(found.global_p)
+    groups, p = joined([*map(called, tests.groups)]), p_text(tests.global_p)
     together = f"a test of all edges together ({p})"
-    allowed = f"{p_text(found.global_p_both)} with these allowed for"
+    allowed = f"{p_text(tests.global_p_both)} with these allowed for"
     at_pairs = f"The networks of {groups} differ at single pairs of regions"
-    if (found.edges["q_both"] <= level).sum() == 1:
+    if (tests.edges["q_both"] <= level).sum() == 1:
         at_pairs = f"The networks of {groups} differ at one pair of regions"
-    single_pairs = _singles(found, level) == "both"
-    if found.global_p > level:
+    single_pairs = _singles(tests, level) == "both"
+    # The global test and those of single pairs can disagree either way; each case has its sentence.
+    if tests.global_p > level:
         if single_pairs:
             return f"{at_pairs}; {together} does not show it: a few changes are lost among all."
         return (
             f"No difference between the networks of {groups} was found by {together}, which is no "
             "proof of equality."
         )
-    if found.global_p_both > level:
+    if tests.global_p_both > level:
         doubt = f"changes of variance alone could explain it ({allowed})"
         if single_pairs:
             return f"{at_pairs}. What {together} finds beyond that is less sure: {doubt}."
         return f"The weights of {groups} differ by {together}, but {doubt}."
     return (
         f"The networks of {groups} differ by {together}, also once changes of variance are allowed "
-        f"for ({p_text(found.global_p_both)})."
+        f"for ({p_text(tests.global_p_both)})."
     )
 
 
-def _singles(found: Differences, level: float) -> str:
+def _singles(tests: Differences, level: float) -> str:
     """Whether single edges differ: "both" ways, "one" way only, or "none"."""
-    if (found.edges["q_both"] <= level).any():
+    if (tests.edges["q_both"] <= level).any():
         return "both"
-    return "one" if (found.edges["q"] <= level).any() else "none"
+    return "one" if (tests.edges["q"] <= level).any() else "none"
 
 
 def where_words(comparison: Comparison) -> str:
     """Say in one sentence how many pairs differ, and of which kinds; "" if it was not tested."""
-    found, level = comparison.tests, comparison.settings.level
-    if found is None:
+    tests, level = comparison.tests, comparison.settings.level
+    if tests is None:
         return ""
-    if not len(found.edges):
+    if not len(tests.edges):
         return "No single pair was tested: no group has an edge."
     both = _both_ways(comparison)
-    tested = counted(len(found.edges), "tested pair")
+    tested = counted(len(tests.edges), "tested pair")
     read = f"whichever way the arrow is read, at a false discovery rate of {level:.0%}"
     if both.empty:
-        other = "" if _singles(found, level) == "none" else "; some do one way only"
+        other = "" if _singles(tests, level) == "none" else "; some do one way only"
         return f"None of {tested} differs {read}{other}."
     surest = int((both["p_fwer_both"] <= level).sum())
     kinds = f": {_kinds(comparison, both)}" if len(comparison.groups) == 2 else ""
@@ -94,6 +95,7 @@ def _both_ways(comparison: Comparison) -> pd.DataFrame:
 def _kinds(comparison: Comparison, edges: pd.DataFrame) -> str:
     """Count the kinds of change of two groups, the most frequent first."""
     group = comparison.groups[1]
+    # The order of KINDS_OF_CHANGE decides ties: that of first appearance would depend on the data.
     counts = edges[f"kind_{group}"].value_counts(sort=False).reindex(KINDS_OF_CHANGE).dropna()
     counts = counts.sort_values(ascending=False, kind="stable")
     return f"{joined([f'{n:.0f} {kind}' for kind, n in counts.items()])} in {called(group)}"
@@ -101,20 +103,20 @@ def _kinds(comparison: Comparison, edges: pd.DataFrame) -> str:
 
 def edge_lines(comparison: Comparison) -> list[str]:
     """Say which edges differ, line by line; none if they were not tested."""
-    found, level = comparison.tests, comparison.settings.level
-    if found is None:
+    tests, level = comparison.tests, comparison.settings.level
+    if tests is None:
         return []
     return [
         where_words(comparison),
-        *_surest(comparison, found),
+        *_surest(comparison, tests),
         *_one_way(comparison),
-        *_pairwise(found, level, comparison.cohort),
-        *_named(found, level),
-        *_among(found, level, comparison.cohort),
+        *_pairwise(tests, level, comparison.cohort),
+        *_named(tests, level),
+        *_among(tests, level, comparison.cohort),
     ]
 
 
-def _surest(comparison: Comparison, found: Differences) -> Iterator[str]:
+def _surest(comparison: Comparison, tests: Differences) -> Iterator[str]:
     """Name pairs that differ both ways; if there is none, say what would have been found."""
     both = _both_ways(comparison)
     if len(both):
@@ -123,30 +125,30 @@ def _surest(comparison: Comparison, found: Differences) -> Iterator[str]:
             f"{_names(both, comparison, 'q_both')}."
         )
     else:
-        yield from filter(None, [detectable_words(found, comparison.settings.level)])
+        yield from filter(None, [detectable_words(tests, comparison.settings.level)])
 
 
 def _one_way(comparison: Comparison) -> Iterator[str]:
     level, table = comparison.settings.level, comparison.tables.differences
     both = table["q_both"] <= level
-    one = table[(table["q"] <= level) & ~both]
-    if len(one):
+    one_way = table[(table["q"] <= level) & ~both]
+    if len(one_way):
         more = " more" if both.any() else ""
         yield (
-            f"{len(one)}{more} {_differ(len(one))} one way only; a change of variance can do this: "
-            f"{_names(one, comparison, 'q')}."
+            f"{len(one_way)}{more} {_differ(len(one_way))} one way only; a change of variance can "
+            f"do this: {_names(one_way, comparison, 'q')}."
         )
 
 
-def _pairwise(found: Differences, level: float, cohort: Cohort) -> Iterator[str]:
+def _pairwise(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
     """One line per pair of groups with finds, of more than two groups."""
-    if len(found.groups) < 3:
+    if len(tests.groups) < 3:
         return
-    if not found.pairwise:
-        yield f"Which of the {len(found.groups)} groups differ is tested for up to 5 groups only."
+    if not tests.pairwise:
+        yield f"Which of the {len(tests.groups)} groups differ is tested for up to 5 groups only."
         return
     lines = []
-    for (first, second), edges in found.pairwise.items():
+    for (first, second), edges in tests.pairwise.items():
         both = edges[edges["q_both"] <= level]
         if len(both):
             surest = int((both["p_fwer_both"] <= level).sum())
@@ -158,55 +160,56 @@ def _pairwise(found: Differences, level: float, cohort: Cohort) -> Iterator[str]
     yield from lines or ["No two groups differ both ways at a single edge in closed tests."]
 
 
-def _named(found: Differences, level: float) -> Iterator[str]:
+def _named(tests: Differences, level: float) -> Iterator[str]:
     """One line per edge that was named beforehand."""
-    if found.named is None:
+    if tests.named is None:
         return
-    for row in to_frame(found.named).to_dict("records"):
+    for row in to_frame(tests.named).to_dict("records"):
         verdict = "no difference is found"
         if row["p_fwer"] <= level:
-            holds = row[both_ways_column(len(found.named))] <= level
+            holds = row[both_ways_column(len(tests.named))] <= level
             verdict = "differs both ways" if holds else "differs this way only"
         change = f"; change {signed(row['difference_std'])} per standard deviation"
-        if len(found.groups) > 2:
-            change = ""  # all groups are tested, and the table has the change of one
-        family = f", family-wise over {len(found.named)} named edges {p_text(row['p_fwer'])}"
+        if len(tests.groups) > 2:
+            change = ""  # the test is of all groups, and the table has the change of one of them
+        family = f", family-wise over {len(tests.named)} named edges {p_text(row['p_fwer'])}"
         yield (
             f"Named beforehand, {row['source']} to {row['target']}: {verdict} ("
-            f"{p_text(row['p'])}{family if len(found.named) > 1 else ''}, both ways "
+            f"{p_text(row['p'])}{family if len(tests.named) > 1 else ''}, both ways "
             f"{p_text(row['p_both'])}{change})."
         )
 
 
 def both_ways_column(n_named: int) -> str:
-    """Column that says whether an edge named beforehand differs both ways: one needs no family."""
+    """Name the column with p both ways of edges named beforehand: a single one has no family."""
     return "p_both" if n_named == 1 else "p_fwer_both"
 
 
-def _among(found: Differences, level: float, cohort: Cohort) -> Iterator[str]:
+def _among(tests: Differences, level: float, cohort: Cohort) -> Iterator[str]:
     """One line for the regions that were named beforehand."""
-    if found.among is None:
+    if tests.among is None:
         return
-    edges = found.among.edges
+    edges = tests.among.edges
     if not len(edges):
-        yield f"Among the {len(found.among.regions)} regions named beforehand no edge was tested."
+        yield f"Among the {len(tests.among.regions)} regions named beforehand no edge was tested."
         return
-    own = edges[edges["q"] <= level]
-    names = f": {_plain_names(own, cohort)}" if len(own) else ""
-    any_found = len(own) or found.among.p <= level
+    different = edges[edges["q"] <= level]
+    names = f": {_plain_names(different, cohort)}" if len(different) else ""
+    any_found = len(different) or tests.among.p <= level
     doubt = " This test does not allow for changes of variance." if any_found else ""
     yield (
-        f"Among the {len(found.among.regions)} regions named beforehand, all edges together have "
-        f"{p_text(found.among.p)}; {len(own)} of {len(edges)} {_differ(len(own))} at a false "
-        f"discovery rate of {level:.0%}{names}.{doubt}"
+        f"Among the {len(tests.among.regions)} regions named beforehand, all edges together have "
+        f"{p_text(tests.among.p)}; {len(different)} of {len(edges)} {_differ(len(different))} at a "
+        f"false discovery rate of {level:.0%}{names}.{doubt}"
     )
 
 
-def detectable_words(found: Differences, level: float) -> str:
+def detectable_words(tests: Differences, level: float) -> str:
     """Say which change would have been found."""
-    if not len(found.edges) or level * (found.n_permutations + 1) < 1 - 1e-9:
+    # With too few permutations no family-wise p can reach the level: nothing is detectable.
+    if not len(tests.edges) or level * (tests.n_permutations + 1) < 1 - 1e-9:
         return ""
-    low, middle, high = np.quantile(found.detectable(POWER, level), (0.1, 0.5, 0.9))
+    low, middle, high = np.quantile(tests.detectable(POWER, level), (0.1, 0.5, 0.9))
     return (
         f"With these subjects, a change of {middle:.2f} standard deviations (of the target, per "
         f"one of the source) would have been found family-wise, one way, with {POWER:.0%} "
@@ -216,8 +219,8 @@ def detectable_words(found: Differences, level: float) -> str:
 
 
 def signed(weight: float) -> str:
-    """Two places of a number, with a minus sign that is one, and none before zero."""
-    return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")
+    """Return a number to two places, with a typographic minus sign, and none before zero."""
+    return f"{round(weight, 2) + 0.0:.2f}".replace("-", "−")  # adding 0.0 turns -0.0 into 0.0
 
 
 def _differ(count: int) -> str:
@@ -226,13 +229,14 @@ def _differ(count: int) -> str:
 
 def _names(table: pd.DataFrame, comparison: Comparison, by: str) -> str:
     """Name the first edges of a table, with weights, and count the others."""
-    named = [_edge_text(row, comparison, by) for row in table.head(NAMED).to_dict("records")]
-    return _and_more(named, len(table))
+    first = table.head(MAX_NAMED_EDGES).to_dict("records")
+    return _and_more([_edge_text(row, comparison, by) for row in first], len(table))
 
 
 def _plain_names(edges: NDArray[Any], cohort: Cohort) -> str:
     label = cohort.labels
-    named = [f"{label[row['source']]} – {label[row['target']]}" for row in edges[:NAMED]]
+    first = edges[:MAX_NAMED_EDGES]
+    named = [f"{label[row['source']]} – {label[row['target']]}" for row in first]
     return _and_more(named, len(edges))
 
 

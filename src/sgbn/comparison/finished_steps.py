@@ -11,14 +11,14 @@ from pathlib import Path
 
 from sgbn.runs import write_json
 
-FOLDER, SECONDS = "steps", "seconds"
+FOLDER, SECONDS = "steps", "seconds"  # where the notes are, and their only entry
 
 
 def finished_steps(folder: str | Path | None) -> dict[str, float]:
     """Name of each step that was finished in a folder -> the seconds that it took."""
     notes = [] if folder is None else sorted((Path(folder) / FOLDER).glob("*.json"))
-    found = {path.stem: _seconds(path) for path in notes}
-    return {name: seconds for name, seconds in found.items() if seconds is not None}
+    noted = {path.stem: _seconds(path) for path in notes}
+    return {name: seconds for name, seconds in noted.items() if seconds is not None}
 
 
 def seconds_of_step(folder: str | Path | None, name: str, seconds: float) -> float:
@@ -27,14 +27,17 @@ def seconds_of_step(folder: str | Path | None, name: str, seconds: float) -> flo
         return seconds
     path = Path(folder) / FOLDER / f"{name}.json"
     noted = _seconds(path)
-    if noted is None:
+    if noted is None:  # a second start reads what the first computed: its seconds would mislead
         path.parent.mkdir(exist_ok=True)
         write_json(path, {SECONDS: seconds})
     return seconds if noted is None else noted
 
 
 def _seconds(path: Path) -> float | None:
-    """Read a note; None if there is none that can be read."""
+    """Read a note; None if there is none that can be read.
+
+    A broken note costs nothing but the time of an earlier start, so that it stops no run.
+    """
     try:
         return float(json.loads(path.read_text(encoding="utf-8"))[SECONDS])
     except (OSError, ValueError, TypeError, KeyError):

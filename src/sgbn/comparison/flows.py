@@ -70,10 +70,12 @@ def _table_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 def _prepare_table(cohort: Cohort, settings: Settings) -> tuple[Cohort, Iterable[Finding]]:
     prepared = prepare(cohort)
+    # Without a setting, a learner may keep outliers in networks while the tests leave them out.
     how = settings.outliers or "tests", settings.transform or "none"
     return prepared, review_prepared(prepared, *how)
 
 
+# One entry per name, so that a step that one kind of cohort lacks cannot be forgotten.
 TABLES = Flow(
     settings=lambda settings: settings,
     learner=_table_learner,

@@ -30,8 +30,8 @@ def group_network(
     Parameters
     ----------
     cohort : Cohort
-        With a group column; one group is enough. The other groups share in learning the effects of
-        sites and covariates: leave those out that have nothing to do with it (``subset``).
+        With a group column; one group is enough. The effects of sites and covariates are learned
+        from all groups: leave groups out that have nothing to do with it (``subset``).
     group : str
         Which group.
     learner : estimator, optional
@@ -65,9 +65,10 @@ def group_network(
 
 
 def _require(reviewed: Review) -> Cohort:
-    """Usable cohort; that there is one group only does not stand in the way."""
+    """Return the usable cohort, or raise InputError; one group is enough here."""
     if len(reviewed.cohort.groups) != 1:
         return reviewed.require()
+    # Findings are compared by value: those that a check of the groups alone gives are put aside.
     for_pairs = tuple(check_groups(reviewed.cohort))
-    others = tuple(found for found in reviewed.findings if found not in for_pairs)
-    return Review(others, reviewed.cohort).require()
+    relevant = tuple(finding for finding in reviewed.findings if finding not in for_pairs)
+    return Review(relevant, reviewed.cohort).require()

@@ -15,10 +15,10 @@ from scipy.special import stdtrit
 
 from sgbn.types import Array
 
-LEVEL = 0.95
-NARROW = 0.03  # half width of an interval of an accuracy that needs no more repeats
-LEAST_GAIN = 0.05  # share of its width that one more repeat must take off
-MOST_REPEATS = 10
+LEVEL = 0.95  # probability that an interval covers the true mean
+NARROW_HALF_WIDTH = 0.03  # of a balanced accuracy: an interval that needs no more repeats
+MIN_GAIN_PER_REPEAT = 0.05  # share of the interval's width that one more repeat must take off
+MAX_REPEATS = 10  # of the cross-validation
 
 
 class Estimate(NamedTuple):
@@ -35,24 +35,26 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Array, overlap: float) -> Estimate:
-    """Mean over splits, NaN left out.
+    """Estimate the mean over splits; NaN are left out.
 
     Parameters
     ----------
     values : ndarray of shape (splits,)
+        Score of each split.
     overlap : float
-        Test rows a training row where all splits are of one table; 0 for independent cohorts.
+        Test rows per training row where all splits are of one table; 0 for independent cohorts.
     """
-    found = values[~np.isnan(values)]
-    if found.size < 2:
-        return Estimate(float(found.mean()) if found.size else np.nan, np.nan, 1)
-    variance = float(found.var(ddof=1)) * (1 / found.size + overlap)
-    return Estimate(float(found.mean()), float(np.sqrt(variance)), found.size - 1)
+    known = values[~np.isnan(values)]
+    if known.size < 2:  # no spread, so that the interval is unknown
+        return Estimate(float(known.mean()) if known.size else np.nan, np.nan, 1)
+    variance = float(known.var(ddof=1)) * (1 / known.size + overlap)
+    return Estimate(float(known.mean()), float(np.sqrt(variance)), known.size - 1)
 
 
 def relative_width(n_folds: int, n_repeats: int) -> float:
     """Half width of the interval of a cross-validated mean, in standard deviations of a fold."""
     n_splits = n_folds * n_repeats
+    # the second term, one test fold per n_folds - 1 in training, stays however often one repeats
     error = np.sqrt(1 / n_splits + 1 / (n_folds - 1))
     return float(stdtrit(n_splits - 1, (1 + LEVEL) / 2) * error)
 
@@ -68,23 +70,25 @@ def gain_of_repeat(n_folds: int, n_repeats: int) -> float:
 def repeats_for(sizes: Sequence[int], n_folds: int) -> int:
     """Fewest repeats of a cross-validation after which one more is not worth its time.
 
-    That is: the interval of a balanced accuracy is expected to be `NARROW` already, or one more
-    repeat would narrow it by less than `LEAST_GAIN`. `sizes` are those of the groups; the share of
-    a group that is recognised varies the most where it is 1/2.
+    That is: the interval of a balanced accuracy is expected to be as narrow as `NARROW_HALF_WIDTH`
+    already, or one more repeat would narrow it by less than `MIN_GAIN_PER_REPEAT`. `sizes` are the
+    numbers of subjects of the groups.
     """
+    # Standard deviation of a fold's balanced accuracy, a mean of binomial shares. That of a group
+    # varies the most where half of it is recognised, which is assumed here: sqrt(1/2 * 1/2 / n).
     between_folds = 0.5 * np.sqrt(np.sum(n_folds / np.array(sizes))) / len(sizes)
-    for n_repeats in range(1, MOST_REPEATS):
-        is_narrow = between_folds * relative_width(n_folds, n_repeats) <= NARROW
-        if is_narrow or gain_of_repeat(n_folds, n_repeats) < LEAST_GAIN:
+    for n_repeats in range(1, MAX_REPEATS):
+        is_narrow = between_folds * relative_width(n_folds, n_repeats) <= NARROW_HALF_WIDTH
+        if is_narrow or gain_of_repeat(n_folds, n_repeats) < MIN_GAIN_PER_REPEAT:
             return n_repeats
-    return MOST_REPEATS
+    return MAX_REPEATS
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:
     """Mean of estimates from different data; the fewest degrees of freedom are kept."""
-    errors = [one.error for one in estimates]
+    errors = [part.error for part in estimates]
     return Estimate(
-        float(np.mean([one.mean for one in estimates])),
+        float(np.mean([part.mean for part in estimates])),
         float(np.linalg.norm(errors)) / len(errors),
-        min(one.df for one in estimates),
+        min(part.df for part in estimates),
     )

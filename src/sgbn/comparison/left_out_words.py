@@ -13,7 +13,7 @@ from sgbn.comparison.support import called, joined
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-NAMED_IN = "tables/left_out.csv"
+NAMED_IN = "tables/left_out.csv"  # in the folder of a report; names of subjects stay out of text
 
 
 def left_out_words(comparison: Comparison) -> str:
@@ -39,13 +39,14 @@ def left_out_counts(comparison: Comparison, left_out: Mapping[str, tuple[Any, ..
 
 def without_them(comparison: Comparison) -> str:
     """Say which steps do without those who lie far out."""
+    # A learner may keep outliers, or the tests may not have been done: four cases, three sentences.
     networks, tests = comparison.left_out, comparison.tests
     if tests is None or not any(tests.left_out.values()):
         return "Networks do without them."
     if not any(networks.values()):
         return "Tests of differences do without them; networks have all subjects."
-    said = "Networks and tests of differences do without them."
-    return f"{said} {visits_words(comparison)}".rstrip()
+    both = "Networks and tests of differences do without them."
+    return f"{both} {visits_words(comparison)}".rstrip()
 
 
 def visits_words(comparison: Comparison) -> str:

@@ -22,18 +22,19 @@ from sgbn.structure.samples import group_sample
 
 
 def default_ensemble(settings: Settings, gamma: float | None = None) -> SGBNEnsemble:
-    """Make the learner of the networks: `n_pairs` splits, and chains in proportion.
+    """Make the learner of the networks, with `n_pairs` splits and chains in proportion.
 
-    Without half samples there are as many chains as an `SGBNEnsemble` has by default.
+    Without half samples it has as many chains as an `SGBNEnsemble` by default.
     """
     ensemble = SGBNEnsemble(gamma, n_pairs=settings.n_pairs, random_state=settings.seed)
     if settings.n_pairs:
+        # a quick run asks for few half samples, two per pair; more chains would then cost the most
         ensemble.n_chains = min(ensemble.n_chains, 2 * settings.n_pairs)
     return ensemble
 
 
 def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork:
-    """Learner of the steps that need hundreds of networks: `SGBN` in place of an ensemble.
+    """Return the learner of steps with hundreds of networks: `SGBN` in place of an ensemble.
 
     It has the ensemble's prior knowledge and most parents, and one gamma for all groups. The gamma
     of an ensemble is that of a prior, and not one of the criterion that is searched here.
@@ -45,7 +46,7 @@ def searcher_of(learner: LearnedNetwork, labels: NDArray[Any]) -> LearnedNetwork
 
 
 def fast_learner(learner: Any) -> Any:
-    """Make a learner for many networks: without kicks and tables SGBN finds nearly as much.
+    """Return a learner for many networks: without kicks and tables SGBN finds nearly as much.
 
     Learners of other kinds are returned as they are.
     """
@@ -57,8 +58,8 @@ def fast_learner(learner: Any) -> Any:
 def steps_of(settings: Settings, learner: LearnedNetwork | None = None) -> tuple[str, ...]:
     """Names of the steps of a comparison by this learner.
 
-    Those that draw half samples by themselves, as the default does, have the confidence of their
-    edges from the step "networks".
+    A learner that draws half samples by itself, as the default does, learns the confidence of its
+    edges in the step "networks".
     """
     one_step = learner is None or isinstance(learner, ConfidentNetwork)
     return tuple(name for name in settings.steps if not (one_step and name == "confidence"))
@@ -82,6 +83,7 @@ def learn_ensemble(
     Effects of its covariates and sites are taken out of each part of its subjects again, sites are
     balanced between halves, and the rows of a person and of a family stay together.
     """
+    # what is set for this fit alone, and put back afterwards: the caller's own values are shown
     given = {name: getattr(ensemble, name) for name in ("n_jobs", "n_pairs")}
     fitted = clone(ensemble).set_params(n_jobs=study.n_jobs)
     sample = group_sample(cohort, group)

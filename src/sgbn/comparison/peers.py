@@ -28,27 +28,28 @@ from sgbn.structure.smooth import can_bend, learn_spline
 from sgbn.types import Array
 
 COVARIATES_ALONE = "covariates alone"
-FOLDS = 5
-TREES = 300
-LOG_LOSS = "neg_log_loss"
+FOLDS = 5  # inside a training part, to tune a peer
+TREES = 300  # of a random forest
+LOG_LOSS = "neg_log_loss"  # scikit-learn's name of the score
+# Few penalties and folds, and a loose tolerance: it would else cost more than all other peers.
 GLASSO_PENALTIES = (0.1, 0.2, 0.4)
-GLASSO_FOLDS, GLASSO_TOL = 3, 1e-3  # it would else cost more than all other peers together
+GLASSO_FOLDS, GLASSO_TOL = 3, 1e-3
 
 
 class GaussianBayes(ClassifierMixin, BaseEstimator):
-    """Bayes' rule with one Gaussian a class, whose covariance any estimator of scikit-learn gives.
+    """Bayes' rule with one Gaussian per class.
 
     Parameters
     ----------
     covariance : estimator
-        With `location_`, `precision_` after `fit`.
+        Any of scikit-learn that has `location_` and `precision_` after `fit`.
     """
 
     def __init__(self, covariance: Any) -> None:
         self.covariance = covariance
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit one Gaussian a class."""
+        """Fit one Gaussian per class."""
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         self.classes_, counts = np.unique(y, return_counts=True)
         self.fitted_ = [clone(self.covariance).fit(X[y == label]) for label in self.classes_]
@@ -67,18 +68,19 @@ class GaussianBayes(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Array) -> Array:
         columns = []
-        for one, log_prior in zip(self.fitted_, self.log_priors_, strict=True):
-            centred = X - one.location_
-            distance = np.einsum("ij,jk,ik->i", centred, one.precision_, centred)
-            columns.append(log_prior + 0.5 * (np.linalg.slogdet(one.precision_)[1] - distance))
+        for gaussian, log_prior in zip(self.fitted_, self.log_priors_, strict=True):
+            centred = X - gaussian.location_
+            # squared Mahalanobis distance of each row
+            distance = np.einsum("ij,jk,ik->i", centred, gaussian.precision_, centred)
+            columns.append(log_prior + 0.5 * (np.linalg.slogdet(gaussian.precision_)[1] - distance))
         return np.column_stack(columns)
 
 
 def peers(seed: int, n_folds: int = FOLDS, *, whole: bool = False) -> dict[str, Any]:
-    """Peers by name, for standardised regions; `seed` is that of folds and trees.
+    """Make the peers, by name, for standardised regions; `seed` is that of folds and trees.
 
-    Those that are tuned are fitted with ``groups=`` if `whole`: rows of a person or family are then
-    in one fold.
+    With `whole`, peers that are tuned must be fitted with ``groups=``: the rows of a person or
+    family are then in one fold.
     """
     splitter = StratifiedGroupKFold if whole else StratifiedKFold
     folds = splitter(n_folds, shuffle=True, random_state=seed)
@@ -155,6 +157,7 @@ def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     labels = OneHotEncoder(handle_unknown="ignore")
     columns = make_column_transformer(
+        # chosen when fitted: which columns are numbers is known only then
         (numbers, partial(_linear_numbers, smooth=tuple(smooth))),
         (labels, make_column_selector(dtype_exclude="number")),
         *((_curve(name), [name]) for name in smooth),
@@ -163,6 +166,7 @@ def covariates_alone(smooth: Sequence[str] = ()) -> Pipeline:
 
 
 def _curve(name: str) -> Pipeline:
+    # a covariate that is empty in a training part stays as a constant, so that its spline has input
     filled = SimpleImputer(strategy="median", keep_empty_features=True)
     return make_pipeline(filled, SplineColumns(name), StandardScaler())
 
@@ -175,5 +179,6 @@ def _linear_numbers(table: pd.DataFrame, smooth: tuple[str, ...]) -> list[str]:
 
 def _lasso() -> dict[str, Any]:
     """L1 penalty of a logistic regression, as this version of scikit-learn has it named."""
+    # 1.8 replaced penalty= by l1_ratio=, and warns of the old one
     old = getattr(LogisticRegression(), "penalty", None) == "l2"
     return {"penalty": "l1"} if old else {"l1_ratio": 1.0}

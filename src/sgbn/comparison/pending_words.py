@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 NOT_YET = "Not yet computed."
-STILL = {
+NOT_ASKED = "the settings of this run leave this step out."
+STILL = {  # step -> what its result is called in a sentence
     "replication": "whether the differences come back in other subjects",
     "sensitivity": "how the finds depend on sparsity and learner",
     "refinements": "refined networks",
@@ -29,8 +30,20 @@ def pending_words(comparison: Comparison) -> str:
     )
 
 
-def not_done(comparison: Comparison, step: str, said: str = "Not tried") -> str:
-    """Say why a step has no result: it is still to come, was left out, or not asked for."""
+def not_done(comparison: Comparison, step: str) -> str:
+    """Say why a step has no result: it is still to come, could not be done, or was not asked for.
+
+    A step that is still to come is in `pending`; `skipped` does not know of it yet.
+    """
     if step in comparison.pending:
         return NOT_YET
-    return f"{said}: {comparison.skipped.get(step, 'not asked for')}"
+    return f"Not tried: {comparison.skipped.get(step, NOT_ASKED)}"
+
+
+def replication_words(comparison: Comparison) -> str:
+    """Say whether the differences come back in other subjects; "" if it was not asked for."""
+    if comparison.settings.replicate is None:
+        return ""
+    if comparison.replication is None:
+        return not_done(comparison, "replication")
+    return comparison.replication.words

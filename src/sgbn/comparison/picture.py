@@ -13,7 +13,7 @@ from sgbn.viz.forest import plot_forest
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-INCHES = (8.4, 1.6, 0.27)  # width, height without rows, height of a row
+INCHES = (8.4, 1.6, 0.27)  # width, height without rows, height per row
 
 
 def plot_differences(
@@ -23,12 +23,12 @@ def plot_differences(
     if comparison.tests is None:
         why = comparison.skipped.get("differences", "n_permutations of the settings is 0.")
         raise InputError(f"no difference was tested, so that there is none to draw: {why}")
-    others = comparison.groups[1:]
-    group = others[0] if group is None and len(others) == 1 else group
-    if group not in others:
+    compared = comparison.groups[1:]
+    group = compared[0] if group is None and len(compared) == 1 else group
+    if group not in compared:
         raise InputError(
             f"group is {group!r}: name the group whose difference from {comparison.reference!r} is "
-            f"drawn. {did_you_mean(group, others)}"
+            f"drawn. {did_you_mean(group, compared)}"
         )
     table, level = differences_of(comparison, group), comparison.settings.level
     if "standard_error" not in table:

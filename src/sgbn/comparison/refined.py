@@ -20,7 +20,7 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.robust import OutlierWarning
 from sgbn.types import Labels
 
-REFINED_BY = {
+REFINED_BY = {  # names as `Settings.refinements` has them
     "KL-SGBN": KLSGBNClassifier,
     "MM-SGBN": MMSGBNClassifier,
     "CL-SGBN": CLSGBNClassifier,
@@ -58,7 +58,7 @@ def refine(
     dict of str to structured ndarray
         See `edge_changes` of the classifiers.
     """
-    found = study.run(
+    results = study.run(
         _refined,
         {method: {"method": method} for method in methods},
         {
@@ -67,8 +67,8 @@ def refine(
         },
         shared={"learner": learner, "regions": regions, "labels": labels},
     )
-    warn_again(found.values())
-    return {method: _changes(found[method]) for method in methods}
+    warn_again(results.values())
+    return {method: _changes(results[method]) for method in methods}
 
 
 def _refined(
@@ -77,6 +77,7 @@ def _refined(
     # the temperature scales probabilities only, and would cost most of the time
     classifier = REFINED_BY[method](clone(learner), temperature=1.0)
     changes, messages = with_warnings(lambda _: classifier.fit(regions, labels).edge_changes(), ())
+    # Files of results hold no objects, which would need pickle: names become fixed-width text.
     texts = {name: changes[name].astype(str) for name, kind in CHANGE_FIELDS if kind is object}
     numbers = {name: changes[name] for name, _ in CHANGE_FIELDS if name not in texts}
     return texts | numbers | {WARNINGS: np.array(messages, dtype=str)}
@@ -90,14 +91,14 @@ def _changes(kept: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 
 def warn_again(results: Iterable[Mapping[str, NDArray[Any]]]) -> None:
     """Give the warnings of tasks here, each once."""
-    for message in dict.fromkeys(text for one in results for text in one[WARNINGS].tolist()):
+    for message in dict.fromkeys(text for result in results for text in result[WARNINGS].tolist()):
         warn(message)
 
 
 def with_warnings(function: Callable[[Any], Any], task: Any) -> tuple[Any, list[str]]:
     """Return the result of a task, and what it warned of beside subjects that lie far out."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("always")  # also where an earlier task gave the same warning
         result = function(task)
-    named = [one for one in caught if not issubclass(one.category, OutlierWarning)]
-    return result, [str(one.message) for one in named]
+    messages = [str(w.message) for w in caught if not issubclass(w.category, OutlierWarning)]
+    return result, messages

@@ -13,8 +13,9 @@ from sgbn.inference.residual_checks import FEWEST_ROWS, ResidualChecks, residual
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-MANY_REGIONS = 0.1  # share of regions with residuals that are not Gaussian, that is worth a word
-MANY_EDGES = 0.05  # share of bent edges, that is worth a word
+# Smaller shares are not reported: a few finds are expected, and change no result.
+MIN_SHARE_NOT_GAUSSIAN = 0.1  # of the regions of a group
+MIN_SHARE_CURVED = 0.05  # of the edges of a network
 
 
 def residual_table(comparison: Comparison) -> pd.DataFrame:
@@ -28,29 +29,32 @@ def residual_table(comparison: Comparison) -> pd.DataFrame:
     """
     rows = []
     for group, learner in comparison.learners.items():
+        # without outliers: a single one makes any residual look far from Gaussian
         values = comparison.kept(group).values
-        most = int((learner.coef_ != 0).sum(axis=0).max(initial=0))
-        if len(values) < max(FEWEST_ROWS, most + 3):
+        most_parents = int((learner.coef_ != 0).sum(axis=0).max(initial=0))
+        # `residual_checks` would refuse fewer rows, and with them the whole comparison
+        if len(values) < max(FEWEST_ROWS, most_parents + 3):
             continue
-        found = residual_checks(values, learner.coef_ != 0)
-        rows.append({"group": group, "rows": len(values)} | _row(comparison, found))
+        checks = residual_checks(values, learner.coef_ != 0)
+        rows.append({"group": group, "rows": len(values)} | _row(comparison, checks))
     return pd.DataFrame(rows)
 
 
-def _row(comparison: Comparison, found: ResidualChecks) -> dict[str, Any]:
+def _row(comparison: Comparison, checks: ResidualChecks) -> dict[str, Any]:
     regions, level = comparison.cohort.regions, comparison.settings.level
-    skewed, heavy = (int(np.abs(one).argmax()) for one in (found.skewness, found.kurtosis))
+    skewed = int(np.abs(checks.skewness).argmax())
+    heavy = int(np.abs(checks.kurtosis).argmax())
     return {
         "regions": len(regions),
-        "not_gaussian": int((found.p_gaussian <= level).sum()),
-        "skewness": float(found.skewness[skewed]),
+        "not_gaussian": int((checks.p_gaussian <= level).sum()),
+        "skewness": float(checks.skewness[skewed]),
         "skewed_region": regions[skewed],
-        "kurtosis": float(found.kurtosis[heavy]),
+        "kurtosis": float(checks.kurtosis[heavy]),
         "heavy_region": regions[heavy],
-        "edges": len(found.edges),
-        "curved": int((found.p_curved <= level).sum()),
-        "far": found.n_far,
-        "expected_far": found.expected_far,
+        "edges": len(checks.edges),
+        "curved": int((checks.p_curved <= level).sum()),
+        "far": checks.n_far,
+        "expected_far": checks.expected_far,
     }
 
 
@@ -59,12 +63,12 @@ def residual_words(comparison: Comparison) -> str:
     lines = []
     for row in comparison.tables.residuals.to_dict("records"):
         off = []
-        if row["not_gaussian"] > MANY_REGIONS * row["regions"]:
+        if row["not_gaussian"] > MIN_SHARE_NOT_GAUSSIAN * row["regions"]:
             off.append(
                 f"the residuals of {row['not_gaussian']} of {row['regions']} regions are not "
                 "Gaussian"
             )
-        if row["curved"] > MANY_EDGES * row["edges"]:
+        if row["curved"] > MIN_SHARE_CURVED * row["edges"]:
             off.append(f"{row['curved']} of {row['edges']} edges are bent, not straight")
         if off:
             lines.append(f"{called(row['group'])}: {' and '.join(off)}.")
@@ -74,8 +78,8 @@ def residual_words(comparison: Comparison) -> str:
     if cohort.person is not None or cohort.block is not None:
         of = "person" if cohort.block is None else "family"
         lines.append(
-            f"These checks take rows of one {of} as independent, and find too much where they are "
-            "alike."
+            f"These checks take the rows of one {of} as independent. Where these rows are alike, "
+            "the checks find too much."
         )
     lines.append(
         "Tests by permutations and half samples allow for this; likelihoods and accuracies of the "

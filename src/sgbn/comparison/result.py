@@ -30,7 +30,7 @@ from sgbn.structure.base import LearnedNetwork
 from sgbn.structure.ensemble import supported_of
 from sgbn.types import Array, Mask
 
-SHOWN = 4  # remarks about edges that a notebook shows
+SHOWN = 4  # lines about edges, of which a notebook shows all but the first: the verdict has it
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ class Comparison:
         return f"Comparison({sizes} x {len(self.cohort.regions)} regions{tests})"
 
     def _repr_html_(self) -> str:
-        said = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
+        sentences = [*self.words.verdict, *self.words.edges[1:SHOWN], self.words.trust]
         more = (
             "print(found.summary()) says all of it, found.differences has the tested edges, "
             "found.plot() draws them, and sgbn.write_comparison(found, folder) writes the report."
         )
-        return html_repr(repr(self), [*filter(None, said), more])
+        return html_repr(repr(self), [*filter(None, sentences), more])
 
     def summary(self) -> str:
         """Say what was found, in plain words: the text that the terminal and the report show."""
@@ -168,6 +168,7 @@ class Comparison:
     def kept(self, group: str) -> Cohort:
         """Subjects of a group that its network was learned from, with prepared regions."""
         rows = np.flatnonzero(np.asarray(self.cohort.group) == group)
+        # `outliers_` marks rows of the group alone: the learner saw no others
         far = getattr(self.learners[group], "outliers_", np.zeros(len(rows), bool))
         return self.prepared.subset(rows[~far])
 
@@ -209,12 +210,14 @@ class Comparison:
         networks of a learner that knows of no outliers look for them; see `Differences.left_out`.
         """
         group, ids = np.asarray(self.cohort.group), np.asarray(self.cohort.ids)
-        far = {name: getattr(one, "outliers_", slice(0)) for name, one in self.learners.items()}
-        return {name: tuple(ids[group == name][own].tolist()) for name, own in far.items()}
+        none = slice(0)  # of a learner that looks for no outliers
+        far = {name: getattr(fit, "outliers_", none) for name, fit in self.learners.items()}
+        return {name: tuple(ids[group == name][rows].tolist()) for name, rows in far.items()}
 
     @cached_property
     def far_out(self) -> Mapping[str, tuple[Any, ...]]:
         """Subjects of each group that lie far out, and were left out of networks or tests."""
+        # Networks of a learner that keeps outliers leave nobody out, but the tests may.
         tested = None if self.tests is None else self.tests.left_out
         return self.left_out if any(self.left_out.values()) else tested or self.left_out
 
@@ -227,13 +230,14 @@ class Comparison:
         agree on the shadows of hidden factors as well: where factors without any edge predict
         unseen subjects better than the network, only edges that stay beside them count.
         """
-        found = dict(self.agreed)
+        arrows = dict(self.agreed)
         for group, compared in self.models.items():
             if compared.edges_may_be_shadows:
-                stays = np.zeros(found[group].shape, bool)
+                # `beside_factors` has one row per edge, in the order of np.nonzero
+                stays = np.zeros(arrows[group].shape, bool)
                 stays[np.nonzero(self.learners[group].coef_)] = self.beside_factors[group]["stays"]
-                found[group] = found[group] & stays
-        return found
+                arrows[group] = arrows[group] & stays
+        return arrows
 
     @cached_property
     def agreed(self) -> Mapping[str, Mask]:

@@ -25,7 +25,7 @@ from sgbn.types import Mask
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-PERMUTATIONS = 199  # a fifth of those of the tests themselves, or fewer
+PERMUTATIONS = 199  # of a repetition: a fifth of the default of the tests themselves
 HALF, TWICE, OTHER_ORDER = "half", "twice", "other_order"
 SAID = {
     HALF: "half the penalty on edges",
@@ -68,9 +68,9 @@ def repeat_tests(
     study : Study
         Keeps what is done, each choice in a part of its own.
     """
-    found = {}
+    tests = {}
     for name, choice in _choices(prepared, searcher).items():
-        found[name] = edge_differences(
+        tests[name] = edge_differences(
             prepared,
             reference=settings.reference,
             outliers=outliers,
@@ -79,7 +79,7 @@ def repeat_tests(
             **choice,
             **asdict(study.part(f"sensitivity-{name}")),
         )
-    return Sensitivity(found)
+    return Sensitivity(tests)
 
 
 def fewer_permutations(settings: Settings) -> int:
@@ -91,13 +91,13 @@ def fewer_permutations(settings: Settings) -> int:
 def _choices(prepared: Cohort, searcher: SGBN) -> dict[str, dict[str, Any]]:
     """Say what each repetition does otherwise."""
     gamma = default_gamma(len(prepared)) if searcher.gamma is None else float(searcher.gamma)
-    found: dict[str, dict[str, Any]] = {}
+    choices: dict[str, dict[str, Any]] = {}
     for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
         learner = clone(searcher).set_params(gamma=factor * gamma)
-        found[name] = {"learner": learner, "penalty": factor}
+        choices[name] = {"learner": learner, "penalty": factor}
     if not _has_knowledge(searcher):
-        found[OTHER_ORDER] = {"learner": _in_other_order(prepared, searcher)}
-    return found
+        choices[OTHER_ORDER] = {"learner": _in_other_order(prepared, searcher)}
+    return choices
 
 
 def _has_knowledge(searcher: SGBN) -> bool:
@@ -108,7 +108,7 @@ def _in_other_order(prepared: Cohort, searcher: SGBN) -> SGBN:
     """Learner that is bound to the order of ORSGBN, of the rows centred in their groups."""
     table = regions_table(prepared)
     centred = table - table.groupby(np.asarray(prepared.group)).transform("mean")
-    levels = ORSGBN().fit(centred / centred.std()).order_
+    levels = ORSGBN().fit(centred / centred.std()).order_  # its lasso depends on units
     regions = np.array(prepared.regions, dtype=object)
     tiers = [regions[levels == level].tolist() for level in np.unique(levels)]
     return clone(searcher).set_params(tiers=tiers)
@@ -124,32 +124,33 @@ def sensitivity_table(comparison: Comparison) -> pd.DataFrame:
         return pd.DataFrame()
     level = comparison.settings.level
     main = _by_pair(comparison.tests)
-    others = {name: _by_pair(one) for name, one in comparison.sensitivity.tests.items()}
+    repeated = {name: _by_pair(tests) for name, tests in comparison.sensitivity.tests.items()}
     rows = []
-    pairs = dict.fromkeys(
-        pair for q_of in (main, *others.values()) for pair, q in q_of.items() if q <= level
+    pairs = dict.fromkeys(  # not a set: the order of the rows must not depend on hashes
+        pair for q_of in (main, *repeated.values()) for pair, q in q_of.items() if q <= level
     )
     names = _written(comparison.tests, pairs)
     for pair in pairs:
-        q = {f"q_both_{name}": q_of.get(pair, np.nan) for name, q_of in others.items()}
-        own = main.get(pair, np.nan)
+        q = {f"q_both_{name}": q_of.get(pair, np.nan) for name, q_of in repeated.items()}
+        main_q = main.get(pair, np.nan)
         rows.append(
             {
                 "source": names[pair][0],
                 "target": names[pair][1],
-                "found": own <= level,
-                "q_both": own,
+                "found": main_q <= level,
+                "q_both": main_q,
                 **q,
-                "stays": all(one <= level for one in (own, *q.values())),
+                "stays": all(value <= level for value in (main_q, *q.values())),
             }
         )
-    columns = ["source", "target", "found", "q_both", *(f"q_both_{one}" for one in others), "stays"]
-    table = pd.DataFrame(rows, columns=columns)
+    q_columns = [f"q_both_{name}" for name in repeated]
+    # named, so that a table without rows has its columns too
+    table = pd.DataFrame(rows, columns=["source", "target", "found", "q_both", *q_columns, "stays"])
     by = ["found", "stays", "q_both"]
     return table.sort_values(by, ascending=[False, False, True], kind="stable", ignore_index=True)
 
 
-Pair = frozenset[str]
+Pair = frozenset[str]  # without a direction: a repetition may write the arrow the other way
 
 
 def _by_pair(tests: Differences) -> dict[Pair, float]:
@@ -161,39 +162,40 @@ def _by_pair(tests: Differences) -> dict[Pair, float]:
 def _written(tests: Differences, pairs: Mapping[Pair, Any]) -> dict[Pair, Sequence[str]]:
     """Give the ends of each pair as the tests themselves wrote them."""
     ends = zip(tests.edges["source"], tests.edges["target"], strict=True)
-    return {pair: sorted(pair) for pair in pairs} | {frozenset(one): one for one in ends}
+    as_tested: dict[Pair, Sequence[str]] = {frozenset(pair): pair for pair in ends}
+    return {pair: as_tested.get(pair, sorted(pair)) for pair in pairs}  # some are of repetitions
 
 
 def sensitivity_words(comparison: Comparison) -> str:
     """One sentence: how many of the pairs are found whatever is chosen; "" if it was not tried."""
-    table, found = comparison.tables.sensitivity, comparison.sensitivity
-    if found is None:
+    table, sensitivity = comparison.tables.sensitivity, comparison.sensitivity
+    if sensitivity is None:
         return ""
-    own = table[table["found"]] if len(table) else table
-    tried = joined([f"with {SAID[name]}" for name in found.tests])
-    fewer = f"({next(iter(found.tests.values())).n_permutations} permutations each)"
-    if not len(own):
-        others = (
+    different = table[table["found"]] if len(table) else table
+    tried = joined([f"with {SAID[name]}" for name in sensitivity.tests])
+    fewer = f"({next(iter(sensitivity.tests.values())).n_permutations} permutations each)"
+    if not len(different):
+        elsewhere = (
             f"{len(table)} are found in one or more of these, which is no finding by itself"
             if len(table)
             else "none is found then either"
         )
-        return f"No pair was found to differ. The tests were repeated {tried} {fewer}: {others}."
-    stays = int(own["stays"].sum())
-    if len(own) == 1:
+        return f"No pair was found to differ. The tests were repeated {tried} {fewer}: {elsewhere}."
+    stays = int(different["stays"].sum())
+    if len(different) == 1:
         does = "is" if stays else "is not"
         return (
             f"The pair that differs {does} found in each repetition of the tests: {tried} {fewer}."
         )
-    counts = joined(_counts(comparison, own, found))
+    counts = joined(_counts(comparison, different, sensitivity))
     return (
-        f"{stays} of the {len(own)} pairs that differ are found in each repetition of the tests: "
-        f"{counts} {fewer}."
+        f"{stays} of the {len(different)} pairs that differ are found in each repetition of the "
+        f"tests: {counts} {fewer}."
     )
 
 
-def _counts(comparison: Comparison, own: pd.DataFrame, found: Sensitivity) -> list[str]:
+def _counts(comparison: Comparison, different: pd.DataFrame, sensitivity: Sensitivity) -> list[str]:
     """Say how many of the pairs each repetition found."""
     level = comparison.settings.level
-    counts = {name: int((own[f"q_both_{name}"] <= level).sum()) for name in found.tests}
+    counts = {name: int((different[f"q_both_{name}"] <= level).sum()) for name in sensitivity.tests}
     return [f"{count} with {SAID[name]}" for name, count in counts.items()]

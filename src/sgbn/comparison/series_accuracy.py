@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +21,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from sgbn.comparison.accuracy import METRICS, OURS, Accuracy, fold_score
-from sgbn.comparison.cross_validation import SHOWN, collected, fold_numbers, inner_folds
+from sgbn.comparison.accuracy import OURS, Accuracy, parts_of
+from sgbn.comparison.cross_validation import SHOWN, collected
+from sgbn.comparison.folds import (
+    exchanged_accuracy,
+    folds_of_repeats,
+    inner_folds,
+    run_exchanges,
+)
 from sgbn.comparison.peers import COVARIATES_ALONE, LOG_LOSS, covariates_alone
 from sgbn.comparison.settings import Settings
 from sgbn.discriminative.series_features import (
@@ -47,7 +53,7 @@ CONNECTIVITY = {  # method -> kind of nilearn's ConnectivityMeasure
     "correlation (nilearn)": "correlation",
 }
 FIRST_PEER = next(iter(CONNECTIVITY))
-Cs = np.logspace(-6, 1, 8)  # of features with variance one: from hundreds of edges to 20 000 pairs
+Cs = np.logspace(-6, 1, 8)  # for features of variance one, from hundreds to 20 000 of them
 
 
 def cross_validate_series(
@@ -82,19 +88,18 @@ def cross_validate_series(
         If the groups are too small for folds within folds.
     """
     _check(cohort, settings)
-    folds = np.array(
-        [fold_numbers(cohort, settings, repeat) for repeat in range(settings.repeats(cohort))]
-    )
+    folds = folds_of_repeats(cohort, settings)
     methods = _methods(cohort, settings)
     described = _described(cohort, settings, learner)
     shared = _shared(cohort, settings, learner)
     parts = {
-        f"{repeat}-{fold}": {"test": own == fold}
-        for repeat, own in enumerate(folds)
-        for fold in range(int(own.max()) + 1)
+        f"{repeat}-{fold}": {"test": test}
+        for repeat, fold_of in enumerate(folds)
+        for fold, test in enumerate(parts_of(fold_of))
     }
     of_graphs = {"moments": shared["moments"], "learner": learner}
     graphs = study.part("graphs").run(_graph_task, parts, described, shared=of_graphs)
+    # Graphs come first, in tasks of their own: all methods of a fold share one.
     tasks = {
         f"{name}-{number}": part
         | {"graph": graphs[name]["graph"], "method": method}
@@ -103,8 +108,7 @@ def cross_validate_series(
         for number, method in enumerate(methods)
     }
     results = study.run(_task, tasks, described | {"methods": methods}, shared=shared)
-    found = collected(np.asarray(cohort.group), folds, dict.fromkeys(methods), (), results)
-    return replace(found, reference=settings.reference)
+    return collected(cohort, settings, folds, methods, results)
 
 
 def permuted_series_accuracies(
@@ -129,11 +133,9 @@ def permuted_series_accuracies(
         Balanced accuracy, the mean over the folds of one repeat.
     """
     _check(cohort, settings)
-    tasks = {str(k): {"number": k} for k in range(settings.accuracy_permutations)}
     shared = _shared(cohort, settings, learner) | {"exchange": exchange, "learner": learner}
     described = _described(cohort, settings, learner)
-    results = study.run(_permuted_task, tasks, described, shared=shared)
-    return np.array([float(results[name]["accuracy"]) for name in tasks])
+    return run_exchanges(_permuted_task, settings, study, described, shared)
 
 
 def _permuted_task(
@@ -144,17 +146,13 @@ def _permuted_task(
     exchange: Exchange,
     number: int,
 ) -> dict[str, Any]:
-    rows = exchange.draw(np.random.default_rng([settings.seed, number]))
-    exchanged = replace(cohort, group=np.asarray(cohort.group)[rows])
-    labels, folds, scores = np.asarray(exchanged.group), fold_numbers(exchanged, settings, 0), []
-    for fold in range(int(folds.max()) + 1):
-        test = folds == fold
+    def classify(exchanged: SeriesCohort, test: Mask) -> Array:
+        # Exchanged labels give other folds, so that the graphs of the true labels do not serve.
         graph = common_graph(moments.take(~test), learner)
         result = _task(exchanged, moments, settings, test, graph, OURS, explained=False)
-        scores.append(
-            fold_score(METRICS[0], labels[test], result["probabilities"], exchanged.groups)
-        )
-    return {"accuracy": np.mean(scores)}
+        return np.asarray(result["probabilities"])
+
+    return exchanged_accuracy(cohort, settings, exchange, number, classify)
 
 
 def _check(cohort: SeriesCohort, settings: Settings) -> None:
@@ -175,6 +173,7 @@ def _described(
     """Say what makes a study of this cohort what it is."""
     return {
         "folds": [settings.n_folds, settings.repeats(cohort), settings.seed],
+        # without n_jobs: results do not depend on it, and a client of a cluster has no stable text
         "learner": None if learner is None else repr(clone(learner).set_params(n_jobs=None)),
         "data": cohort.fingerprint,
     }
@@ -190,7 +189,7 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     connectivity = list(CONNECTIVITY) if settings.peers else [FIRST_PEER]
     if settings.peers:
         methods.append(LIKELIHOOD)
-    if _has_nilearn():
+    if find_spec("nilearn") is not None:
         methods += connectivity
     else:
         warn(
@@ -200,14 +199,6 @@ def _methods(cohort: SeriesCohort, settings: Settings) -> list[str]:
     if cohort.covariates or cohort.site is not None:
         methods.append(COVARIATES_ALONE)
     return methods
-
-
-def _has_nilearn() -> bool:
-    try:
-        import nilearn  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 class _Part(NamedTuple):
@@ -300,6 +291,7 @@ def _connectivity(part: _Part, kind: str) -> _Features:
     """Pairs of regions by nilearn; the middle of the tangent space is that of the training part."""
     from nilearn.connectome import ConnectivityMeasure
 
+    # An array of objects takes masks. np.array(series) would stack series of one length.
     series = np.empty(len(part.cohort), dtype=object)
     series[:] = part.cohort.series
     measure = ConnectivityMeasure(kind=kind, vectorize=True, discard_diagonal=True)
@@ -326,24 +318,24 @@ def _logistic(part: _Part) -> Pipeline:
 
 def _by_covariates(part: _Part) -> Array:
     alone = covariates_alone(part.cohort.smooth)
+    # balanced as the other methods are, so that groups of unequal size are compared alike
     alone.set_params(logisticregression__class_weight="balanced")
-    found: Array = alone.fit(part.beside[~part.test], part.labels).predict_proba(
-        part.beside[part.test]
-    )
-    return found
+    alone.fit(part.beside[~part.test], part.labels)
+    return np.asarray(alone.predict_proba(part.beside[part.test]))
 
 
 def _table(features: Array, beside: pd.DataFrame) -> pd.DataFrame:
     """Features with covariates and site, as `make_analysis` takes them."""
+    # numbers in the names, as edges are told by place; a covariate of this name is most unlikely
     names = [f"feature {k}" for k in range(features.shape[1])]
-    own = pd.DataFrame(features, index=beside.index, columns=names)
-    return pd.concat([own, beside], axis=1)
+    columns = pd.DataFrame(features, index=beside.index, columns=names)
+    return pd.concat([columns, beside], axis=1)
 
 
 def _largest_parts(
     classifier: Pipeline, values: Array, edges: Sequence[tuple[str, str]], probabilities: Array
 ) -> dict[str, Any]:
-    """Largest parts of the log odds of the likeliest group over the next, one per edge at most.
+    """Find the largest parts of the log odds of the likeliest group over the next.
 
     Returns
     -------
@@ -354,12 +346,14 @@ def _largest_parts(
     likeliest = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     rotation, tuned = classifier["rotate"], classifier["tune"]
     slopes = tuned.best_estimator_.coef_ @ rotation.components_
-    if len(slopes) == 1:  # of two groups: the second over the first
+    if len(slopes) == 1:
+        # Two groups have one row of slopes, the log odds of the second over the first. Halves of
+        # both signs make it one row per group, whose difference is the same.
         slopes = np.vstack([-slopes / 2, slopes / 2])
     parts = (values - rotation.mean_) * (slopes[likeliest[:, 0]] - slopes[likeliest[:, 1]])
     largest = np.argsort(-np.abs(parts), axis=1, kind="stable")[:, :SHOWN]
     sources, targets = np.array(edges, dtype=object).T
-    empty = ((0, 0), (0, SHOWN - largest.shape[1]))  # where there are fewer edges
+    empty = ((0, 0), (0, SHOWN - largest.shape[1]))  # a network may have fewer edges than SHOWN
     return {
         "sources": np.pad(sources[largest], empty, constant_values="").astype(str),
         "targets": np.pad(targets[largest], empty, constant_values="").astype(str),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -14,17 +15,14 @@ from sgbn.comparison.accuracy import Accuracy
 from sgbn.comparison.sensitivity import HALF, TWICE, Sensitivity, fewer_permutations
 from sgbn.comparison.series_accuracy import cross_validate_series, permuted_series_accuracies
 from sgbn.comparison.settings import Settings
-from sgbn.comparison.steps import Job, permuted_by
+from sgbn.comparison.steps import Job, accuracy_by, learned_confidence, networks_by
 from sgbn.exceptions import InputError
 from sgbn.inference import Differences, EdgeConfidence, series_differences
-from sgbn.inference.exchange import Exchange
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 from sgbn.structure.base import LearnedNetwork
-from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.series import SeriesSGBN
 from sgbn.structure.series.series_sgbn import MIN_SUBJECTS_TO_HALVE
-from sgbn.types import Array
 
 # Steps of tables that time series do not have, and why; those who ask for one get the reason.
 NOT_FOR_SERIES = {
@@ -34,7 +32,7 @@ NOT_FOR_SERIES = {
     "deviations": "they are measured on one row per subject",
     "model": "sgbn predict reads tables, and no time series yet",
 }
-# Settings that ask for something else than the defaults of a step -> what there is instead
+# Setting that time series cannot have -> why; a value that changes nothing is allowed.
 REFUSED = {
     "replicate": NOT_FOR_SERIES["replication"],
     "select": "classifiers of time series have all regions",
@@ -58,6 +56,7 @@ def series_settings(settings: Settings) -> Settings:
         value = getattr(settings, name)
         if value and (name, value) not in (("transform", "none"), ("outliers", "keep")):
             raise InputError(f"{name}={value!r} is not for time series: {why}. Leave it out.")
+    # These are on by default: left out in silence, as nobody asked for them.
     return replace(settings, models=False, refinements=(), deviations=False, model=False)
 
 
@@ -75,14 +74,7 @@ def series_learner(learner: LearnedNetwork | None, settings: Settings) -> Learne
 
 def networks_of_series(job: Job) -> dict[str, LearnedNetwork]:
     """Learn one network per group; sites are balanced between halves, persons stay together."""
-    with job.step("networks"):
-        found: dict[str, LearnedNetwork] = {}
-        for number, group in enumerate(job.groups):
-            with warnings_about(f"group {group!r}"):
-                part = job.study.part(f"networks-{number}")
-                found[group] = series_network(job.learner, job.cohort, group, part)
-        return found
-    raise InputError(job.skipped["networks"])
+    return networks_by(job, partial(series_network, job.learner, job.cohort))
 
 
 def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: Study) -> SeriesSGBN:
@@ -90,6 +82,7 @@ def series_network(learner: LearnedNetwork, cohort: Cohort, group: str, study: S
     given = {name: getattr(learner, name) for name in ("n_jobs", "n_pairs")}
     part = cohort.subset(np.asarray(cohort.group) == group)
     fitted = clone(learner).set_params(n_jobs=study.n_jobs)
+    # Persons and families count, not their rows: halves keep these together.
     if len(part if part.units is None else np.unique(part.units)) < MIN_SUBJECTS_TO_HALVE:
         fitted.set_params(n_pairs=0)  # `compare` says that there is no confidence, and why
     fitted.fit(part, folder=study.folder, progress=study.progress)
@@ -101,11 +94,7 @@ def confidence_of_series(
     job: Job, networks: Mapping[str, LearnedNetwork]
 ) -> dict[str, EdgeConfidence]:
     """Say how sure the edges are: from half samples of the subjects of each group."""
-    own = {group: cast(SeriesSGBN, one).confidence_ for group, one in networks.items()}
-    found = {group: one for group, one in own.items() if one is not None}
-    if _learner(job).n_pairs and len(found) < len(networks):
-        job.skipped["confidence"] = TOO_FEW
-    return found
+    return learned_confidence(job, networks, TOO_FEW)
 
 
 def tests_of_series(
@@ -113,20 +102,16 @@ def tests_of_series(
     networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
 ) -> Differences | None:
     """Test which weights of the subjects differ between the groups."""
-    if "differences" not in job.settings.steps:
-        return None
-    with job.step("differences"):
-        return series_differences(
-            _series(job),
-            reference=job.settings.reference,
+    return job.run(
+        "differences",
+        lambda: series_differences(
+            _series(job.prepared),
             learner=_learner(job),
             edges=job.settings.edges,
             among=job.settings.among,
-            n_permutations=job.settings.n_permutations,
-            random_state=job.settings.seed,
-            **asdict(job.study.part("differences")),
-        )
-    return None
+            **job.test_options("differences"),
+        ),
+    )
 
 
 def sensitivity_of_series(
@@ -134,42 +119,38 @@ def sensitivity_of_series(
     networks: Mapping[str, LearnedNetwork],  # noqa: ARG001
 ) -> Sensitivity | None:
     """Repeat the tests with half and twice the penalty on edges."""
-    if "sensitivity" not in job.settings.steps or "differences" in job.skipped:
+    if "differences" in job.skipped:
         return None
-    with job.step("sensitivity"):
-        found = {}
+
+    def repeat() -> Sensitivity:
+        tests = {}
         for name, factor in ((HALF, 0.5), (TWICE, 2.0)):
             learner = clone(_learner(job))
-            found[name] = series_differences(
-                _series(job),
-                reference=job.settings.reference,
+            tests[name] = series_differences(
+                _series(job.prepared),
                 learner=learner.set_params(penalty=factor * learner.penalty),
-                n_permutations=fewer_permutations(job.settings),
-                random_state=job.settings.seed,
-                **asdict(job.study.part(f"sensitivity-{name}")),
+                **job.test_options(f"sensitivity-{name}", fewer_permutations(job.settings)),
             )
-        return Sensitivity(found)
-    return None
+        return Sensitivity(tests)
+
+    return job.run("sensitivity", repeat)
 
 
 def accuracy_of_series(job: Job) -> Accuracy | None:
     """Measure how well the groups are told apart in subjects that were left out."""
-    if "accuracy" not in job.settings.steps:
-        return None
-    cohort, learner = cast(SeriesCohort, job.cohort), _learner(job)  # folds fill gaps in
-
-    def permute(exchange: Exchange, study: Study) -> Array:
-        return permuted_series_accuracies(cohort, exchange, job.settings, study, learner)
-
-    with job.step("accuracy"):
-        part = job.study.part("accuracy")
-        found = cross_validate_series(cohort, job.settings, part, learner)
-        return replace(found, permuted=permuted_by(job, permute))
-    return None
+    # not the prepared cohort: each training part fills gaps of covariates by itself
+    cohort, settings, learner = _series(job.cohort), job.settings, _learner(job)
+    return accuracy_by(
+        job,
+        lambda study: cross_validate_series(cohort, settings, study, learner),
+        lambda exchange, study: permuted_series_accuracies(
+            cohort, exchange, settings, study, learner
+        ),
+    )
 
 
-def _series(job: Job) -> SeriesCohort:
-    return cast(SeriesCohort, job.prepared)
+def _series(cohort: Cohort) -> SeriesCohort:
+    return cast(SeriesCohort, cohort)  # `flow_of` gives these steps no other kind
 
 
 def _learner(job: Job) -> SeriesSGBN:

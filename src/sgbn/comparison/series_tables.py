@@ -37,9 +37,9 @@ def series_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def with_volumes(comparison: Comparison, table: pd.DataFrame) -> Cohort:
-    """Cohort that has numbers of volumes, of a `series_table`, beside its covariates: for Table 1.
+    """Return the cohort with the numbers of volumes of a `series_table` as covariates, for Table 1.
 
-    A covariate of the same name stays. Numbers that are the same in all subjects say nothing there.
+    A covariate of the same name stays. Numbers that are the same in all subjects are left out.
     """
     volumes = {
         title: table[name].to_numpy(float)
@@ -58,18 +58,19 @@ def with_subjects_support(table: pd.DataFrame, learner: LearnedNetwork) -> pd.Da
     fitted = cast(SeriesSGBN, learner)
     place = {name: k for k, name in enumerate(fitted.network_.names)}
     ends = [place[i] for i in table["source"]], [place[j] for j in table["target"]]
-    found = table.assign(
+    supported = table.assign(
         weight_std=table["weight"],
         support_share=fitted.support_share_[ends],
         survives=fitted.survives_[ends],
     )
-    return found.sort_values("weight", key=abs, ascending=False, kind="stable", ignore_index=True)
+    by_size = supported["weight"].abs().sort_values(ascending=False, kind="stable")
+    return supported.loc[by_size.index].reset_index(drop=True)
 
 
 def _of_moments(comparison: Comparison, name: str) -> Array:
     """Read a number of each subject from the moments that the networks were learned from."""
-    group = np.asarray(comparison.cohort.group)
-    found = np.empty(len(group))
-    for own, learner in comparison.learners.items():
-        found[group == own] = getattr(cast(SeriesSGBN, learner).moments_, name)
-    return found
+    labels = np.asarray(comparison.cohort.group)
+    numbers = np.empty(len(labels))
+    for group, learner in comparison.learners.items():
+        numbers[labels == group] = getattr(cast(SeriesSGBN, learner).moments_, name)
+    return numbers

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 COMPARED = (
-    "Compared are weights of each subject, from its own time series; means over volumes carry no "
-    "information here and are not compared."
+    "The weights of each subject are compared, from its own time series; means over volumes carry "
+    "no information here and are not compared."
 )
 NO_MOTION = (
     "Motion is not among the covariates: groups that differ in it can differ in weights by this "
@@ -60,12 +60,12 @@ def _filtered(comparison: Comparison) -> str:
 
 def is_lagged(comparison: Comparison) -> bool:
     """Whether effects of all regions one volume before are taken out, in place of a filter."""
-    return any(cast(SeriesSGBN, one).lagged for one in comparison.learners.values())
+    return any(cast(SeriesSGBN, learner).lagged for learner in comparison.learners.values())
 
 
 def held_words(comparison: Comparison) -> str:
     """Say what the tests hold fixed, and whether motion is among it."""
-    held = effect_names(comparison.cohort)
+    held = effect_names(comparison.cohort)  # curves are named as such
     parts = [f"The tests hold {joined(held)} fixed."] if held else []
     if comparison.n_sites > 1:
         parts.append(
@@ -78,8 +78,12 @@ def held_words(comparison: Comparison) -> str:
 
 
 def spread(numbers: Any, noun: str = "", digits: int = 0) -> str:
-    """Range of some numbers of a noun, and their median; one number if all are the same."""
-    values = np.round(np.asarray(numbers, float), digits)
-    low, middle, high = (f"{one:.{digits}f}" for one in np.nanquantile(values, (0, 0.5, 1)))
+    """Say the range of some numbers and their median; one number if all are the same.
+
+    `noun` is what the numbers count.
+    """
+    values = np.round(np.asarray(numbers, float), digits)  # so that equal texts count as the same
+    quantiles = np.nanquantile(values, (0, 0.5, 1))
+    low, middle, high = (f"{quantile:.{digits}f}" for quantile in quantiles)
     noun = f" {noun}" if noun else ""
     return f"{low}{noun}" if low == high else f"{low} to {high}{noun} (median {middle})"

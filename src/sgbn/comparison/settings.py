@@ -17,7 +17,7 @@ from sgbn.reference import choose_reference
 from sgbn.structure.robust import OUTLIERS, TRANSFORMS
 
 REFINEMENTS = ("KL-SGBN", "MM-SGBN", "CL-SGBN")
-COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")
+COUNTS = ("n_permutations", "n_pairs", "n_repeats", "accuracy_permutations")  # 0 leaves a step out
 ALLOWED: Parameters = {
     "select": NONE | Whole(1),
     **dict.fromkeys((*COUNTS, "seed"), Whole(0)),
@@ -38,31 +38,33 @@ class Settings:
     Attributes
     ----------
     reference : str, optional
-        The group that the others are compared with; by default one that is called
-        like controls, else the first by name; see `sgbn.reference.usual_reference`.
+        The group that the others are compared with. By default it is a group with a name of
+        controls, else the first by name; see `sgbn.reference.usual_reference`.
     select : int, optional
         Regions that a classifier may use, chosen anew in the training part of every fold. Networks
         and tests have all regions in any case: a choice by the labels would make them invalid.
     n_permutations : int
-        Of the tests of differences between the groups; enough for a p as small as `level`.
+        Permutations of the tests of differences between the groups: enough for a p as small as
+        `level`.
     edges : tuple of (source, target)
         Edges that were named before the data were seen: each is tested by itself, beside the tests
         of all edges.
     among : tuple of str
         Regions or lobes that were named beforehand: all edges between them are tested together.
     replicate : str, optional
-        Whether differences are tested in one part of the subjects, and what is found in the rest:
-        "half" holds back a random half of each group at each site, "COLUMN=VALUE" the subjects of a
-        site or with a value of a covariate, such as "site=NYU". See `replicate_differences`.
+        Which part of the subjects is held back: differences are tested in the others, and those
+        found are tested again in this part. "half" is a random half of each group at each site,
+        "COLUMN=VALUE" are the subjects of a site or with a value of a covariate, such as
+        "site=NYU". See `replicate_differences`.
     n_pairs : int
         Splits of each group into two half samples, for the confidence of edges. Without any, no
         direction is supported.
     n_folds : int
-        Of the cross-validation.
+        Folds of the cross-validation.
     n_repeats : int, optional
-        Of the cross-validation. By default as many as narrow the interval of the accuracy by 5 %
-        or more each, until it is expected to be 3 points wide to each side: 4 for 5 folds of a few
-        hundred subjects, fewer for thousands; see `repeats_for`.
+        Repeats of the cross-validation. By default repeats are added while each narrows the
+        interval of the accuracy by 5 % or more, until it is expected to be 3 points wide to each
+        side: 4 for 5 folds of a few hundred subjects, fewer for thousands; see `repeats_for`.
     accuracy_permutations : int
         Exchanges of the labels for a p of the accuracy of our classifier, which is fitted anew in
         every fold of each: 19 take half as long as the cross-validation by default settings (120
@@ -83,7 +85,7 @@ class Settings:
     peers : bool
         Whether common classifiers run beside ours, and networks of other sparsity.
     level : float
-        Of tests (false discovery rate) and, as ``1 - level``, of intervals.
+        Level of tests (false discovery rate); intervals cover ``1 - level``.
     outliers : {"trim", "keep"}, optional
         Whether networks, half samples and tests of differences leave out subjects that lie far from
         the others of their group, once sites and covariates are taken out. By default as the
@@ -98,7 +100,7 @@ class Settings:
         Whether rows that look like sessions of a person, copies or points in time are subjects all
         the same: without it they stop a comparison.
     seed : int
-        Of everything random. Results do not depend on the number of processes.
+        Seed of everything random. Results do not depend on the number of processes.
     """
 
     reference: str | None = None
@@ -124,8 +126,11 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        # A frozen dataclass is set this way. Values are normalised (a list becomes a tuple),
+        # so that equal settings compare equal, and their study is found again.
         object.__setattr__(self, "refinements", tuple(self.refinements))
         object.__setattr__(self, "edges", _pairs(self.edges))
+        # a single name is meant as one name, not as its letters
         among = [self.among] if isinstance(self.among, str) else self.among
         object.__setattr__(self, "among", tuple(str(name) for name in among))
         for name, allowed in ALLOWED.items():
@@ -176,6 +181,7 @@ class Settings:
             "accuracy": self.n_repeats != 0,
             "model": self.model and self.n_repeats != 0,
         }
+        # the order is the one in which `compare` does them, and in which a report shows them
         return tuple(name for name, wanted in asked.items() if wanted)
 
     @classmethod
@@ -217,6 +223,7 @@ class Settings:
     def repeats(self, cohort: Cohort) -> int:
         """Repeats of the cross-validation: those asked for, or by the sizes of the groups."""
         if self.n_repeats is None:
+            # persons and families count, not rows: these are what folds are made of
             return repeats_for(list(cohort.unit_counts.values()), self.n_folds)
         return self.n_repeats
 
@@ -231,17 +238,17 @@ class Settings:
 
 
 def _pairs(edges: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    """Edges as pairs of names."""
-    found = []
+    """Return the edges as pairs of names, or raise InputError."""
+    pairs = []
     for edge in (edges,) if isinstance(edges, str) else edges:
         if isinstance(edge, str) or len(edge) != 2:
             raise InputError(f"edges holds {edge!r}: give pairs (source, target) of regions.")
-        found.append((str(edge[0]), str(edge[1])))
-    return tuple(found)
+        pairs.append((str(edge[0]), str(edge[1])))
+    return tuple(pairs)
 
 
 def _check_permutations(n_permutations: int, level: float) -> None:
-    """Refuse permutations that are too few for any find at the level; 0 is no test."""
+    """Raise InputError if no p can reach the level with so few permutations; 0 is no test."""
     needed = max(permutations_needed(level, "q"), FEWEST_PERMUTATIONS)
     if 0 < n_permutations < needed:
         raise InputError(

@@ -18,7 +18,7 @@ from sgbn.io.series import read_any
 from sgbn.io.tables.files import Source
 
 READING = tuple(  # keywords of the readers: all but the source
-    dict.fromkeys(
+    dict.fromkeys(  # each once, in their order, which a message shows
         name
         for reader in (read_table, read_series)
         for name in list(inspect.signature(reader).parameters)[1:]
@@ -27,21 +27,22 @@ READING = tuple(  # keywords of the readers: all but the source
 
 
 def read_source(
-    source: Cohort | Source, reading: Mapping[str, Any], others: Iterable[str] = ()
+    source: Cohort | Source, reading: Mapping[str, Any], keywords: Iterable[str] = ()
 ) -> Cohort:
     """Return the cohort, or read it with the keywords `reading`.
 
     What is given decides: time series are read by `read_series`, other tables by `read_table`.
 
-    `others` are the further keywords of the function that was called, which an error may propose.
+    `keywords` are those of the function that was called, which an error may propose.
 
     Raises
     ------
     InputError
         If there is a keyword that the reader lacks, or one beside a cohort.
     """
+    # before the file is read, which may take minutes
     for name in reading:
-        _check_keyword(name, others)
+        _check_keyword(name, keywords)
     if isinstance(source, pd.DataFrame | str | PathLike):
         return read_any(source, **reading)
     check_cohort(source)
@@ -65,9 +66,11 @@ def check_settings(settings: Any) -> Settings:
     raise InputError(f"settings is a {type(settings).__name__}: give sgbn.{remedy}.")
 
 
-def _check_keyword(name: str, others: Iterable[str]) -> None:
+def _check_keyword(name: str, keywords: Iterable[str]) -> None:
     if name in READING:
         return
     if name in [field.name for field in fields(Settings)]:
         raise InputError(f"{name}= is a setting: give settings=sgbn.Settings({name}=...).")
-    raise InputError(f"compare has no keyword {name!r}. {did_you_mean(name, (*READING, *others))}")
+    raise InputError(
+        f"compare has no keyword {name!r}. {did_you_mean(name, (*READING, *keywords))}"
+    )

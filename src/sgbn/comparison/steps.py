@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -53,7 +52,7 @@ from sgbn.structure.group_warnings import warnings_about
 from sgbn.structure.samples import group_sample
 from sgbn.types import Array, Mask
 
-STEPS = {
+STEPS = {  # in their order -> what the terminal says when one begins
     "networks": "One network per group",
     "models": "Is a network the right picture?",
     "confidence": "Confidence of edges, from half samples",
@@ -65,9 +64,11 @@ STEPS = {
     "accuracy": "Telling the groups apart, cross-validated",
     "model": "The classifier, fitted to all subjects",
 }
-# What follows the first report. `models` takes part of the networks' support away: it comes before.
+# What follows the first report. `models` comes before it: it decides which arrows are supported.
 SLOW = ("replication", "sensitivity", "refinements", "deviations", "accuracy", "model")
 TOO_FEW = f"halves of a group of fewer than {MIN_ROWS_TO_HALVE} subjects say nothing about edges."
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -95,41 +96,85 @@ class Job:
         """Prepared regions for learners that take tables."""
         return regions_table(self.prepared)
 
-    @contextmanager
-    def step(self, name: str, *, is_kept: bool = True) -> Iterator[None]:
-        """Time a step; one that the data do not allow is skipped, and its reason kept.
+    @property
+    def test_searcher(self) -> SGBN | None:
+        """Learner of the order that the tests have; None for their default."""
+        return self.searcher if isinstance(self.searcher, SGBN) else None
 
-        A step whose results no study keeps (`is_kept`) is not noted as finished.
+    def test_options(self, part: str, n_permutations: int | None = None) -> dict[str, Any]:
+        """Keywords that all tests of differences have; `part` is where finished work is kept."""
+        settings = self.settings
+        return {
+            "reference": settings.reference,
+            "n_permutations": settings.n_permutations if n_permutations is None else n_permutations,
+            "random_state": settings.seed,
+            **asdict(self.study.part(part)),
+        }
+
+    def run(self, name: str, work: Callable[[], Result], *, is_kept: bool = True) -> Result | None:
+        """Return what a step computes; None if it is not asked for, or the data do not allow it.
+
+        The reason of a step that the data do not allow is kept in `skipped`. A step whose results
+        no study keeps (`is_kept`) is not noted as finished.
         """
+        if name not in self.settings.steps:
+            return None
         self.on_step(STEPS[name])
-        begin = time.perf_counter()
+        begin, result = time.perf_counter(), None
         try:
-            yield
+            result = work()
         except InputError as error:
             self.skipped[name] = str(error)
         except Exception as error:
+            # not the user's fault: the traceback is shown, with the step that it arose in
             error.add_note(f"in the step: {STEPS[name]}")
             raise
-        took = time.perf_counter() - begin
+        took = time.perf_counter() - begin  # of a step that was read from the folder: a moment
         folder = self.study.folder if is_kept and name not in self.skipped else None
         self.seconds[name] = seconds_of_step(folder, name, took)
+        return result
 
 
 def networks_of(job: Job) -> dict[str, LearnedNetwork]:
     """Learn one network per group."""
-    with job.step("networks", is_kept=isinstance(job.learner, SGBNEnsemble)):
-        if isinstance(job.learner, SGBNEnsemble):
-            found: dict[str, LearnedNetwork] = {}
-            for number, group in enumerate(job.groups):
-                study = job.study.part(f"networks-{number}")
-                with warnings_about(f"group {group!r}"):
-                    found[group] = learn_ensemble(job.learner, job.prepared, group, study)
-            return found
+    if isinstance(job.learner, SGBNEnsemble):
+        return networks_by(job, partial(learn_ensemble, job.learner, job.prepared))
+
+    def learn() -> dict[str, LearnedNetwork]:
         parts = [job.table[job.cohort.group == group] for group in job.groups]
-        learn = partial(_learned, job.learner)
-        fitted = _in_parallel(learn, zip(job.groups, parts, strict=True), job.study.n_jobs)
+        tasks = zip(job.groups, parts, strict=True)
+        fitted = _in_parallel(partial(_learned, job.learner), tasks, job.study.n_jobs)
         return dict(zip(job.groups, fitted, strict=True))
-    raise InputError(job.skipped["networks"])
+
+    return _learn_networks(job, learn, is_kept=False)
+
+
+def networks_by(
+    job: Job, learn: Callable[[str, Study], LearnedNetwork]
+) -> dict[str, LearnedNetwork]:
+    """Learn one network per group by a learner that keeps its work in a study.
+
+    The groups come one after the other: the half samples of each are what runs in parallel.
+    """
+
+    def learn_all() -> dict[str, LearnedNetwork]:
+        networks = {}
+        for number, group in enumerate(job.groups):
+            with warnings_about(f"group {group!r}"):
+                networks[group] = learn(group, job.study.part(f"networks-{number}"))
+        return networks
+
+    return _learn_networks(job, learn_all, is_kept=True)
+
+
+def _learn_networks(
+    job: Job, learn: Callable[[], dict[str, LearnedNetwork]], *, is_kept: bool
+) -> dict[str, LearnedNetwork]:
+    """Do the step; unlike others it is not left out, as nothing can be compared without it."""
+    networks = job.run("networks", learn, is_kept=is_kept)
+    if networks is None:
+        raise InputError(job.skipped["networks"])
+    return networks
 
 
 def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> LearnedNetwork:
@@ -138,7 +183,7 @@ def _learned(learner: LearnedNetwork, part: tuple[str, pd.DataFrame]) -> Learned
         return clone(learner).fit(rows)
 
 
-def models_of(job: Job, found: Comparison) -> dict[str, Any]:
+def models_of(job: Job, comparison: Comparison) -> dict[str, Any]:
     """Compare each network with models without edges, and refit its edges beside factors.
 
     `compare_models` takes sites and covariates out by each training part, so that it gets the
@@ -146,9 +191,8 @@ def models_of(job: Job, found: Comparison) -> dict[str, Any]:
     """
     models: dict[str, ModelComparison] = {}
     beside: dict[str, NDArray[Any]] = {}
-    if "models" not in job.settings.steps:
-        return {}
-    with job.step("models"):
+
+    def compare_all() -> None:
         cohort = impute(job.cohort)
         for number, group in enumerate(job.groups):
             with warnings_about(f"group {group!r}"):
@@ -160,31 +204,27 @@ def models_of(job: Job, found: Comparison) -> dict[str, Any]:
                     **asdict(job.study.part(f"models-{number}")),
                 )
                 beside[group] = edges_beside_factors(
-                    found.kept(group),
-                    found.learners[group],
+                    comparison.kept(group),
+                    comparison.learners[group],
                     models[group].leading_factors,
                 )
+
+    # The dictionaries keep the groups before one that fails: `of_groups` then names the rest.
+    job.run("models", compare_all)
     return {"models": models, "beside_factors": beside}
 
 
 def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str, EdgeConfidence]:
     """Say how sure the edges are: from the ensembles, or from half samples of each group."""
-    found: dict[str, EdgeConfidence] = {}
     if isinstance(job.learner, SGBNEnsemble):
-        for group, learner in networks.items():
-            own = getattr(learner, "confidence_", None)
-            if own is not None:
-                found[group] = own
-            elif job.learner.n_pairs:
-                job.skipped["confidence"] = TOO_FEW
-        return found
-    if "confidence" not in job.settings.steps:
-        return found
-    with job.step("confidence"):
+        return learned_confidence(job, networks, TOO_FEW)
+    confidence: dict[str, EdgeConfidence] = {}
+
+    def learn_halves() -> None:
         for number, group in enumerate(job.groups):
             sample = group_sample(job.prepared, group)
             with warnings_about(f"group {group!r}"):
-                found[group] = sample_confidence(
+                confidence[group] = sample_confidence(
                     # column by column in memory: the folder of a study has a hash of these bytes
                     sample._replace(values=np.asfortranarray(sample.values)),
                     fast_learner(job.learner),
@@ -192,57 +232,65 @@ def confidence_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> dict[str,
                     job.settings.seed,
                     job.study.part(f"confidence-{number}"),
                 )
-    return found
+
+    job.run("confidence", learn_halves)  # groups before one that fails keep their confidence
+    return confidence
+
+
+def learned_confidence(
+    job: Job, networks: Mapping[str, LearnedNetwork], too_few: str
+) -> dict[str, EdgeConfidence]:
+    """Read the confidence that learners with half samples have; say if a group has none."""
+    known = {group: getattr(learner, "confidence_", None) for group, learner in networks.items()}
+    confidence = {group: of_group for group, of_group in known.items() if of_group is not None}
+    if getattr(job.learner, "n_pairs", 0) and len(confidence) < len(networks):
+        job.skipped["confidence"] = too_few
+    return confidence
 
 
 def tests_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Differences | None:
     """Test which edges differ between the groups."""
-    if "differences" not in job.settings.steps:
-        return None
-    with job.step("differences"):
-        return edge_differences(
+    return job.run(
+        "differences",
+        lambda: edge_differences(
             job.prepared,
-            reference=job.settings.reference,
-            learner=job.searcher if isinstance(job.searcher, SGBN) else None,
+            learner=job.test_searcher,
             outliers=_outliers(job, networks),
             edges=job.settings.edges,
             among=job.settings.among,
-            n_permutations=job.settings.n_permutations,
-            random_state=job.settings.seed,
-            **asdict(job.study.part("differences")),
-        )
-    return None
+            **job.test_options("differences"),
+        ),
+    )
 
 
 def replication_of(job: Job) -> Replication | None:
     """Test again what one part of the subjects shows; each part is prepared by itself."""
-    if "replication" not in job.settings.steps:
-        return None
-    with job.step("replication"):
-        return replicate_differences(
+    return job.run(
+        "replication",
+        lambda: replicate_differences(
             job.cohort,
             job.settings.replicate or "",
             prepare=prepare,
-            reference=job.settings.reference,
-            learner=job.searcher if isinstance(job.searcher, SGBN) else None,
+            learner=job.test_searcher,
+            # Each part finds its own outliers: those of the networks come from all subjects.
             outliers="keep" if job.settings.outliers == "keep" else "trim",
             level=job.settings.level,
-            n_permutations=job.settings.n_permutations,
-            random_state=job.settings.seed,
-            **asdict(job.study.part("replication")),
-        )
-    return None
+            **job.test_options("replication"),
+        ),
+    )
 
 
 def sensitivity_of(job: Job, networks: Mapping[str, LearnedNetwork]) -> Sensitivity | None:
     """Repeat the tests with other choices; not if the tests themselves could not be done."""
-    if "sensitivity" not in job.settings.steps or "differences" in job.skipped:
+    if "differences" in job.skipped:
         return None
-    searcher = job.searcher if isinstance(job.searcher, SGBN) else SGBN(outliers="keep")
-    with job.step("sensitivity"):
-        outliers = _outliers(job, networks)
-        return repeat_tests(job.prepared, job.settings, searcher, outliers, job.study)
-    return None
+    searcher = job.test_searcher or SGBN(outliers="keep")
+    return job.run(
+        "sensitivity",
+        lambda: repeat_tests(
+            job.prepared, job.settings, searcher, _outliers(job, networks), job.study
+        ),
+    )
 
 
 def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:
@@ -252,67 +300,74 @@ def _outliers(job: Job, networks: Mapping[str, LearnedNetwork]) -> str | Mask:
     """
     if job.settings.outliers == "keep":
         return "keep"
-    known = {group: getattr(learner, "outliers_", None) for group, learner in networks.items()}
     labels, far = np.asarray(job.cohort.group), np.zeros(len(job.cohort), bool)
-    for group, own in known.items():
-        if own is None:
+    for group, learner in networks.items():
+        of_group = getattr(learner, "outliers_", None)
+        if of_group is None:
             return "trim"
-        far[labels == group] = own
+        far[labels == group] = of_group
     return far
 
 
 def refinements_of(job: Job) -> dict[str, NDArray[Any]]:
     """Refine the networks so that they tell the groups apart."""
-    found: dict[str, NDArray[Any]] = {}
-    if "refinements" not in job.settings.steps:
-        return found
-    with job.step("refinements"):
-        labels = np.asarray(job.cohort.group)
-        part, data = job.study.part("refinements"), job.cohort.fingerprint
-        methods = job.settings.refinements
-        found.update(refine(methods, job.searcher, job.table, labels, part, data))
-    return found
+    labels, part = np.asarray(job.cohort.group), job.study.part("refinements")
+    methods, data = job.settings.refinements, job.cohort.fingerprint
+    changes = job.run(
+        "refinements", lambda: refine(methods, job.searcher, job.table, labels, part, data)
+    )
+    return changes or {}  # a comparison without them has none, not an unknown number
 
 
 def deviations_of(job: Job) -> Deviations | None:
     """Say how far each subject is from the network of the reference."""
-    if "deviations" not in job.settings.steps:
-        return None
-    with job.step("deviations"):
-        own = np.asarray(job.cohort.group) == job.groups[0]
+    reference = np.asarray(job.cohort.group) == job.groups[0]
+
+    def measure() -> Deviations:
+        # persons and families (`units`) stay whole in the folds of the reference
         norm = NormativeDeviation(
             clone(job.searcher), random_state=job.settings.seed, n_jobs=job.study.n_jobs
         )
         part, data = job.study.part("deviations"), job.cohort.fingerprint
-        return kept_deviations(norm, job.table, own, job.cohort.units, part, data)
-    return None
+        return kept_deviations(norm, job.table, reference, job.cohort.units, part, data)
+
+    return job.run("deviations", measure)
 
 
 def accuracy_of(job: Job) -> Accuracy | None:
     """Measure how well the groups are told apart in subjects that were left out."""
-    if "accuracy" not in job.settings.steps:
-        return None
-    with job.step("accuracy"):
-        part = job.study.part("accuracy")
-        found = cross_validate(job.cohort, job.settings, part, job.searcher)
-        permute = partial(_permuted, job)
-        return replace(found, permuted=permuted_by(job, permute))
-    return None
+    cohort, settings = job.cohort, job.settings
+    return accuracy_by(
+        job,
+        lambda study: cross_validate(cohort, settings, study, job.searcher),
+        lambda exchange, study: permuted_accuracies(cohort, exchange, settings, study),
+    )
 
 
-def _permuted(job: Job, exchange: Exchange, study: Study) -> Array:
-    return permuted_accuracies(job.cohort, exchange, job.settings, study)
+def accuracy_by(
+    job: Job,
+    validate: Callable[[Study], Accuracy],
+    permute: Callable[[Exchange, Study], Array],
+) -> Accuracy | None:
+    """Cross-validate, and exchange the labels where that was asked for.
 
-
-def permuted_by(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
-    """Accuracies with exchanged labels; none where the design allows too few, with a warning.
-
-    `permute` computes them, given what the design allows and where finished work is kept.
+    `permute` computes accuracies, given what the design allows and where finished work is kept.
     """
+
+    def measure() -> Accuracy:
+        accuracy = validate(job.study.part("accuracy"))
+        return replace(accuracy, permuted=_permuted(job, permute))
+
+    return job.run("accuracy", measure)
+
+
+def _permuted(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
+    """Accuracies with exchanged labels; none where the design allows too few, with a warning."""
     if not job.settings.accuracy_permutations:
         return np.empty(0)
     part = job.study.part("accuracy-permuted")
     try:
+        # the design of the tests: which rows may be exchanged is the same question
         data = read_group_data(job.prepared)
         check_request(job.settings.accuracy_permutations, "two-sided", job.settings.seed, data)
         return permute(data.exchange(), part)
@@ -323,11 +378,9 @@ def permuted_by(job: Job, permute: Callable[[Exchange, Study], Array]) -> Array:
 
 def model_of(job: Job, accuracy: Accuracy | None) -> Pipeline | None:
     """Fit the classifier to all subjects; not if it is unknown how well it does."""
-    if accuracy is None or "model" not in job.settings.steps:
+    if accuracy is None:
         return None
-    with job.step("model"):
-        return fit_model(job.cohort, job.settings, job.study.part("model"))
-    return None
+    return job.run("model", lambda: fit_model(job.cohort, job.settings, job.study.part("model")))
 
 
 def _in_parallel(function: Callable[[Any], Any], tasks: Iterable[Any], n_jobs: int | None) -> Any:

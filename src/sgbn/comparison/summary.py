@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sgbn.comparison.accuracy import METRICS
+from sgbn.comparison.accuracy import METRICS, Accuracy
 from sgbn.comparison.difference_words import edge_lines, overall_words, p_text
 from sgbn.comparison.left_out_words import left_out_words
 from sgbn.comparison.peers import COVARIATES_ALONE
-from sgbn.comparison.pending_words import not_done
-from sgbn.comparison.replicated import replication_words
+from sgbn.comparison.pending_words import NOT_ASKED, not_done, replication_words
 from sgbn.comparison.residuals import residual_words
 from sgbn.comparison.sensitivity import sensitivity_words
 from sgbn.comparison.series_words import series_words
@@ -24,7 +23,7 @@ from sgbn.structure.smooth import effect_names
 if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
-WIDTH = 100  # of the text in a terminal
+WIDTH = 100  # characters per line of the text in a terminal
 
 
 class Statement(NamedTuple):
@@ -65,23 +64,21 @@ class Words(NamedTuple):
         return "\n\n".join(map(_paragraph, self.statements))
 
 
-def _paragraph(one: Statement) -> str:
+def _paragraph(statement: Statement) -> str:
     """Question, and the answer below it."""
-    marks = ("  - ", "    ") if len(one.lines) > 1 else ("  ", "  ")
+    marks = ("  - ", "    ") if len(statement.lines) > 1 else ("  ", "  ")
     lines = [
         textwrap.fill(line, WIDTH, initial_indent=marks[0], subsequent_indent=marks[1])
-        for line in one.lines
+        for line in statement.lines
     ]
-    return "\n".join([one.question, *lines])
+    return "\n".join([statement.question, *lines])
 
 
 def make_words(comparison: Comparison) -> Words:
     """Put a comparison in words; `Comparison.words` keeps them."""
     overall, edges = overall_words(comparison), edge_lines(comparison)
     support, replication = support_words(comparison), replication_words(comparison)
-    not_tested = (
-        f"Differences were not tested: {comparison.skipped.get('differences', 'not asked for.')}"
-    )
+    not_tested = f"Differences were not tested: {comparison.skipped.get('differences', NOT_ASKED)}"
     answers = {
         "What was compared?": _data(comparison),
         "Do the networks differ?": overall,
@@ -94,15 +91,17 @@ def make_words(comparison: Comparison) -> Words:
         "Can the groups be told apart?": _accuracy(comparison),
         "What should be kept in mind?": _remarks(comparison),
     }
-    said = [Statement(question, text.split("\n")) for question, text in answers.items() if text]
+    # A step that was not asked for has no words, and its question is not shown.
+    statements = [Statement(ask, text.split("\n")) for ask, text in answers.items() if text]
     verdict = [overall, edges[0]] if edges else [not_tested]
-    return Words(said, verdict, edges, support, trust_words(comparison), replication)
+    return Words(statements, verdict, edges, support, trust_words(comparison), replication)
 
 
 def _data(comparison: Comparison) -> str:
     parts = [_who(comparison), f"{len(comparison.cohort.regions)} regions"]
     reference = f"The reference is {called(comparison.reference)}."
     if comparison.of_series:
+        # nothing is harmonised, regressed out or filled in: the tests hold such effects fixed
         return f"{'; '.join(parts)}. {reference} {series_words(comparison)}"
     if comparison.n_sites > 1:
         parts.append(f"{comparison.n_sites} sites, harmonised")
@@ -114,6 +113,7 @@ def _data(comparison: Comparison) -> str:
 
 def _who(comparison: Comparison) -> str:
     cohort = comparison.cohort
+    # Rows of a person are no subjects, and paired visits are a kind of rows: from special to plain.
     sizes = ", ".join(f"{called(group)} ({cohort.subjects[group]})" for group in comparison.groups)
     who = f"{len(cohort)} subjects"
     if cohort.pair is not None:
@@ -175,14 +175,17 @@ def _accuracy(comparison: Comparison) -> str:
     scores: dict[str, Any] = {
         row["method"]: row for row in table.to_dict("records") if row["metric"] == METRICS[0]
     }
+    # What is left in `scores` are the peers: covariates alone are no classifier of regions.
     ours, alone = scores.pop(comparison.accuracy.ours), scores.pop(COVARIATES_ALONE, None)
     chance = comparison.accuracy.chance
     text = (
         f"{_verdict(ours, chance, comparison.settings.level)}. Balanced accuracy in unseen "
-        f"subjects {_interval(ours)}, where a guess has {chance:.2f}.{_best(scores)}"
+        f"subjects {_interval(ours)}, where a guess has {chance:.2f}; it is the mean over "
+        f"{_tested_parts(comparison.accuracy)}.{_best(scores)}"
     )
     if alone is None:
         return text
+    # what the classifier by covariates alone was given
     known = [*comparison.cohort.covariates, *(["site"] * (comparison.n_sites > 0))]
     confounded = (
         f" The groups differ in {'it' if len(known) == 1 else 'them'}: an accuracy that is no "
@@ -194,11 +197,18 @@ def _accuracy(comparison: Comparison) -> str:
     )
 
 
+def _tested_parts(accuracy: Accuracy) -> str:
+    """Say how many cross-validated parts stand behind an accuracy."""
+    n_repeats, n_folds = len(accuracy.folds), int(accuracy.folds.max()) + 1
+    how = f"{counted(n_repeats, 'repeat')} x {counted(n_folds, 'fold')}"
+    return f"{n_repeats * n_folds} cross-validations ({how})"
+
+
 def _verdict(ours: Mapping[str, float], chance: float, level: float) -> str:
     """Say whether the accuracy is better than a guess, by its p, where there is one."""
     if np.isnan(ours["p"]):
         return "Yes" if ours["low"] > chance else "Not reliably"
-    # the corrected t is an approximation: its smallest p are not to be quoted
+    # the corrected t is an approximation, and not to be trusted in its far tail
     p = p_text(ours["p"]) if ours["p"] >= 0.001 else "p < 0.001"
     return f"{'Yes' if ours['p'] <= level else 'Not reliably'} ({p})"
 
@@ -226,8 +236,9 @@ def _remarks(comparison: Comparison) -> str:
         f"{' '.join(filter(None, (step, of_groups(comparison, step))))} left out: {reason}"
         for step, reason in comparison.skipped.items()
     ]
-    remarks = [" ".join(one.split()) for one in (*findings, *skipped, *comparison.warnings)]
-    return "\n".join(one[:1].upper() + one[1:] for one in remarks)
+    # messages of other libraries may have line breaks, which part the remarks of a statement
+    remarks = [" ".join(remark.split()) for remark in (*findings, *skipped, *comparison.warnings)]
+    return "\n".join(remark[:1].upper() + remark[1:] for remark in remarks)
 
 
 def of_groups(comparison: Comparison, step: str) -> str:

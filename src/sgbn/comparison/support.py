@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 # Share of the edges of one half of the subjects that the other half joins too, in the age groups of
 # IXI and the controls of ABIDE (benchmarks/results/replication_same_rows.md).
 USUAL_EDGES = (0.40, 0.53)
-UNSEEN = (  # benchmarks/results/series-harder.md
+UNSEEN = (  # numbers of benchmarks/results/series-harder.md
     " Half samples cannot see inputs that all subjects share and no region measures: with two of "
     "them among 20 simulated regions, 37% of the supported arrows were wrong."
 )
-USUAL_ARROWS = (
+USUAL_ARROWS = (  # numbers of benchmarks/results/replication.md
     "On brain tables of 250 subjects, three in four supported directions came back in 250 other "
     "subjects, and none turned round. Of 100 subjects hardly any direction is supported."
 )
@@ -35,6 +35,7 @@ def support_words(comparison: Comparison) -> str:
         why = comparison.skipped.get("confidence", "half samples were not asked for.")
         return f"No direction is supported: {why}"
     parts = _supported_counts(comparison)
+    # the first count names what is counted: "3 of 20 edges in CTR and 1 of 18 in SCZ"
     edges = "edge" if " of 1 in " in parts[0] else "edges"
     parts[0] = parts[0].replace(" in ", f" {edges} in ", 1)
     adjacency, direction = (f"{100 * share:.3g}%" for share in min_shares(comparison))
@@ -52,8 +53,8 @@ def trust_words(comparison: Comparison) -> str:
     `support_words` and `agreement_words` say it at length.
     """
     if not comparison.confidence:
-        return support_words(comparison)
-    said = (
+        return support_words(comparison)  # it is short then
+    text = (
         f"Directions that half samples support: {joined(_supported_counts(comparison))}; the other "
         f"edges may point either way, and are drawn as lines.{_too_few_words(comparison)}"
     )
@@ -63,19 +64,23 @@ def trust_words(comparison: Comparison) -> str:
         if not math.isnan(confidence.agreement.edges)
     ]
     if shares:
-        said += f" Edges that come back in the other half of the subjects: {joined(shares)}."
-    shadows = [one for one, compared in comparison.models.items() if compared.edges_may_be_shadows]
+        text += f" Edges that come back in the other half of the subjects: {joined(shares)}."
+    shadows = [
+        group for group, compared in comparison.models.items() if compared.edges_may_be_shadows
+    ]
     if shadows:
-        said += (
+        text += (
             f" In {joined([*map(called, shadows)])} hidden common causes predict unseen subjects "
             "better than the network: do not rely on single edges."
         )
-    return said
+    return text
 
 
 def _supported_counts(comparison: Comparison) -> list[str]:
     """Count the supported directions among the edges of each group that has half samples."""
-    sizes = {group: np.count_nonzero(one.coef_) for group, one in comparison.learners.items()}
+    sizes = {
+        group: np.count_nonzero(learner.coef_) for group, learner in comparison.learners.items()
+    }
     return [
         f"{comparison.supported[group].sum()} of {n} in {called(group)}"
         for group, n in sizes.items()
@@ -85,7 +90,7 @@ def _supported_counts(comparison: Comparison) -> list[str]:
 
 def _too_few_words(comparison: Comparison) -> str:
     """Name the groups that are too small for half samples; "" if none is."""
-    without = [called(one) for one in comparison.groups if one not in comparison.confidence]
+    without = [called(group) for group in comparison.groups if group not in comparison.confidence]
     return f" Of {joined(without)} there are too few subjects for half samples." if without else ""
 
 
@@ -108,15 +113,17 @@ def agreement_words(comparison: Comparison) -> str:
     """Say how well complementary halves of these very data agree, beside what is usual."""
     parts = []
     for group, confidence in comparison.confidence.items():
-        found = confidence.agreement
-        if math.isnan(found.edges):
-            continue
-        half = f"half of {called(group)} ({found.n_edges:.0f} on average)"
-        text = f"{found.edges:.0%} of the edges of {half}"
-        if not math.isnan(found.arrows):
+        agreement = confidence.agreement
+        if math.isnan(agreement.edges):
+            continue  # halves without edges agree on nothing
+        half = f"half of {called(group)} ({agreement.n_edges:.0f} on average)"
+        text = f"{agreement.edges:.0%} of the edges of {half}"
+        if not math.isnan(agreement.arrows):
             # one network per half of series, many of tables
             which = "of its network" if comparison.of_series else "that this half is sure of"
-            text += f" and {found.arrows:.0%} of the directions {which} ({found.n_arrows:.1f})"
+            text += (
+                f" and {agreement.arrows:.0%} of the directions {which} ({agreement.n_arrows:.1f})"
+            )
         parts.append(text)
     if not parts:
         return ""
@@ -137,7 +144,7 @@ def _usual_words() -> str:
 
 def min_shares(comparison: Comparison) -> tuple[float, float]:
     """Shares of the networks that join a pair, and of these with a direction, to support it."""
-    learner = comparison.learners[comparison.reference]
+    learner = comparison.learners[comparison.reference]  # all groups have the same thresholds
     return (
         float(getattr(learner, "min_adjacency", MIN_ADJACENCY)),
         float(getattr(learner, "min_direction", MIN_DIRECTION)),

@@ -43,6 +43,7 @@ def table_one(cohort: Cohort, groups: Sequence[str]) -> pd.DataFrame:
         Columns characteristic, level (of labels), ``in_GROUP`` (text: mean (SD) of numbers, n (%)
         of levels), test, p and missing. The test stands in the first row of a characteristic.
     """
+    # Rows of one person are not independent: a test of them all would find too much.
     used = first_rows(cohort)
     rows: list[Row] = [_sizes("visits" if cohort.pair is not None else "subjects", used, groups)]
     if cohort.person is not None:
@@ -64,6 +65,7 @@ def _described(
 ) -> Iterator[Row]:
     """Rows of a covariate: one of numbers, one per level of labels."""
     known = known_cells(column)
+    # labels, and numbers with so few values that a mean says little, are counted by level
     if is_counted(column):
         yield from _counted(cohort, name, column, known, groups)
         return
@@ -73,7 +75,7 @@ def _described(
     yield {
         "characteristic": name,
         "level": "",
-        **{f"in_{group}": _mean(own) for group, own in zip(groups, parts, strict=True)},
+        **{f"in_{group}": _mean(part) for group, part in zip(groups, parts, strict=True)},
         "test": test.name,
         "p": test.p,
         "missing": int((~known).sum()),
@@ -88,29 +90,29 @@ def _counted(
     test = covariate_test(cohort, column)
     missing = int((~known).sum())
     for level in np.unique(column[known]).tolist():
-        here = known & (column == level)
+        at_level = known & (column == level)
         yield {
             "characteristic": name,
             "level": level_text(level),
-            **{f"in_{group}": _share(here, known & (member == group)) for group in groups},
+            **{f"in_{group}": _share(at_level, known & (member == group)) for group in groups},
             "test": test.name,
             "p": test.p,
             "missing": missing,
         }
-        test, missing = NOT_TESTED, 0  # said once
+        test, missing = NOT_TESTED, 0  # they stand in the first row of a characteristic
 
 
 def _mean(values: Array) -> str:
-    """Mean with the standard deviation, to the decimals that the latter has two digits of."""
+    """Write the mean and the standard deviation, to two significant digits of the latter."""
     if not len(values):
         return "none known"
     if len(values) == 1:
         return f"{values[0]:.4g}"
     spread = float(values.std(ddof=1))
-    decimals = max(0, 1 - int(np.floor(np.log10(spread)))) if spread else 1
+    decimals = max(0, 1 - int(np.floor(np.log10(spread)))) if spread else 1  # 12, 1.2, 0.12
     return f"{values.mean():.{decimals}f} ({spread:.{decimals}f})"
 
 
-def _share(here: Mask, of: Mask) -> str:
-    count = int((here & of).sum())
+def _share(at_level: Mask, of: Mask) -> str:
+    count = int((at_level & of).sum())
     return f"{count} ({count / max(int(of.sum()), 1):.0%})"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sgbn.comparison.result import Comparison
 
 TRUE = "true_"  # begins the names of columns with the truth of a simulation
-PRESENT = 0.01  # a true difference of standardised weights, below which edges count as equal
+PRESENT = 0.01  # smallest true difference of standardised weights; below it edges count as equal
 
 
 class Tables(NamedTuple):
@@ -105,8 +105,9 @@ class Tables(NamedTuple):
     subjects: pd.DataFrame
 
     def __repr__(self) -> str:
-        sizes = [f"{name} {len(one)} x {one.shape[1]}" for name, one in self._asdict().items()]
-        return f"Tables({', '.join(text for text in sizes if not text.endswith(' 0 x 0'))})"
+        done = {name: table for name, table in self._asdict().items() if table.shape[1]}
+        sizes = [f"{name} {len(table)} x {table.shape[1]}" for name, table in done.items()]
+        return f"Tables({', '.join(sizes)})"
 
 
 def make_tables(comparison: Comparison) -> Tables:
@@ -125,6 +126,7 @@ def make_tables(comparison: Comparison) -> Tables:
         made["replication"] = to_frame(comparison.replication.table)
     if comparison.accuracy is not None:
         made["accuracy"] = comparison.accuracy.table(comparison.settings.level)
+    # an empty table, not None: whoever writes or shows tables need not ask
     not_done = {name: pd.DataFrame() for name in Tables._fields if name not in made}
     return Tables(**made, **not_done)
 
@@ -139,7 +141,7 @@ def _of_rows(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 
 def _of_series(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Make the tables of time series: their values over the volumes are compared nowhere."""
+    """Make the tables of time series; means over volumes say nothing, and have no table."""
     series = series_table(comparison)
     described = with_volumes(comparison, series)
     return {"table_one": table_one(described, comparison.groups), "series": series}
@@ -164,9 +166,9 @@ def _tests(comparison: Comparison, tested: Differences) -> dict[str, pd.DataFram
 
 
 def _with_interval(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Table with the ends of an interval of `difference_std`, of each edge by itself."""
+    """Add the ends of an interval of `difference_std`, of each edge by itself."""
     if "standard_error" not in table:
-        return table  # nothing was tested
+        return table  # pairs of more than five groups are not tested: their table is empty
     where = list(table.columns).index("standard_error") + 1
     half = ndtri(1 - level / 2) * table["standard_error"]
     table.insert(where, "low", table["difference_std"] - half)
@@ -194,12 +196,15 @@ def _edges(comparison: Comparison) -> pd.DataFrame:
 def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
     table = to_frame(tested.edges)
     scale = _per_sd(comparison, table)
+    # Columns go where a reader expects them: weights per SD before the difference, then the kinds.
     where = list(table.columns).index("difference")
     for place, group in enumerate(comparison.groups):
         table.insert(where + place, f"weight_std_{group}", table[f"weight_{group}"] * scale)
     for place, group in enumerate(comparison.groups[1:], start=where + len(comparison.groups)):
-        reference, own = (table[f"weight_std_{one}"] for one in (comparison.reference, group))
-        table.insert(place, f"kind_{group}", kinds_of_change(reference, own))
+        reference = table[f"weight_std_{comparison.reference}"]
+        table.insert(
+            place, f"kind_{group}", kinds_of_change(reference, table[f"weight_std_{group}"])
+        )
     _add_lobes(table, comparison)
     table["supported"] = _at(table, comparison, np.any([*comparison.supported.values()], axis=0))
     for group, confidence in comparison.confidence.items():
@@ -208,66 +213,68 @@ def _differences(comparison: Comparison, tested: Differences) -> pd.DataFrame:
         true = [_at(table, comparison, comparison.truth[group]) for group in comparison.groups]
         for group, weights in zip(comparison.groups, true, strict=True):
             table[f"{TRUE}{group}"] = weights
-        table["true_change"] = np.ptp(true, axis=0) > PRESENT
+        table["true_change"] = np.ptp(true, axis=0) > PRESENT  # between any two groups
     return table
 
 
 def _models(comparison: Comparison) -> pd.DataFrame:
     models = comparison.models
-    table = to_frame({group: one.table for group, one in models.items()}, "group")
+    table = to_frame({group: compared.table for group, compared in models.items()}, "group")
     if models:
-        n_factors = {group: float(one.n_factors) for group, one in models.items()}
+        n_factors = {group: float(compared.n_factors) for group, compared in models.items()}
         table["factors"] = table["group"].map(n_factors).where(table["model"] == FACTORS)
     return table
 
 
 def _regional(comparison: Comparison) -> pd.DataFrame:
     if comparison.cohort.block is not None:
-        return pd.DataFrame()
-    found = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
-    return to_frame(found)
+        return pd.DataFrame()  # its t tests take subjects as independent
+    tested = regional_differences(comparison.prepared, comparison.groups, comparison.settings.level)
+    return to_frame(tested)
 
 
 def _components(tested: Differences) -> pd.DataFrame:
     columns = ["component", "sign", "strength", "p_fwer", "error", "source", "target"]
     names = tested.regions
     rows = [
-        (number, one.sign, one.strength, p, error, names[source], names[target])
-        for number, (one, p, error) in enumerate(tested.components, start=1)
-        for source, target in one.pairs.tolist()
+        (number, component.sign, component.strength, p, error, names[source], names[target])
+        for number, (component, p, error) in enumerate(tested.components, start=1)
+        for source, target in component.pairs.tolist()
     ]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _subjects(comparison: Comparison) -> pd.DataFrame:
-    cohort, accuracy, found = comparison.cohort, comparison.accuracy, comparison.deviations
+    cohort, accuracy, deviations = comparison.cohort, comparison.accuracy, comparison.deviations
     table = pd.DataFrame({"subject": cohort.ids, "group": cohort.group})
     if accuracy is not None:
-        mean = next(iter(accuracy.probabilities.values())).mean(axis=0)
+        mean = next(iter(accuracy.probabilities.values())).mean(axis=0)  # ours, over the repeats
         table["predicted"] = np.array(accuracy.groups)[mean.argmax(axis=1)]
         for k, group in enumerate(accuracy.groups):
             table[f"probability_{group}"] = mean[:, k]
         pairs = np.array(accuracy.groups)[accuracy.explained].tolist()
         reasons = zip(accuracy.explanations, pairs, table["predicted"], strict=True)
-        table["because"] = [_because(*one) for one in reasons]
-    if found is not None:
-        farthest = np.abs(found.regions).argmax(axis=1)
-        table["deviation_p"] = found.p_reference
-        table["farthest_region"] = np.array(found.names, dtype=object)[farthest]
-        table["farthest_z"] = found.regions[np.arange(len(table)), farthest]
+        table["because"] = [_because(*reason) for reason in reasons]
+    if deviations is not None:
+        farthest = np.abs(deviations.regions).argmax(axis=1)  # `regions` are z values
+        table["deviation_p"] = deviations.p_reference
+        table["farthest_region"] = np.array(deviations.names, dtype=object)[farthest]
+        table["farthest_z"] = deviations.regions[np.arange(len(table)), farthest]
     return table
 
 
 def _surest_first(records: NDArray[Any]) -> pd.DataFrame:
     table = to_frame(records)
+    # p of permutations have ties, which the size of z breaks
     surest = np.lexsort((-table["z"].abs(), table["p_fwer"]))
     return table.iloc[surest].reset_index(drop=True)
 
 
 def _because(parts: NDArray[Any], pair: list[str], predicted: str) -> str:
-    """Largest parts, positive where they speak for the predicted group, if it was one of the two.
+    """Write the largest parts, positive where they speak for the predicted group.
 
-    The mean over repeats may predict another group than the repeat that was explained.
+    The mean over repeats may predict another group than the repeat that was explained. Where it is
+    neither of the two that were compared, the text begins with their names.
     """
     of, against = pair
     sign = -1 if predicted == against else 1
@@ -286,28 +293,32 @@ def _add_lobes(table: pd.DataFrame, comparison: Comparison) -> None:
         table.insert(where, f"{end}_lobe", table[end].map(lobe_of))
 
 
-def _add_beside_factors(table: pd.DataFrame, found: NDArray[Any]) -> None:
-    words = {(row["source"], row["target"]): "stays" if row["stays"] else "goes" for row in found}
+def _add_beside_factors(table: pd.DataFrame, refitted: NDArray[Any]) -> None:
+    # by name, not by place: the table is sorted by weight, and has edges only
+    words = {
+        (edge["source"], edge["target"]): "stays" if edge["stays"] else "goes" for edge in refitted
+    }
     ends = zip(table["source"], table["target"], strict=True)
     table["beside_factors"] = [words.get(pair, "") for pair in ends]
 
 
 def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
-    """Find what turns a weight in the units of the data into one per standard deviation.
+    """Return the factor that turns each weight in units of the data into one per SD.
 
-    It is in the table wherever the last group differs from the first. Elsewhere it comes from the
-    spread within the groups, of the subjects that were tested, which is nearly the same. Weights of
-    time series have no other units.
+    The table has both forms of the difference: where the last group differs from the first, their
+    ratio is the factor. Elsewhere it comes from the spread within the groups, of the subjects that
+    were tested, which is nearly the same. Weights of time series have no other units.
     """
     if comparison.of_series:
         return np.ones(len(table))
-    found, cohort = comparison.tests, comparison.cohort
-    gone = {one for ids in (found.left_out.values() if found else ()) for one in ids}
-    kept = np.array([one not in gone for one in cohort.ids])
+    tests, cohort = comparison.tests, comparison.cohort
+    gone = {subject for ids in (tests.left_out.values() if tests else ()) for subject in ids}
+    kept = np.array([subject not in gone for subject in cohort.ids])
     regions = comparison.regions[kept]
-    own = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
-    sd = (regions - own).std()
+    means = regions.groupby(np.asarray(cohort.group)[kept]).transform("mean")
+    sd = (regions - means).std()
     spread = sd[table["source"]].to_numpy() / sd[table["target"]].to_numpy()
+    # An edge of no or equal weight has 0 / 0 here; `spread` stands in.
     change, std = (table[name].to_numpy(float) for name in ("difference", "difference_std"))
     known = np.isfinite(change) & (change != 0)
     scale: Array = np.where(known, std / np.where(known, change, 1.0), spread)
@@ -315,9 +326,9 @@ def _per_sd(comparison: Comparison, table: pd.DataFrame) -> Array:
 
 
 def _at(table: pd.DataFrame, comparison: Comparison, matrix: NDArray[Any]) -> NDArray[Any]:
-    """Entries of a matrix of regions at the edges of a table."""
+    """Read the entries of a matrix of regions at the edges of a table."""
     place = {region: k for k, region in enumerate(comparison.cohort.regions)}
-    found: NDArray[Any] = matrix[
+    entries: NDArray[Any] = matrix[
         [place[i] for i in table["source"]], [place[j] for j in table["target"]]
     ]
-    return found
+    return entries

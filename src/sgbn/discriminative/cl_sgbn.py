@@ -22,7 +22,7 @@ class CLSGBNClassifier(MovedClassifier):
     Parameters
     ----------
     learner : estimator, optional
-        Of the networks at the start; `SGBN` by default.
+        It learns the networks at the start; `SGBN` by default.
     edges : int or "present"
         Edges and biases to move, see `MMSGBNClassifier`.
     slack : float
@@ -30,8 +30,8 @@ class CLSGBNClassifier(MovedClassifier):
     anchor : {"start", "fit"}
         See `MMSGBNClassifier`.
     sharpness : float
-        What log-likelihoods are multiplied by in the objective. Those of many regions differ by
-        tens; without this few subjects would count.
+        Factor of the log-likelihoods in the objective. Those of many regions differ by tens:
+        without it few subjects would count.
     variances, pool, priors, temperature, random_state
         As in `SGBNClassifier`.
     max_iter : int
@@ -70,6 +70,7 @@ class CLSGBNClassifier(MovedClassifier):
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
+        # the kernel wants floats and ints: another type would compile it anew
         u, n_iter, _ = minimise_log_loss(
             likelihoods.residuals,
             moves.offsets,

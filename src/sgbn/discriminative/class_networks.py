@@ -1,4 +1,4 @@
-r"""One network a class, each from its own covariance or from a blend with the pooled one.
+r"""One network per class, from its own covariance or from a blend with the pooled one.
 
 .. math:: S_c(\rho) = (1 - \rho) S_c + \rho S, \qquad S = \sum_k n_k S_k / n
 
@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sgbn.discriminative.fisher import with_variances
 from sgbn.exceptions import InputError, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import constant_columns, moments_of
-from sgbn.parameters import check_parameters
+from sgbn.parameters import OneOf, check_parameters
 from sgbn.search.problem import default_gamma
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkEstimator, NetworkLearner
 from sgbn.structure.group_warnings import warnings_about
-from sgbn.types import Array
+from sgbn.types import Array, Indices
 from sgbn.validation import warn_collinear, warn_few_samples
 
-FEWEST = 2  # rows from which a network can be learned
+MIN_ROWS_PER_CLASS = 2  # one row has no variance to learn a network from
+VARIANCES = OneOf("class", "unit", "pooled")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Array) -> Self:
-        """Of these rows; constant columns are left to the learner, which names them."""
+        """Measure these rows; constant columns are left to the learner, which names them."""
         sd = values.std(axis=0)
         return cls(values.mean(axis=0), np.where(sd > 0, sd, 1.0))
 
@@ -73,7 +73,7 @@ def learn_networks(
     pool: float = 0.0,
     variances: str = "class",
 ) -> dict[Any, GaussianNetwork]:
-    """Network of each class, in sorted order of the classes.
+    """Learn the network of each class, in sorted order of the classes.
 
     Parameters
     ----------
@@ -81,22 +81,19 @@ def learn_networks(
         Cloned for every class.
     values : ndarray of shape (n, m)
     labels : ndarray of shape (n,)
+        Class of each row.
     names : sequence of str
-        Of the columns.
+        Names of the columns.
     pool : float
         Share of the pooled covariance, from 0 to 1.
     variances : {"class", "pooled", "unit"}
     """
     classes, sizes = np.unique(labels, return_counts=True)
-    if pool > 0 and sizes.min() >= FEWEST:
+    check_class_sizes(classes.tolist(), sizes)
+    if pool > 0:
         warn_about_classes(values, labels, pool, names)  # without a blend, the learner warns
     networks = {}
     for label, size in zip(classes.tolist(), sizes, strict=True):
-        if size < FEWEST:
-            raise InputError(
-                f"class {shown(label)} has {size} row: a network needs {FEWEST} or more. Leave the "
-                "class out, or add subjects."
-            )
         try:
             with warnings_about(f"class {shown(label)}"):
                 networks[label] = _learn(clone(learner), values, labels, label, list(names), pool)
@@ -105,8 +102,32 @@ def learn_networks(
     return with_variances(networks, variances, sizes.astype(float))
 
 
+def check_class_sizes(classes: Sequence[Any], sizes: Indices) -> None:
+    """Raise InputError if a class has too few rows for a network."""
+    for label, size in zip(classes, sizes, strict=True):
+        if size < MIN_ROWS_PER_CLASS:
+            raise InputError(
+                f"class {shown(label)} has {size} row: a network needs {MIN_ROWS_PER_CLASS} or "
+                "more. Leave the class out, or add subjects."
+            )
+
+
+def with_variances(
+    networks: Mapping[Any, GaussianNetwork], variances: str, sizes: Array
+) -> dict[Any, GaussianNetwork]:
+    """Networks with their own noise variances, with 1, or with the mean weighted by `sizes`."""
+    if variances == "class":
+        return dict(networks)
+    each = np.array([network.noise_variance for network in networks.values()])
+    common = np.ones(each.shape[1]) if variances == "unit" else np.average(each, 0, sizes)
+    return {
+        label: GaussianNetwork(network.coef, network.intercept, common, network.names)
+        for label, network in networks.items()
+    }
+
+
 def log_likelihoods(networks: Mapping[Any, GaussianNetwork], values: Array) -> Array:
-    """Log-likelihood of every row under every network, shape (n, classes)."""
+    """Return the log-likelihood of every row under every network, shape (n, classes)."""
     return np.column_stack([network.log_likelihood(values) for network in networks.values()])
 
 
@@ -130,7 +151,8 @@ def warn_about_classes(
                 "Leave it out, unless it means the class."
             )
     moments = moments_of(_centred(values, labels), names)
-    free = len(values) - len(classes) + 1  # every class mean but one costs a row
+    # Every class mean but one costs a row: `Moments` of n rows allow for one mean already.
+    free = len(values) - len(classes) + 1
     warn_collinear(replace(moments, n=free), names)
 
 
@@ -141,10 +163,12 @@ def _learn(
         rows = np.ascontiguousarray(values[labels == label])
         named = isinstance(learner, NetworkEstimator)  # its messages then name the columns
         fitted = learner.learn(*learner.prepare(rows, names), names) if named else learner.fit(rows)
-        found = fitted.network_
-        return GaussianNetwork(found.coef, found.intercept, found.noise_variance, names)
+        unnamed = fitted.network_  # a learner that saw no names calls columns x0, x1, ...
+        return GaussianNetwork(unnamed.coef, unnamed.intercept, unnamed.noise_variance, names)
     if not isinstance(learner, NetworkEstimator):
         raise InputError(f"pool={pool:g} needs a learner of sgbn, not {type(learner).__name__}.")
+    # A learner takes rows or moments, and no covariance. Weighted rows have the covariance of the
+    # blend; the number of rows and the mean, which the weights distort, are put right afterwards.
     rows, n_effective = blended_rows(values, labels, label, pool)
     check_parameters(learner)
     moments = learner.moments(rows, names)
@@ -157,12 +181,12 @@ def _learn(
 
 
 def blended_rows(values: Array, labels: NDArray[Any], label: Any, pool: float) -> tuple[Array, int]:
-    """Rows whose covariance is the blend, and the number of rows that they are worth (Kish).
+    """Return rows whose covariance is the blend, and how many rows they are worth (Kish).
 
     All rows are centred in their class and weighted: those of the class more, the others less.
     """
-    n, own = len(labels), labels == label
-    weights = np.where(own, (1 - pool) / own.sum(), 0.0) + pool / n
+    n, in_class = len(labels), labels == label
+    weights = np.where(in_class, (1 - pool) / in_class.sum(), 0.0) + pool / n
     rows = _centred(values, labels) * np.sqrt(n * weights)[:, None]
     return rows, round(weights.sum() ** 2 / np.square(weights).sum())
 

@@ -51,9 +51,9 @@ from sgbn.types import Array, Indices
 
 Numbers = Sequence[float] | Array
 
-REPEATS = 3  # times that the rows are split into folds: the choice depends less on one split
+REPEATS = 3  # of the split into folds, so that the result depends less on one split
 EVIDENCE = 0.5  # share of the summed log-loss that counts: candidates err on the same rows
-LEAST = 1e-3  # weights below this, relative to the largest, are not worth a fit
+MIN_RELATIVE_WEIGHT = 1e-3  # smaller weights, relative to the largest, are not worth a fit
 FIELDS = ("alpha", "pool", "ridge", "mean_share", "log_loss", "temperature", "weight")
 
 
@@ -98,8 +98,8 @@ class Candidates(NamedTuple):
         """Weights by the losses of these rows, shape (settings, shares)."""
         total = EVIDENCE * self.losses[:, :, rows].sum(axis=2)
         total[~np.isfinite(total)] = np.inf  # a candidate without an optimum does not count
-        weights = self.temperatures * np.exp(total.min() - total)
-        weights[weights < LEAST * weights.max()] = 0.0
+        weights = self.temperatures * np.exp(total.min() - total)  # the largest is about 1
+        weights[weights < MIN_RELATIVE_WEIGHT * weights.max()] = 0.0
         shares: Array = weights / weights.sum()
         return shares
 
@@ -112,7 +112,7 @@ class _FromNetworks(CLSGBNClassifier):
 
 
 class SGBNClassifierCV(SGBNClassifier):
-    """One network a class, with all that matters found by cross-validation.
+    """One network per class, with all that matters found by cross-validation.
 
     The networks are sparse departures from a common one, along one order: most edges of two groups
     are alike, and those that differ stand out. How sparse, how much alike, with how large a ridge
@@ -216,7 +216,7 @@ class SGBNClassifierCV(SGBNClassifier):
         candidates = self._compare(folds, settings, values, codes)
         sample = values, labels, names
         with warnings.catch_warnings():
-            # The fit of all rows says it once, and only that one is used.
+            # Fits of folds only choose the radius. The fit of all rows warns, and is the one used.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.slack_, self._temperature = self._choose_move(folds, candidates, *sample)
         whole = Fold.of(moments, settings, every, every)
@@ -262,7 +262,10 @@ class SGBNClassifierCV(SGBNClassifier):
         temperatures = np.ones((len(settings), len(shares)))
         losses = np.zeros((*temperatures.shape, len(codes)))
         unseen = [  # of each fold, for each setting
-            [fold.centres.log_likelihoods(one, shares, values[fold.test]) for one in fold.weights]
+            [
+                fold.centres.log_likelihoods(weights, shares, values[fold.test])
+                for weights in fold.weights
+            ]
             for fold in folds
         ]
         for i, k in np.ndindex(temperatures.shape) if folds else ():
@@ -277,7 +280,7 @@ class SGBNClassifierCV(SGBNClassifier):
         temperature = best_temperature(likelihoods, codes[rows], self.priors_)
         scores = posterior_scores(likelihoods, temperature, self.priors_)
         losses = -log_softmax(scores, axis=1)[np.arange(len(rows)), codes[rows]]
-        return temperature, np.bincount(rows, losses) / REPEATS
+        return temperature, np.bincount(rows, losses) / REPEATS  # every row is in each repeat once
 
     def _record(self, candidates: Candidates, weights: Array) -> None:
         """Keep the candidates, and the weighted means of what they differ in."""
@@ -306,6 +309,7 @@ class SGBNClassifierCV(SGBNClassifier):
             return radii[0], 1.0
         codes = np.searchsorted(self.classes_, labels)
         best, least = (radii[0], 1.0), np.full(len(codes), np.inf)
+        # From small to large: a larger radius, which changes more, must show that it gains.
         for slack in radii:
             unseen = [
                 log_likelihoods(
@@ -316,6 +320,7 @@ class SGBNClassifierCV(SGBNClassifier):
             ]
             temperature, losses = self._loss(folds, unseen, codes)
             gain = least - losses
+            # the first one sets the mark: its gain over nothing is infinite, and has no error
             if slack == radii[0] or gain.mean() > gain.std() / np.sqrt(len(gain)):
                 best, least = (slack, temperature), losses
         return best
@@ -335,15 +340,18 @@ class SGBNClassifierCV(SGBNClassifier):
         fold leaves out.
         """
         centres, rows = fold.centres, fold.train
+        # Settings are averaged over their shares, and shares over the settings: weights, noise and
+        # means of the networks are then each a weighted mean.
         weights = candidates.weights(rows)
         mean = mean_weights(fold.weights, weights.sum(axis=1))
         self._warn_unless_converged(mean.violation, centres)
         mean_share = float(weights.sum(axis=0) @ candidates.shares)
-        found = centres.networks(mean, mean_share, names)
-        networks = dict(zip(self.classes_.tolist(), found, strict=True))
+        class_networks = centres.networks(mean, mean_share, names)
+        networks = dict(zip(self.classes_.tolist(), class_networks, strict=True))
         if slack == 0:
-            return {label: centres.scale.in_units(own) for label, own in networks.items()}
+            return {label: centres.scale.in_units(network) for label, network in networks.items()}
         sharpness = float((weights * candidates.temperatures).sum())
+        # Not `fit`: rows and labels are checked already, and no temperature is wanted.
         moving = _FromNetworks(cast(Any, networks), slack=slack, sharpness=sharpness)
         moving.classes_, moving.priors_ = self.classes_, self.priors_
         return moving._learn(values[rows], labels[rows], names).networks

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from sgbn.discriminative.fisher import HasScore, labelled
+from sgbn.discriminative.fisher import labelled
+from sgbn.discriminative.network_score import HasScore
 from sgbn.exceptions import InputError, shown
 from sgbn.parameters import POSITIVE, Whole
 from sgbn.solvers.projected_gradient import spg
@@ -29,9 +30,9 @@ from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array
 from sgbn.validation import check_values, read_labels
 
-TOL = 1e-8  # of the projected gradient of an objective that starts at one
-STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
-ROUND_OFF = 1e-24  # of a sum of squared distances, as a share of the squares
+TOL = 1e-8  # largest projected gradient at the end, of an objective that starts at one
+STALL = 1e-7  # the search ends when ten iterations gain a smaller share of the objective
+ROUND_OFF = 1e-24  # scatter of scores that are all the same, as a share of their squares
 
 
 @runtime_checkable
@@ -68,12 +69,13 @@ class MixtureMeans:
 
     @classmethod
     def of(cls, mixture: Any) -> Self:
-        """Of a fitted `sklearn.mixture.GaussianMixture`, diagonal or spherical."""
+        """Take the parts of a fitted `sklearn.mixture.GaussianMixture`, diagonal or spherical."""
         if mixture.covariance_type not in ("diag", "spherical"):
             raise InputError(
                 f"covariance_type={mixture.covariance_type!r}: give a mixture that is 'diag' or "
                 "'spherical'."
             )
+        # spherical: one number per part, which all variables share
         precisions = np.reshape(mixture.precisions_, (len(mixture.means_), -1))
         whole = np.broadcast_to(precisions, mixture.means_.shape)
         return cls(mixture.weights_.copy(), mixture.means_.copy(), whole.copy())
@@ -107,6 +109,7 @@ class MixtureMeans:
         shares, pulls = self._shares_and_pulls(X, parameters)
         G = G.reshape(pulls.shape)
         inner = np.einsum("nkj,nkj->nk", G, pulls)
+        # derivative of a softmax: a share rises by how far its part is above the mean of all
         above = shares * (inner - (shares * inner).sum(axis=1, keepdims=True))
         through_shares = np.einsum("nk,nkj->kj", above, pulls)
         through_distances = np.einsum("nk,nkj->kj", shares, G) * self.precisions
@@ -117,6 +120,7 @@ class MixtureMeans:
         """Posterior of the parts (n, parts), and gradients of their log-densities in the means."""
         apart = X[:, None] - np.reshape(parameters, self.means.shape)
         pulls = self.precisions * apart
+        # without the term of 2 pi, which is the same for all parts and drops out of the softmax
         constants = np.log(self.weights) + np.log(self.precisions).sum(axis=1) / 2
         shares = softmax(constants - np.einsum("nkj,nkj->nk", apart, pulls) / 2, axis=1)
         return shares, pulls
@@ -139,17 +143,22 @@ class SideBySide:
 
     def moved(self, u: Array) -> Iterator[tuple[tuple[Any, Any], Array]]:
         """Label and density at the start, and its parameters after the move."""
+        # u is a move, not the parameters: the ball around 0 is then the one around the start
         parts = np.split(self.origin + u, self.offsets[1:-1])
         return zip(self.densities.items(), parts, strict=True)
 
     def scores(self, u: Array) -> Array:
         """Fisher vectors, shape (n, p)."""
-        return np.column_stack([own.score(self.values, at) for (_, own), at in self.moved(u)])
+        return np.column_stack(
+            [density.score(self.values, at) for (_, density), at in self.moved(u)]
+        )
 
     def pull(self, u: Array, G: Array) -> Array:
         """Gradient of sum(G * scores) in u."""
         parts = zip(self.moved(u), np.split(G, self.offsets[1:-1], axis=1), strict=True)
-        return np.concatenate([own.pull(self.values, at, part) for ((_, own), at), part in parts])
+        return np.concatenate(
+            [density.pull(self.values, at, part) for ((_, density), at), part in parts]
+        )
 
 
 class ScoreKernelObjective:
@@ -173,6 +182,7 @@ class ScoreKernelObjective:
         """Value and gradient."""
         n = len(Phi)
         centred = Phi - Phi.mean(axis=0)
+        # An L2-SVM is a hard-margin SVM on the kernel K + I / C, which adds to the scatter.
         scatter = float(np.square(centred).sum()) + (n - 1) / self.C
         planes = [l2_svm_features(Phi, y, self.C) for y in self.signs]
         height = sum(plane.objective for plane in planes)
@@ -227,6 +237,7 @@ def learn_kernel(
     signs = [np.where(codes == c, 1.0, -1.0) for c in range(len(classes))]
     start = SideBySide(densities, values)
     u = np.zeros(start.offsets[-1])
+    # Two classes need one plane; that of the other class is its mirror image.
     bound = ScoreKernelObjective(signs[1:] if len(signs) == 2 else signs, C, start.scores(u))
     unit = bound(start.scores(u))[0]
 
@@ -237,4 +248,4 @@ def learn_kernel(
     radii = np.full(len(start.densities), float(radius))
     offsets = start.offsets
     u = spg(value_and_gradient, offsets, radii, u, tol=TOL, max_iter=max_iter, stall=STALL).x
-    return {label: own.with_parameters(at) for (label, own), at in start.moved(u)}
+    return {label: density.with_parameters(at) for (label, density), at in start.moved(u)}

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sgbn.discriminative.class_networks import FEWEST, Scale
-from sgbn.exceptions import InputError, shown
+from sgbn.discriminative.class_networks import Scale, check_class_sizes
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import moments_of
 from sgbn.search.order_search import search_order
@@ -37,11 +36,11 @@ from sgbn.search.tree_arrays import make_trees
 from sgbn.solvers.departures import lasso_departures
 from sgbn.types import Array, Indices
 
-DEARER = 2.0  # a departure of one class costs that many times an edge of the common network
+DEPARTURE_PRICE = 2.0  # of a departure of one class, in prices of an edge of the common network
 # Sparsity of the search for the order. At 0, the plain BIC, it takes ten times as long with 173
 # regions, and the log-loss of benchmarks/classifiers.py is no lower.
 ORDER_GAMMA = 0.5
-SMALLEST = 1e-3  # share of a region's variance, or of its common noise, that noise is at least
+MIN_NOISE_SHARE = 1e-3  # noise variance, as a share of a region's variance or its common noise
 
 
 class Setting(NamedTuple):
@@ -149,15 +148,16 @@ class ClassCentres:
             row are linear in the share, so that their squares are a parabola.
         """
         Z = np.ascontiguousarray(self.scale.standardise(values)[:, self.order])
+        # Residuals are R - t moved for a share t, so that all shares cost one product with B.
         U, t = Z - self.centre, np.array(shares)[:, None]
-        found = np.empty((len(t), len(Z), len(self.sizes)))
+        likelihoods = np.empty((len(t), len(Z), len(self.sizes)))
         parts = zip(self.means - self.centre, weights.matrices, weights.variances, strict=True)
         for c, (shift, B, variances) in enumerate(parts):
             R, moved = U - U @ B.T, shift - B @ shift
             constant = np.square(R) @ (1 / variances) + np.log(variances).sum()
             slope, bend = R @ (moved / variances), np.square(moved) @ (1 / variances)
-            found[:, :, c] = -(constant - 2 * t * slope + t**2 * bend) / 2
-        return found
+            likelihoods[:, :, c] = -(constant - 2 * t * slope + t**2 * bend) / 2
+        return likelihoods
 
     def networks(self, weights: Weights, share: float, names: list[str]) -> list[GaussianNetwork]:
         """Network of every class, in standard deviations of all rows.
@@ -165,11 +165,13 @@ class ClassCentres:
         Class means keep this share of their distance from the common one.
         """
         place = np.argsort(self.order)
-        found, means = [], self.centre + share * (self.means - self.centre)
+        networks, means = [], self.centre + share * (self.means - self.centre)
         for mean, B, variances in zip(means, weights.matrices, weights.variances, strict=True):
             coef = B[np.ix_(place, place)].T
-            found.append(GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names))
-        return found
+            networks.append(
+                GaussianNetwork(coef, (mean - B @ mean)[place], variances[place], names)
+            )
+        return networks
 
 
 @dataclass(frozen=True)
@@ -188,21 +190,16 @@ class ClassMoments:
 
     @classmethod
     def of(cls, values: Array, codes: Indices, classes: Sequence[Any], names: list[str]) -> Self:
-        """Of rows in any units; `codes` number their classes from 0."""
+        """Measure rows in any units; `codes` number their classes from 0."""
         sizes = np.bincount(codes, minlength=len(classes))
-        for label, size in zip(classes, sizes, strict=True):
-            if size < FEWEST:
-                raise InputError(
-                    f"class {shown(label)} has {size} row: a network needs {FEWEST} or more. Leave "
-                    "the class out, or add subjects."
-                )
+        check_class_sizes(classes, sizes)
         scale = Scale.of(values)
         Z = scale.standardise(values)
         centred = Z - _class_means(Z, codes, len(classes))[codes]
         order = common_order(centred, names)
         Z, centred = (np.ascontiguousarray(rows[:, order]) for rows in (Z, centred))
-        own = [centred[codes == c] for c in range(len(classes))]
-        covariances = np.array([rows.T @ rows / len(rows) for rows in own])
+        class_rows = [centred[codes == c] for c in range(len(classes))]
+        covariances = np.array([rows.T @ rows / len(rows) for rows in class_rows])
         means = _class_means(Z, codes, len(classes))
         return cls(ClassCentres(scale, order, sizes.astype(float), means), covariances)
 
@@ -224,16 +221,17 @@ class ClassMoments:
         Settings that differ in the price alone start from each other. They also share the common
         network, which does not depend on the pool.
         """
-        common: dict[tuple[float, float], _Common] = {}
-        last: dict[tuple[float, float], Array] = {}  # departures at the last price
+        common: dict[tuple[float, float], _Common] = {}  # by price and ridge
+        last: dict[tuple[float, float], Array] = {}  # departures at the last price, by pool, ridge
         for number in sorted(range(len(settings)), key=lambda k: -settings[k].alpha):
             alpha, pool, ridge = settings[number]
+            # warm start from the sparser network of the nearest higher price at the same ridge
             if (alpha, ridge) not in common:
-                dearer = [one for one in common if one[1] == ridge]
+                dearer = [key for key in common if key[1] == ridge]
                 start = common[min(dearer)].B if dearer else None
                 common[alpha, ridge] = self._common(alpha, ridge, start)
             base = common[alpha, ridge]
-            if pool == 1:
+            if pool == 1:  # all covariances are the pooled one: nothing can depart
                 yield number, base.weights(len(self.sizes))
                 continue
             fitted, last[pool, ridge] = self._depart(
@@ -245,9 +243,10 @@ class ClassMoments:
         """Network of the covariance within classes."""
         S = _ridged(self.pooled, ridge)
         prices = np.full(S.shape, alpha / np.sqrt(self.sizes.sum()))
-        found = lasso_departures(S, prices, np.zeros(S.shape), start)
-        variances = np.maximum(found.variances, SMALLEST * np.diag(S))
-        return _Common(found.x, variances, np.diag(S).copy(), found.violation)
+        result = lasso_departures(S, prices, np.zeros(S.shape), start)
+        # A region that its parents predict all but exactly would decide every class alone.
+        variances = np.maximum(result.variances, MIN_NOISE_SHARE * np.diag(S))
+        return _Common(result.x, variances, np.diag(S).copy(), result.violation)
 
     def _depart(
         self, common: _Common, setting: Setting, start: Array | None
@@ -256,15 +255,17 @@ class ClassMoments:
         alpha, pool, ridge = setting
         pooled, variances, departures = self.pooled, [], []
         violation = common.violation
-        price = DEARER * alpha * np.sqrt(np.outer(common.variances, common.scale))
-        for c, (size, own) in enumerate(zip(self.sizes, self.covariances, strict=True)):
-            blend = _ridged((1 - pool) * own + pool * pooled, ridge)
+        # row j, column i: noise of the child times the spread of the parent, as at the top
+        price = DEPARTURE_PRICE * alpha * np.sqrt(np.outer(common.variances, common.scale))
+        for c, (size, covariance) in enumerate(zip(self.sizes, self.covariances, strict=True)):
+            blend = _ridged((1 - pool) * covariance + pool * pooled, ridge)
             first = None if start is None else start[c]
-            found = lasso_departures(blend, price / np.sqrt(size), common.B, first)
-            departures.append(found.x)
-            violation = max(violation, found.violation)
-            ratio = np.log(np.maximum(found.variances / common.variances, SMALLEST))
-            threshold = DEARER * alpha * np.sqrt(2 / size)
+            result = lasso_departures(blend, price / np.sqrt(size), common.B, first)
+            departures.append(result.x)
+            violation = max(violation, result.violation)
+            ratio = np.log(np.maximum(result.variances / common.variances, MIN_NOISE_SHARE))
+            # soft threshold: sqrt(2 / n) is the standard error of a log-variance of n rows
+            threshold = DEPARTURE_PRICE * alpha * np.sqrt(2 / size)
             change = np.sign(ratio) * np.maximum(np.abs(ratio) - threshold, 0.0)
             variances.append(common.variances * np.exp(change))
         D = np.array(departures)
@@ -272,7 +273,7 @@ class ClassMoments:
 
 
 def mean_weights(parts: Sequence[Weights], shares: Array) -> Weights:
-    """Mean of weights and of log-variances, with shares that add up to 1.
+    """Return the mean of weights and of log-variances, with shares that add up to 1.
 
     All weights go along one order, so that the mean is a DAG.
     """
@@ -287,19 +288,19 @@ def mean_weights(parts: Sequence[Weights], shares: Array) -> Weights:
 
 
 def common_order(centred: Array, names: list[str]) -> Indices:
-    """Columns in the order of a network of rows that were centred in their classes.
+    """Return the columns in the order of a network of rows centred in their classes.
 
     The order does not depend on units, nor on where the columns stand. Sparsity matters little to
-    it; a sparse network is soon found.
+    it, and a sparse network is found fast.
     """
     moments = moments_of(centred, names)
     n, m = moments.n, moments.m
     every, none = ~np.eye(m, dtype=bool), np.zeros((m, m), bool)
     price = ebic_prices(n, m, ORDER_GAMMA)
     trees = make_trees(ParentProblem(moments.R, n, price, most_parents(n, m), every, none))
-    rng = np.random.RandomState(0)  # of kicks, of which there are none
-    found = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, MAX_TUCKS_QUICK)
-    return moments.columns[found.order]
+    rng = np.random.RandomState(0)  # the search wants one for kicks, and makes none here
+    result = search_order(trees, [np.arange(m)], 0, rng, TUCK_DEPTH, MAX_TUCKS_QUICK)
+    return moments.columns[result.order]
 
 
 def _class_means(Z: Array, codes: Indices, n_classes: int) -> Array:

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sgbn.discriminative.fisher import aligned, labelled, parameters_of
+from sgbn.discriminative.fisher import aligned, labelled
+from sgbn.discriminative.network_score import parameters_of
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.parameters import Whole
 from sgbn.types import Array, Indices, Mask
 from sgbn.validation import check_values, read_labels
 
-ROUND_OFF = 1e-13  # share of its terms below which a variance is nothing but round-off
-TIE_DIGITS = 10  # scores that agree to so many digits are a tie: the rest is round-off
+ROUND_OFF = 1e-13  # a variance below this share of its terms is nothing but round-off
+TIE_DIGITS = 10  # scores that agree to this many digits are a tie: the rest is round-off
 
 
 def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
@@ -75,10 +76,8 @@ def edge_scores(X: Any, y: Any, networks: Any, signed: bool = False) -> Array:
     return component_scores(given.values(), values, codes, signed)
 
 
-def select_edges(
-    scores: ArrayLike, k: int, present: ArrayLike | None = None, absolute: bool = True
-) -> Indices:
-    """Pick the k components of highest score.
+def select_edges(scores: ArrayLike, k: int, present: ArrayLike | None = None) -> Indices:
+    """Pick the k components of largest score, whatever its sign.
 
     Parameters
     ----------
@@ -86,10 +85,8 @@ def select_edges(
         From `edge_scores`, computed on the training part only.
     k : int
         All candidates if there are no more.
-    present : array-like of bool of shape (n_networks, m + 1, m) or (n_networks, m, m), optional
-        Candidates, such as `present_edges`; without the last row no bias is one. By default all.
-    absolute : bool
-        Rank by size; else by value, negative correlations last.
+    present : array-like of bool of shape (n_networks, m + 1, m), optional
+        Candidates, such as `present_edges`. By default all.
 
     Returns
     -------
@@ -101,13 +98,12 @@ def select_edges(
     candidates = _candidates(scores, present)
     Whole(1).check("k", k)
     places = np.argwhere(candidates)
-    heights = scores[candidates]
-    heights = np.round(np.abs(heights) if absolute else heights, TIE_DIGITS)
+    heights = np.round(np.abs(scores[candidates]), TIE_DIGITS)
     return places[np.argsort(-heights, kind="stable")[:k]]
 
 
-def present_edges(networks: Any, biases: bool = True) -> Mask:
-    """Edges of the networks, and biases or not, as candidates for `select_edges`.
+def present_edges(networks: Any) -> Mask:
+    """Mark the edges and biases of the networks, as candidates for `select_edges`.
 
     Moving only these keeps every graph as it is.
 
@@ -116,9 +112,7 @@ def present_edges(networks: Any, biases: bool = True) -> Mask:
     ndarray of shape (n_networks, m + 1, m)
     """
     given = labelled(networks).values()
-    present = np.array([parameters_of(network, "present") for network in given])
-    present[:, -1] = biases
-    return present
+    return np.array([parameters_of(network, "present") for network in given])
 
 
 def component_scores(
@@ -136,15 +130,16 @@ def component_scores(
 
 
 def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, signed: bool) -> Array:
-    """Scores of one network's components; the constant 1 is the last column of `Xb`."""
+    """Return the scores of one network's components; the last column of `Xb` is the constant 1."""
     n = len(Xb)
     x, r = Xb.sum(axis=0) / n, R.sum(axis=0) / n
+    # All that follows is in products of centred columns: see the top of this file.
     U, V = Xb - x, R - r
     between, above = np.zeros((x.size, r.size)), np.zeros((x.size, r.size))
     total = np.dot(U.T, V) / n
     for c in range(n_classes):
-        own = codes == c
-        Uc, Vc = U[own], V[own]
+        in_class = codes == c
+        Uc, Vc = U[in_class], V[in_class]
         size = len(Uc)
         u, v = Uc.sum(axis=0) / size, Vc.sum(axis=0) / size
         # mean over the class of what x_i r_j is above its mean over all
@@ -152,8 +147,9 @@ def _correlation_ratios(Xb: Array, R: Array, codes: Indices, n_classes: int, sig
         between += size / n * above**2
     variance = _variances(x.reshape(-1, 1), r, U, V, total)
     ratio = np.divide(between, variance, out=np.zeros_like(between), where=variance > 0.0)
-    np.fill_diagonal(ratio, 0.0)
+    np.fill_diagonal(ratio, 0.0)  # no region is its own parent; the row of biases is below
     size_of_ratio: Array = np.sqrt(np.minimum(ratio, 1.0))
+    # `above` is that of the last class, so that positive means larger in the second of two
     return size_of_ratio * np.sign(above) if signed else size_of_ratio
 
 
@@ -165,7 +161,7 @@ def _variances(x: Array, r: Array, U: Array, V: Array, UV: Array) -> Array:
     spread = (UU.sum(axis=0) / n).reshape(-1, 1)
     squares = x**2 * (VV.sum(axis=0) / n) + r**2 * spread + UUVV
     variance = squares - UV**2 + 2 * (x * r * UV + x * UVV + r * UUV)
-    # centring leaves the last digits of a mean behind
+    # Centring leaves the last digits of a mean behind: a constant column is not exactly zero.
     least = ROUND_OFF * squares + (ROUND_OFF * x * r) ** 2
     return np.where(variance > least, variance, 0.0)
 
@@ -177,17 +173,15 @@ def _candidates(scores: Array, present: ArrayLike | None) -> Mask:
         )
     if not np.isfinite(scores).all():
         raise InputError("scores contain NaN or infinity: give those of edge_scores.")
-    count, _, m = scores.shape
+    places = np.arange(scores.shape[2])
     possible = np.ones(scores.shape, dtype=bool)
-    possible[:, np.arange(m), np.arange(m)] = False
+    possible[:, places, places] = False  # no region is its own parent
     if present is None:
         return possible
     chosen = np.asarray(present, dtype=bool)
-    if chosen.shape == (count, m, m):
-        chosen = np.concatenate([chosen, np.zeros((count, 1, m), dtype=bool)], axis=1)
     if chosen.shape != scores.shape:
         raise InputError(
-            f"present has shape {chosen.shape}, and scores {scores.shape}: give one network a "
-            "score, with or without the row of biases."
+            f"present has shape {chosen.shape}, and scores {scores.shape}: give both of the same "
+            "networks."
         )
     return possible & chosen

@@ -56,14 +56,15 @@ class Explanation:
 
 
 def explain_ratio(first: GaussianNetwork, second: GaussianNetwork, values: Array) -> Explanation:
-    """Log-likelihood ratio of the rows under two networks, by region and edge."""
+    """Take the log-likelihood ratio of the rows under two networks apart, by region and edge."""
+    # an edge of either network: the other network's part of it is zero
     i, j = np.nonzero((first.coef != 0) | (second.coef != 0))
     own_first, edges_first = _parts(first, values, i, j)
     own_second, edges_second = _parts(second, values, i, j)
-    own, edges = own_first - own_second, edges_first - edges_second
+    by_region, edges = own_first - own_second, edges_first - edges_second
     return Explanation(
-        own.sum(axis=1) + edges.sum(axis=1),
-        own,
+        by_region.sum(axis=1) + edges.sum(axis=1),
+        by_region,
         edges,
         tuple(first.names),
         tuple(first.names[k] for k in i),
@@ -72,10 +73,11 @@ def explain_ratio(first: GaussianNetwork, second: GaussianNetwork, values: Array
 
 
 def _parts(network: GaussianNetwork, values: Array, i: Indices, j: Indices) -> tuple[Array, Array]:
-    """Own part of every region, and part of every edge i -> j, of the log-likelihood."""
+    """Return the part of every region by itself, and of every edge i -> j, of a log-likelihood."""
     variance = network.noise_variance
     u = values - network.mean
     r = network.residuals(values)
-    own = -(u**2) / (2 * variance) - np.log(2 * np.pi * variance) / 2
+    by_region = -(u**2) / (2 * variance) - np.log(2 * np.pi * variance) / 2
+    # by the difference of squares, u^2 - r^2 = (u - r)(u + r), where u - r is what parents predict
     predicted = network.coef[i, j] * u[:, i]
-    return own, predicted * (u + r)[:, j] / (2 * variance[j])
+    return by_region, predicted * (u + r)[:, j] / (2 * variance[j])

@@ -1,16 +1,13 @@
-r"""Fisher vectors: how each row would change the parameters of each class's network.
+"""Fisher vectors: how each row would change the parameters of each class's network.
 
-.. math:: g_{ij}(x) = \partial L(x) / \partial \Theta_{ij} = x_i r_j / \sigma_j^2, \qquad
-          g_{0j}(x) = r_j / \sigma_j^2
-
-with residuals :math:`r_j`, of one network a class, side by side (Section 3.1.1 of the paper). Edge
-weights and biases are stored as (m + 1, m): one column a child, the bias in the last row.
+The gradients of `sgbn.discriminative.network_score`, of one network per class, side by side
+(Section 3.1.1 of the paper).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,109 +15,22 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from sgbn.discriminative.class_networks import VARIANCES, with_variances
+from sgbn.discriminative.network_score import HasScore, NetworkScore
 from sgbn.exceptions import InputError, shown
 from sgbn.gaussian import GaussianNetwork
 from sgbn.parameters import ANYTHING, ESTIMATOR, NONE, OneOf, Parameters, check_parameters
 from sgbn.structure import SGBN
 from sgbn.structure.base import NetworkLearner
-from sgbn.types import Array, Indices, Mask
+from sgbn.types import Array
 from sgbn.validation import check_data, column_names, read_labels
-
-BIAS = "bias"  # what the names of components call the parent of all variables
-VARIANCES = OneOf("class", "unit", "pooled")
-
-
-@runtime_checkable
-class HasScore(Protocol):
-    """Any density that knows the gradient of its log-likelihood in its parameters."""
-
-    score_names: Sequence[str]  # of the p parameters
-
-    def scores(self, X: Array) -> Array:
-        """Gradient for every row of X, shape (n_samples, p)."""
-
 
 Density = GaussianNetwork | HasScore
 Networks = Density | Sequence[Density] | Mapping[Any, Density]
 
 
-class NetworkScore:
-    """Gradient of a network's log-likelihood in its edge weights and biases, row by row.
-
-    Works on plain arrays with the columns in the order of the network's variables. `edges` and
-    `scaling` are those of `FisherVectors`.
-
-    Attributes
-    ----------
-    taken : ndarray of shape (m + 1, m), bool
-        Components that count: ``taken[i, j]`` for i -> j, and ``taken[m, j]`` for the bias.
-    scale : ndarray of shape (m + 1, m)
-        What they are multiplied by.
-    """
-
-    def __init__(
-        self, network: GaussianNetwork, edges: str = "all", scaling: str | None = None
-    ) -> None:
-        if not network.noise_variance.all():
-            raise InputError(
-                f"{network.names[network.noise_variance.argmin()]!r} has no noise, so that the "
-                "network has no density. Leave it out, or set variances='unit'."
-            )
-        self.network, self.edges, self.scaling = network, edges, scaling
-        self.taken = parameters_of(network, edges)
-        information = 1.0 if scaling is None else fisher_information(network)
-        self.scale = np.broadcast_to(1 / np.sqrt(information), self.taken.shape)
-
-    def names(self, variables: Sequence[str] | None = None) -> list[str]:
-        """Names of the components, edges before biases; `variables` renames the network's."""
-        variables = self.network.names if variables is None else variables
-        parents = [*variables, bias_name(variables)]
-        return [f"{parents[i]} -> {variables[j]}" for i, j in np.argwhere(self.taken)]
-
-    def scores(self, X: ArrayLike) -> Array:
-        r"""Gradient for every row: :math:`x_i r_j / \sigma_j^2`, :math:`r_j / \sigma_j^2`.
-
-        Paper: Eq. 3.2, with the sign put right.
-        """
-        return self._components(*self._rows(X), np.argwhere(self.taken))
-
-    def kernel(self, X: ArrayLike, Z: ArrayLike | None = None) -> Array:
-        r"""Inner products of the gradients at the rows of X and of Z, without the gradients.
-
-        For all edges, unscaled, :math:`(\tilde R \tilde R^T) \circ (X X^T + 1) - Q Q^T` with
-        :math:`\tilde R = R / \sigma^2` and :math:`Q = \tilde R \circ X`; else a sum over a few
-        components at a time. Memory is that of the kernel and of the rows.
-
-        Paper: Section 3.1.1, the Fisher kernel with U the identity, or (scaled) its diagonal.
-        """
-        X, R = self._rows(X)
-        Z, S = (X, R) if Z is None else self._rows(Z)
-        if self.edges == "all" and self.scaling is None:
-            Q = R * X
-            P = Q if Z is X else S * Z
-            return np.subtract((R @ S.T) * (X @ Z.T + 1), Q @ P.T)
-        K: Array = np.zeros((len(X), len(Z)))
-        places = np.argwhere(self.taken)
-        for start in range(0, len(places), len(self.taken)):
-            chunk = places[start : start + len(self.taken)]
-            G = self._components(X, R, chunk)
-            K += G @ (G if Z is X else self._components(Z, S, chunk)).T
-        return K
-
-    def _components(self, X: Array, R: Array, places: Indices) -> Array:
-        parents, children = places.T
-        components: Array = np.column_stack([X, np.ones(len(X))])[:, parents]
-        components *= R[:, children] * self.scale[parents, children]
-        return components
-
-    def _rows(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Rows, and their residuals divided by the noise variance."""
-        X = np.asarray(X, dtype=float)
-        return X, self.network.residuals(X) / self.network.noise_variance
-
-
 class FisherVectors(TransformerMixin, BaseEstimator):
-    r"""Rows as gradients of the log-likelihood of one network a class.
+    r"""Rows as gradients of the log-likelihood of one network per class.
 
     Component "MCI: insula_L -> hippocampus_L" of a row says how the network of class MCI would
     change the weight of that edge, present or not, to fit the row better. The gradients in the
@@ -196,7 +106,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self.networks = networks
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn one network a class, or check those given.
+        """Learn one network per class, or check those given.
 
         Parameters
         ----------
@@ -207,14 +117,14 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         """
         values = check_data(self, X)
         check_parameters(self)
-        table = X if hasattr(X, "columns") else values
+        table = X if hasattr(X, "columns") else values  # learners take names from a table
         if self.networks is None:
             labels = np.full(len(values), None) if y is None else read_labels(y, len(values))
             self.networks_, sizes = self._learn(table, labels)
         else:
             names = column_names(self, X) if hasattr(X, "columns") else None
             self.networks_ = aligned(self.networks, values.shape[1], names)
-            sizes = np.ones(len(self.networks_))
+            sizes = np.ones(len(self.networks_))  # unknown here: all classes count the same
         self._scores = self._score_functions(sizes)
         return self
 
@@ -231,8 +141,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         values = check_data(self, X, reset=False)
-        others = None if Z is None else check_data(self, Z, reset=False)
-        parts = [_kernel(score, values, others) for score in self._scores.values()]
+        other_values = None if Z is None else check_data(self, Z, reset=False)
+        parts = [_kernel(score, values, other_values) for score in self._scores.values()]
         return np.add.reduce(parts)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -241,8 +151,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         variables = _check_feature_names_in(self, input_features, generate_names=False)
         names: list[str] = []
         for label, score in self._scores.items():
-            own = score.names(variables) if isinstance(score, NetworkScore) else score.score_names
-            names += own if label is None else [f"{label}: {name}" for name in own]
+            parts = score.names(variables) if isinstance(score, NetworkScore) else score.score_names
+            names += parts if label is None else [f"{label}: {name}" for name in parts]
         return np.array(names, dtype=object)
 
     def _check_together(self) -> None:
@@ -252,14 +162,15 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     def _learn(self, table: Any, labels: NDArray[Any]) -> tuple[dict[Any, Any], Array]:
         """Density of each class and number of its rows."""
         learner = SGBN(outliers="keep") if self.learner is None else self.learner
-        found, sizes = {}, []
+        densities, sizes = {}, []
         for label in [None] if labels[0] is None else np.unique(labels).tolist():
             rows = np.flatnonzero(labels == label)
-            found[label] = _learned(clone(learner), _safe_indexing(table, rows), label)
+            densities[label] = _learned(clone(learner), _safe_indexing(table, rows), label)
             sizes.append(len(rows))
-        return found, np.array(sizes, dtype=float)
+        return densities, np.array(sizes, dtype=float)
 
     def _score_functions(self, sizes: Array) -> dict[Any, Any]:
+        # Networks have a score function of ours, with its options; other densities bring their own.
         networks = {c: d for c, d in self.networks_.items() if isinstance(d, GaussianNetwork)}
         other = {c: _checked(d) for c, d in self.networks_.items() if c not in networks}
         if other and (self.edges, self.scaling, self.variances) != ("all", None, "class"):
@@ -272,73 +183,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         return {c: scores.get(c, other.get(c)) for c in self.networks_}
 
 
-def bias_name(variables: Sequence[str]) -> str:
-    """Name the bias where a variable may be called so, too."""
-    name = BIAS
-    while name in variables:
-        name = f"({name})"
-    return name
-
-
-def fisher_kernel(
-    X: ArrayLike,
-    Z: ArrayLike | None = None,
-    *,
-    networks: Networks,
-    edges: str = "all",
-    scaling: str | None = None,
-    variances: str = "class",
-) -> Array:
-    """Inner products of Fisher vectors under given networks, without the vectors.
-
-    X has two rows or more, Z is X by default; all else is as in `FisherVectors`.
-    """
-    vectors = FisherVectors(networks=networks, edges=edges, scaling=scaling, variances=variances)
-    return vectors.fit(X).kernel(X, Z)
-
-
-def fisher_information(network: GaussianNetwork) -> Array:
-    r"""Compute the expectation of each squared gradient component under the network itself.
-
-    .. math:: E[x_i^2 r_j^2] / \sigma_j^4 =
-              (E[x_i]^2 + Var(x_i)) / \sigma_j^2 + 2\, Cov(x_i, r_j)^2 / \sigma_j^4
-
-    by Isserlis' theorem, and :math:`1 / \sigma_j^2` for the biases. The last term is zero unless i
-    descends from j, in which case the edge would close a cycle. This is the diagonal of the Fisher
-    information; the rest is not used. Shape (m + 1, m); entries i = j belong to no edge.
-
-    Paper: Section 3.1.1, the diagonal of the metric U.
-    """
-    C, variance = network.covariance, network.noise_variance
-    across = C - C @ network.coef  # of variables and residuals
-    squares = network.mean**2 + np.diag(C)
-    edges = squares[:, None] / variance + 2 * (across / variance) ** 2
-    return np.vstack([edges, 1 / variance])
-
-
-def parameters_of(network: GaussianNetwork, edges: str = "all") -> Mask:
-    """Which (parent, child) are parameters, shape (m + 1, m): biases, and all or present edges."""
-    m = network.m
-    possible = network.coef != 0 if edges == "present" else ~np.eye(m, dtype=bool)
-    return np.vstack([possible, np.ones(m, dtype=bool)])
-
-
-def with_variances(
-    networks: Mapping[Any, GaussianNetwork], variances: str, sizes: Array
-) -> dict[Any, GaussianNetwork]:
-    """Networks with their own noise variances, with 1, or with the mean weighted by `sizes`."""
-    if variances == "class":
-        return dict(networks)
-    own = np.array([network.noise_variance for network in networks.values()])
-    common = np.ones(own.shape[1]) if variances == "unit" else np.average(own, 0, sizes)
-    return {
-        label: GaussianNetwork(network.coef, network.intercept, common, network.names)
-        for label, network in networks.items()
-    }
-
-
 def labelled(networks: Networks) -> dict[Any, Any]:
-    """Networks by label: a sequence is labelled 0, 1, ..., a single one None."""
+    """Return networks by label: a sequence is labelled 0, 1, ..., a single network None."""
     if isinstance(networks, (GaussianNetwork, HasScore)):
         return {None: networks}
     if isinstance(networks, str) or not isinstance(networks, Iterable):
@@ -346,20 +192,20 @@ def labelled(networks: Networks) -> dict[Any, Any]:
             f"networks is {networks!r:.100}: give one network per class, as a mapping of class to "
             "network, or leave it out, and they are learned."
         )
-    found = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
-    if not found:
-        raise InputError("networks is empty: give one network a class.")
-    return found
+    by_label = dict(networks if isinstance(networks, Mapping) else enumerate(networks))
+    if not by_label:
+        raise InputError("networks is empty: give one network per class.")
+    return by_label
 
 
 def aligned(networks: Networks, m: int, names: Sequence[str] | None = None) -> dict[Any, Any]:
-    """Networks by label, variables in the order of m columns: by name, or as they are."""
+    """Return networks by label, with variables in the order of m columns: by name, if given."""
     return {c: _in_order(network, c, m, names) for c, network in labelled(networks).items()}
 
 
 def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> Any:
     if not isinstance(network, GaussianNetwork):
-        return network
+        return network  # another density does not name its variables
     if network.m != m:
         raise InputError(
             f"the network of class {shown(label)} has {network.m} variables, and X has {m} "
@@ -380,7 +226,7 @@ def _in_order(network: Any, label: Any, m: int, names: Sequence[str] | None) -> 
 
 
 def _learned(learner: Any, rows: Any, label: Any) -> Any:
-    """Density that the learner finds in the rows of a class."""
+    """Learn the density of the rows of a class: a network, or the learner itself."""
     try:
         learner.fit(rows)
     except ValueError as error:
@@ -401,5 +247,6 @@ def _checked(density: Any) -> HasScore:
 def _kernel(score: Any, X: Array, Z: Array | None) -> Array:
     if isinstance(score, NetworkScore):
         return score.kernel(X, Z)
+    # a density of unknown form has no closed form of its kernel
     G = score.scores(X)
     return np.matmul(G, (G if Z is None else score.scores(Z)).T)

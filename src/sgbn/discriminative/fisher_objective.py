@@ -11,7 +11,7 @@ anew at every evaluation, so that they drop out of the gradient (envelope theore
 .. math:: \partial F / \partial K = A = s J_0 (\operatorname{diag}(w) - w w^T)
           - \rho \beta \beta^T / 2.
 
-As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, a column per child,
+As :math:`K = (R R^T) \circ H - Q Q^T` with the residuals over variance R, one column per child,
 :math:`H = \tilde X \tilde X^T` and :math:`Q = R \circ X`, no product with A is larger than n x m.
 """
 
@@ -30,12 +30,12 @@ from sgbn.solvers.svm import L2SVM, l2_svm, radius, total_scatter
 from sgbn.solvers.svm_primal import l2_svm_cg
 from sgbn.types import Array, Indices, Mask
 
-DENSE = 1000  # rows up to which the kernel itself is made; above, its products are faster
+MAX_DENSE_ROWS = 1000  # with more, products with the kernel are faster than the kernel itself
 RADII = ("scatter", "ball")
 
 
 class _Spread(NamedTuple):
-    """Radius term, its weights and their factor."""
+    """Radius term rho, its weights w and their factor s, as at the top of this file."""
 
     value: float
     weights: Array
@@ -72,12 +72,13 @@ class FisherKernelObjective:
         self.X, self.Xb, self.signs, self.C, self.measure = X, with_bias(X), signs, C, measure
         self.own = X[:, children]
         self.norms = np.square(self.Xb).sum(axis=1)
-        self.dense = len(X) <= DENSE or measure == "ball"
+        self.dense = len(X) <= MAX_DENSE_ROWS or measure == "ball"  # the ball needs the kernel
         self.still, self.still_children, self.children = *still, children
         if self.dense:
             self.H = self.Xb @ self.Xb.T
             self.constant = self._kernel(still[0], X[:, still[1]])
-        self._support: Indices | None = None  # of the last SVM: the next one differs little
+        # Solutions at the last residuals: the next ones differ little, and start from these.
+        self._support: Indices | None = None
         self._weights: tuple[Array, float] | None = None
         self._centre: Array | None = None
 
@@ -101,8 +102,8 @@ class FisherKernelObjective:
         squares -= np.square(features.R * features.own).sum()
         return float(squares - np.square(features.rmatvec(np.ones(len(R)))).sum() / len(R))
 
-    def _kernel(self, R: Array, own: Array) -> Array:
-        Q = R * own
+    def _kernel(self, R: Array, of_children: Array) -> Array:
+        Q = R * of_children
         K: Array = (R @ R.T) * self.H - Q @ Q.T
         return K
 
@@ -111,13 +112,13 @@ class FisherKernelObjective:
         return FisherFeatures(self.Xb, np.hstack([R, self.still]), children)
 
     def _dual_svm(self, K: Array) -> L2SVM:
-        found = l2_svm(K, self.signs, self.C, self._support)
-        self._support = found.support
-        return found
+        svm = l2_svm(K, self.signs, self.C, self._support)
+        self._support = svm.support
+        return svm
 
     def _svm(self, R: Array) -> L2SVM:
-        found, self._weights = l2_svm_cg(self._features(R), self.signs, self.C, self._weights)
-        return found
+        svm, self._weights = l2_svm_cg(self._features(R), self.signs, self.C, self._weights)
+        return svm
 
     def _spread(self, R: Array, K: Array | None) -> _Spread:
         n = len(R)
@@ -130,11 +131,13 @@ class FisherKernelObjective:
         return _Spread(scatter + (n - 1) / self.C, np.full(n, 1 / n), float(n))
 
     def _gradient(self, R: Array, svm: L2SVM, spread: _Spread) -> Array:
+        # A = first * (diag(w) - w w') - second * beta beta', and dF/dR = 2 ((A o H) R - (A Q) o X).
+        # A and H are never made: products with w and beta alone keep everything at n x m.
         Xb, w, beta = self.Xb, spread.weights[:, None], svm.beta[:, None]
         Q = R * self.own
         first, second = svm.objective * spread.factor, spread.value / 2
         wR = w * R
-        HR = Xb @ (Xb.T @ np.hstack([wR, beta * R]))
+        HR = Xb @ (Xb.T @ np.hstack([wR, beta * R]))  # both products in one pass over Xb
         k = R.shape[1]
         AHR = first * (self.norms[:, None] * wR - w * HR[:, :k]) - second * beta * HR[:, k:]
         AQ = first * w * (Q - w.T @ Q) - second * beta * (beta.T @ Q)
@@ -168,7 +171,7 @@ class FisherFeatures:
         return W.ravel()
 
     def subset(self, rows: Mask) -> FisherFeatures:
-        """Take some rows, in single precision."""
+        """Take some rows, in single precision: they give directions, not the optimum."""
         Xb, R = (array[rows].astype(np.float32) for array in (self.Xb, self.R))
         return FisherFeatures(Xb, R, self.children)
 
@@ -188,7 +191,7 @@ class PairwiseFisherKernels:
         self.parts = []
         for pair in combinations(range(int(sample.codes.max()) + 1), 2):
             rows = (sample.codes == pair[0]) | (sample.codes == pair[1])
-            networks = pair if len(sample.variances) > 1 else (0,)
+            networks = pair if len(sample.variances) > 1 else (0,)  # all classes share one network
             blocks = (owner == networks[0]) | (owner == networks[-1])
             still = np.hstack([likelihoods.still[c][rows] for c in networks])
             bound = FisherKernelObjective(
@@ -198,6 +201,7 @@ class PairwiseFisherKernels:
                 (still, np.concatenate([likelihoods.still_children(c) for c in networks])),
                 measure=measure,
             )
+            # Two classes have all rows and blocks: `...` is a view, where indices would copy.
             where: Any = np.ix_(rows, blocks) if not (rows.all() and blocks.all()) else ...
             bound.C = C * int(rows.sum()) / bound.scatter(R[where])
             self.parts.append((bound, where))

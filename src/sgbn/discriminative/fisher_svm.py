@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import TIE_DIGITS, edge_scores
-from sgbn.discriminative.fisher import Density, FisherVectors, parameters_of
+from sgbn.discriminative.fisher import Density, FisherVectors
 from sgbn.discriminative.likelihood import SGBNClassifier
+from sgbn.discriminative.network_score import parameters_of
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
@@ -29,11 +30,11 @@ from sgbn.solvers.svm_primal import l2_svm_features
 from sgbn.types import Array, Indices
 from sgbn.validation import check_classification, check_data
 
-ROWS = 256  # whose Fisher vectors are in memory at a time
+ROWS_PER_BATCH = 256  # Fisher vectors in memory at a time: each has m^2 components per class
 
 
 class HasNetworks(Protocol):
-    """An estimator that has one network a class, or another density, once it is fitted."""
+    """An estimator that has one network per class, or another density, once it is fitted."""
 
     @property
     def networks_(self) -> Mapping[Any, Density]:
@@ -171,11 +172,13 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
         self.beta_ = np.array([plane.beta for plane in planes])
         self.intercept_ = np.array([plane.intercept for plane in planes])
         self.coef_ = np.zeros((len(planes), len(self.components_)))
+        # w is the sum of beta_i Phi(x_i), whichever of the two problems was solved
         for rows, Phi in self._batches(Z):
             self.coef_ += self.beta_[:, rows] @ Phi
 
     def _planes(self, Z: Array, signs: list[Array]) -> list[L2SVM]:
         n = len(Z)
+        # The smaller of the two problems: n x n on the kernel, or n x p on the vectors.
         if self.components is None and n <= len(self.components_):
             K = self._vectors.kernel(Z)
             C = _relative(self.C, n, total_scatter(K))
@@ -186,7 +189,7 @@ class FisherSVMClassifier(ClassifierMixin, BaseEstimator):
 
     def _batches(self, Z: Array) -> Iterator[tuple[slice, Array]]:
         """Rows, a few at a time, and the components of their Fisher vectors that count."""
-        for rows in gen_batches(len(Z), ROWS):
+        for rows in gen_batches(len(Z), ROWS_PER_BATCH):
             yield rows, self._vectors.transform(Z[rows])[:, self._columns]
 
 
@@ -196,18 +199,20 @@ def standardised(networks: Mapping[Any, Any], values: Array) -> tuple[dict[Any, 
     A network that all classes share is there once, under None. Densities other than networks know
     no change of units: with one among them all stays as it is.
     """
-    first, *others = networks.values()
-    shared = bool(others) and all(_same(first, other) for other in others)
-    found = {None: first} if shared else dict(networks)
-    if not all(isinstance(network, GaussianNetwork) for network in found.values()):
-        return found, Scale(np.zeros(values.shape[1]), np.ones(values.shape[1]))
+    # One network under several names would count each component several times.
+    first, *rest = networks.values()
+    shared = bool(rest) and all(_same(first, other) for other in rest)
+    distinct = {None: first} if shared else dict(networks)
+    if not all(isinstance(network, GaussianNetwork) for network in distinct.values()):
+        return distinct, Scale(np.zeros(values.shape[1]), np.ones(values.shape[1]))
     scale = Scale.of(values)
+    # `in_units` undoes a scale. The scale that undoes this one takes units away instead.
     back = Scale(-scale.mean / scale.sd, 1.0 / scale.sd)
-    return {label: back.in_units(network) for label, network in found.items()}, scale
+    return {label: back.in_units(network) for label, network in distinct.items()}, scale
 
 
 def best_components(vectors: FisherVectors, Z: Array, codes: Indices, k: int) -> Indices:
-    """Columns of the k components most correlated with the class, in their order."""
+    """Return the columns of the k components most correlated with the class, in their order."""
     networks = list(vectors.networks_.values())
     if all(isinstance(network, GaussianNetwork) for network in networks):
         heights = edge_scores(Z, codes, networks)[:, parameters_of(networks[0])].ravel()
@@ -221,7 +226,7 @@ def _ratios_of_vectors(Phi: Array, codes: Indices) -> Array:
     """Correlation ratios from the vectors: only networks have the closed form of `edge_scores`."""
     U = Phi - Phi.mean(axis=0)
     groups = [U[codes == c] for c in range(codes.max() + 1)]
-    between = np.add.reduce([len(own) * own.mean(axis=0) ** 2 for own in groups])
+    between = np.add.reduce([len(rows) * rows.mean(axis=0) ** 2 for rows in groups])
     total = (U**2).sum(axis=0)
     return np.sqrt(np.divide(between, total, out=np.zeros_like(total), where=total > 0))
 

@@ -32,7 +32,7 @@ class KLSGBNClassifier(MovedClassifier):
     Parameters
     ----------
     learner : estimator, optional
-        Of the networks at the start; `SGBN` by default.
+        It learns the networks at the start; `SGBN` by default.
     edges : int, "present" or "all"
         Edges and biases to move, see `MMSGBNClassifier`.
     slack : float
@@ -105,10 +105,12 @@ class KLSGBNClassifier(MovedClassifier):
     ) -> dict[Any, GaussianNetwork]:
         if not self.shared:
             return super()._standardised_networks(Z, labels, names)
+        # one label for all rows: the learner sees a single class
         [network] = super()._standardised_networks(Z, np.zeros(len(Z)), names).values()
         return dict.fromkeys(self.classes_.tolist(), network)
 
     def _fit_temperature(self, values: Array, labels: NDArray[Any], names: list[str]) -> float:
+        # a shared network gives no log-odds that a temperature could scale
         return 1.0 if self.shared else super()._fit_temperature(values, labels, names)
 
     def explain(

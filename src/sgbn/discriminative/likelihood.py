@@ -24,13 +24,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import (
+    VARIANCES,
     Scale,
     default_learner,
     learn_networks,
     log_likelihoods,
 )
 from sgbn.discriminative.explanation import Explanation, explain_ratio
-from sgbn.discriminative.fisher import VARIANCES
 from sgbn.exceptions import DataWarning, InputError, did_you_mean, listed, shown, warn
 from sgbn.gaussian import GaussianNetwork
 from sgbn.moments import one_blas_thread
@@ -53,10 +53,10 @@ from sgbn.validation import Label, check_classification, check_data, column_name
 Priors = Literal["empirical", "equal"] | Mapping[Any, float]
 Temperature = Literal["cv"] | float
 
-FOLDS = 5  # for the temperature
-FEWEST_PER_FOLD = 3  # rows of a class that training keeps in every fold
-TEMPERATURES = (1e-3, 10.0)
-AT_BOUND = 2.0  # times the lowest temperature: no more than that is as good as the lowest
+FOLDS = 5  # of the training rows, for the temperature
+MIN_TRAINING_ROWS = 3  # of a class, in every fold; with fewer there are no folds
+TEMPERATURES = (1e-3, 10.0)  # lowest and highest
+AT_BOUND = 2.0  # a temperature below this many times the lowest counts as the lowest
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Learned:
 
 
 class SGBNClassifier(ClassifierMixin, BaseEstimator):
-    """One network a class, and the class by Bayes' rule.
+    """One network per class, and the class by Bayes' rule.
 
     Parameters
     ----------
     learner : estimator, optional
-        Learns the network of a class; `SGBN` with one gamma for all classes by default.
+        It learns the network of a class; by default `SGBN` with one gamma for all classes.
     variances : {"class", "pooled", "unit"}
         Noise variances: of each class, their mean, or those of the regions over all classes
         together: 1 in standardised data, as in the paper. "unit" of `FisherVectors`, which does
@@ -81,11 +81,11 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
         Share of the pooled covariance in each class's own, from 0 (the paper) to 1.
     priors : {"empirical", "equal"} or mapping of class to share
     temperature : "cv" or float
-        What the log-likelihoods are multiplied by. "cv" fits it on rows that the networks have not
-        seen, in five folds of the training rows (four if a class has four rows); with fewer than
-        four rows of a class it is 1.
+        Factor of the log-likelihoods. "cv" fits it on rows that the networks have not seen, in five
+        folds of the training rows (four if a class has four rows). With fewer than four rows of a
+        class it is 1.
     random_state : int
-        Of the folds.
+        Seed of the folds.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _units: Indices | None = None  # of the rows, while they are fitted
+    _units: Indices | None = None  # person or family of each row, while a fit lasts
     _parameters: ClassVar[Parameters] = {
         "learner": NONE | ESTIMATOR,
         "variances": VARIANCES,
@@ -160,7 +160,7 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
             self._learned = self._learn(values, labels, names)
             self.networks_ = self._learned.networks
             self.temperature_ = self._fit_temperature(values, labels, names)
-        del self._units
+        del self._units  # no part of a fitted model: files and clones do without it
         self._warn_about_temperature(labels)
         return self
 
@@ -299,11 +299,12 @@ class SGBNClassifier(ClassifierMixin, BaseEstimator):
 
 
 def count_folds(codes: Indices, units: Indices | None = None) -> int:
-    """Folds in which every class keeps enough rows, or units, to train on; 0 if there are none."""
+    """Count the folds in which every class keeps enough rows, or units; 0 if there are none."""
     if units is not None:
+        # a unit with rows of several classes counts once in each
         codes = np.unique(np.column_stack([codes, units]), axis=0)[:, 0]
     smallest = int(np.bincount(codes).min())
-    return min(FOLDS, smallest) if smallest > FEWEST_PER_FOLD else 0
+    return min(FOLDS, smallest) if smallest > MIN_TRAINING_ROWS else 0
 
 
 def folds_of_units(
@@ -332,7 +333,10 @@ def _units(groups: ArrayLike | None, n: int) -> Indices | None:
 
 
 def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
-    """Share of each class, by keys that equal the classes or read like them."""
+    """Return the share of each class, by keys that equal the classes or read like them.
+
+    JSON and TOML have text as keys: "1" is then the class 1.
+    """
     named = {str(label): label for label in classes}
     shares = {}
     for key, share in priors.items():
@@ -353,7 +357,7 @@ def given_shares(priors: Mapping[Any, Any], classes: list[Any]) -> Array:
 
 
 def _check_scores(scores: Array, X: Any) -> None:
-    """Refuse rows whose likelihood is beyond what floats hold: they have no probabilities."""
+    """Raise InputError if the likelihood of a row is beyond what floats hold."""
     bad = ~np.isfinite(scores).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
@@ -372,7 +376,7 @@ def posterior_scores(likelihoods: Array, temperature: float, priors: Array) -> A
 
 
 def best_temperature(likelihoods: Array, codes: Indices, priors: Array) -> float:
-    """Temperature of the smallest log-loss on rows that the networks have not seen.
+    """Find the temperature of the smallest log-loss on rows that the networks have not seen.
 
     Parameters
     ----------
@@ -381,12 +385,13 @@ def best_temperature(likelihoods: Array, codes: Indices, priors: Array) -> float
         Class of each row, numbered from 0.
     priors : ndarray of shape (classes,)
     """
-    found = minimize_scalar(
+    # on a logarithmic scale: temperatures range over four orders of magnitude
+    optimum = minimize_scalar(
         lambda t: tempered_loss(likelihoods, codes, priors, np.exp(t)),
         bounds=np.log(TEMPERATURES),
         method="bounded",
     )
-    return float(np.exp(found.x))
+    return float(np.exp(optimum.x))
 
 
 def tempered_loss(likelihoods: Array, codes: Indices, priors: Array, temperature: float) -> float:

@@ -52,12 +52,13 @@ class LinearResiduals(NamedTuple):
 def residuals_at(P, u, R):  # type: ignore[no-untyped-def]
     """Residuals at u, into `R` of shape (blocks, n)."""
     for b in range(R.shape[0]):
+        # One block at a time: its row stays in the cache while its parameters are added up.
         row, start = R[b], P.A[b]
         for i in range(row.size):
             row[i] = start[i]
         for q in range(P.starts[b], P.starts[b + 1]):
             weight, slope = u[q], P.D[q]
-            for i in range(row.size):
+            for i in range(row.size):  # along memory, so that it vectorises
                 row[i] -= weight * slope[i]
 
 
@@ -69,9 +70,9 @@ def likelihoods_at(P, u, R, L):  # type: ignore[no-untyped-def]
         for i in range(L.shape[1]):
             L[c, i] = P.rest[c, i]
     for b in range(R.shape[0]):
-        row, own = R[b], L[P.owner[b]]
+        row, of_class = R[b], L[P.owner[b]]
         for i in range(row.size):
-            own[i] -= 0.5 * row[i] * row[i]
+            of_class[i] -= 0.5 * row[i] * row[i]
 
 
 @jit_loops
@@ -86,7 +87,7 @@ def pull(P, in_residuals, g):  # type: ignore[no-untyped-def]
 def _dot(a, b):  # type: ignore[no-untyped-def]
     """Inner product in four sums, which a processor adds up side by side."""
     first = second = third = fourth = 0.0
-    whole = a.size - a.size % 4
+    whole = a.size - a.size % 4  # the last three or fewer go to the first sum
     for i in range(0, whole, 4):
         first += a[i] * b[i]
         second += a[i + 1] * b[i + 1]
@@ -116,7 +117,7 @@ def margins(L, codes):  # type: ignore[no-untyped-def]
     rivals = np.empty(codes.size, np.int64)
     g = np.empty(codes.size)
     for i in range(codes.size):
-        rival = 1 if codes[i] == 0 else 0
+        rival = 1 if codes[i] == 0 else 0  # the first of the other classes, to begin with
         for c in range(L.shape[0]):
             if c != codes[i] and L[c, i] > L[rival, i]:
                 rival = c
@@ -136,6 +137,8 @@ def soft_margin(P, u, nu, delta, gradient):  # type: ignore[no-untyped-def]
     g, rivals = margins(L, P.codes)
     weights = np.empty(g.size)
     value, _ = smooth_margins(g, nu, delta, weights)
+    # From here on L holds the gradient in the log-likelihoods: a margin is the difference of two,
+    # and `weights` is minus the gradient in the margins.
     L[:] = 0.0
     for i in range(g.size):
         L[P.codes[i], i] = -weights[i]
@@ -151,15 +154,17 @@ def log_loss(P, u, temperature, gradient):  # type: ignore[no-untyped-def]
     likelihoods_at(P, u, R, L)
     n, value = P.codes.size, 0.0
     for i in range(n):
+        # The highest is taken off before the exponential, which would overflow otherwise. Then L
+        # is overwritten by the gradient in itself, temperature * (posterior - truth) / n.
         highest = L[0, i]
         for c in range(1, L.shape[0]):
             highest = max(highest, L[c, i])
         total = 0.0
-        own = temperature * (L[P.codes[i], i] - highest)
+        true_class = temperature * (L[P.codes[i], i] - highest)
         for c in range(L.shape[0]):
             L[c, i] = np.exp(temperature * (L[c, i] - highest))
             total += L[c, i]
-        value += (np.log(total) - own) / n
+        value += (np.log(total) - true_class) / n
         for c in range(L.shape[0]):
             L[c, i] *= temperature / (n * total)
         L[P.codes[i], i] -= temperature / n
@@ -171,7 +176,9 @@ def log_loss(P, u, temperature, gradient):  # type: ignore[no-untyped-def]
 def minimise_margin(P, offsets, radii, u0, nu, delta, tol, max_iter, stall):  # type: ignore[no-untyped-def]
     """Minimise `soft_margin` in the unit of its value at u0: u, iterations and violation."""
     u, value, g, outcome = u0.copy(), np.empty(1), np.empty(u0.size), np.empty(2)
+    # In this unit `tol` and `stall` mean the same whatever the number of regions and rows.
     unit = abs(soft_margin(P, u, nu, delta, g)) or 1.0
+    # `descent` is a generator: it moves u, and asks for value and gradient there, in place.
     for _ in descent(u, value, g, offsets, radii, tol, max_iter, stall, outcome):
         value[0] = soft_margin(P, u, nu, delta, g) / unit
         for q in range(g.size):

@@ -30,8 +30,8 @@ from sgbn.exceptions import InputError
 from sgbn.jit import jit, jit_inside
 from sgbn.types import Array
 
-MAX_PASSES = 200  # of the bracketed Newton; halving a bracket of floats takes fewer
-ROUND_OFF = 1e-14  # of a sum of n weights, as a share of n
+MAX_PASSES = 200  # of the bracketed Newton method; halving a bracket of floats takes fewer
+ROUND_OFF = 1e-14  # error of a sum of n shares, per share
 
 
 class MaxMargin(NamedTuple):
@@ -82,8 +82,8 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
     _check(g, nu)
     if not np.isfinite(g).all():
         return MaxMargin(np.nan, np.full(g.size, np.nan), np.nan)
-    budget = nu * g.size
-    place = min(int(np.ceil(budget)), g.size) - 1
+    budget = nu * g.size  # samples that may be given up, not always a whole number
+    place = min(int(np.ceil(budget)), g.size) - 1  # of the nu-quantile, numbered from 0
     r = max(float(np.partition(g, place)[place]), 0.0)
     below, tied = g < r, g == r
     weights = below / budget
@@ -94,7 +94,7 @@ def max_margin(g: Array, nu: float) -> MaxMargin:
 
 
 def _check(g: Array, nu: float) -> None:
-    """Raise unless the problem has a solution."""
+    """Raise InputError unless the problem has a solution."""
     if not 0.0 < nu <= 1.0:
         raise InputError(f"nu = {nu} must be above 0 and at most 1: r is unbounded otherwise.")
     if g.size == 0:
@@ -105,6 +105,7 @@ def _check(g: Array, nu: float) -> None:
 def smooth_margins(g, nu, delta, weights):  # type: ignore[no-untyped-def]
     """Smoothed form for other kernels: sets `weights` in place, returns the value and r."""
     budget = nu * g.size
+    # All margins lie in [low, high], so that the root lies at most half a hinge outside.
     low = np.inf
     high = -np.inf
     for i in range(g.size):
@@ -114,6 +115,7 @@ def smooth_margins(g, nu, delta, weights):  # type: ignore[no-untyped-def]
         low = min(low, g[i])
         high = max(high, g[i])
     r = 0.0
+    # r is not negative by definition: where the shares fill the budget at 0 already, it stays 0.
     if _excess(g, 0.0, delta, budget)[0] < 0.0:
         r = _root(g, max(low - 0.5 * delta, 0.0), high + 0.5 * delta, delta, budget)
     total = 0.0
@@ -130,7 +132,7 @@ def _excess(g, r, delta, budget):  # type: ignore[no-untyped-def]
     """Sum of the samples' shares at `r`, less the budget, and its slope in r."""
     total = -budget
     partial = 0
-    for i in range(g.size):  # without branches, which would depend on chance
+    for i in range(g.size):  # without branches, which a processor could not predict
         share = min(max((r - g[i]) / delta + 0.5, 0.0), 1.0)
         total += share
         partial += (share > 0.0) & (share < 1.0)
@@ -139,7 +141,7 @@ def _excess(g, r, delta, budget):  # type: ignore[no-untyped-def]
 
 @jit
 def _root(g, low, high, delta, budget):  # type: ignore[no-untyped-def]
-    """R between `low` and `high` at which the shares add up to the budget.
+    """Return the r between `low` and `high` at which the shares add up to the budget.
 
     Samples whose share is 0 or 1 in all of the bracket are not looked at again.
     """
@@ -157,13 +159,14 @@ def _root(g, low, high, delta, budget):  # type: ignore[no-untyped-def]
         newton = r - excess / slope if slope > 0.0 else low
         r = newton if low < newton < high else 0.5 * (low + high)
         if r in (low, high):
-            break
+            break  # no float lies between them
+        # Keep the margins whose share still depends on r; full shares go to the budget.
         kept = 0
         for i in range(size):
-            one = near[i]
-            full = one <= low - 0.5 * delta
+            margin = near[i]
+            full = margin <= low - 0.5 * delta
             budget -= full
-            near[kept] = one
-            kept += (not full) & (one < high + 0.5 * delta)
+            near[kept] = margin
+            kept += (not full) & (margin < high + 0.5 * delta)
         size = kept
     return r

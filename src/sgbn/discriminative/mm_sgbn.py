@@ -14,23 +14,23 @@ from sgbn.structure.base import NetworkLearner
 
 ROUND_OFF = 1e-6  # spread of log-likelihood ratios that are all the same, as of empty networks
 
-# Widths of the smoothed hinge in standard deviations of the margins, and how well each is solved.
-# The wide one leads the way; the last ones are times nu, whose few margins they must not blur.
-WIDE, LEAD = 0.05, 1e-3
-NARROW, SETTLED = 0.02, 2e-4
+# The smoothed hinge is wide at first, and narrow in the end. Widths are in standard deviations of
+# the margins. A search ends when ten iterations gain a smaller share of the objective (stall).
+WIDE_HINGE, WIDE_STALL = 0.05, 1e-3
+NARROW_HINGE, NARROW_STALL = 0.02, 2e-4  # times nu: a share nu of the margins must not be blurred
 
 
 class MMSGBNClassifier(MovedClassifier):
     """Networks whose likelihood ratios have a large margin, at a bounded loss of fit.
 
-    Starts from one network a class and moves the edges that tell the classes apart best, so that
+    Starts from one network per class and moves the edges that tell the classes apart best, so that
     the mean of the worst share `nu` of the margins (own class against the strongest other) grows,
     while no class's fitting error exceeds ``1 + slack`` times that of the start.
 
     Parameters
     ----------
     learner : estimator, optional
-        Of the networks at the start; `SGBN` by default.
+        It learns the networks at the start; `SGBN` by default.
     edges : int, "present" or "all"
         How many edges and biases of all classes together are moved: those whose Fisher components
         correlate most with the class. "present" moves all, and the graphs stay as they are. "all"
@@ -39,8 +39,8 @@ class MMSGBNClassifier(MovedClassifier):
     slack : float
         Share of fitting error that may be added.
     anchor : {"fit", "start"}
-        "fit" is the paper's constraint; it leaves the more room the more the start was shrunken.
-        "start" allows a ball of that size around the start.
+        "fit" is the paper's constraint, a ball around least squares: the more the learner shrinks
+        weights, the farther they may move. "start" is a ball of that size around the start.
     nu : float
         Share of subjects that the margin may give up, 0 < nu <= 1: 1 / (n lambda) of the paper.
     variances, pool, priors, temperature, random_state
@@ -85,13 +85,15 @@ class MMSGBNClassifier(MovedClassifier):
 
     def _optimise(self, likelihoods: MovingLikelihoods) -> Optimum:
         moves = likelihoods.moves
+        # The objective is not convex in u: only what beats the best exact margin so far is kept.
         u = best = moves.project(moves.u0)
         margin = exact_margin(likelihoods, best, self.nu)
         L = likelihoods.log_likelihoods(best)
         spread = float(margins(L, likelihoods.residuals.codes)[0].std())
         spread = spread if spread > ROUND_OFF else 1.0
         n_iter = 0
-        for width, stall in ((WIDE, LEAD), (NARROW * self.nu, SETTLED * self.nu)):
+        narrow = (NARROW_HINGE * self.nu, NARROW_STALL * self.nu)
+        for width, stall in ((WIDE_HINGE, WIDE_STALL), narrow):
             u, rounds, _ = minimise_margin(
                 likelihoods.residuals,
                 moves.offsets,

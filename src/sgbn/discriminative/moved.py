@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sgbn.discriminative.class_networks import Scale
 from sgbn.discriminative.edge_selection import component_scores, present_edges, select_edges
-from sgbn.discriminative.fisher import bias_name
 from sgbn.discriminative.likelihood import Learned, SGBNClassifier
 from sgbn.discriminative.moves import RIDGE, Moves, fitting_error, moves_of, theta_of
+from sgbn.discriminative.network_score import bias_name
 from sgbn.discriminative.objectives import MovingLikelihoods, Sample
 from sgbn.exceptions import InputError, warn
 from sgbn.gaussian import GaussianNetwork
@@ -30,11 +30,11 @@ Objective = Callable[[Array], tuple[float, Array]]
 Places = tuple[Indices, ...]
 Edges = int | Literal["present", "all"]
 
-TOL = 1e-5  # of the projected gradient of an objective that starts at one
-STALL = 1e-7  # share of the objective in ten iterations, less than which is not worth more
-ROUNDS = 5  # in which the order is solved anew; it mostly stays, as all its pairs get a weight
-HELD = 1e-2  # ridge where every pair may move: a class has rarely rows enough to hold them all
-LIGHT = 0.01  # weight of an edge that has no say in the order; the paper draws none below it
+TOL = 1e-5  # largest projected gradient at the end, of an objective that starts at one
+STALL = 1e-7  # the search ends when ten iterations gain a smaller share of the objective
+MAX_ROUNDS = 5  # the order mostly stays after the first: all pairs that it allows get a weight
+RIDGE_OF_ALL_PAIRS = 1e-2  # larger than `RIDGE`: a class rarely has rows enough for all pairs
+LIGHT_EDGE = 0.01  # smaller weights have no say in a new order; the paper draws none below it
 CHANGE_FIELDS = (
     ("class", object),
     ("source", object),
@@ -84,7 +84,7 @@ class _Round(NamedTuple):
 
 
 class MovedClassifier(SGBNClassifier, ABC):
-    """Base of the classifiers that move edge weights. Subclasses say what is minimised."""
+    """Base of the classifiers that move edge weights. Subclasses define what is minimised."""
 
     edges: Edges
     slack: float
@@ -112,18 +112,19 @@ class MovedClassifier(SGBNClassifier, ABC):
         """
         learned = self._moved()
         rows: list[tuple[Any, ...]] = []
-        for label, own in _by_class(learned.after, learned.moves.classes).items():
+        for label, moves in _by_class(learned.after, learned.moves.classes).items():
             names = [*learned.after[label].names]
             names.append(bias_name(names))
             pairs = theta_of(learned.before[label]), theta_of(learned.after[label])
             moved = pairs[0] != pairs[1]  # edges that a new order took away among them
-            moved[own.parents, own.children] = True
+            moved[moves.parents, moves.children] = True
             before, after = (theta[moved] for theta in pairs)
             parents, children = np.nonzero(moved)
             sources = [names[k] for k in parents]
             targets = [names[k] for k in children]
             labels = [label] * len(sources)
             rows += zip(labels, sources, targets, before, after, after - before, strict=True)
+        # row[5] is the difference; names break ties, so that the order does not depend on columns
         rows.sort(key=lambda row: (-abs(row[5]), str(row[0]), row[1], row[2]))
         ranked = [(*row, rank) for rank, row in enumerate(rows, start=1)]
         return np.array(ranked, dtype=list(CHANGE_FIELDS))
@@ -151,6 +152,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         starts = _distinct(before)
         variances = np.array([network.noise_variance for network in starts])
         sample = Sample(Z, codes, variances, self._log_priors()[: len(starts)])
+        # a network that all classes share is fitted to all rows
         rows = [codes == c for c in range(len(starts))] if len(starts) > 1 else [codes >= 0]
         thetas = [theta_of(network) for network in starts]
         if self.edges == "all":
@@ -163,8 +165,8 @@ class MovedClassifier(SGBNClassifier, ABC):
             for theta, network in zip(moved.thetas, starts, strict=True)
         ]
         errors = [
-            (fitting_error(Z[own], theta), fitting_error(Z[own], after), part.limit)
-            for own, theta, after, part in zip(
+            (fitting_error(Z[class_rows], theta), fitting_error(Z[class_rows], after), part.limit)
+            for class_rows, theta, after, part in zip(
                 rows, thetas, moved.thetas, moved.moves.classes, strict=True
             )
         ]
@@ -176,6 +178,7 @@ class MovedClassifier(SGBNClassifier, ABC):
     def _selected(self, Z: Array, codes: Indices, networks: list[GaussianNetwork]) -> list[Places]:
         """Parameters of each network that tell the classes apart best."""
         present = present_edges(networks)
+        # all classes together: one with clearer differences gets more of the k parameters
         k = int(present.sum()) if self.edges == "present" else int(self.edges)
         chosen = select_edges(component_scores(networks, Z, codes), k, present)
         return [tuple(chosen[chosen[:, 0] == c, 1:].T) for c in range(len(networks))]
@@ -193,7 +196,7 @@ class MovedClassifier(SGBNClassifier, ABC):
         limits = [None] * len(rows) if limits is None else limits
         parts = [
             moves_of(
-                values[own],
+                values[class_rows],
                 theta,
                 *place,
                 slack=self.slack,
@@ -201,20 +204,20 @@ class MovedClassifier(SGBNClassifier, ABC):
                 limit=limit,
                 ridge=ridge,
             )
-            for own, theta, place, limit in zip(rows, thetas, places, limits, strict=True)
+            for class_rows, theta, place, limit in zip(rows, thetas, places, limits, strict=True)
         ]
         return Moves(tuple(parts))
 
     def _moved_by(self, sample: Sample, moves: Moves) -> _Round:
-        found = self._optimise(MovingLikelihoods.of(sample, moves))
-        if not found.settled:
+        optimum = self._optimise(MovingLikelihoods.of(sample, moves))
+        if not optimum.settled:
             warnings.warn(
                 f"the move was still gaining after max_iter={self.max_iter} iterations. Raise "
                 "max_iter.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return _Round(moves.thetas(moves.project(found.u)), moves, found.n_iter)
+        return _Round(moves.thetas(moves.project(optimum.u)), moves, optimum.n_iter)
 
     def _log_priors(self) -> Array:
         """Of the classes, in the unit of the log-likelihoods."""
@@ -229,20 +232,22 @@ class MovedClassifier(SGBNClassifier, ABC):
         Paper: Algorithm 1, step 6, and Algorithm 2, steps 1 and 2.
         """
         limits = [
-            (1 + self.slack) * fitting_error(sample.values[own], theta)
-            for own, theta in zip(rows, thetas, strict=True)
+            (1 + self.slack) * fitting_error(sample.values[class_rows], theta)
+            for class_rows, theta in zip(rows, thetas, strict=True)
         ]
         orders = [levels(theta[:-1]) for theta in thetas]
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             places = [_allowed(order) for order in orders]
             if not any(order.any() for order in orders):
                 warn(
                     "the networks at the start have no edges, and their order allows none: only "
                     "biases move. Give a learner that finds edges (a smaller alpha or gamma)."
                 )
-            moves = self._moves(sample.values, rows, thetas, places, limits, HELD)
+            moves = self._moves(sample.values, rows, thetas, places, limits, RIDGE_OF_ALL_PAIRS)
             if not all(part.feasible for part in moves.classes):
-                break  # the new order lost edges that the fit cannot do without
+                # The new order lost edges that the fit cannot do without. It cannot happen in the
+                # first round, whose order is that of the networks at the start.
+                break
             moved = self._moved_by(sample, moves)
             thetas = [_without_light_edges(theta) for theta in moved.thetas]
             last, orders = orders, [levels(theta[:-1]) for theta in thetas]
@@ -260,14 +265,14 @@ class MovedClassifier(SGBNClassifier, ABC):
 
 def _distinct(networks: dict[Any, GaussianNetwork]) -> list[GaussianNetwork]:
     """Network of each class, or the one that they share."""
-    first, *others = networks.values()
-    return [first] if all(other is first for other in others) else [first, *others]
+    first, *rest = networks.values()
+    return [first] if all(other is first for other in rest) else [first, *rest]
 
 
-def _by_class(classes: Iterable[Any], found: Sequence[Any]) -> dict[Any, Any]:
+def _by_class(classes: Iterable[Any], parts: Sequence[Any]) -> dict[Any, Any]:
     """Give each class its own, or all the one of the network that they share."""
     labels = list(classes)
-    return dict(zip(labels, found if len(found) > 1 else [*found] * len(labels), strict=True))
+    return dict(zip(labels, parts if len(parts) > 1 else [*parts] * len(labels), strict=True))
 
 
 def _allowed(order: NDArray[np.int64]) -> Places:
@@ -278,25 +283,25 @@ def _allowed(order: NDArray[np.int64]) -> Places:
 
 def _without_light_edges(theta: Array) -> Array:
     kept = theta.copy()
-    kept[:-1][np.abs(theta[:-1]) < LIGHT] = 0.0
+    kept[:-1][np.abs(theta[:-1]) < LIGHT_EDGE] = 0.0  # not the biases, in the last row
     return kept
 
 
 def minimise(
     objective: Objective, moves: Moves, u0: Array, max_iter: int, stall: float = STALL
 ) -> Optimum:
-    """Spectral projected gradient from u0, on the objective in units of its value at the start.
+    """Minimise by spectral projected gradient from u0, in units of the objective's first value.
 
-    It also ends when ten iterations gain less than the share `stall`.
+    The search also ends when ten iterations gain less than the share `stall`.
     """
     unit = 0.0
 
     def value_and_gradient(u: Array) -> tuple[float, Array]:
         nonlocal unit
         value, gradient = objective(u)
-        unit = unit or abs(value) or 1.0
+        unit = unit or abs(value) or 1.0  # set by the first call, which is at the start
         return value / unit, gradient / unit
 
     limits = moves.offsets, moves.radii
-    found = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=stall)
-    return Optimum(found.x, found.n_iter, found.n_iter < max_iter)
+    result = spg(value_and_gradient, *limits, u0, tol=TOL, max_iter=max_iter, stall=stall)
+    return Optimum(result.x, result.n_iter, result.n_iter < max_iter)

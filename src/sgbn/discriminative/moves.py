@@ -10,8 +10,8 @@ squares optimum :math:`\theta^*`,
 
 .. math:: h(\Theta) = h^* + \sum_j \| L_j^T (\theta_J - \theta_J^*) \|^2 = h^* + \| u \|^2,
 
-so that :math:`h \le T` is one ball a class in u. A tiny ridge keeps L invertible; then the ball is
-a little smaller than the set, never larger.
+so that :math:`h \le T` is one ball per class in u. A tiny ridge keeps L invertible; then the ball
+is a little smaller than the set, never larger.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sgbn.gaussian import GaussianNetwork
 from sgbn.solvers.projected_gradient import project_balls
 from sgbn.types import Array, Indices
 
-RIDGE = 1e-10  # of the diagonal's mean: enough for an inverse, too little to be seen
+RIDGE = 1e-10  # share of the diagonal's mean: enough for an inverse, too little to change results
 
 
 @dataclass(frozen=True)
@@ -166,21 +166,32 @@ def moves_of(
     """
     X = with_bias(values)
     error = fitting_error(values, theta)
-    order = np.lexsort((parents, children))
+    order = np.lexsort((parents, children))  # by child first: the blocks must be consecutive
     parents, children = parents[order], children[order]
     starts = np.append(np.flatnonzero(np.diff(children, prepend=-1)), len(children))
     moving = children[starts[:-1]]
     factors, to_fit = whiten(X.T @ X, theta, parents, moving, starts, ridge)
     start = theta[parents, children]
     if anchor == "start":
-        centre, u0, room = start, np.zeros(len(start)), slack * error
-        # the error at u is error - 2 to_fit'u + u'u
-        limit = error + 2 * float(np.sqrt(room * (to_fit @ to_fit))) + room
+        centre, u0, squared_radius = start, np.zeros(len(start)), slack * error
+        # The error at u is error - 2 to_fit'u + u'u; Cauchy-Schwarz bounds it in the ball.
+        limit = error + 2 * float(np.sqrt(squared_radius * (to_fit @ to_fit))) + squared_radius
     else:
         limit = (1 + slack) * error if limit is None else limit
+        # u = 0 is the least squares optimum, whose error is error - to_fit'to_fit
         centre, u0 = start + to_weights(factors, starts, to_fit), -to_fit
-        room = limit - error + float(to_fit @ to_fit)
-    radius = float(np.sqrt(max(room, 0.0)))
+        squared_radius = limit - error + float(to_fit @ to_fit)
+    radius = float(np.sqrt(max(squared_radius, 0.0)))
     return ClassMoves(
-        theta, parents, children, starts, centre, factors, u0, radius, error, limit, room >= 0
+        theta,
+        parents,
+        children,
+        starts,
+        centre,
+        factors,
+        u0,
+        radius,
+        error,
+        limit,
+        squared_radius >= 0,
     )

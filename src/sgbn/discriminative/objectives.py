@@ -37,7 +37,7 @@ class Sample:
     codes : ndarray of shape (n,)
         Class of each row, numbered from 0.
     variances : ndarray of shape (networks, m)
-        One network a class, or one for all.
+        One network per class, or one for all.
     log_priors : ndarray of shape (networks,)
     """
 
@@ -76,22 +76,32 @@ class MovingLikelihoods:
         """Split what moves from what does not."""
         columns = np.ascontiguousarray(with_bias(sample.values).T)
         n = len(sample.codes)
+        # One array for all classes, filled part by part: the kernels take no lists.
         D, A, rest, still, sds = np.empty((len(moves.u0), n)), [], [], [], []
-        for own, part, variance, prior in zip(
+        for class_moves, part, variance, prior in zip(
             moves.classes, _parts(D, moves), sample.variances, sample.log_priors, strict=True
         ):
             sd = np.sqrt(variance)
-            R = (sample.values - columns.T @ own.theta(np.zeros(len(own.u0)))) / sd
-            regressors(own.factors, own.starts, columns, own.parents, sd[own.moving], part)
+            R = (sample.values - columns.T @ class_moves.theta(np.zeros(len(class_moves.u0)))) / sd
+            regressors(
+                class_moves.factors,
+                class_moves.starts,
+                columns,
+                class_moves.parents,
+                sd[class_moves.moving],
+                part,
+            )
             stays = np.ones(len(sd), bool)
-            stays[own.moving] = False
+            stays[class_moves.moving] = False
+            # log(2 pi) is left out: it is the same for all classes
             rest.append(prior - np.log(sd).sum() - np.square(R[:, stays]).sum(axis=1) / 2)
-            A.append(R[:, own.moving].T)
+            A.append(R[:, class_moves.moving].T)
             still.append(R[:, stays] / sd[stays])
-            sds.append(sd[own.moving])
+            sds.append(sd[class_moves.moving])
+        # Blocks of all classes follow each other; `starts` count through the whole vector u.
         owner = np.repeat(np.arange(len(A)), [len(rows) for rows in A])
         pairs = zip(moves.classes, moves.offsets[:-1], strict=True)
-        starts = [own.starts[:-1] + offset for own, offset in pairs]
+        starts = [class_moves.starts[:-1] + offset for class_moves, offset in pairs]
         residuals = LinearResiduals(
             D,
             np.concatenate(A),
@@ -100,7 +110,7 @@ class MovingLikelihoods:
             np.array(rest),
             np.asarray(sample.codes, np.int64),
         )
-        children = np.concatenate([own.moving for own in moves.classes])
+        children = np.concatenate([class_moves.moving for class_moves in moves.classes])
         return cls(sample, moves, residuals, still, children, np.concatenate(sds))
 
     def still_children(self, c: int) -> NDArray[np.int64]:
@@ -123,4 +133,5 @@ def exact_margin(likelihoods: MovingLikelihoods, u: Array, nu: float) -> MaxMarg
 
 
 def _parts(D: Array, moves: Moves) -> Sequence[Array]:
+    # views of D, which `regressors` fills in place
     return [D[a:b] for a, b in zip(moves.offsets, moves.offsets[1:], strict=False)]

@@ -1,8 +1,8 @@
 """What networks say about the series of a subject, as numbers that a classifier can take.
 
-Two sets: the subject's weights on a graph that all training subjects share, and how likely its
-series are under the network of each class. All is learned from the training subjects alone. The
-moments of a subject use no other subject, and may be computed once for all.
+There are two sets of numbers: the subject's weights on a graph that all training subjects share,
+and how likely its series are under the network of each class. All is learned from the training
+subjects alone. The moments of a subject use no other subject, and may be computed once for all.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class SeriesLikelihoods(_OnCommonGraph):
         """
         check_is_fitted(self)
         moments = as_moments(X, self.learner)
-        found = [log_likelihoods(moments, network) for network in self.networks_.values()]
-        return np.column_stack(found[1:]) - found[0][:, None]
+        likelihoods = [log_likelihoods(moments, network) for network in self.networks_.values()]
+        return np.column_stack(likelihoods[1:]) - likelihoods[0][:, None]
 
     def fit_transform(  # type: ignore[override]
         self, X: Series, y: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -182,18 +182,19 @@ class SeriesLikelihoods(_OnCommonGraph):
         self.fit(moments, labels)
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
         split = splitter(self.n_folds, shuffle=True, random_state=self.random_state)
-        found = np.empty((len(labels), len(self.classes_) - 1))
-        for others, own in split.split(labels, labels, groups):
+        ratios = np.empty((len(labels), len(self.classes_) - 1))
+        for train, test in split.split(labels, labels, groups):
+            # the graph knows no labels, so that the one of all training subjects may serve
             fitted = clone(self).set_params(graph=self.graph_)
-            fitted.fit(moments.take(others), labels[others])
-            found[own] = fitted.transform(moments.take(own))
-        return found
+            fitted.fit(moments.take(train), labels[train])
+            ratios[test] = fitted.transform(moments.take(test))
+        return ratios
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Name the ratios: ``patient over control``."""
         check_is_fitted(self)
-        first, *others = self.classes_.tolist()
-        return np.array([f"{other} over {first}" for other in others], dtype=object)
+        first, *rest = self.classes_.tolist()
+        return np.array([f"{other} over {first}" for other in rest], dtype=object)
 
 
 def as_moments(X: Series, learner: SeriesSGBN | None = None) -> SubjectMoments:
@@ -229,9 +230,11 @@ def log_likelihoods(moments: SubjectMoments, network: GaussianNetwork) -> Array:
 
     with :math:`R_s` the correlations of the subject, and C those that the network implies.
     """
+    # Weights are means over subjects, so that the variances that they imply are not exactly 1.
     sd = np.sqrt(np.diag(network.covariance))
     C = network.covariance / sd / sd[:, None]
     log_det = np.linalg.slogdet(C)[1]
+    # tr(C^-1 R_s) of all subjects at once: both matrices are symmetric
     traces = np.einsum("ij,sij->s", np.linalg.inv(C), moments.R)
-    found: Array = -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
-    return found
+    likelihoods: Array = -(len(C) * np.log(2 * np.pi) + log_det + traces) / 2
+    return likelihoods

@@ -23,9 +23,9 @@ from sgbn.types import Array, Indices
 def whiten(
     G: Array, theta: Array, parents: Indices, children: Indices, starts: Indices, ridge: float
 ) -> tuple[Array, Array]:
-    """Factor of every block, and the optimum seen from `theta`, in whitened coordinates.
+    """Return the factor of every block, and its optimum seen from `theta`, in coordinates u.
 
-    `children` has the child of each block; `ridge` is a share of the mean of the diagonal of its
+    `children` has the child of each block. `ridge` is a share of the mean of the diagonal of its
     Gram matrix. No more of the data is seen than G.
     """
     sizes = np.diff(starts)
@@ -33,16 +33,17 @@ def whiten(
     largest = int(sizes.max(initial=0))
     _fill(G, theta, parents, children, starts, ridge, np.empty((largest, largest)), factors, slopes)
     to_fit = np.empty(parents.size)
-    for own, F in _blocks(factors, starts):
-        to_fit[own] = F.T @ slopes[own]
+    # the optimum is at F' slope, as F F' is the inverse of the Gram matrix of the block
+    for block, F in _blocks(factors, starts):
+        to_fit[block] = F.T @ slopes[block]
     return factors, to_fit
 
 
 def to_weights(factors: Array, starts: Indices, u: Array) -> Array:
     """F u, block by block."""
     weights = np.empty(u.size)
-    for own, F in _blocks(factors, starts):
-        weights[own] = F @ u[own]
+    for block, F in _blocks(factors, starts):
+        weights[block] = F @ u[block]
     return weights
 
 
@@ -58,23 +59,24 @@ def _blocks(factors: Array, starts: Indices) -> Iterator[tuple[slice, Array]]:
 @jit_loops
 def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  # type: ignore[no-untyped-def]
     """Fill `factors` (zero), and `slopes` with half the fall of the error in each weight."""
-    place = 0
+    place = 0  # where the factor of this block begins
     for b in range(children.size):
-        own = parents[starts[b] : starts[b + 1]]
-        k = own.size
-        L = work[:k, :k]
+        block = parents[starts[b] : starts[b + 1]]
+        k = block.size
+        L = work[:k, :k]  # one scratch matrix for all blocks: no memory is taken in the loop
         trace = 0.0
         for i in range(k):
             for h in range(k):
-                L[i, h] = G[own[i], own[h]]
+                L[i, h] = G[block[i], block[h]]
             trace += L[i, i]
         _factor(L, ridge * trace / k)
         _invert(L, factors[place : place + k * k])
         for i in range(k):
             fitted = 0.0
+            # over all weights of the child, those that stay as well: they are part of its residual
             for h in range(theta.shape[0]):
-                fitted += G[own[i], h] * theta[h, children[b]]
-            slopes[starts[b] + i] = G[own[i], children[b]] - fitted
+                fitted += G[block[i], h] * theta[h, children[b]]
+            slopes[starts[b] + i] = G[block[i], children[b]] - fitted
         place += k * k
 
 
@@ -82,7 +84,8 @@ def _fill(G, theta, parents, children, starts, ridge, work, factors, slopes):  #
 def _factor(M, ridge):  # type: ignore[no-untyped-def]
     """Cholesky factor of M + ridge I in the lower triangle of `M`, in place.
 
-    A pivot that round-off takes below the ridge is set to it.
+    A pivot that round-off takes below the ridge is set to it: columns that are copies of each other
+    would have a square root of a negative number else.
     """
     for i in range(M.shape[0]):
         M[i, i] += ridge
@@ -103,7 +106,7 @@ def _invert(L, F):  # type: ignore[no-untyped-def]
             total = 0.0
             for h in range(j, i):
                 total += L[i, h] * F[j * k + h]
-            F[j * k + i] = -total / L[i, i]
+            F[j * k + i] = -total / L[i, i]  # transposed: row j, column i of an upper triangle
 
 
 @jit_loops
@@ -112,12 +115,13 @@ def regressors(factors, starts, columns, parents, sd, D):  # type: ignore[no-unt
 
     `columns` is (m + 1, n), and `sd` has the noise of the child of each block.
     """
+    # D = F' X_J / sd, one row per coordinate: rows of D lie along memory, as the kernels read them
     D[:] = 0.0
     place = 0
     for b in range(starts.size - 1):
         first, k = starts[b], starts[b + 1] - starts[b]
         for i in range(k):
-            for q in range(i, k):
+            for q in range(i, k):  # the factor is an upper triangle
                 weight = factors[place + i * k + q] / sd[b]
                 for row in range(D.shape[1]):
                     D[first + q, row] += weight * columns[parents[first + i], row]
