@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sgbn.discriminative import fisher_objective
-from sgbn.discriminative.fisher import fisher_kernel
+from sgbn.discriminative import FisherVectors, fisher_objective
 from sgbn.discriminative.fisher_objective import PairwiseFisherKernels
 from sgbn.solvers.svm import l2_svm, radius, total_scatter
 
@@ -20,7 +19,8 @@ def test_gradients_equal_finite_differences(problem, n_classes, measure, assert_
 
 def test_the_value_is_the_bound_on_the_kernel_of_the_fisher_vectors(problem):
     p = problem()
-    K = fisher_kernel(p.sample.values, networks=list(p.networks.values()))
+    vectors = FisherVectors(networks=list(p.networks.values())).fit(p.sample.values)
+    K = vectors.kernel(p.sample.values)
     y = np.where(p.sample.codes == 0, -1.0, 1.0)
     n, C = len(K), len(K) / total_scatter(K)
     J0 = l2_svm(K, y, C).objective
