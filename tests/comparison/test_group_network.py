@@ -17,7 +17,7 @@ from sgbn import (
 @pytest.fixture(scope="module")
 def cohort():
     """Two groups with all that must not become a region, and with gaps."""
-    return simulate_cohort(40, regions=4, covariates=["age", "sex"], n_sites=2, missing=0.02)
+    return simulate_cohort(60, regions=6, covariates=["age", "sex"], n_sites=2, missing=0.02)
 
 
 @pytest.mark.parametrize("learner", [SGBN(), SGBNEnsemble(n_pairs=2, n_chains=4, random_state=0)])
@@ -64,4 +64,4 @@ def test_what_stands_in_the_way_is_said(cohort):
     )
     with pytest.raises(InputError, match=r"copies|same"):
         group_network(copied, "control", SGBN())
-    assert group_network(copied, "control", SGBN(), rows_are_subjects=True).network_.m == 4
+    assert group_network(copied, "control", SGBN(), rows_are_subjects=True).network_.m == 6
