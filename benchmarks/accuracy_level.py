@@ -8,19 +8,10 @@ against predictions that stay as they are, which costs nothing and is too sure: 
 depends on the labels of the others. "refitted" fits anew for each of 99 permutations, one repeat.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-from pathlib import Path
-
 import numpy as np
-from output import RESULTS, write
+from output import options, table, write
 
 from sgbn.comparison.accuracy import OURS, Accuracy
-from sgbn.experiments.markdown import table
 
 SEED = 20
 LEVELS = (0.05, 0.01)
@@ -65,13 +56,13 @@ def cross_validated(X, y, classify, n_folds, n_repeats, rng):
     """Accuracy of stratified folds, as `compare` has it."""
     folds = np.empty((n_repeats, len(y)), np.intp)
     scores = np.empty((n_repeats, len(y)))
-    for own, found in zip(folds, scores, strict=True):
+    for fold_of, score_of in zip(folds, scores, strict=True):
         for k in (0, 1):
             rows = rng.permutation(np.flatnonzero(y == k))
-            own[rows] = np.arange(len(rows)) % n_folds
+            fold_of[rows] = np.arange(len(rows)) % n_folds
         for fold in range(n_folds):
-            test = own == fold
-            found[test] = classify(X[~test], y[~test], X[test])
+            test = fold_of == fold
+            score_of[test] = classify(X[~test], y[~test], X[test])
     second = 1 / (1 + np.exp(-np.clip(scores, -30, 30)))
     both = np.stack([1 - second, second], axis=2)
     nothing = np.empty(0)
@@ -96,20 +87,20 @@ def p_values(design, classify, seed, refitted):
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], [first, second])
     X = rng.normal(size=(len(y), m)) + rng.normal(size=(len(y), 1))  # regions are correlated
-    found = cross_validated(X, y, classify, n_folds, n_repeats, rng)
-    predicted = found.probabilities[OURS].argmax(axis=2)
+    accuracy = cross_validated(X, y, classify, n_folds, n_repeats, rng)
+    predicted = accuracy.probabilities[OURS].argmax(axis=2)
     permuted = np.array([y, *(rng.permutation(y) for _ in range(PERMUTATIONS))])
     fixed = balanced(predicted, permuted)
-    p = {"corrected t": found.p_value(), "fixed predictions": np.mean(fixed >= fixed[0] - 1e-12)}
+    p = {"corrected t": accuracy.p_value(), "fixed predictions": np.mean(fixed >= fixed[0] - 1e-12)}
     if refitted:
-        own = [
+        refits = [
             balanced(
-                cross_validated(X, one, classify, n_folds, 1, rng).probabilities[OURS].argmax(2),
-                one[None],
+                cross_validated(X, labels, classify, n_folds, 1, rng).probabilities[OURS].argmax(2),
+                labels[None],
             )[0]
-            for one in permuted[: REFITS + 1]
+            for labels in permuted[: REFITS + 1]
         ]
-        p["refitted"] = np.mean(np.array(own) >= own[0] - 1e-12)
+        p["refitted"] = np.mean(np.array(refits) >= refits[0] - 1e-12)
     return p
 
 
@@ -117,9 +108,11 @@ def run(cohorts, refitted):
     """Yield one row per design and classifier: the share of cohorts below each level."""
     for name, design in DESIGNS.items():
         for kind, classify in CLASSIFIERS.items():
-            found = [p_values(design, classify, (SEED, k), k < refitted) for k in range(cohorts)]
+            of_cohorts = [
+                p_values(design, classify, (SEED, k), k < refitted) for k in range(cohorts)
+            ]
             for method in ("corrected t", "fixed predictions", "refitted"):
-                p = np.array([one[method] for one in found if method in one])
+                p = np.array([by_method[method] for by_method in of_cohorts if method in by_method])
                 if len(p):
                     shares = {f"{level:g}": float(np.mean(p <= level)) for level in LEVELS}
                     row = {"design": name, "classifier": kind, "p by": method, "cohorts": len(p)}
@@ -127,25 +120,17 @@ def run(cohorts, refitted):
 
 
 def main():
-    """Write benchmarks/results/accuracy_level.json and .md."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--cohorts", type=int, default=400)
     parser.add_argument("--refitted", type=int, default=0, help="of these, with refits")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    runs = list(run(arguments.cohorts, arguments.refitted))
-    lines = [
-        "# Level of the p of an accuracy",
-        "",
-        "Share of cohorts without any difference whose p is at most the level.",
-        "",
-        *table(list(runs[0]), [[_cell(value) for value in row.values()] for row in runs]),
-    ]
-    write(arguments.out, "accuracy_level", {"seed": SEED, "runs": runs}, lines)
+    given = parser.parse_args()
+    runs = list(run(given.cohorts, given.refitted))
+    write(given.out, "accuracy_level", {"seed": SEED, "runs": runs}, slots(runs))
 
 
-def _cell(value):
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def slots(runs):
+    cells = [[f"{x:.3f}" if isinstance(x, float) else x for x in run.values()] for run in runs]
+    return {"levels": table(list(runs[0]), cells)}
 
 
 if __name__ == "__main__":

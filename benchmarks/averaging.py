@@ -7,21 +7,13 @@ any order joins it, by the mean of its statistics in those that do. Its class: w
 rows of any order chose it, and whether most orders join it.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import sys
 from dataclasses import replace
 
 import numpy as np
 from calibration_parts.cohorts import Setting, draw
 from calibration_parts.score import LEVEL, N_PERMUTATIONS, quiet, same_weights
-from output import RESULTS, write
+from output import options, table, write
 
-from sgbn.experiments.markdown import table
 from sgbn.inference.difference_fit import problem_of
 from sgbn.inference.difference_input import read_group_data
 from sgbn.inference.joint import SharedOrder
@@ -81,15 +73,16 @@ def figures(pair, n_orders, seed):
         rows = first.nuisance.residuals(first.residuals[exchange.draw(rng)])
         null.append(averaged(problems, rows)[1:3])
     values, kinds = (np.concatenate(parts) for parts in zip(*null, strict=True))
-    counts = np.array([len(own) for own, _ in null])
-    found = discovery_rates(ranked(Permuted(statistic, classes, values, kinds, counts)).p) <= LEVEL
+    counts = np.array([len(statistics) for statistics, _ in null])
+    rates = discovery_rates(ranked(Permuted(statistic, classes, values, kinds, counts)).p)
+    is_find = rates <= LEVEL
     same = np.all([same_weights(pair, graph) | ~graph for graph in graphs], axis=0)
     equal, changed = (same & same.T)[pairs], (pair.changed | pair.changed.T)[pairs]
     return {
-        "tested": len(found),
-        "recall": (found & changed).sum() / pair.changed.sum(),
-        "false": (found & equal).sum() / max(found.sum(), 1),
-        "beside": (found & ~changed).sum() / max(found.sum(), 1),
+        "tested": len(is_find),
+        "recall": (is_find & changed).sum() / pair.changed.sum(),
+        "false": (is_find & equal).sum() / max(is_find.sum(), 1),
+        "beside": (is_find & ~changed).sum() / max(is_find.sum(), 1),
     }
 
 
@@ -101,38 +94,36 @@ def score(task):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--cohorts", type=int, default=40)
     parser.add_argument("--workers", type=int, default=1)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     runs = []
     for name, setting in SETTINGS.items():
-        tasks = [(setting, k) for k in range(arguments.cohorts)]
-        scores = parallel(score, tasks, arguments.workers)
+        tasks = [(setting, k) for k in range(given.cohorts)]
+        scores = parallel(score, tasks, given.workers)
         for k, orders in enumerate(ORDERS):
             values = {
-                figure: [float(one[figure][k]) for one in scores]
+                figure: [float(of_cohort[figure][k]) for of_cohort in scores]
                 for figure in ("tested", "recall", "false", "beside")
             }
             runs.append({"setting": name, "orders": orders, **values})
+    write(given.out, "averaging", {"seed": SEED, "runs": runs}, slots(runs))
+
+
+def slots(runs):
     rows = [
         [run["setting"], run["orders"], *(shown(run[name]) for name in list(run)[2:])]
         for run in runs
     ]
     head = ["groups", "orders", "pairs tested", "recall", "false", "beside the changed edges"]
-    lines = [
-        "# Statistics averaged over orders",
-        "",
-        f"{arguments.cohorts} cohorts each, {N_PERMUTATIONS} permutations, q at most {LEVEL:.0%}; "
-        "networks and changes as in [the calibration](calibration.md). Means and standard errors.",
-        "",
-        *table(head, rows),
-        "",
-        f"False: no order's weights differ in the population. Several orders: of {PART:.0%} of the "
-        "rows each.",
-    ]
-    results = {"seed": SEED, "runs": runs}
-    write(RESULTS, "averaging", results, lines, ["benchmarks/averaging.py", *sys.argv[1:]])
+    return {
+        "cohorts": len(runs[0]["recall"]),
+        "permutations": N_PERMUTATIONS,
+        "level": LEVEL,
+        "part": PART,
+        "figures": table(head, rows),
+    }
 
 
 def shown(values):

@@ -8,22 +8,13 @@ Each study adds its rows to benchmarks/results/calibration.json, from which cali
 Finished cohorts are kept in calibration_runs beside it: a second start does only what is missing.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 from calibration_parts.designs import STUDIES
-from calibration_parts.report import lines_of
-from output import RESULTS, write
+from calibration_parts.report import slots
+from output import command, options, real_data, write
 
-from sgbn.experiments.data import data_folder
 from sgbn.runs import Study, versions
 
 SEED = 18
@@ -49,14 +40,14 @@ def rows_of(setting, results):
     columns = {}
     for result in results:
         for k, method in enumerate(result["methods"].tolist()):
-            own = columns.setdefault(method, {})
+            figures = columns.setdefault(method, {})
             for name, values in result.items():
                 if name != "methods":
-                    own.setdefault(name, []).append(float(values[k]))
+                    figures.setdefault(name, []).append(float(values[k]))
     for method, figures in columns.items():
         kept = {name: summary(values) for name, values in figures.items()}
         row = {"setting": setting, "method": method, "cohorts": len(results)}
-        yield row | {name: own for name, own in kept.items() if own[2]}
+        yield row | {name: figure for name, figure in kept.items() if figure[2]}
 
 
 def summary(values):
@@ -70,7 +61,7 @@ def summary(values):
 def merged(path, study, seed, rows):
     """Put the rows of one study in the place of its old ones."""
     old = json.loads(path.read_text()) if path.exists() else {"runs": [], "studies": {}}
-    made = {"command": command(), "versions": versions(), "seed": seed}
+    made = {"command": " ".join(command()), "versions": versions(), "seed": seed}
     runs = [row for row in old["runs"] if row["study"] != study]
     runs += [{"study": study, **row} for row in rows]
     order = list(STUDIES)
@@ -78,28 +69,21 @@ def merged(path, study, seed, rows):
     return {"seed": seed, "studies": old["studies"] | {study: made}, "runs": runs}
 
 
-def command():
-    """Command line, from the root of the repository."""
-    return " ".join(["python", f"benchmarks/{NAME}.py", *sys.argv[1:]])
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, SEED)
     parser.add_argument("--study", choices=STUDIES, default="nulls")
     parser.add_argument("--cohorts", type=int, help="cohorts per setting without a difference")
     parser.add_argument("--powers", type=int, help="cohorts per setting with changed edges")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    if arguments.study in NEED_TABLES and data_folder() is None:
-        raise SystemExit("the real tables are not here: set SGBN_DATA to their folder.")
-    study = STUDIES[arguments.study]
-    asked = arguments.powers if study.powers else arguments.cohorts
-    folder = arguments.out / f"{NAME}_runs" / arguments.study
-    rows = list(run(study, folder, asked or study.cohorts, arguments.seed, arguments.workers))
-    results = merged(arguments.out / f"{NAME}.json", arguments.study, arguments.seed, rows)
-    write(arguments.out, NAME, results, lines_of(results), [f"benchmarks/{NAME}.py", *sys.argv[1:]])
+    given = parser.parse_args()
+    if given.study in NEED_TABLES:
+        real_data()
+    study = STUDIES[given.study]
+    asked = given.powers if study.powers else given.cohorts
+    folder = given.out / f"{NAME}_runs" / given.study
+    rows = list(run(study, folder, asked or study.cohorts, given.seed, given.workers))
+    results = merged(given.out / f"{NAME}.json", given.study, given.seed, rows)
+    write(given.out, NAME, results, slots(results))
 
 
 if __name__ == "__main__":

@@ -5,27 +5,19 @@
 
 Real tables are looked for where `sgbn reproduce` looks for them, and left out where absent. The
 protocol is that of `sgbn reproduce exp3` (`sgbn.experiments.protocol`). The groups and covariates
-are others (`TABLES` and `INTRODUCTION` say which): figures cannot be compared with these.
+are others (`TABLES` and texts/classifiers.md say which): figures cannot be compared with these.
 `--workers` and `--dask` spread the splits; workers of a cluster need this folder on their
 PYTHONPATH.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import json
-import time
 import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from graphical_lasso import graphical_lasso
-from output import RESULTS, write
-from sklearn.base import BaseEstimator, clone
+from output import cpu_times, options, stored_runs, table, values_of, write
+from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -42,7 +34,6 @@ from sgbn.cli.arguments import add_worker_options, workers
 from sgbn.comparison.intervals import average, estimate
 from sgbn.comparison.peers import GaussianBayes
 from sgbn.experiments.data import data_folder, read_neuro
-from sgbn.experiments.markdown import table
 from sgbn.experiments.protocol import Problem, evaluate, prepare, splits
 from sgbn.runs import parallel
 
@@ -58,25 +49,6 @@ COHORTS, SIZES, TEST = 50, (80, 200, 500), 1000  # simulated; TEST subjects a gr
 OURS = "SGBNClassifierCV"
 CALIBRATED = ("logistic, L2, by log-loss", "logistic, calibrated")
 REPEATS = 5
-INTRODUCTION = f"""# `SGBNClassifierCV` against its peers
-
-Balanced accuracy in percent / log-loss, means. Real tables: {SPLITS} splits into {TRAIN} training
-subjects and the rest, stratified; covariates regressed out, the {REGIONS} regions of the largest F
-chosen and standardised inside the training part, alike for all methods. Groups: CTR and SCZ (cobre;
-age, sex and eTIV regressed out), MID and OLD (ixi; sex and eTIV), ASD and CTR of NYU (abide; age
-and sex). Edges: {COHORTS} independent cohorts of `simulate_cohort(n // 2, seed, differ="edges")`,
-n subjects in all, tested on {TEST} fresh subjects a group. Every method at its defaults, or with a
-grid searched by cross-validation.
-
-`sgbn reproduce exp3` reads the same tables, but takes OLD and YOUNG of ixi, regresses out the
-quality of the scans (euler_mean) there and eTIV on abide as well, and tests on 40 subjects a split.
-Figures there and here can therefore not be compared.
-
-Data and seeds (cohorts 0 to {COHORTS - 1}, splits of seed {SEED}) were fixed before anything was
-tuned; defaults were tuned on cohorts 1000 to 1015 and on splits of seed 5000. Those splits are
-others, but of the same tables. `SGBNClassifierCV` takes groups as equally likely, the peers as
-frequent as in training, which matters on abide (43 : 57). With balanced groups, on the mean of the
-same splits of the tables, shrinkage LDA has 61.3 and logistic regression by log-loss 61.2."""
 
 
 class ConvergedGraphicalLasso(BaseEstimator):
@@ -149,14 +121,13 @@ def measure(data_set, problems, n_jobs, names):
     problems = list(problems)
     sizes = {"n_train": len(problems[0].train), "n_test": len(problems[0].test)}
     scores = parallel(partial(score, names), problems, n_jobs)
-    return [
-        {
-            **{"data": data_set, **sizes, "method": name},
-            "accuracy": [one[name][0] for one in scores],
-            "log_loss": [one[name][1] for one in scores if not np.isnan(one[name][1])],
-        }
-        for name in names
-    ]
+    runs = []
+    for name in names:
+        accuracies, losses = zip(*(of_problem[name] for of_problem in scores), strict=True)
+        losses = [loss for loss in losses if not np.isnan(loss)]
+        record = {"data": data_set, **sizes, "method": name}
+        runs.append(record | {"accuracy": list(accuracies), "log_loss": losses})
+    return runs
 
 
 def score(names, problem):
@@ -184,45 +155,39 @@ def time_tables():
     }
 
 
-def cpu_times():
+def measure_times():
     """CPU seconds of whole fits, for each size: the fastest of some, after one."""
     runs = []
     for size, (Z, group) in time_tables().items():
         seconds = {}
         for method in (SGBNClassifierCV(), LogisticRegressionCV()):
             method.fit(Z, group)
-            times = []
-            for _ in range(REPEATS):
-                begin = time.process_time()
-                clone(method).fit(Z, group)
-                times.append(time.process_time() - begin)
+            times = cpu_times(partial(method.fit, Z, group), REPEATS)
             seconds[type(method).__name__] = round(min(times), 4)
         ratio = round(seconds[OURS] / seconds["LogisticRegressionCV"], 1)
         runs.append({"size": size, **seconds, "ratio": ratio})
     return runs
 
 
-def time_lines(runs):
-    """Return the table of CPU times."""
+def time_slots(runs):
     names = OURS, "LogisticRegressionCV"
     rows = [
         [run["size"], *(f"{run[name]:.2f}" for name in names), f"**{run['ratio']:.1f}**"]
         for run in runs
     ]
-    heads = ["whole fits, CPU seconds", *names, "ratio"]
-    return ["# CPU time of `SGBNClassifierCV`", "", *table(heads, rows)]
+    return {"times": table(["whole fits, CPU seconds", *names, "ratio"], rows)}
 
 
-def shown(found):
+def shown(gap):
     """Return mean and 95 % interval as text, in points."""
-    mean, low, high = (100 * value for value in (found.mean, *found.interval()))
+    mean, low, high = (100 * value for value in (gap.mean, *gap.interval()))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def peers(cells, names):
     """Peers, the one of the largest mean balanced accuracy over these data sets first."""
-    others = [name for name in methods() if name != OURS]
-    return sorted(others, key=lambda m: -np.mean([cells[n, m]["accuracy"] for n in names]))
+    names_of_peers = [name for name in methods() if name != OURS]
+    return sorted(names_of_peers, key=lambda m: -np.mean([cells[n, m]["accuracy"] for n in names]))
 
 
 def comparison(cells, names):
@@ -247,9 +212,9 @@ def log_losses(cells, names):
     return [f"{mean:.3f}" for mean in means]
 
 
-def report(runs):
+def slots(runs):
     cells = {(run["data"], run["method"]): run for run in runs}
-    names = list(dict.fromkeys(run["data"] for run in runs))
+    names = values_of(runs, "data")
     tables = [name for name in names if name in TABLES]
     blocks = ([tables] if tables else []) + [[name] for name in names if name not in TABLES]
 
@@ -262,58 +227,47 @@ def report(runs):
         mean = [f"{100 * np.mean([cells[n, method]['accuracy'] for n in tables]):.1f}"]
         return [method, *(cell(name, method) for name in names), *(mean if tables else [])]
 
-    return [
-        *INTRODUCTION.splitlines(),
-        "",
-        *table(
-            ["", *names, *(["mean of tables"] if tables else [])], [row(name) for name in methods()]
-        ),
-        "",
-        "## Against the best peer",
-        "",
-        "Difference in balanced accuracy to the peer that is best there, in points, with its 95 % "
-        "interval (over splits that overlap the corrected resampled t); and mean log-losses.",
-        "",
-        *table(
-            ["", "best peer", "difference", OURS, *CALIBRATED],
-            [
-                *(comparison(cells, block) for block in blocks),
-                ["all data sets", "", "", *log_losses(cells, names)],
-            ],
-        ),
-        "",
-        "CPU times are in [classifiers_time.md](classifiers_time.md).",
-    ]
+    head = ["", *names, *(["mean of tables"] if tables else [])]
+    against = [comparison(cells, block) for block in blocks]
+    against.append(["all data sets", "", "", *log_losses(cells, names)])
+    return {
+        "splits": SPLITS,
+        "train": TRAIN,
+        "regions": REGIONS,
+        "cohorts": COHORTS,
+        "last": COHORTS - 1,
+        "test": TEST,
+        "seed": SEED,
+        "scores": table(head, [row(name) for name in methods()]),
+        "against": table(["", "best peer", "difference", OURS, *CALIBRATED], against),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     add_worker_options(parser, default=1)
     parser.add_argument(
         "--ours", action="store_true", help=f"run {OURS} anew, and keep what the file has of peers"
     )
     parser.add_argument("--time", action="store_true", help="measure the CPU time of fits alone")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if arguments.time:
-        runs = cpu_times()
-        words = ["benchmarks/classifiers.py", "--time"]
-        write(RESULTS, "classifiers_time", {"seed": SEED, "runs": runs}, time_lines(runs), words)
+    if given.time:
+        runs = measure_times()
+        write(given.out, "classifiers_time", {"seed": SEED, "runs": runs}, time_slots(runs))
         return
-    names = [OURS] if arguments.ours else list(methods())
-    path = RESULTS / "classifiers.json"
-    kept = json.loads(path.read_text())["runs"] if arguments.ours else []
+    names = [OURS] if given.ours else list(methods())
+    kept = stored_runs(given.out, "classifiers") if given.ours else []
     kept = [run for run in kept if run["method"] != OURS]
     data = {f"edges, n={n}": simulated(n) for n in SIZES}
     if data_folder() is not None:
         data = {name: real(name) for name in TABLES} | data
     runs = []
-    with workers(arguments) as n_jobs:
+    with workers(given) as n_jobs:
         for name, problems in data.items():
             runs += measure(name, problems, n_jobs, names)
             runs += [run for run in kept if run["data"] == name]
-            words = ["benchmarks/classifiers.py", *(["--ours"] if arguments.ours else [])]
-            write(RESULTS, "classifiers", {"seed": SEED, "runs": runs}, report(runs), words)
+    write(given.out, "classifiers", {"seed": SEED, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long the main job takes, from the command line to the report.
 
     python benchmarks/compare.py                     # writes benchmarks/results/compare.json, .md
-    python benchmarks/compare.py --source OLD/src    # an older version: compare_before.json, .md
+    python benchmarks/compare.py --source OLD/src --out OLD    # an older version
 
 `sgbn demo` with nothing compiled and with everything compiled, and `sgbn compare` on the real
 tables (where SGBN_DATA or ../shared/data holds them). Then the same commands again: with everything
@@ -9,7 +9,6 @@ done, and with the report deleted, which is written again from finished work. Se
 which is what a user waits, and of all processes together; the largest memory of a process.
 """
 
-import argparse
 import os
 import resource
 import subprocess
@@ -18,10 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from output import RESULTS, write
+from output import THREADS, options, table, write
 
 from sgbn.experiments.data import COVARIATES, data_folder
-from sgbn.experiments.markdown import table
 
 TABLES = {  # of each: covariates that are left out, the reference
     "cobre_scz": ((), "CTR"),
@@ -35,8 +33,7 @@ MEGABYTE = 1024  # of the kilobytes that the system counts in
 
 def timed(words, cache, source):
     """Clock, CPU seconds and memory of a command; its output must end well."""
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    environment = os.environ | threads | {"NUMBA_CACHE_DIR": str(cache)}
+    environment = os.environ | THREADS | {"NUMBA_CACHE_DIR": str(cache)}
     if source is not None:
         environment["PYTHONPATH"] = str(source)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -73,7 +70,7 @@ def first_commands(scratch, full, tables):
     folder = data_folder()
     for name in tables if folder else ():
         left_out, reference = TABLES[name]
-        covariates = [one for one in COVARIATES[name] if one not in left_out]
+        covariates = [covariate for covariate in COVARIATES[name] if covariate not in left_out]
         words = [
             *("compare", str(folder / "neuro" / f"{name}.csv"), "--group", "group"),
             *("--site", "site", "--reference", reference, "--covariates", *covariates),
@@ -85,44 +82,30 @@ def first_commands(scratch, full, tables):
                 yield f"sgbn compare {name}.csv {label}".strip(), [*words, *more, *out]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--quick", action="store_true", help="leave out the full comparisons")
-    parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--source", type=Path, help="folder of another version of sgbn's source")
-    arguments = parser.parse_args()
-    runs = []
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = Path(scratch, "cache")
-        for name, words in commands(Path(scratch), not arguments.quick, arguments.tables):
-            runs.append({"command": name, **timed(words, cache, arguments.source)})
-            runs[-1]["report_megabytes"] = report_of(words).stat().st_size / 1e6
-            print(runs[-1], flush=True)
+def slots(runs):
+    keys = {"clock": 1, "cpu": 1, "megabytes": 0, "report_megabytes": 1}  # digits of each
     rows = [
-        [
-            run["command"],
-            f"{run['clock']:.1f}",
-            f"{run['cpu']:.1f}",
-            f"{run['megabytes']:.0f}",
-            f"{run['report_megabytes']:.1f}",
-        ]
+        [run["command"], *(f"{run[key]:.{digits}f}" for key, digits in keys.items())]
         for run in runs
     ]
     heads = ["command", "seconds", "CPU seconds", "MB of the largest process so far", "report MB"]
-    lines = [
-        "# How long the main job takes",
-        "",
-        f"{os.cpu_count()} processors; all processes together for CPU seconds. One run each, in "
-        "this order: the second and later ones find everything compiled.",
-        "",
-        *table(heads, rows),
-    ]
-    asked = ["--tables", *arguments.tables, *(["--quick"] if arguments.quick else [])]
-    name = "compare"
-    if arguments.source is not None:
-        name, asked = "compare_before", [*asked, "--source", "OLD/src"]
-    write(arguments.out, name, {"seed": 0, "runs": runs}, lines, ["benchmarks/compare.py", *asked])
+    return {"processors": os.cpu_count(), "figures": table(heads, rows)}
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the full comparisons")
+    parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--source", type=Path, help="folder of another version of sgbn's source")
+    given = parser.parse_args()
+    runs = []
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = Path(scratch, "cache")
+        for name, words in commands(Path(scratch), not given.quick, given.tables):
+            runs.append({"command": name, **timed(words, cache, given.source)})
+            runs[-1]["report_megabytes"] = report_of(words).stat().st_size / 1e6
+            print(runs[-1], flush=True)
+    write(given.out, "compare", {"seed": 0, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

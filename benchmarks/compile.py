@@ -7,13 +7,8 @@ kept. `--before` is the folder with the `sgbn` of another version, measured in t
 turns. Seconds are CPU seconds of the process and, of the demo, of its two workers.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -26,11 +21,6 @@ from numba.core import event
 SEED = 0
 SOURCE = Path(__file__).parents[1] / "src"
 WORST = 10  # kernels that are listed
-INTRODUCTION = """# What the first run of a new installation compiles
-
-{} Simulated data of 40 regions and 2 groups of 100 subjects; the demo is `sgbn demo --workers 2`.
-CPU seconds; "imports" are in both. "Compiling" is what the process itself spends on kernels: that
-of the demo's workers is in its "cold" only."""
 
 
 def table_of_groups():
@@ -156,9 +146,9 @@ def measured(names, sources):
         for version, source in sources.items():
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
-                    found = measure(name, source, cache)
-                    runs.append({"job": name, "version": version, "state": state} | found)
-                    print(name, version, state, f"{found['cpu']:.1f} s", file=sys.stderr)
+                    record = measure(name, source, cache)
+                    runs.append({"job": name, "version": version, "state": state} | record)
+                    print(name, version, state, f"{record['cpu']:.1f} s", file=sys.stderr)
     return runs
 
 
@@ -194,36 +184,33 @@ def rows_of_kernels(runs, version):
         yield f"`{name}`", f"{kernel['own']:.2f}", f"{kernel['all']:.2f}", str(kernel["signatures"])
 
 
-def lines_of(runs, versions):
-    from sgbn.experiments.markdown import table
+def slots(runs):
+    from output import table, values_of
 
     heads = ("job", "sgbn", "cold", "wall", "compiling", "signatures", "warm", "wall", "imports")
-    lines = [INTRODUCTION.format(f"Versions: {', '.join(versions)}."), ""]
-    lines += table(heads, list(rows_of_jobs(runs)))
+    versions = values_of(runs, "version")
+    dearest = []
     for version in versions:
-        lines += ["", f"## The {WORST} dearest kernels, {version}", ""]
-        heads = ("kernel", "by itself", "with what it calls", "signatures")
-        lines += table(heads, list(rows_of_kernels(runs, version)))
-    return lines
+        dearest += ["", f"## The {WORST} dearest kernels, {version}", ""]
+        columns = ("kernel", "by itself", "with what it calls", "signatures")
+        dearest += table(columns, rows_of_kernels(runs, version))
+    jobs = table(heads, rows_of_jobs(runs))
+    return {"versions": ", ".join(versions), "jobs": jobs, "dearest": dearest[1:]}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    if sys.argv[1:2] == ["--job"]:  # before anything is imported that might compile
+        run_job(sys.argv[2])
+        return
+    from output import options, write
+
+    parser = options(__doc__)
     parser.add_argument("--before", type=Path, help="folder with another version of sgbn")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
-    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.job:
-        run_job(arguments.job)
-        return
-    from output import RESULTS, write
-
-    sources = {"before": arguments.before} if arguments.before else {}
-    sources["after"] = SOURCE
-    runs = measured(arguments.jobs, sources)
-    words = ["benchmarks/compile.py", *(["--before", "OLD/src"] if arguments.before else [])]
-    words += [] if arguments.jobs == list(JOBS) else ["--jobs", *arguments.jobs]
-    write(RESULTS, "compile", {"seed": SEED, "runs": runs}, lines_of(runs, sources), words)
+    given = parser.parse_args()
+    sources = {"before": given.before} if given.before else {}
+    runs = measured(given.jobs, sources | {"after": SOURCE})
+    write(given.out, "compile", {"seed": SEED, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -3,20 +3,13 @@
 python benchmarks/confidence.py     # writes benchmarks/results/confidence.json and .md
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import time
+from functools import partial
 
 import numpy as np
-from output import RESULTS, write
+from output import cpu_times, options, table, write
 
 from sgbn import SGBN, compare_graphs, random_dag, simulate_sem
 from sgbn.cli.arguments import add_worker_options, workers
-from sgbn.experiments.markdown import table
 from sgbn.graph import skeleton
 from sgbn.inference import edge_confidence
 
@@ -27,10 +20,6 @@ N_FULL = 5  # networks on which the full search is tried as well
 BOUND_NETWORKS, BOUND_SAMPLES, BOUND_DRAWS, THRESHOLDS = 5, 10, 300, (0.6, 0.75, 0.9)
 BINS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 LEARNERS = {"fast": SGBN(n_kicks=0), "full": SGBN()}
-INTRODUCTION = """# Edge confidence
-
-Random DAGs of 40 variables and degree 3, weights of 0.5 to 1 in size, unequal noise; 20 networks a
-sample size, each with 50 complementary pairs of halves (100 networks)."""
 
 
 def make_data(n, which):
@@ -61,7 +50,7 @@ def reliability(records, column, value):
 
 def quality(n, learner, n_networks, n_jobs):
     """Return records of all pairs, and what halves, consensus and single fits found, on average."""
-    records, found = [], []
+    records, outcomes = [], []
     for which in range(n_networks):
         X, truth = make_data(n, which)
         confidence = edge_confidence(X, learner, n_pairs=N_PAIRS, n_jobs=n_jobs)
@@ -69,7 +58,7 @@ def quality(n, learner, n_networks, n_jobs):
         true = skeleton(truth.coef)
         single = compare_graphs(truth.coef, SGBN().fit(X).coef_)
         agreed = compare_graphs(truth.coef, confidence.consensus())
-        found.append(
+        outcomes.append(
             [
                 confidence.adjacency_[true].sum() / 2,
                 confidence.adjacency_[~true].sum() / 2,
@@ -80,7 +69,7 @@ def quality(n, learner, n_networks, n_jobs):
                 agreed.shd_cpdag,
             ]
         )
-    return np.concatenate(records), np.mean(found, axis=0).round(2).tolist()
+    return np.concatenate(records), np.mean(outcomes, axis=0).round(2).tolist()
 
 
 def bound_check(n, n_jobs):
@@ -116,16 +105,11 @@ def cost():
     ratios = {name: [] for name in LEARNERS}
     for which in range(5):
         X, _ = make_data(100, which)
-        fit = min(cpu(lambda: SGBN().fit(X)) for _ in range(3))  # noqa: B023
+        fit = min(cpu_times(partial(SGBN().fit, X), 3))
         for name, learner in LEARNERS.items():
-            ratios[name].append(cpu(lambda: edge_confidence(X, learner, n_pairs=100)) / fit)  # noqa: B023
+            [halves] = cpu_times(partial(edge_confidence, X, learner, n_pairs=100), 1)
+            ratios[name].append(halves / fit)
     return {name: round(float(np.median(values)), 1) for name, values in ratios.items()}
-
-
-def cpu(work):
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def curve_table(runs, key):
@@ -140,7 +124,7 @@ def curve_table(runs, key):
 
 
 def measure(n, n_jobs):
-    records, found = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
+    records, consensus = quality(n, LEARNERS["fast"], N_NETWORKS, n_jobs)
     frequent = records[(records[:, 0] >= 0.5) & (records[:, 2] == 1)]
     _, fast = quality(n, LEARNERS["fast"], N_FULL, n_jobs)
     _, full = quality(n, LEARNERS["full"], N_FULL, n_jobs)
@@ -149,75 +133,44 @@ def measure(n, n_jobs):
         "adjacent": reliability(records, 0, 2),
         "adjacent, true direction": reliability(records, 0, 3),
         "direction": reliability(frequent, 1, 3),
-        "found": found,
+        "found": consensus,
         "fast": fast,
         "full": full,
         "bound": bound_check(n, n_jobs),
     }
 
 
-def report(runs, costs):
-    sections = [
-        (
-            "## Frequency of `adjacent`: share of pairs that are truly joined (pairs)",
-            curve_table(runs, "adjacent"),
-        ),
-        (
-            "## Frequency of `adjacent`: share whose more frequent direction is true (pairs)",
-            curve_table(runs, "adjacent, true direction"),
-        ),
-        (
-            "## Share `direction` of true pairs joined in half of the halves or more: share whose "
-            "direction is true (pairs)",
-            curve_table(runs, "direction"),
-        ),
-        (
-            "## Consensus beside one fit to all rows (means)",
-            table(
-                ["", "errors, one fit", "consensus", "CPDAG SHD, one fit", "consensus"],
-                [[f"n = {r['n']}", *(r["found"][k] for k in (3, 5, 4, 6))] for r in runs],
-            ),
-        ),
-        (
-            f"## Fast and full search of halves: joined pairs a half, {N_FULL} networks (means)",
-            table(
-                ["", "true, fast", "full", "false, fast", "full"],
-                [
-                    [f"n = {r['n']}", r["fast"][0], r["full"][0], r["fast"][1], r["full"][1]]
-                    for r in runs
-                ],
-            ),
-        ),
-        (
-            "## Bound of stability selection: pairs of at most mean probability that are selected",
-            table(
-                ["", "threshold", "selected, low probability", "bound", "selected, all"],
-                [[f"n = {r['n']}", t, *values] for r in runs for t, values in r["bound"].items()],
-            ),
-        ),
-    ]
-    text = INTRODUCTION.splitlines()
-    for head, lines in sections:
-        text += ["", head, "", *lines]
-    return [
-        *text,
-        "",
-        "## Cost",
-        "",
-        f"200 halves at n = 100 cost as much as {costs['fast']:g} fits of `SGBN()` to all rows "
-        f"({costs['full']:g} with the full search in each half); CPU, one thread, median of five.",
-    ]
+def slots(runs, costs):
+    def by_size(rows):
+        return [[f"n = {run['n']}", *cells] for run in runs for cells in rows(run)]
+
+    errors = ["", "errors, one fit", "consensus", "CPDAG SHD, one fit", "consensus"]
+    searches = ["", "true, fast", "full", "false, fast", "full"]
+    bound = ["", "threshold", "selected, low probability", "bound", "selected, all"]
+    both = [("fast", 0), ("full", 0), ("fast", 1), ("full", 1)]
+    return {
+        "adjacent": curve_table(runs, "adjacent"),
+        "directed": curve_table(runs, "adjacent, true direction"),
+        "direction": curve_table(runs, "direction"),
+        "consensus": table(errors, by_size(lambda r: [[r["found"][k] for k in (3, 5, 4, 6)]])),
+        "n_full": N_FULL,
+        "searches": table(searches, by_size(lambda r: [[r[name][k] for name, k in both]])),
+        "bound": table(bound, by_size(lambda r: [[t, *c] for t, c in r["bound"].items()])),
+        "fast": costs["fast"],
+        "full": costs["full"],
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     add_worker_options(parser, default=1)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     SGBN().fit(make_data(60, 0)[0])  # compiles
     costs = cost()
-    with workers(arguments) as n_jobs:
+    with workers(given) as n_jobs:
         runs = [measure(n, n_jobs) for n in SIZES]
-    write(RESULTS, "confidence", {"seed": SEED, "cost": costs, "runs": runs}, report(runs, costs))
+    results = {"seed": SEED, "cost": costs, "runs": runs}
+    write(given.out, "confidence", results, slots(runs, costs))
 
 
 if __name__ == "__main__":

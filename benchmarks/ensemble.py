@@ -6,20 +6,13 @@ The nine networks of Exp-II, standardised, columns shuffled; the simulations are
 benchmarks/peers/race.py (seed 0). Settings were chosen on other simulations (seed 1).
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import sys
-import time
 import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from output import RESULTS, write
+from output import options, select, table, timed, values_of, write
 from sklearn.metrics import average_precision_score
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
@@ -30,11 +23,11 @@ from sgbn import SGBN, NetworkPosterior, SGBNEnsemble, random_dag, simulate_sem
 from sgbn.comparison import Settings
 from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import table
 
 SEED = 0
 SIZES = (100, 1000)
 SLOW = ("Gadget (sumu)",)  # one simulation of each network only
+WHICH = ("default", "--quick")
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
 
 
@@ -83,14 +76,12 @@ METHODS = {
 
 def run(method, network, n, sim):
     X, truth = make_data(Case("networks", "", network, n, sim), SEED)
-    begin = time.process_time()
+    learn, returns = METHODS[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learn, returns = METHODS[method]
-        graph, ranking, arrows, supported = learn(X)
-    facts = {"cpu": round(time.process_time() - begin, 3)}
-    found = measure(graph, truth, returns)
-    facts |= {key: found[key] for key in ("errors", "shd")}
+        (graph, ranking, arrows, supported), seconds = timed(learn, X)
+    outcome = measure(graph, truth, returns)
+    facts = {"cpu": round(seconds, 3)} | {key: outcome[key] for key in ("errors", "shd")}
     i, j = np.triu_indices(len(truth), 1)
     joined = (truth | truth.T)[i, j]
     if ranking is not None:
@@ -105,7 +96,7 @@ def run(method, network, n, sim):
 
 
 def binned(share, is_true):
-    """Count and number of true ones in each bin."""
+    """Count the entries of each bin, and those of them that are true."""
     place = np.clip(np.digitize(share, BINS) - 1, 0, len(BINS) - 2)
     return [[int((place == b).sum()), int(is_true[place == b].sum())] for b in range(len(BINS) - 1)]
 
@@ -125,75 +116,74 @@ def costs():
             shapes[label] = partial(replication.ensemble, rows)
     for label, fit in shapes.items():
         for which, how in counts.items():
-            begin = time.process_time()
-            fit(**how)
-            yield {"shape": label, "which": which, "cpu": round(time.process_time() - begin, 1)}
+            yield {"shape": label, "which": which, "cpu": round(timed(fit, **how)[1], 1)}
 
 
-def cost_lines(found):
-    shapes = dict.fromkeys(run["shape"] for run in found)
-    cpu = {(run["shape"], run["which"]): run["cpu"] for run in found}
-    rows = [[shape, cpu[shape, "default"], cpu[shape, "--quick"]] for shape in shapes]
+def cost_lines(costs):
+    rows = [
+        [shape, *(select(costs, shape=shape, which=which)[0]["cpu"] for which in WHICH)]
+        for shape in values_of(costs, "shape")
+    ]
     head = ["variables x rows", "default, CPU s", "as `--quick`, CPU s"]
-    return ["## Cost of `SGBNEnsemble` on one core", "", *table(head, rows), ""]
+    return ["## Cost of `SGBNEnsemble` on one core", "", *table(head, rows)]
 
 
-def lines(runs):
-    found = [run for run in runs if "shape" in run]
-    runs = [run for run in runs if "shape" not in run]
-    return study_lines(runs) + (cost_lines(found) if found else [])
+def method_row(runs):
+    """Row of one method at one size: sums over the networks of the means over simulations."""
+    sims = len(values_of(runs, "sim"))
+    sums = [sum(run[key] for run in runs) / sims for key in ("errors", "shd", "cpu")]
+    precision = [run["precision"] for run in runs if "precision" in run]
+    counts = np.sum([run.get("supported", [0, 0]) for run in runs], axis=0)
+    return [
+        runs[0]["method"],
+        *(f"{total:.1f}" for total in sums),
+        f"{np.mean(precision):.3f}" if precision else "-",
+        f"{counts[1]} of {counts[0]}" if counts[0] else "-",
+    ]
 
 
-def study_lines(runs):
-    text = ["# Ensemble and posterior on known networks", "", __doc__.split("\n\n")[2], ""]
+def share_table(runs, key):
+    """How many pairs or arrows of each share or probability are true."""
+    cells = {}
+    for method in ("SGBNEnsemble", "NetworkPosterior", "Gadget (sumu)"):
+        for n in SIZES:
+            if chosen := select(runs, method=method, n=n):
+                cells[f"{method}, n = {n}"] = np.sum([run[key] for run in chosen], axis=0)
+    rows = []
+    for b in range(len(BINS) - 1):
+        counts = (of_method[b] for of_method in cells.values())
+        shown = [f"{true / count:.2f} ({count})" if count else "-" for count, true in counts]
+        rows.append([f"{BINS[b]:g} to {BINS[b + 1]:g}", *shown])
+    return table(["", *cells], rows)
+
+
+def slots(runs):
+    costs = [run for run in runs if "shape" in run]
+    names = ["wrong arrows", "SHD of the class", "CPU s", "average precision of pairs"]
+    sums = {}
     for n in SIZES:
-        rows = []
-        for method in METHODS:
-            own = [run for run in runs if run["method"] == method and run["n"] == n]
-            if own:
-                sims = len({run["sim"] for run in own})
-                sums = [sum(run[key] for run in own) / sims for key in ("errors", "shd", "cpu")]
-                precision = [run["precision"] for run in own if "precision" in run]
-                precision = f"{np.mean(precision):.3f}" if precision else "-"
-                counts = np.sum([run.get("supported", [0, 0]) for run in own], axis=0)
-                right = f"{counts[1]} of {counts[0]}" if counts[0] else "-"
-                rows.append([method, *(f"{one:.1f}" for one in sums), precision, right])
-        names = ["wrong arrows", "SHD of the class", "CPU s", "average precision of pairs"]
-        text += [f"## n = {n}: sums over the networks", ""]
-        text += [*table(["", *names, "supported arrows that are true"], rows), ""]
-    for key in ("pairs", "arrows"):
-        text += [f"## Share or probability of {key}, and how many are true", ""]
-        cells = {}
-        for method in ("SGBNEnsemble", "NetworkPosterior", "Gadget (sumu)"):
-            for n in SIZES:
-                own = [run[key] for run in runs if run["method"] == method and run["n"] == n]
-                if own:
-                    cells[f"{method}, n = {n}"] = np.sum(own, axis=0)
-        rows = []
-        for b in range(len(BINS) - 1):
-            shown = [
-                f"{t / c:.2f} ({c})" if c else "-" for c, t in (one[b] for one in cells.values())
-            ]
-            rows.append([f"{BINS[b]:g} to {BINS[b + 1]:g}", *shown])
-        text += [*table(["", *cells], rows), ""]
-    return text
+        of_methods = [select(runs, method=method, n=n) for method in METHODS]
+        rows = [method_row(chosen) for chosen in of_methods if chosen]
+        sums[f"sums_{n}"] = table(["", *names, "supported arrows that are true"], rows)
+    shares = {key: share_table(runs, key) for key in ("pairs", "arrows")}
+    return sums | shares | {"costs": cost_lines(costs) if costs else ""}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--sims", type=int, default=5)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    runs = []
-    for n in SIZES:
-        for network in NETWORKS:
-            for sim in range(arguments.sims):
-                methods = [one for one in arguments.methods if sim == 0 or one not in SLOW]
-                runs += [run(method, network, n, sim) for method in methods]
-        if n == SIZES[-1]:
-            runs += costs()
-        write(arguments.out, "ensemble", {"seed": SEED, "runs": runs}, lines(runs))
+    given = parser.parse_args()
+    runs = [
+        run(method, network, n, sim)
+        for n in SIZES
+        for network in NETWORKS
+        for sim in range(given.sims)
+        for method in given.methods
+        if sim == 0 or method not in SLOW
+    ]
+    runs += costs()
+    write(given.out, "ensemble", {"seed": SEED, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -7,28 +7,21 @@ same grid, and one of the same regions on a 1.5 mm grid, which is resampled. One
 thread. Peaks of memory are those of processes of their own (Linux).
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import argparse
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from importlib.metadata import version
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-from output import RESULTS, write
+from output import options, select, table, timed, values_of, write
 from scipy.ndimage import gaussian_filter
 
-from sgbn.experiments.markdown import table
 from sgbn.io.images.extraction import extract_regions
 from sgbn.io.images.voxels import place
 
@@ -92,32 +85,23 @@ def nilearn_mean(images, atlas):
     return np.array([masker.transform(path).ravel() for path in images])
 
 
-def timed(function, images, *arguments):
-    """CPU seconds an image, and what the function returned."""
-    begin = time.process_time()
-    result = function(images, *arguments)
-    return (time.process_time() - begin) / len(images), result
-
-
 def measure(folder, images):
     """Yield a record for each method and repetition; all methods in turn, in the same process."""
-    same, other = folder / "atlas.nii.gz", folder / "atlas15.nii.gz"
-    nilearn_mean(images[:1], same)  # imports
+    atlases = {"same grid": folder / "atlas.nii.gz", "resampled": folder / "atlas15.nii.gz"}
+    nilearn_mean(images[:1], atlases["same grid"])  # imports
+
+    def record(repeat, method, seconds, **more):
+        cpu = round(seconds / len(images), 5)
+        return {"method": method, "repeat": repeat, "cpu": cpu, "images": len(images)} | more
+
     for repeat in range(REPEATS):
-        load, _ = timed(plain_load, images)
-        yield {"method": "plain load", "repeat": repeat, "cpu": load, "images": len(images)}
-        for atlas, grid in ((same, "same grid"), (other, "resampled")):
-            own, ours = timed(sgbn_mean, images, atlas)
-            yield {"method": f"sgbn, {grid}", "repeat": repeat, "cpu": own, "images": len(images)}
-            peer, theirs = timed(nilearn_mean, images, atlas)
+        yield record(repeat, "plain load", timed(plain_load, images)[1])
+        for grid, atlas in atlases.items():
+            ours, seconds = timed(sgbn_mean, images, atlas)
+            yield record(repeat, f"sgbn, {grid}", seconds)
+            theirs, seconds = timed(nilearn_mean, images, atlas)
             gap = float(np.max(np.abs(ours / theirs - 1)))
-            yield {
-                "method": f"nilearn, {grid}",
-                "repeat": repeat,
-                "cpu": peer,
-                "images": len(images),
-                "gap": gap,
-            }
+            yield record(repeat, f"nilearn, {grid}", seconds, gap=gap)
 
 
 def peak(folder, n):
@@ -140,63 +124,45 @@ def print_peak(folder, n):
     print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024)
 
 
-def report(runs, peaks):
-    cpu = {}
-    for run in runs:
-        cpu.setdefault(run["method"], []).append(run["cpu"])
-    load = np.median(cpu["plain load"])
+def slots(runs, peaks):
+    methods = values_of(runs, "method")
+    cpu = {m: np.median([run["cpu"] for run in select(runs, method=m)]) for m in methods}
     rows = [
-        [method, f"{1000 * np.median(times):.0f}", f"{np.median(times) / load:.2f}"]
-        for method, times in cpu.items()
+        [method, f"{1000 * seconds:.0f}", f"{seconds / cpu['plain load']:.2f}"]
+        for method, seconds in cpu.items()
     ]
-    gaps = {m: max(r["gap"] for r in runs if r["method"] == m) for m in cpu if "nilearn" in m}
-    ratios = [
-        np.median(cpu[f"nilearn, {grid}"]) / np.median(cpu[f"sgbn, {grid}"])
-        for grid in ("same grid", "resampled")
-    ]
-    return [
-        "# Regions from images",
-        "",
-        f"{N_IMAGES} images of 91 x 109 x 91 voxels of 2 mm (float32, .nii.gz; {N_DISTINCT} "
-        f"distinct ones and copies), {N_REGIONS} regions, means; the atlas on the grid of the "
-        "images, or on one of 1.5 mm, which is resampled to them. One process, one thread; medians "
-        f"of {REPEATS} runs. Plain load: `np.asanyarray(nibabel.load(path).dataobj)`. nilearn: "
-        "`NiftiLabelsMasker`, fitted once and applied to each image. Reading and placing the atlas "
-        "is part of both.",
-        "",
-        *table(["method", "CPU ms an image", "of a plain load"], rows),
-        "",
-        f"nilearn takes {ratios[0]:.1f} times the CPU time of sgbn on the same grid, "
-        f"{ratios[1]:.1f} times where the atlas is resampled. The largest relative difference of a "
-        f"mean from nilearn's: {gaps['nilearn, same grid']:.1e} on the same grid, "
-        f"{gaps['nilearn, resampled']:.1e} resampled.",
-        "",
-        "Peak of memory of a process of its own (with 0 images: imports only):",
-        "",
-        *table(["images", *map(str, peaks)], [["MB", *(f"{mb:.0f}" for mb in peaks.values())]]),
-        "",
-        f"nibabel {version('nibabel')}, nilearn {version('nilearn')}.",
-    ]
+    beside = {}
+    for slot, grid in (("same", "same grid"), ("resampled", "resampled")):
+        beside[f"{slot}_ratio"] = cpu[f"nilearn, {grid}"] / cpu[f"sgbn, {grid}"]
+        theirs = select(runs, method=f"nilearn, {grid}")
+        beside[f"{slot}_gap"] = max(run["gap"] for run in theirs)
+    return beside | {
+        "n_images": N_IMAGES,
+        "n_distinct": N_DISTINCT,
+        "n_regions": N_REGIONS,
+        "repeats": REPEATS,
+        "cpu": table(["method", "CPU ms an image", "of a plain load"], rows),
+        "peaks": table(["images", *peaks], [["MB", *(f"{mb:.0f}" for mb in peaks.values())]]),
+        "nibabel": version("nibabel"),
+        "nilearn": version("nilearn"),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser = options(__doc__, 0)
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if arguments.peak is not None:
-        print_peak(arguments.images, arguments.peak)
+    if given.peak is not None:
+        print_peak(given.images, given.peak)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        images = make_study(folder, arguments.seed)
-        runs = [run | {"cpu": round(run["cpu"], 5)} for run in measure(folder, images)]
+        runs = list(measure(folder, make_study(folder, given.seed)))
         peaks = {n: round(peak(folder, n), 1) for n in PEAKS}
-    results = {"seed": arguments.seed, "runs": runs, "peak_mb": peaks}
-    write(arguments.out, "extract", results, report(runs, peaks))
+    results = {"seed": given.seed, "runs": runs, "peak_mb": peaks}
+    write(given.out, "extract", results, slots(runs, peaks))
 
 
 if __name__ == "__main__":

@@ -5,25 +5,15 @@ python benchmarks/factors.py     # writes benchmarks/results/factors.json and .m
 ``--only`` repeats one part and keeps what the folder has of the others.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import json
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from output import RESULTS, write
+from output import options, stored_runs, table, timed, write
 
 import sgbn
 from sgbn import SGBN, SGBNEnsemble, compare_models, load_network, simulate_sem
 from sgbn.datasets import NETWORKS
 from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import table
 from sgbn.graph import skeleton
 from sgbn.inference import edges_beside_factors
 from sgbn.inference.rows import read_rows
@@ -43,12 +33,6 @@ TABLES = {
 }
 KEYS = ("network", "factors", "lasso", "independence")
 SHARES = ("true_stay", "false_stay")
-INTRODUCTION = """# Is a network the right picture?
-
-`compare_models` at its defaults (`SGBN()`, 5 folds). It warns where hidden factors without any edge
-have a held-out log-likelihood that is more than two standard errors above that of the network.
-Likelihoods are per variable. "Stay" is the share of edges that stay when the leading factors are
-taken out (`edges_beside_factors`)."""
 
 
 def factor_rows(k, n, m, which):
@@ -141,13 +125,11 @@ def real(folder, name):
         site="site",
         exclude=left_out,
     )
-    start = time.process_time()
-    compared = compare_models(cohort, group)
-    cpu = time.process_time() - start
+    compared, cpu = timed(compare_models, cohort, group)
     rows = read_rows(cohort, group)
     learned = SGBN().fit(rows.values)
     stays = edges_beside_factors(cohort, learned, compared.leading_factors, group=group).stays
-    found = compared.table
+    likelihoods = compared.table
     print(name, compared.verdict, flush=True)
     return {
         "data": name,
@@ -155,10 +137,10 @@ def real(folder, name):
         "m": compared.m,
         **{
             key: round(float(value), 4)
-            for key, value in zip(KEYS, found.log_likelihood, strict=True)
+            for key, value in zip(KEYS, likelihoods.log_likelihood, strict=True)
         },
-        "difference": round(float(found.difference[1]), 4),
-        "standard_error": round(float(found.standard_error[1]), 4),
+        "difference": round(float(likelihoods.difference[1]), 4),
+        "standard_error": round(float(likelihoods.standard_error[1]), 4),
         "n_factors": compared.n_factors,
         "stay": round(float(stays.mean()), 2),
         "cpu": round(cpu, 1),
@@ -212,63 +194,48 @@ def real_table(runs):
 
 def rates(runs):
     """Share of data sets with a warning: of hidden factors, and of sparse networks."""
-    found = []
-    for hidden in (True, False):
-        own = [run for run in runs if (run["data"] not in NETWORKS) == hidden]
-        own = [run for run in own if not hidden or (run["n"], run["m"]) == (N, M)]
-        warned = sum(run["warned"] * run["data_sets"] for run in own)
-        found.append((round(warned), sum(run["data_sets"] for run in own)))
-    return found
+    sparse = [run for run in runs if run["data"] in NETWORKS]
+    hidden = [run for run in runs if run not in sparse and (run["n"], run["m"]) == (N, M)]
+    for slot, chosen in (("hidden", hidden), ("sparse", sparse)):
+        yield f"{slot}_warned", round(sum(run["warned"] * run["data_sets"] for run in chosen))
+        yield f"{slot}_sets", sum(run["data_sets"] for run in chosen)
 
 
-def kept(folder):
-    """Return what a folder has of simulated rows, of tables and of supported arrows."""
-    path = folder / "factors.json"
-    runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    apart = (*TABLES, "arrows")
-    return (
-        [run for run in runs if run["data"] not in apart],
-        [run for run in runs if run["data"] in TABLES],
-        [run for run in runs if run["data"] == "arrows"],
-    )
+def slots(runs, tables, supported):
+    verdicts = ["", *(f"- {run['data']}: {run['verdict']}" for run in tables)]
+    return dict(rates(runs)) | {
+        "n": N,
+        "m": M,
+        "n_arrows": N_ARROWS,
+        "simulated": simulated_table(runs),
+        "arrows": arrows_table(supported),
+        "real": real_table(tables) + verdicts if tables else "Not run: the tables are not here.",
+    }
+
+
+def parts_of(runs):
+    """Sort runs: simulated rows, real tables, and supported arrows."""
+    kinds = {"arrows": 2} | dict.fromkeys(TABLES, 1)
+    return tuple([run for run in runs if kinds.get(run["data"], 0) == kind] for kind in range(3))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--factor-sets", type=int, default=50, help="of each number of factors")
     parser.add_argument("--dag-sets", type=int, default=20, help="of each of the nine networks")
     parser.add_argument("--only", choices=("simulated", "tables", "arrows"))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     SGBN().fit(factor_rows(1, 50, 5, 0))  # compiles
-    runs, tables, supported = kept(arguments.out)
-    if arguments.only in (None, "simulated"):
-        runs = simulated(arguments.factor_sets, arguments.dag_sets)
+    runs, tables, supported = parts_of(stored_runs(given.out, "factors"))
+    if given.only in (None, "simulated"):
+        runs = simulated(given.factor_sets, given.dag_sets)
     folder = data_folder()
-    if arguments.only in (None, "tables") and folder is not None:
+    if given.only in (None, "tables") and folder is not None:
         tables = [real(folder, name) for name in TABLES]
-    if arguments.only in (None, "arrows"):
+    if given.only in (None, "arrows"):
         supported = [arrows(*size) for size in ARROWS]
-    hidden, sparse = rates(runs)
-    lines = [
-        INTRODUCTION,
-        "",
-        f"The warning comes in {hidden[0]} of {hidden[1]} data sets of one to three hidden factors "
-        f"({N} x {M}) and in {sparse[0]} of {sparse[1]} of sparse networks (n = {N}).",
-        "",
-        "## Simulated rows",
-        "",
-        *simulated_table(runs),
-    ]
-    if supported:
-        lines += ["", "## Arrows that half samples support in rows without any edge", ""]
-        lines += [f"`SGBNEnsemble` at its defaults, {N_ARROWS} data sets each.", ""]
-        lines += arrows_table(supported)
-    if tables:
-        lines += ["", "## Real tables", "", *real_table(tables), ""]
-        lines += [f"- {run['data']}: {run['verdict']}" for run in tables]
     results = {"seed": SEED, "runs": [*runs, *tables, *supported]}
-    write(arguments.out, "factors", results, lines)
+    write(given.out, "factors", results, slots(runs, tables, supported))
 
 
 if __name__ == "__main__":

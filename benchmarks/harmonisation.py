@@ -6,22 +6,16 @@ All settings are those of `SiteHarmonizer` and `make_analysis`; none was chosen 
 tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import warnings
 
 import numpy as np
 import pandas as pd
-from output import RESULTS, write
+from output import options, select, table, values_of, write
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import table
 from sgbn.preprocessing import SiteHarmonizer, make_analysis
 
 SEED = 23
@@ -41,32 +35,6 @@ RATIOS = (0.0, 1.0, 4.0)  # variance of persons over that of the rest
 N_PERSONS, N_FOLDS, N_REPEATS = 60, 5, 4
 TABLES = ("abide1_asd", "ixi_age")
 LEFT_OUT = ["subject_id", "group", "fiq", "eTIV", "euler_mean"]
-INTRODUCTION = f"""# Sites, curves of age, visits of persons
-
-## A curve of age, confounded with sites
-
-Three sites shift and stretch {N_REGIONS} regions; their subjects have other ages, which overlap in
-part ({", ".join(f"{low} to {high}" for low, high in AGES)} years). Error: root mean square over
-sites and regions of what is left of the shifts after harmonisation, in standard deviations of the
-noise; mean of {N_SETS} data sets and its 95 % interval.
-"""
-VISITS = f"""
-## Visits of persons
-
-{N_PERSONS} persons with two to four visits at three sites, at any of them in turn (crossed) or all
-at one (nested). Error as above. "Plain" takes all rows as independent.
-"""
-REAL = f"""
-## Real tables: is the site still told?
-
-Balanced accuracy of the site, predicted from the regions by linear discriminant analysis with a
-shrunken covariance, in {N_REPEATS} x {N_FOLDS} folds: mean, and standard deviation over repeats.
-Harmonisation, regression on age and sex, and the classifier are learned in the training part
-alone. ABIDE has ages from 6 to 64; "both tables" has in addition IXI (20 to 86) as one more site,
-and the thickness of the 68 regions that both have. "Left of variance": variance of the regions of
-test subjects once sites, age and sex are out, over their variance before, mean of the regions; what
-predicts new subjects better leaves less.
-"""
 
 
 def curved(rng, n, curve):
@@ -128,8 +96,10 @@ def visit_runs():
                         X, long.fit_transform(X.assign(person=person)), site, shift
                     ),
                 }
-                found = {"crossed": crossed, "ratio": ratio, "set": k, "errors": errors}
-                yield {"part": "visits", **found}
+                yield {
+                    **{"part": "visits", "crossed": crossed, "ratio": ratio},
+                    **{"set": k, "errors": errors},
+                }
 
 
 def real_runs():
@@ -170,8 +140,8 @@ def judge(X, ways, repeat):
             rest = fitted[:-2].transform(table.iloc[test])  # before they are standardised
             before = table.iloc[test][list(rest)]
             left[way].append(float(np.mean(rest.var() / before.var())))
-    accuracy = {way: balanced_accuracy_score(y, found) for way, found in predicted.items()}
-    shares = {way: float(np.mean(own)) for way, own in left.items()}
+    accuracy = {way: balanced_accuracy_score(y, sites) for way, sites in predicted.items()}
+    shares = {way: float(np.mean(of_folds)) for way, of_folds in left.items()}
     return {"accuracy": accuracy, "left": shares, "sites": len(np.unique(y)), "n": len(y)}
 
 
@@ -182,44 +152,50 @@ def interval(values):
 
 def rows_of(runs, keys):
     """One row per setting: mean error of each way."""
-    settings = list(dict.fromkeys(tuple(run[key] for key in keys) for run in runs))
-    for setting in settings:
-        own = [run for run in runs if tuple(run[key] for key in keys) == setting]
-        ways = own[0]["errors"]
-        yield [*setting, *(interval([run["errors"][way] for run in own]) for way in ways)]
+    for setting in dict.fromkeys(tuple(run[key] for key in keys) for run in runs):
+        chosen = select(runs, **dict(zip(keys, setting, strict=True)))
+        ways = chosen[0]["errors"]
+        yield [*setting, *(interval([run["errors"][way] for run in chosen]) for way in ways)]
 
 
 def real_rows(runs):
-    for name in dict.fromkeys(run["table"] for run in runs):
-        own = [run for run in runs if run["table"] == name]
-        for way in own[0]["accuracy"]:
-            found = [run["accuracy"][way] for run in own]
-            left = np.mean([run["left"][way] for run in own])
+    for name in values_of(runs, "table"):
+        chosen = select(runs, table=name)
+        for way in chosen[0]["accuracy"]:
+            accuracy = [run["accuracy"][way] for run in chosen]
+            left = np.mean([run["left"][way] for run in chosen])
             yield [
-                f"{name} ({own[0]['n']} subjects, {own[0]['sites']} sites)",
+                f"{name} ({chosen[0]['n']} subjects, {chosen[0]['sites']} sites)",
                 way,
-                f"{np.mean(found):.3f} ({np.std(found, ddof=1):.3f})",
+                f"{np.mean(accuracy):.3f} ({np.std(accuracy, ddof=1):.3f})",
                 f"{left:.4f}",
             ]
 
 
+def slots(runs):
+    curves, visits, real = (select(runs, part=part) for part in ("curve", "visits", "real"))
+    visits = [run | {"crossed": "crossed" if run["crossed"] else "nested"} for run in visits]
+    by_visit = ["sites", "variance of persons", "plain", "longitudinal"]
+    by_table = ["table", "sites", "accuracy of the site", "left of variance"]
+    return {
+        "regions": N_REGIONS,
+        "ages": ", ".join(f"{low} to {high}" for low, high in AGES),
+        "sets": N_SETS,
+        "curves": table(["effect of age", "subjects", *WAYS], rows_of(curves, ("curve", "n"))),
+        "persons": N_PERSONS,
+        "visits": table(by_visit, rows_of(visits, ("crossed", "ratio"))),
+        "repeats": N_REPEATS,
+        "folds": N_FOLDS,
+        "real": table(by_table, real_rows(real)),
+    }
+
+
 def main():
+    given = options(__doc__).parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        curves, visits, real = list(curve_runs()), list(visit_runs()), list(real_runs())
-    shown = [{**run, "crossed": "crossed" if run["crossed"] else "nested"} for run in visits]
-    lines = [
-        INTRODUCTION,
-        *table(["effect of age", "subjects", *WAYS], list(rows_of(curves, ("curve", "n")))),
-        VISITS,
-        *table(
-            ["sites", "variance of persons", "plain", "longitudinal"],
-            list(rows_of(shown, ("crossed", "ratio"))),
-        ),
-        REAL,
-        *table(["table", "sites", "accuracy of the site", "left of variance"], real_rows(real)),
-    ]
-    write(RESULTS, "harmonisation", {"seed": SEED, "runs": [*curves, *visits, *real]}, lines)
+        runs = [*curve_runs(), *visit_runs(), *real_runs()]
+    write(given.out, "harmonisation", {"seed": SEED, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -7,21 +7,13 @@ its columns permuted at random, and with each column times 10^u, u uniform on [-
 the criterion that a learner minimises.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
-from output import RESULTS, write
+from output import options, select, table, write
 from peers.studies import cases, make_data, raw_data
 
 from sgbn import ORSGBN, SGBN
-from sgbn.experiments.markdown import table
 
 SIMS = 5
 LOG10_UNITS = 3
@@ -43,7 +35,7 @@ def learn(name, X):
 
 
 def compare(name, case, seed):
-    """Learn one data set three times; yield a record a change of the columns."""
+    """Learn one data set three times; yield one record per change of the columns."""
     X, _ = (raw_data if name == IN_UNITS else make_data)(case, seed)
     m = X.shape[1]
     rng = np.random.default_rng([seed, case.sim, *case.network.encode()])
@@ -51,66 +43,59 @@ def compare(name, case, seed):
     units = 10 ** rng.uniform(-LOG10_UNITS, LOG10_UNITS, m)
     edges, coef, score = learn(name, X)
     record = {"learner": name, "network": case.network, "sim": case.sim}
-    here = np.ix_(order, order)
-    found, weights, value = learn(name, X[:, order])
-    same = {
-        "same_edges": bool(np.array_equal(found, edges[here])),
+    permuted = np.ix_(order, order)
+    new_edges, weights, value = learn(name, X[:, order])
+    yield record | {
+        "columns": "permuted",
+        "same_edges": bool(np.array_equal(new_edges, edges[permuted])),
         "same_score": value == score,
-        "same_weights": bool(np.array_equal(weights, coef[here])),
+        "same_weights": bool(np.array_equal(weights, coef[permuted])),
         "difference": abs(value / score - 1),
     }
-    yield record | {"columns": "permuted"} | same
     if name == IN_UNITS:
         return
-    found, weights, value = learn(name, X * units)
+    new_edges, weights, value = learn(name, X * units)
     close = np.allclose(weights, coef * units / units[:, None], rtol=TOL, atol=0)
-    same = {
-        "same_edges": bool(np.array_equal(found, edges)),
+    yield record | {
+        "columns": "rescaled",
+        "same_edges": bool(np.array_equal(new_edges, edges)),
         "same_score": abs(value / score - 1) <= TOL,
         "same_weights": bool(close),
         "difference": abs(value / score - 1),
     }
-    yield record | {"columns": "rescaled"} | same
 
 
-def report(runs):
+def slots(runs):
     rows = []
     for name in LEARNERS:
         for change in ("permuted", "rescaled"):
-            own = [run for run in runs if (run["learner"], run["columns"]) == (name, change)]
-            if own:
+            if chosen := select(runs, learner=name, columns=change):
                 counts = [
-                    f"{sum(run[key] for run in own)} of {len(own)}"
+                    f"{sum(run[key] for run in chosen)} of {len(chosen)}"
                     for key in ("same_edges", "same_score", "same_weights")
                 ]
-                largest = max(run["difference"] for run in own)
+                largest = max(run["difference"] for run in chosen)
                 rows.append([f"`{name}`", change, *counts, f"{largest:.0e}"])
     header = ["learner", "columns", "same edges", "same score", "same weights"]
-    return [
-        "# The same network for any order and units of the columns",
-        "",
-        f"Nine networks x {SIMS} simulations, n = 1000, standardised columns (raw ones for "
-        f"`{IN_UNITS}`, which says something about units). Permuted: at random, same to the bit. "
-        f"Rescaled: each column times 10^u, u uniform on [-{LOG10_UNITS}, {LOG10_UNITS}], same to "
-        f"{TOL:g} of its size. Score: the criterion that the learner minimises.",
-        "",
-        *table([*header, "largest difference of scores, relative"], rows),
-    ]
+    return {
+        "sims": SIMS,
+        "in_units": IN_UNITS,
+        "units": LOG10_UNITS,
+        "tol": TOL,
+        "counts": table([*header, "largest difference of scores, relative"], rows),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    arguments = parser.parse_args()
+    given = options(__doc__, 0).parse_args()
     warnings.simplefilter("ignore")  # tied pairs
     runs = [
         run
         for case in cases("networks", SIMS)
         for name in LEARNERS
-        for run in compare(name, case, arguments.seed)
+        for run in compare(name, case, given.seed)
     ]
-    write(arguments.out, "invariance", {"seed": arguments.seed, "runs": runs}, report(runs))
+    write(given.out, "invariance", {"seed": given.seed, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

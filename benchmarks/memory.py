@@ -6,13 +6,6 @@ The table is drawn from two networks on one random DAG. The command runs as it w
 the memory of each of its processes is read from /proc (Linux) five times a second.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -21,21 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from output import RESULTS, write
+from output import options, stored_runs, table, write
 
 from sgbn import random_dag, simulate_sem
-from sgbn.experiments.markdown import table
 
 SEED = 8
 SUBJECTS, REGIONS, DEGREE = 2000, 400, 3.0
 GOAL_MB = 2000
 WAYS = ("--quick --workers 1", "--quick --workers 2", "--quick --repeats 0 --workers 1")
-INTRODUCTION = f"""# Peak memory of a comparison
-
-`sgbn compare` on a table of {SUBJECTS:,} subjects x {REGIONS} regions, two groups. MB of 10^6
-bytes: the highest resident memory of the command itself and of its largest worker, and the highest
-sum over all processes at one moment (pages that processes share count in each). A run is stopped
-after some minutes; one that was says so, and its peak is that of what it did until then."""
 
 
 def write_table_to(path):
@@ -59,10 +45,10 @@ def descendants(root):
             except (OSError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for process in found:
-        found += children.get(process, [])
-    return found
+    processes = [root]
+    for process in processes:  # grows while it is read
+        processes += children.get(process, [])
+    return processes
 
 
 def memory_of(process):
@@ -82,22 +68,24 @@ def measure(options, path, folder, minutes):
     with open(folder.with_suffix(".log"), "w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         while process.poll() is None:
-            now = {one: memory_of(one) for one in descendants(process.pid)}
+            now = {pid: memory_of(pid) for pid in descendants(process.pid)}
             at_once = max(at_once, sum(rss for rss, _ in now.values()))
-            peaks |= {one: max(high, peaks.get(one, 0.0)) for one, (_, high) in now.items()}
+            peaks |= {pid: max(high, peaks.get(pid, 0.0)) for pid, (_, high) in now.items()}
             if time.monotonic() - begin > 60 * minutes and not stopped:
                 stopped = True
                 process.terminate()
             time.sleep(0.2)
-    said = folder.with_suffix(".log").read_text()
+    printed = folder.with_suffix(".log").read_text()
     if process.returncode and not stopped:
-        raise SystemExit(said)
-    steps = [line.split("]")[0].lstrip("[") for line in said.splitlines() if line.startswith("[")]
-    own = peaks.pop(process.pid)
+        raise SystemExit(printed)
+    steps = [
+        line.split("]")[0].lstrip("[") for line in printed.splitlines() if line.startswith("[")
+    ]
+    of_command = peaks.pop(process.pid)
     return {
         "options": options,
         "minutes": round((time.monotonic() - begin) / 60, 1),
-        "command_mb": round(own),
+        "command_mb": round(of_command),
         "worker_mb": round(max(peaks.values(), default=0.0)),
         "at_once_mb": round(at_once),
         "ended": not stopped,
@@ -105,7 +93,7 @@ def measure(options, path, folder, minutes):
     }
 
 
-def lines_of(runs):
+def slots(runs):
     heads = ("options", "command", "largest worker", "all at once", "minutes", "ended")
     rows = [
         (
@@ -118,30 +106,30 @@ def lines_of(runs):
         )
         for run in runs
     ]
-    goal = f"Goal: below {GOAL_MB:,} MB."
-    return [INTRODUCTION, "", *table(heads, rows), "", goal]
+    sizes = {"subjects": SUBJECTS, "regions": REGIONS, "goal": GOAL_MB}
+    return sizes | {"figures": table(heads, rows)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--minutes", type=float, default=30, help="longest run")
     parser.add_argument(
-        "--only", nargs="+", type=int, help="these runs, counted from 0; keep others"
+        "--only", nargs="+", type=int, help="these runs, counted from 0; keep the rest"
     )
-    arguments = parser.parse_args()
-    chosen = range(len(WAYS)) if arguments.only is None else arguments.only
-    kept = json.loads((RESULTS / "memory.json").read_text())["runs"] if arguments.only else []
+    given = parser.parse_args()
+    chosen = range(len(WAYS)) if given.only is None else given.only
+    kept = stored_runs(given.out, "memory") if given.only else []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         write_table_to(path)
         new = [
-            measure(WAYS[number], path, Path(folder) / f"out{number}", arguments.minutes)
+            measure(WAYS[number], path, Path(folder) / f"out{number}", given.minutes)
             for number in chosen
         ]
-    runs = {run["options"]: run for run in (*kept, *new)}
-    results = {"seed": SEED, "subjects": SUBJECTS, "regions": REGIONS}
-    results["runs"] = [runs[way] for way in WAYS if way in runs]
-    write(RESULTS, "memory", results, lines_of(results["runs"]))
+    by_options = {run["options"]: run for run in (*kept, *new)}
+    runs = [by_options[way] for way in WAYS if way in by_options]
+    results = {"seed": SEED, "subjects": SUBJECTS, "regions": REGIONS, "runs": runs}
+    write(given.out, "memory", results, slots(runs))
 
 
 if __name__ == "__main__":

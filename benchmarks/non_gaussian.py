@@ -3,20 +3,14 @@
 python benchmarks/non_gaussian.py     # writes benchmarks/results/non_gaussian.json and .md
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import numpy as np
-from output import RESULTS, write
+from output import options, table, write
 from scipy.stats import t
 
 from sgbn import SGBN, compare_graphs
 from sgbn.datasets import load_network
 from sgbn.datasets.benchmarks import NETWORKS
 from sgbn.datasets.sem import random_weights
-from sgbn.experiments.markdown import table
 from sgbn.graph import topological_order
 
 SEED = 0  # thresholds were chosen on 5, 8 and 21
@@ -29,15 +23,6 @@ NOISES = {
     "Gaussian": lambda rng, shape: rng.standard_normal(shape),
     "tanh, Gaussian": lambda rng, shape: rng.standard_normal(shape),
 }
-INTRODUCTION = """# Directions by non-Gaussian residuals
-
-`SGBN(non_gaussian="orient")` beside the default, on the nine networks of Exp-II with weights as
-there and noise of variance 1: {sims} simulations, sums over the nine networks. "tanh": each parent
-acts by its tanh. Open: edges of the learned network that join a true pair and whose direction the
-equivalence class leaves open. Wrong: those that point the wrong way in the network returned, where
-the default follows its own rule (hubs first). Decided: open edges called "non-Gaussian". Errors:
-false plus missing edges of the whole network, most of which are in other edges. Change: of errors,
-with a 95 % interval over simulations."""
 
 
 def make_data(name, n, noise, sim):
@@ -95,12 +80,16 @@ def line(r):
     ]
 
 
-def main():
-    records = [summary(n, noise) for n in SAMPLES for noise in NOISES]
+def slots(records):
     head = ["n", "noise", "open", "wrong, ignore", "wrong, orient", "", "decided right"]
     head += ["decided wrong (of open)", "errors, ignore", "errors, orient", "change"]
-    text = [*INTRODUCTION.format(sims=SIMS).splitlines(), "", *table(head, map(line, records))]
-    write(RESULTS, "non_gaussian", {"seed": SEED, "runs": records}, text)
+    return {"sims": SIMS, "counts": table(head, map(line, records))}
+
+
+def main():
+    given = options(__doc__).parse_args()
+    records = [summary(n, noise) for n in SAMPLES for noise in NOISES]
+    write(given.out, "non_gaussian", {"seed": SEED, "runs": records}, slots(records))
 
 
 if __name__ == "__main__":

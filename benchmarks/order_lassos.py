@@ -38,7 +38,7 @@ def searched_order(Z):
 
 
 def rows(R, order, alpha, start=None):
-    """Weights, a row a variable."""
+    """Weights, one row per variable."""
     place = np.argsort(order)
     price = np.where(place[None, :] < place[:, None], alpha, FORBIDDING)
     return lasso_gram(np.ascontiguousarray(R), price, start=start).x
@@ -73,8 +73,10 @@ def along(Z, order, correlations=plain, held_out=True):
 
 def averaged(Z, order, correlations=plain):
     rng = np.random.default_rng(0)
-    others = [rng.permutation(len(order)) for _ in range(RANDOM_ORDERS)]
-    return np.mean([along(Z, o, correlations) for o in (order, order[::-1], *others)], axis=0)
+    random_orders = [rng.permutation(len(order)) for _ in range(RANDOM_ORDERS)]
+    return np.mean(
+        [along(Z, o, correlations) for o in (order, order[::-1], *random_orders)], axis=0
+    )
 
 
 VARIANTS = {

@@ -6,12 +6,6 @@ Needs two free processors, and the extra `scale` for a Dask cluster of two worke
 scheduler shares the two processors with them.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import time
 from contextlib import nullcontext
 from functools import partial
@@ -19,10 +13,9 @@ from statistics import median
 
 import numpy as np
 from distributed import Client
-from output import RESULTS, write
+from output import options, table, write
 
 from sgbn import random_dag, simulate_sem
-from sgbn.experiments.markdown import table
 from sgbn.inference import edge_differences
 from sgbn.runs import on_dask, parallel
 
@@ -30,11 +23,6 @@ SEED = 8
 M, N, PERMUTATIONS = 68, 370, 1000
 SMALL, REPEATS = 1000, 3
 GOALS = {"speed-up": 1.6, "milliseconds": 1.0}
-INTRODUCTION = f"""# Overhead of the parallel layer
-
-{{}} permutations of the tests of differences, {M} regions and {N} subjects, and {SMALL}
-tasks that do nothing; wall seconds, median of {REPEATS} in one run, in turns. Workers are started
-before the clock is."""
 
 
 def make_data():
@@ -56,7 +44,7 @@ def nothing(task):
 def measure(ways, permutations):
     """Seconds of both kinds of work by each way, `REPEATS` times in turns."""
     X, groups = make_data()
-    found = {name: {"permutations": [], "small": []} for name in ways}
+    seconds_of = {name: {"permutations": [], "small": []} for name in ways}
     for context, n_jobs in ways.values():  # starts the workers, and compiles in them
         with context():
             edge_differences(X, groups, n_permutations=40, n_jobs=n_jobs)
@@ -67,53 +55,49 @@ def measure(ways, permutations):
             )
             small = partial(parallel, nothing, range(SMALL), n_jobs)
             with context():
-                found[name]["permutations"].append(seconds(differences))
-                found[name]["small"].append(seconds(small))
-    return found
+                seconds_of[name]["permutations"].append(seconds(differences))
+                seconds_of[name]["small"].append(seconds(small))
+    return seconds_of
 
 
-def summarise(found):
-    one = median(found["1 process"]["permutations"])
+def summarise(seconds_of):
+    alone = median(seconds_of["1 process"]["permutations"])
     return [
         {
             "workers": name,
-            "permutations": median(own["permutations"]),
-            "speed-up": one / median(own["permutations"]),
-            "milliseconds": 1000 * median(own["small"]) / SMALL,
-            "all": own,
+            "permutations": median(times["permutations"]),
+            "speed-up": alone / median(times["permutations"]),
+            "milliseconds": 1000 * median(times["small"]) / SMALL,
+            "all": times,
         }
-        for name, own in found.items()
+        for name, times in seconds_of.items()
     ]
 
 
-def lines_of(runs, permutations):
-    heads = ("workers", "seconds", "speed-up", "ms a small task")
-    rows = [
-        (
-            run["workers"],
-            f"{run['permutations']:.1f}",
-            f"{run['speed-up']:.2f}",
-            f"{run['milliseconds']:.3f}",
-        )
-        for run in runs
-    ]
-    goals = f"Goals: {GOALS['speed-up']} times, below {GOALS['milliseconds']:g} ms."
-    return [INTRODUCTION.format(permutations), "", *table(heads, rows), "", goals]
+def slots(runs, permutations):
+    digits = {"permutations": 1, "speed-up": 2, "milliseconds": 3}
+    rows = [[r["workers"], *(f"{r[key]:.{n}f}" for key, n in digits.items())] for r in runs]
+    return {
+        **{"permutations": permutations, "m": M, "n": N, "small": SMALL, "repeats": REPEATS},
+        "workers": table(("workers", "seconds", "speed-up", "ms a small task"), rows),
+        "speed_up": GOALS["speed-up"],
+        "milliseconds": GOALS["milliseconds"],
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
         ways = {
             "1 process": (nullcontext, 1),
             "2 processes": (nullcontext, 2),
             "2 Dask workers": (lambda: on_dask(client), None),
         }
-        runs = summarise(measure(ways, arguments.permutations))
-    results = {"seed": SEED, "permutations": arguments.permutations, "goals": GOALS, "runs": runs}
-    write(RESULTS, "overhead", results, lines_of(runs, arguments.permutations))
+        runs = summarise(measure(ways, given.permutations))
+    results = {"seed": SEED, "permutations": given.permutations, "goals": GOALS, "runs": runs}
+    write(given.out, "overhead", results, slots(runs, given.permutations))
 
 
 if __name__ == "__main__":

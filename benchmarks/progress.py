@@ -7,19 +7,17 @@ with many tasks, at a third, a half and two thirds of its time, the time left th
 compared with the one that was true.
 """
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
 
-from output import RESULTS, write
+from output import options, table, write
 
 import sgbn
-from sgbn.experiments.markdown import table
 from sgbn.runs import study
 
 AT = (1 / 3, 1 / 2, 2 / 3)  # of the time of a step
-FEWEST = 6  # tasks: fewer are over before there is anything to tell
+MIN_TASKS = 6  # fewer are over before there is anything to tell
 
 
 class Trace:
@@ -42,14 +40,14 @@ class Trace:
     def rows(self):
         """One row per step and moment: predicted and true seconds that are left."""
         for title, step in self.steps.items():
-            if len(step["estimates"]) < FEWEST:
+            if len(step["estimates"]) < MIN_TASKS:
                 continue
             begin, end = step["begin"], step["estimates"][-1][0]
             for part in AT:
                 moment = begin + part * (end - begin)
-                now, said = next(one for one in step["estimates"] if one[0] >= moment)
+                now, left = next(pair for pair in step["estimates"] if pair[0] >= moment)
                 row = {"step": title, "tasks": len(step["estimates"]), "seconds": end - begin}
-                yield row | {"at": part, "said": said, "true": end - now}
+                yield row | {"at": part, "said": left, "true": end - now}
 
 
 def traced(cohort, settings, workers, folder):
@@ -65,46 +63,33 @@ def traced(cohort, settings, workers, folder):
 
 def line(row):
     error = f"{100 * (row['said'] / row['true'] - 1):+.0f} %" if row["true"] > 0.5 else "-"
-    numbers = [f"{row[name]:.1f}" for name in ("seconds", "said", "true")]
+    seconds, predicted, true = (f"{row[name]:.1f}" for name in ("seconds", "said", "true"))
     at = f"{100 * row['at']:.0f} %"
-    return [
-        row["step"],
-        str(row["workers"]),
-        str(row["tasks"]),
-        numbers[0],
-        at,
-        *numbers[1:],
-        error,
-    ]
+    return [row["step"], row["workers"], row["tasks"], seconds, at, predicted, true, error]
+
+
+def slots(rows, what):
+    heads = ["step", "workers", "tasks", "seconds", "at", "said, s", "true, s", "error"]
+    return {"what": what, "estimates": table(heads, [line(row) for row in rows])}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser = options(__doc__)
     parser.add_argument("--table", type=Path, help="with columns group, site, age, sex and eTIV")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    arguments = parser.parse_args()
-    if arguments.table is None:
+    given = parser.parse_args()
+    if given.table is None:
         cohort, what = sgbn.simulate_cohort(100, 0), "200 simulated subjects, 40 regions"
     else:
         roles = {"group": "group", "site": "site", "covariates": ["age", "sex", "eTIV"]}
-        cohort, what = sgbn.read_table(arguments.table, **roles), arguments.table.name
+        cohort, what = sgbn.read_table(given.table, **roles), given.table.name
     settings = sgbn.Settings.quick(n_repeats=2, peers=True)
     rows = []
-    for workers in arguments.workers:
+    for workers in given.workers:
         with tempfile.TemporaryDirectory() as folder:
-            found = traced(cohort, settings, workers, Path(folder, "work"))
-            rows += [row | {"workers": workers} for row in found]
-    heads = ["step", "workers", "tasks", "seconds", "at", "said, s", "true, s", "error"]
-    lines = [
-        "# How right the time left is",
-        "",
-        f"{what}; the settings of --quick with two repeats and all common classifiers. Seconds on "
-        "the clock of a shared machine. Errors of less than half a second are not counted.",
-        "",
-        *table(heads, [line(row) for row in rows]),
-    ]
-    write(arguments.out, "progress", {"seed": 0, "runs": rows}, lines)
+            traces = traced(cohort, settings, workers, Path(folder, "work"))
+            rows += [row | {"workers": workers} for row in traces]
+    write(given.out, "progress", {"seed": 0, "runs": rows}, slots(rows, what))
 
 
 if __name__ == "__main__":

@@ -6,21 +6,13 @@ Simulated tables of 5,000 subjects x 1,000 regions, with an id and a group colum
 each file in turn, several times; the fastest of each counts.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from output import RESULTS, write
+from output import cpu_times, options, table, write
 
-from sgbn.experiments.markdown import table
 from sgbn.io.tables.cohorts import read_table
 
 SUBJECTS, REGIONS = 5000, 1000
@@ -44,12 +36,6 @@ def simulate(seed, share_missing):
     return frame
 
 
-def seconds(function):
-    begin = time.process_time()
-    function()
-    return time.process_time() - begin
-
-
 def measure(name, folder, seed):
     path = folder / "table.csv"
     options = FILES[name]
@@ -62,37 +48,28 @@ def measure(name, folder, seed):
     times = {reader: [] for reader in readers}
     for _ in range(REPEATS):
         for reader, function in readers.items():
-            times[reader].append(seconds(function))
+            times[reader] += cpu_times(function, 1)
     return {"file": name, "mb": round(path.stat().st_size / 1e6, 1)} | {
-        reader: round(min(found), 4) for reader, found in times.items()
+        reader: round(min(seconds), 4) for reader, seconds in times.items()
     }
 
 
-def report(runs):
+def slots(runs):
     rows = [
         [r["file"], r["mb"], r["pandas"], r["sgbn"], f"**{r['sgbn'] / r['pandas']:.2f}**"]
         for r in runs
     ]
-    return [
-        "# Time to read a table",
-        "",
-        f"{SUBJECTS:,} subjects x {REGIONS:,} regions; CPU seconds, the fastest of {REPEATS} each, "
-        f"in turn in one process; pandas {pd.__version__}. `read_table` hashes the file, finds its "
-        "encoding, delimiter and decimal mark, checks every cell, and looks each column up in the "
-        "atlases; `pandas.read_csv` gets the delimiter and the decimal mark.",
-        "",
-        *table(["file", "MB", "pandas.read_csv", "read_table", "ratio"], rows),
-    ]
+    return {
+        **{"subjects": SUBJECTS, "regions": REGIONS, "repeats": REPEATS, "pandas": pd.__version__},
+        "files": table(["file", "MB", "pandas.read_csv", "read_table", "ratio"], rows),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    arguments = parser.parse_args()
+    given = options(__doc__, 0).parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        runs = [measure(name, Path(folder), arguments.seed) for name in FILES]
-    write(arguments.out, "reading", {"seed": arguments.seed, "runs": runs}, report(runs))
+        runs = [measure(name, Path(folder), given.seed) for name in FILES]
+    write(given.out, "reading", {"seed": given.seed, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -5,22 +5,16 @@ python benchmarks/robust.py     # writes benchmarks/results/robust.json and .md
 Real tables are looked for where `sgbn.experiments.data` looks; without them their part is empty.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import warnings
 
 import numpy as np
-from output import RESULTS, write
+from output import options, select, table, values_of, write
 from scipy import stats
 
 from sgbn import SGBN, compare_graphs, random_dag, review
 from sgbn.datasets.sem import UNEQUAL_SD, random_weights
 from sgbn.exceptions import DataWarning
 from sgbn.experiments.data import COVARIATES, data_folder, read_neuro
-from sgbn.experiments.markdown import table
 from sgbn.preprocessing import prepare
 from sgbn.structure.robust import OUTLIER_SD, TO_SD, far_rows, score_gain
 
@@ -50,15 +44,6 @@ BAD = {
 }
 CLEAN = "clean Gaussian"
 FACTORS = ((1000, 100), (1000, 10), (200, 40), (50, 20))  # rows and columns
-INTRODUCTION = f"""# Rows that lie far out, skewed columns, heavy tails
-
-CPDAG SHD of `SGBN` on random networks ({M} variables, degree {DEGREE:g}, unequal noise), mean of
-{N_SETS} data sets and its 95 % interval. Outlier rows: {BAD_SHARE:.0%} of all; in each a few
-regions are shifted by standard deviations of the region, all up or all down, as motion does. "Trim"
-is the default. "Trim - clean": how much the SHD with `outliers="trim"` is above that of
-`outliers="keep"` on the clean Gaussian rows of the same networks (paired). "Left out": share of the
-other rows that trimming leaves out; "found": share of the shifted rows. "Scores help": share of
-data sets in which `sgbn check` would recommend normal scores."""
 
 
 def gaussian(rng, shape):
@@ -107,12 +92,11 @@ def measure(n):
     for number in range(N_SETS):
         for condition, X, weights, bad in data_sets(n, number):
             far = far_rows(X)
-            others = np.delete(far, bad)
             record = {"n": n, "set": number, "condition": condition}
             for name, setting in SETTINGS.items():
-                found = SGBN(**setting).fit(X).coef_
-                record[name] = int(compare_graphs(found, weights).shd_cpdag)
-            record["left_out"] = float(others.mean())
+                learned = SGBN(**setting).fit(X).coef_
+                record[name] = int(compare_graphs(learned, weights).shd_cpdag)
+            record["left_out"] = float(np.delete(far, bad).mean())
             record["found"] = float(far[bad].mean()) if len(bad) else None
             record["scores_help"] = bool(score_gain(X[~far]).helps)
             yield record
@@ -127,17 +111,17 @@ def interval(values):
 
 def lines_of(runs, n):
     """Rows of the table of one sample size."""
-    clean = np.array([r["keep"] for r in runs if (r["n"], r["condition"]) == (n, CLEAN)])
-    for condition in dict.fromkeys(r["condition"] for r in runs):
-        own = [r for r in runs if (r["n"], r["condition"]) == (n, condition)]
-        found = "" if own[0]["found"] is None else f"{np.mean([r['found'] for r in own]):.0%}"
+    clean = np.array([r["keep"] for r in select(runs, n=n, condition=CLEAN)])
+    for condition in values_of(runs, "condition"):
+        chosen = select(runs, n=n, condition=condition)
+        shifted = [r["found"] for r in chosen if r["found"] is not None]
         yield [
             condition,
-            *(interval([r[name] for r in own]) for name in SETTINGS),
-            interval(np.array([r["trim"] for r in own]) - clean),
-            f"{1000 * np.mean([r['left_out'] for r in own]):.2f} ‰",
-            found,
-            f"{np.mean([r['scores_help'] for r in own]):.0%}",
+            *(interval([r[name] for r in chosen]) for name in SETTINGS),
+            interval(np.array([r["trim"] for r in chosen]) - clean),
+            f"{1000 * np.mean([r['left_out'] for r in chosen]):.2f} ‰",
+            f"{np.mean(shifted):.0%}" if shifted else "",
+            f"{np.mean([r['scores_help'] for r in chosen]):.0%}",
         ]
 
 
@@ -152,24 +136,24 @@ def by_root_mean_square(X):
 
 def rules():
     """Yield what both rules mark: clean rows with a common factor, and shifted rows."""
+    both = (far_rows, by_root_mean_square)
     for n, m in FACTORS:
-        marked = {far_rows: [], by_root_mean_square: []}
+        marked = []
         for number in range(N_SETS):
             rng = np.random.default_rng([SEED, n, m, number])
             X = rng.standard_normal((n, 1)) + rng.standard_normal((n, m))
-            for rule, shares in marked.items():
-                shares.append(rule(X).mean())
-        shares = [f"{1000 * np.mean(one):.2f} ‰" for one in marked.values()]
+            marked.append([rule(X).mean() for rule in both])
+        shares = [f"{1000 * share:.2f} ‰" for share in np.mean(marked, axis=0)]
         yield [f"clean, one common factor, {n} x {m}", *shares]
     for n in SIZES:
         for name, shift in BAD.items():
-            found = {far_rows: [], by_root_mean_square: []}
+            marked = []
             for number in range(N_SETS):
                 rng = np.random.default_rng([SEED, n, number, 1])
                 Y, rows = with_bad_rows(rng, simulate(rng, n)[0], *shift)
-                for rule, shares in found.items():
-                    shares.append(rule(Y)[rows].mean())
-            yield [f"shifted, n = {n}: {name}", *(f"{np.mean(one):.0%}" for one in found.values())]
+                marked.append([rule(Y)[rows].mean() for rule in both])
+            shares = [f"{share:.0%}" for share in np.mean(marked, axis=0)]
+            yield [f"shifted, n = {n}: {name}", *shares]
 
 
 def real_tables():
@@ -184,20 +168,24 @@ def real_tables():
             yield [name, label, "{} x {}".format(*X.shape), int(far.sum()), f"{gain.share:+.1%}"]
 
 
+def slots(results):
+    heads = ["", *SETTINGS, "trim - clean", "left out", "found", "scores help"]
+    by_size = {f"n_{n}": table(heads, lines_of(results["runs"], n)) for n in SIZES}
+    rule = ["share of rows marked", "our distance", "plain root mean square"]
+    real = ["table", "group", "subjects x regions", "far out", "dependence gained by scores"]
+    return by_size | {
+        **{"m": M, "degree": DEGREE, "sets": N_SETS, "bad": BAD_SHARE},
+        "rules": table(rule, results["rules"]),
+        "real": table(real, results["real"]),
+    }
+
+
 def main():
+    given = options(__doc__).parse_args()
     warnings.simplefilter("ignore", DataWarning)
     runs = [record for n in SIZES for record in measure(n)]
-    heads = ["", *SETTINGS, "trim - clean", "left out", "found", "scores help"]
-    text = INTRODUCTION.splitlines()
-    for n in SIZES:
-        text += ["", f"## n = {n}", "", *table(heads, list(lines_of(runs, n)))]
-    rows = list(rules())
-    head = ["share of rows marked", "our distance", "plain root mean square"]
-    text += ["", "## The rule", "", *table(head, rows)]
-    real = list(real_tables())
-    head = ["table", "group", "subjects x regions", "far out", "dependence gained by scores"]
-    text += ["", "## Real tables, sites and covariates taken out", "", *table(head, real)]
-    write(RESULTS, "robust", {"seed": SEED, "rules": rows, "real": real, "runs": runs}, text)
+    results = {"seed": SEED, "rules": [*rules()], "real": [*real_tables()], "runs": runs}
+    write(given.out, "robust", results, slots(results))
 
 
 if __name__ == "__main__":

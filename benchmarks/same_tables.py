@@ -6,7 +6,6 @@ Compares the simulated cohort of `sgbn demo` and, where the data are there, IXI
 (`../shared/data`, or SGBN_DATA). Both trees run one after the other with the same versions.
 """
 
-import argparse
 import filecmp
 import os
 import subprocess
@@ -14,30 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from output import RESULTS, write
+from output import ROOT, options, write
 
-ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SGBN_DATA", ROOT.parent / "shared" / "data"))
 IXI = DATA / "neuro" / "ixi_age.csv"
-COMPARE = [
-    "--group",
-    "group",
-    "--covariates",
-    "sex",
-    "eTIV",
-    "--site",
-    "site",
-    "--exclude",
-    "age",
-    "euler_mean",
-    "--quick",
-]
-INTRODUCTION = [
-    "# The same results as before",
-    "",
-    "Tables (CSV) and summary of `sgbn compare`, compared byte by byte with those of the revision:",
-    "",
-]
+ROLES = ["--group", "group", "--covariates", "sex", "eTIV", "--site", "site"]
+COMPARE = [*ROLES, "--exclude", "age", "euler_mean", "--quick"]
 RUNS = {
     "demo": ["demo"],
     "IXI": ["compare", str(IXI), *COMPARE, "--deviations", "--refinements", "KL-SGBN"],
@@ -51,31 +32,31 @@ def run(tree, words, out):
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
-def differing(one, other):
+def differing(before, now):
     """Names of the tables that differ between two folders, or are in one only."""
     names = {
         path.relative_to(folder)
-        for folder in (one, other)
+        for folder in (before, now)
         for path in [*folder.rglob("*.csv"), *folder.rglob("summary.txt")]
     }
     same = [
         name
         for name in names
-        if all((folder / name).exists() for folder in (one, other))
-        and filecmp.cmp(one / name, other / name, shallow=False)
+        if all((folder / name).exists() for folder in (before, now))
+        and filecmp.cmp(before / name, now / name, shallow=False)
     ]
     return sorted(names - set(same)), len(same)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--before", metavar="REVISION", required=True, help="of git")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     runs, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
         old = Path(folder) / "tree"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(old)], check=True)
-        subprocess.run(["git", "-C", str(old), "checkout", "-q", arguments.before], check=True)
+        subprocess.run(["git", "-C", str(old), "checkout", "-q", given.before], check=True)
         for name, words in RUNS.items():
             if name == "IXI" and not IXI.exists():
                 lines.append(f"- {name}: left out, since the table is not there.")
@@ -87,8 +68,7 @@ def main():
             runs.append({"run": name, "same": n_same, "differ": [str(path) for path in changed]})
             names = "".join(f" {path}" for path in changed)
             lines.append(f"- {name}: {n_same} files are the same, {len(changed)} differ.{names}")
-    words = ["benchmarks/same_tables.py", "--before", arguments.before]
-    write(RESULTS, "same_tables", {"seed": 0, "runs": runs}, [*INTRODUCTION, *lines], words)
+    write(given.out, "same_tables", {"seed": 0, "runs": runs}, {"differences": lines})
     raise SystemExit(any(run["differ"] for run in runs))
 
 

@@ -9,11 +9,6 @@ sizes is held out of the model. The plan's schedule is run at a thousandth and a
 time on a Dask cluster of threads (the extra `scale`), through the code that a real run takes.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import argparse
 import json
 import subprocess
@@ -26,8 +21,8 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from output import RESULTS, write
-from scale_report import lines_of
+from output import cpu_times, options, timed, write
+from scale_report import slots
 from scipy.optimize import least_squares
 
 from sgbn import SGBN, random_dag, simulate_sem
@@ -41,7 +36,8 @@ from sgbn.runs import cluster, on_dask, parallel
 from sgbn.runs.calls import packed
 from sgbn.runs.files import write_result
 
-SEED, REPEATS, SHORT = 8, 3, 1.0
+SEED, REPEATS = 8, 3
+SHORT = 1.0  # CPU seconds: what takes longer is measured once
 SIZES = [(m, n, d) for m in (50, 100, 200, 400) for n in (200, 1000, 4000, 16_000) for d in (2, 4)]
 SIZES = [size for size in SIZES if size[:2] != (400, 16_000)]
 SIZES += [(1000, 2000, 2), (1000, 8000, 2)]
@@ -59,12 +55,8 @@ def simulate(m, n, degree, sim=0):
 
 def cpu(work):
     """Median CPU seconds of work, and what it gave."""
-    found = []
-    while len(found) < (REPEATS if not found or found[0] < SHORT else 1):
-        begin = time.process_time()
-        result = work()
-        found.append(time.process_time() - begin)
-    return median(found), result
+    result, first = timed(work)
+    return median([first, *(cpu_times(work, REPEATS - 1) if first < SHORT else ())]), result
 
 
 def make_problem(X):
@@ -118,14 +110,14 @@ def fit_model(runs, work):
         return [float(np.log(seconds / (n * m**2)).mean()), -99.0, 0.0, 0.0, 0.0]
     product = fit_model(runs, "X'X")[0]
     least = product + np.log(PRODUCTS[work])
-    found = least_squares(
+    solution = least_squares(
         lambda c: np.log(predicted(c, n, m, edges) / seconds),
         [least + 1.0, -14.0, 0.3, 1.5, 1.5],
         bounds=([least, -40.0, 0.0, 0.0, 0.0], [-10.0, 0.0, 2.0, 4.0, 4.0]),
         loss="soft_l1",
         f_scale=0.2,
     )
-    return [round(float(c), 4) for c in found.x]
+    return [round(float(c), 4) for c in solution.x]
 
 
 def make_model(runs):
@@ -134,21 +126,21 @@ def make_model(runs):
     unseen = [run for k, run in enumerate(runs) if k % 4 == 2]
     model = {}
     for work in ("X'X", *PRODUCTS):
-        own = fit_model(seen, work)
+        coefficients = fit_model(seen, work)
         errors = {
             name: [
-                float(predicted(own, run["n"], run["m"], run["edges"]) / run[work] - 1)
+                float(predicted(coefficients, run["n"], run["m"], run["edges"]) / run[work] - 1)
                 for run in part
             ]
             for name, part in (("seen", seen), ("unseen", unseen))
         }
-        model[work] = {"coefficients": own, **errors}
+        model[work] = {"coefficients": coefficients, **errors}
     return model
 
 
 def forty_thousand(sims=10):
     """SGBN on 40,000 x 200 against X'X and 1.5 times its fit of 1,000 rows of the same table."""
-    found = []
+    runs = []
     for sim in range(sims):
         X = simulate(200, 40_000, 4, sim)
         small = X[:1000]
@@ -157,14 +149,14 @@ def forty_thousand(sims=10):
         few, of_few = cpu(partial(SGBN().fit, small))
         all_rows, of_all = cpu(partial(SGBN().fit, X))
         edges = [learner.network_.n_edges for learner in (of_few, of_all)]
-        found.append(
+        runs.append(
             {
                 **{"X'X": gram, "fit of 1,000": few, "fit of 40,000": all_rows},
                 **{"edges of 1,000": edges[0], "edges of 40,000": edges[1]},
                 "share of the goal": all_rows / (gram + 1.5 * few),
             }
         )
-    return found
+    return runs
 
 
 def in_process(*arguments):
@@ -183,21 +175,18 @@ def peak_memory():
 def large_run(path):
     """Run the order search and two permutations at the size of the plan, in this process."""
     X = np.load(path)
-    begin = time.process_time()
-    problem = make_problem(X)
-    search = time.process_time() - begin
-    del X
-    begin = time.process_time()
-    part = permute(problem, (0, 0), 2, (0, 1))
-    seconds = (time.process_time() - begin) / 2
+    problem, search = timed(make_problem, X)
+    del X  # a worker does not hold it either
+    part, seconds = timed(permute, problem, (0, 0), 2, (0, 1))
     arguments = {"seed": (0, 1), "count": A_TASK, "members": (0, 1)}
     per_task = {
-        name: np.resize(own, (len(own) * A_TASK // 2, *own.shape[1:])) for name, own in part.items()
+        name: np.resize(array, (len(array) * A_TASK // 2, *array.shape[1:]))
+        for name, array in part.items()
     }
     file = Path(path).with_name("task.npz")
     write_result(file, per_task)
     return {
-        **{"search": search, "permutation": seconds, "peak bytes": peak_memory()},
+        **{"search": search, "permutation": seconds / 2, "peak bytes": peak_memory()},
         **{"tested edges": len(part["tests"]) / 2, "edges": int(problem.shared.pooled.sum())},
         **{"shared bytes": len(packed(problem)), "argument bytes": len(packed(arguments))},
         **{"result bytes": len(packed(per_task)), "file bytes": file.stat().st_size},
@@ -219,9 +208,7 @@ def large_on_dask(problem):
 
 
 def _one_permutation(problem, k):
-    begin = time.process_time()
-    permute(problem, (0, k), 1, (0, 1))
-    return time.process_time() - begin
+    return timed(permute, problem, (0, k), 1, (0, 1))[1]
 
 
 def schedule(task_seconds, n_tasks, workers, batch_seconds):
@@ -269,14 +256,14 @@ def plan(model, large):
 def simulate_plan(planned):
     n_tasks, workers = planned["tasks"], LARGE["workers"]
     empty = schedule(0.0, n_tasks, workers, 0.0)
-    found = []
+    runs = []
     for faster in FASTER:
         makespan = schedule(
             planned["task"] / faster, n_tasks, workers, cluster.BATCH_SECONDS / faster
         )
         predicted = planned["hours"] * 3600 / faster
-        found.append({"faster": faster, "predicted": predicted, "makespan": makespan})
-    return {"tasks a second": n_tasks / empty, "runs": found}
+        runs.append({"faster": faster, "predicted": predicted, "makespan": makespan})
+    return {"tasks a second": n_tasks / empty, "runs": runs}
 
 
 def measure_large():
@@ -289,23 +276,15 @@ def measure_large():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__)
     parser.add_argument("--large", help=argparse.SUPPRESS)
-    parser.add_argument("--again", action="store_true", help="40,000 x 200 and the model anew")
     parser.add_argument("--points", type=Path, default=Path("scale-points.jsonl"))
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if arguments.large:
-        print(json.dumps(large_run(arguments.large)))
+    if given.large:
+        print(json.dumps(large_run(given.large)))
         return
-    if arguments.again:
-        results = json.loads((RESULTS / "scale.json").read_text())
-        results["model"] = make_model(results["runs"])
-        results["goal"] = forty_thousand()
-        results["plan"] = plan(results["model"], results["large"])
-        write(RESULTS, "scale", results, lines_of(results))
-        return
-    runs = measure_all(arguments.points)
+    runs = measure_all(given.points)
     model = make_model(runs)
     goal = forty_thousand()
     large = measure_large()
@@ -313,7 +292,7 @@ def main():
     planned = plan(model, large)
     results = {"seed": SEED, "model": model, "goal": goal, "large": large, "plan": planned}
     results |= {"schedule": simulate_plan(planned), "settings": LARGE, "runs": runs}
-    write(RESULTS, "scale", results, lines_of(results))
+    write(given.out, "scale", results, slots(results))
 
 
 if __name__ == "__main__":

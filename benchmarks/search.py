@@ -7,32 +7,22 @@ in their logarithm), unequal noise variances. The best score known of a problem 
 all methods here. Real tables: age, sex and site regressed out, no rows left out.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from output import RESULTS, write
+import tables
+from output import options, select, table, timed, write
 
 from sgbn import SGBN, random_dag, simulate_sem
 from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import table
 from sgbn.graph.equivalence import consistent_extension
 from sgbn.search.problem import default_gamma, ebic_prices
 
 HIT = 0.01  # difference of scores that is round-off
 RESTARTS = 20  # of FLOP
 SIZES = ((10, 16), (17, 25), (26, 40), (41, 60))
-TABLES = {"IXI OLD": ("ixi_age.csv", "OLD"), "ABIDE controls": ("abide1_asd.csv", "CTR")}
-NOT_REGIONS = ("subject_id", "group", "age", "sex", "site", "fiq", "eTIV", "euler_mean")
+TABLES = {"IXI OLD": ("ixi_age", "OLD"), "ABIDE controls": ("abide1_asd", "CTR")}
 METHODS = {
     '`SGBN(effort="fast")`': lambda X: sgbn(X, effort="fast"),
     "trees alone, `SGBN(n_starts=2)`": lambda X: sgbn(X, n_starts=2),
@@ -57,8 +47,8 @@ def flop_score(X):
     n, m = X.shape
     price = ebic_prices(n, m, default_gamma(n))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    found = flop(Z, price[3] / (3 * np.log(n)), restarts=RESTARTS)
-    return ebic(Z, consistent_extension(found != 0), price)
+    pdag = flop(Z, price[3] / (3 * np.log(n)), restarts=RESTARTS)
+    return ebic(Z, consistent_extension(pdag != 0), price)
 
 
 def ebic(Z, graph, price):
@@ -82,9 +72,8 @@ def problem(seed, number):
 
 
 def measured(method, X):
-    begin = time.process_time()
-    score = method(X)
-    return {"score": score, "cpu": time.process_time() - begin}
+    score, cpu = timed(method, X)
+    return {"score": score, "cpu": cpu}
 
 
 def run_problem(seed, number):
@@ -100,14 +89,13 @@ def compile_kernels():
             method(X)
 
 
-def real_table(file, group):
+def real_table(name, group):
     """Regions of a group, with age, sex and site regressed out."""
-    rows = pd.read_csv(file)
-    rows = rows[rows.group == group]
-    sex = (rows.sex == rows.sex.iloc[0]).astype(float)
-    sites = pd.get_dummies(rows.site, drop_first=True).astype(float)
-    nuisance = np.column_stack([np.ones(len(rows)), rows.age, sex, sites])
-    X = rows.drop(columns=[name for name in NOT_REGIONS if name in rows]).to_numpy(float)
+    rows = tables.read(name, group)
+    X, nuisance = (
+        rows.regions.to_numpy(float),
+        np.column_stack([np.ones(len(rows.site)), rows.nuisance]),
+    )
     return X - nuisance @ np.linalg.lstsq(nuisance, X, rcond=None)[0]
 
 
@@ -116,7 +104,7 @@ def run_tables(folder, n_seeds):
         if folder is None:
             yield {"table": name, "skipped": "the folder of real tables (SGBN_DATA) is not here"}
             continue
-        X = real_table(folder / "neuro" / file, group)
+        X = real_table(file, group)
         for effort, seeds in (("fast", 1), ("standard", n_seeds), ("thorough", n_seeds)):
             for seed in range(seeds):
                 fit = partial(sgbn, effort=effort, random_state=seed)
@@ -146,55 +134,46 @@ def report_problems(runs):
 def report_tables(runs):
     lines = []
     for name in TABLES:
-        own = [run for run in runs if run["table"] == name]
-        if "skipped" in own[0]:
-            lines += ["", f"{name}: skipped, {own[0]['skipped']}."]
+        of_table = select(runs, table=name)
+        if "skipped" in of_table[0]:
+            lines += ["", f"{name}: skipped, {of_table[0]['skipped']}."]
             continue
         rows = []
         for effort in ("fast", "standard", "thorough"):
-            score = np.array([run["score"] for run in own if run["effort"] == effort])
-            cpu = np.mean([run["cpu"] for run in own if run["effort"] == effort])
-            scores = ", ".join(f"{value:.1f}" for value in np.sort(score))
+            chosen = select(of_table, effort=effort)
+            score = np.sort([run["score"] for run in chosen])
+            cpu = np.mean([run["cpu"] for run in chosen])
+            scores = ", ".join(f"{value:.1f}" for value in score)
             rows.append([effort, scores, f"{np.ptp(score):.1f}", f"{cpu:.1f}"])
-        n, m = own[0]["shape"]
+        n, m = of_table[0]["shape"]
         lines += ["", f"{name}, {m} regions of {n} subjects:", ""]
         lines += table(["effort", "scores of seeds", "largest difference", "CPU, s"], rows)
     return lines
 
 
-def report(problems, tables):
-    return [
-        "# Does the search find the best network?",
-        "",
-        f"{len(problems)} random problems (10 to 60 variables, 2 to 8 neighbours, 100 to 1,000 "
-        "samples). Best score known: the least of all methods here; extended BIC, smaller is "
-        "better. FLOP minimises BIC, with the penalty of our third parent, and is scored by our "
-        "criterion.",
-        "",
-        *report_problems(problems),
-        "",
-        "Real tables: one network of a group, effects of age, sex and site regressed out.",
-        *report_tables(tables),
-    ]
+def slots(runs):
+    problems = [run for run in runs if "problem" in run]
+    return {
+        "n_problems": len(problems),
+        "problems": report_problems(problems),
+        "tables": report_tables([run for run in runs if "table" in run]),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
+    parser = options(__doc__, 0)
     parser.add_argument("--problems", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=5, help="of the real tables")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")  # tied pairs
     compile_kernels()
-    problems = []
-    for number in range(arguments.problems):
-        problems.append(run_problem(arguments.seed, number))
+    runs = []
+    for number in range(given.problems):
+        runs.append(run_problem(given.seed, number))
         if number % 25 == 24:
             print(number + 1, "problems", flush=True)
-    tables = list(run_tables(data_folder(), arguments.seeds))
-    results = {"seed": arguments.seed, "runs": problems + tables}
-    write(arguments.out, "search", results, report(problems, tables))
+    runs += run_tables(data_folder(), given.seeds)
+    write(given.out, "search", {"seed": given.seed, "runs": runs}, slots(runs))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,6 @@ Regions of ABIDE are every third (60) or all (200) of the CC200 atlas; subjects 
 are left out.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import resource
 import sys
 import time
@@ -28,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from output import RESULTS, write
+from output import means_of, options, real_data, select, table, timed, write
 from series_effective import COEFFICIENT, REGIONS, TR, effective_runs
 
 from sgbn import (
@@ -42,19 +36,16 @@ from sgbn import (
     subject_moments,
 )
 from sgbn.exceptions import DataWarning
-from sgbn.experiments.data import data_folder
-from sgbn.experiments.markdown import table
 from sgbn.search.subjects import SubjectsProblem
 from sgbn.structure.ensemble.splits import deal_rows
 from sgbn.structure.series.subject_moments import filtered_series
 
 SEED = 23
-DRAWS = 20  # of five subjects
-FEW = 5
+DRAWS, DRAWN_SUBJECTS = 20, 5  # small samples of NetSim
 SPLITS = {60: 5, 200: 2}  # of the controls; one of 200 regions takes ten minutes
 SIMULATED = 200  # subjects of each filter
 SIMS = ("sim1", "sim2")
-MOST_FOR_IMAGES = 60  # regions: 200 take more than ten minutes
+MAX_IMAGES_REGIONS = 60  # IMaGES takes more than ten minutes for 200
 
 
 def pairs_and_arrows(P, truth):
@@ -72,21 +63,21 @@ def pairs_and_arrows(P, truth):
 
 def read_netsim(name):
     """Series of 50 subjects, and the graph that they share."""
-    with np.load(data_folder() / "truth" / "netsim" / f"{name}.npz") as found:
-        truth = (found["net"] != 0).all(axis=0)
+    with np.load(real_data() / "truth" / "netsim" / f"{name}.npz") as arrays:
+        truth = (arrays["net"] != 0).all(axis=0)
         np.fill_diagonal(truth, False)
-        return list(found["ts"]), truth
+        return list(arrays["ts"]), truth
 
 
 def stacked(series):
     """All rows, standardised in each subject, as if they were independent."""
-    rows = np.concatenate([(one - one.mean(axis=0)) / one.std(axis=0) for one in series])
+    rows = np.concatenate([(x - x.mean(axis=0)) / x.std(axis=0) for x in series])
     return SGBN(outliers="keep").fit(rows).cpdag_
 
 
 def stacked_filtered(series):
     """Do the same after each subject's filter."""
-    rows = np.concatenate([one.rows for one in filtered_series(SeriesCohort.of(series))])
+    rows = np.concatenate([subject.rows for subject in filtered_series(SeriesCohort.of(series))])
     return SGBN(outliers="keep").fit(rows).cpdag_
 
 
@@ -117,35 +108,23 @@ def netsim(_):
         series, truth = read_netsim(name)
         for method, learn in METHODS.items():
             runs.append({"data": name, "method": method} | pairs_and_arrows(learn(series), truth))
-        alone = [pairs_and_arrows(common([one]), truth) for one in series]
+        alone = [pairs_and_arrows(common([subject]), truth) for subject in series]
         runs.append({"data": name, "method": "one subject at a time"} | means_of(alone))
         rng = np.random.default_rng(SEED)
-        few = [
-            pairs_and_arrows(common([series[s] for s in rng.choice(50, FEW, replace=False)]), truth)
-            for _ in range(DRAWS)
-        ]
-        runs.append({"data": name, "method": f"{FEW} subjects, mean of {DRAWS}"} | means_of(few))
-    lines = [
-        "# NetSim: 50 subjects, 200 volumes (Smith and others 2011)",
-        "",
-        "Pairs joined, and arrows: of the equivalence class, or supported by half samples.",
-        "",
-        *rows_of(runs, ("data", "method", "precision", "recall", "arrows", "right")),
-    ]
-    return runs, lines
+        samples = [rng.choice(50, DRAWN_SUBJECTS, replace=False) for _ in range(DRAWS)]
+        few = [pairs_and_arrows(common([series[s] for s in drawn]), truth) for drawn in samples]
+        method = f"{DRAWN_SUBJECTS} subjects, mean of {DRAWS}"
+        runs.append({"data": name, "method": method} | means_of(few))
+    return runs
 
 
 def rows_of(runs, names):
     """Lines of a table, numbers with three digits."""
-    return table(names, [[digits(run.get(name, "")) for name in names] for run in runs])
+    return table(list(names), [[digits(run.get(name, "")) for name in names] for run in runs])
 
 
 def digits(cell):
     return f"{cell:.3g}" if isinstance(cell, float) and abs(cell) < 1000 else str(cell)
-
-
-def means_of(runs):
-    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
 HARDER = {
@@ -167,59 +146,39 @@ SEEDS = 10
 def harder(_):
     """Break assumptions one at a time: 20 regions, 50 subjects, 200 volumes."""
     runs = []
-    for name, options in HARDER.items():
-        found = []
+    for name, changes in HARDER.items():
+        figures = []
         for seed in range(SEEDS):
-            given = {"n_per_group": 25, "regions": 20, "n_volumes": 200} | options
+            given = {"n_per_group": 25, "regions": 20, "n_volumes": 200} | changes
             cohort = simulate_series(random_state=seed, n_changed=0, **given)  # groups alike
             truth = cohort.networks["control"].coef != 0
             learner = SeriesSGBN(n_pairs=15, random_state=SEED).fit(cohort)
-            one = pairs_and_arrows(learner.drawn_graph_, truth)
+            drawn = pairs_and_arrows(learner.drawn_graph_, truth)
             compelled = pairs_and_arrows(learner.cpdag_, truth)
-            one |= {"compelled": compelled["arrows"], "compelled right": compelled["right"]}
-            found.append(one | {"edges": int(truth.sum())})
-        run = {"data": name} | means_of(found)
+            drawn |= {"compelled": compelled["arrows"], "compelled right": compelled["right"]}
+            figures.append(drawn | {"edges": int(truth.sum())})
+        run = {"data": name} | means_of(figures)
         run["right / supported"] = run["right"] / max(run["arrows"], 1e-9)
         run["right / compelled"] = run["compelled right"] / max(run["compelled"], 1e-9)
         runs.append(run)
         print(run, flush=True)
-    names = ("data", "edges", "precision", "recall", "arrows", "right / supported")
-    lines = [
-        "# Simulated series: what breaks",
-        "",
-        f"Means of {SEEDS} networks of 20 regions; 50 subjects, 200 volumes unless said otherwise. "
-        "Precision and recall of pairs; arrows are those that half samples support.",
-        "",
-        *rows_of(runs, (*names, "compelled", "right / compelled")),
-    ]
-    return runs, lines
+    return runs
 
 
 def effective(_):
     """Compare the effective number of volumes with the spread of correlations."""
-    runs = effective_runs(SEED, SIMULATED)
-    lines = [
-        "# What filtered volumes are worth",
-        "",
-        f"{SIMULATED} subjects of {REGIONS} independent regions, AR({COEFFICIENT:g}), one volume "
-        f"every {TR:g} s. "
-        "n: mean effective number of volumes. 1 / var r: what it should be, from the correlations "
-        "of all pairs of regions. The standard error is that of the percentage.",
-        "",
-        *rows_of(runs, tuple(runs[0])),
-    ]
-    return runs, lines
+    return effective_runs(SEED, SIMULATED)
 
 
 def read_abide(m):
     """Series of subjects without an empty region, and who is a control."""
-    folder = data_folder() / "timeseries"
+    folder = real_data() / "timeseries"
     about = pd.read_csv(folder / "abide_nyu_participants.csv", dtype={"subject_id": str})
     group = about.set_index("subject_id")["group"]
-    with np.load(folder / "abide_nyu_cc200.npz") as found:
-        whole = {name: found[name].astype(float) for name in found}
-    series = {name: one[:, :: 200 // m][:, :m] for name, one in whole.items()}
-    used = [name for name, one in series.items() if (one.std(axis=0) > 0).all()]
+    with np.load(folder / "abide_nyu_cc200.npz") as arrays:
+        whole = {name: arrays[name].astype(float) for name in arrays}
+    series = {name: x[:, :: 200 // m][:, :m] for name, x in whole.items()}
+    used = [name for name, x in series.items() if (x.std(axis=0) > 0).all()]
     return [series[name] for name in used], np.array([group[name] == "CTR" for name in used])
 
 
@@ -238,27 +197,13 @@ def halves(regions):
             ]
             runs.append({"regions": m, "split": split} | agreement(*learners))
             print(runs[-1], flush=True)
-    shown = [{"regions": m} | means_of([r for r in runs if r["regions"] == m]) for m in regions]
-    lines = [
-        "# Halves of the controls of ABIDE NYU: do networks come back in other subjects?",
-        "",
-        "Means over splits into halves of 49 subjects, five of 60 regions and two of 200; 25 pairs "
-        "of half samples in each. "
-        "pairs: shared by both halves, over the mean number. sure: pairs of the first half that at "
-        "least 98 % of its half samples join, and the share of them in the network of the other "
-        "half. supported: arrows supported in the first half whose pair the other half joins, and "
-        "the share of these with the same direction there (its class leaves some open), and "
-        "reversed.",
-        "",
-        *rows_of(shown, tuple(name for name in shown[0] if name != "split")),
-    ]
-    return runs, lines
+    return runs
 
 
-def agreement(one, other):
+def agreement(learner, other):
     """Return what comes back, each half taken as the first."""
-    found = []
-    for first, second in ((one, other), (other, one)):
+    figures = []
+    for first, second in ((learner, other), (other, learner)):
         joined = [(net.coef_ != 0) | (net.coef_ != 0).T for net in (first, second)]
         upper = np.triu(joined[0])
         sure = upper & (first.adjacency_ >= 0.98)
@@ -266,7 +211,7 @@ def agreement(one, other):
         P = second.cpdag_
         both = first.supported_ & (second.supported_ | second.supported_.T)
         again = second.supported_[both]
-        found.append(
+        figures.append(
             {
                 "edges": int(upper.sum()),
                 "pairs": float((joined[0] & joined[1]).sum() / np.mean([j.sum() for j in joined])),
@@ -280,7 +225,7 @@ def agreement(one, other):
                 "of these the same": float(again.mean()) if both.any() else np.nan,
             }
         )
-    return {name: float(np.mean([run[name] for run in found])) for name in found[0]}
+    return means_of(figures)
 
 
 def speed(regions):
@@ -292,7 +237,7 @@ def speed(regions):
     runs = []
     for m in regions:
         series, _ = read_abide(m)
-        filtered = [one.rows for one in filtered_series(SeriesCohort.of(series))]
+        filtered = [subject.rows for subject in filtered_series(SeriesCohort.of(series))]
         moments = subject_moments(series)
         SeriesSGBN(n_pairs=0).fit_moments(moments.take(np.arange(2)))  # compiles
         for S in (43, 86, 172):
@@ -300,23 +245,14 @@ def speed(regions):
             learner, seconds = timed(partial(SeriesSGBN(n_pairs=0).fit_moments, part))
             run = {"regions": m, "subjects": S, "SeriesSGBN CPU s": seconds}
             run |= {"edges": learner.network_.n_edges, "score": learner.score_}
-            if m <= MOST_FOR_IMAGES:
+            if m <= MAX_IMAGES_REGIONS:
                 P, peer_seconds = timed(partial(images, filtered[:S]))
                 run |= {"IMaGES CPU s": peer_seconds, "ratio": peer_seconds / seconds}
                 run |= {"edges of IMaGES": int((P | P.T).sum() // 2)}
                 run |= {"score of IMaGES": score_of(part, P)}
             runs.append(run)
             print(run, flush=True)
-    lines = [
-        "# CPU of one common graph of ABIDE NYU, beside Tetrad's IMaGES",
-        "",
-        "IMaGES with BOSS from one start, one thread, penalty 1, on the same filtered series; of "
-        "200 regions it takes too long. Scores are those of SeriesSGBN, per subject (smaller is "
-        "better); the graph of IMaGES is a member of its class.",
-        "",
-        *rows_of(runs, tuple(runs[0])),
-    ]
-    return runs, lines
+    return runs
 
 
 def cost(regions):
@@ -325,26 +261,18 @@ def cost(regions):
     for m in regions:
         cohort = abide_cohort(m)
         begin = time.perf_counter()
-        found = compare(cohort, n_jobs=2)
+        comparison = compare(cohort, n_jobs=2)
         run = {"regions": m, "wall s": time.perf_counter() - begin}
         run["GB of the main process"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        run |= {f"{name} s": seconds for name, seconds in found.seconds.items()}
+        run |= {f"{name} s": seconds for name, seconds in comparison.seconds.items()}
         runs.append(run)
         print(run, flush=True)
-    lines = [
-        "# Cost of a whole comparison: ABIDE NYU, 173 subjects, 176 volumes",
-        "",
-        "Default settings: 50 pairs of half samples per group, 999 permutations, 5 x 5 folds "
-        "beside nilearn's connectivity. Two processes on two cores.",
-        "",
-        *rows_of(runs, tuple(runs[0])),
-    ]
-    return runs, lines
+    return runs
 
 
 def abide_cohort(m):
     """Subjects with groups, age, sex and motion."""
-    folder = data_folder() / "timeseries"
+    folder = real_data() / "timeseries"
     cohort = read_series(
         folder / "abide_nyu_cc200.npz",
         folder / "abide_nyu_participants.csv",
@@ -353,11 +281,6 @@ def abide_cohort(m):
         tr=2.0,
     )
     return cohort.subset(regions=cohort.regions[:: 200 // m][:m])
-
-
-def timed(call):
-    begin = time.process_time()
-    return call(), time.process_time() - begin
 
 
 def score_of(moments, P):
@@ -379,20 +302,34 @@ STUDIES = {
     "speed": speed,
     "cost": cost,
 }
+COLUMNS = {  # of the tables; all that runs have, where none are named
+    "netsim": ("data", "method", "precision", "recall", "arrows", "right"),
+    "harder": (
+        *("data", "edges", "precision", "recall", "arrows", "right / supported"),
+        *("compelled", "right / compelled"),
+    ),
+}
+
+
+def slots(study, runs):
+    if study == "halves":  # means over the splits
+        regions = dict.fromkeys(run["regions"] for run in runs)
+        runs = [{"regions": m} | means_of(select(runs, regions=m)) for m in regions]
+        runs = [{key: run[key] for key in run if key != "split"} for run in runs]
+    figures = rows_of(runs, COLUMNS.get(study, runs[0]))
+    sizes = {"coefficient": COEFFICIENT, "regions": REGIONS, "tr": TR, "simulated": SIMULATED}
+    return sizes | {"seeds": SEEDS, "figures": figures}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--study", choices=STUDIES, required=True)
-    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--regions", type=int, nargs="+", choices=(60, 200), default=(60, 200))
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore", DataWarning)
-    runs, lines = STUDIES[arguments.study](arguments.regions)
-    words = ["benchmarks/series.py", "--study", arguments.study]
-    if arguments.study in ("halves", "speed", "cost"):
-        words += ["--regions", *map(str, arguments.regions)]
-    write(arguments.out, f"series-{arguments.study}", {"seed": SEED, "runs": runs}, lines, words)
+    runs = STUDIES[given.study](given.regions)
+    results = {"seed": SEED, "runs": runs}
+    write(given.out, f"series-{given.study}", results, slots(given.study, runs))
 
 
 if __name__ == "__main__":

@@ -11,23 +11,16 @@ chosen by folds inside the training part, and age, sex and motion taken out by e
 Intervals (95 %) allow for the overlap of training parts.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 from pathlib import Path
 
 import nilearn
 import numpy as np
 import pandas as pd
-from output import RESULTS, write
+from output import options, table, write
 
 from sgbn.comparison import Settings
 from sgbn.comparison.accuracy import METRICS, OURS
 from sgbn.comparison.series_accuracy import cross_validate_series
-from sgbn.experiments.markdown import table
 from sgbn.runs import Study
 from sgbn.series_cohort import SeriesCohort
 
@@ -41,7 +34,7 @@ def read(folder):
     """Series of all subjects, and regions that are empty in none."""
     about = pd.read_csv(folder / "abide_nyu_participants.csv")
     with np.load(folder / "abide_nyu_cc200.npz") as arrays:
-        series = [np.asarray(arrays[one], float) for one in about["subject_id"]]
+        series = [np.asarray(arrays[name], float) for name in about["subject_id"]]
     cohort = SeriesCohort.of(
         series,
         [f"CC{k + 1:03d}" for k in range(series[0].shape[1])],
@@ -60,51 +53,39 @@ def run(cohort, name, folder, jobs):
     part = cohort.subset(regions=cohort.regions[::every][:most])
     settings = Settings(n_folds=FOLDS, n_repeats=REPEATS, seed=SEED, reference="CTR")
     study = Study(None if folder is None else folder / name, jobs, progress=True)
-    found = cross_validate_series(part, settings, study)
-    scores = found.table().set_index(["method", "metric"])
-    for method in found.probabilities:
+    accuracy = cross_validate_series(part, settings, study)
+    scores = accuracy.table().set_index(["method", "metric"])
+    for method in accuracy.probabilities:
         row = {"regions": len(part.regions), "method": method}
         for metric in METRICS[:2]:
             row[metric] = [
                 float(scores.loc[(method, metric), end]) for end in ("mean", "low", "high")
             ]
         row["p"] = float(scores.loc[(method, METRICS[0]), "p"])
-        less = found.difference(OURS, method)
+        less = accuracy.difference(OURS, method)
         row["ours more by"] = None if method == OURS else [less.mean, *less.interval(0.95)]
         yield row
 
 
 def main():
-    """Write benchmarks/results/series_accuracy.json and .md."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--regions", nargs="+", choices=list(REGIONS), default=list(REGIONS))
     parser.add_argument("--folder", type=Path, help="keeps finished work")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    cohort = read(arguments.data)
-    runs = [
-        row
-        for name in arguments.regions
-        for row in run(cohort, name, arguments.folder, arguments.jobs)
-    ]
-    heads = ["regions", "method", *METRICS[:2], "p", "ours more by (balanced accuracy)"]
-    lines = [
-        "# Time series of ABIDE's NYU subjects told apart",
-        "",
-        "75 subjects with ASD and 100 controls, 176 volumes. A guess has a balanced accuracy of "
-        f"0.50. {FOLDS} folds, {REPEATS} times, the same for all methods; each has the same "
-        "logistic regression (L2, C by folds inside the training part), and age, sex and motion "
-        "are taken out by each training part. Intervals (95 %) allow for the overlap of training "
-        f"parts. nilearn {nilearn.__version__}. Regions: those empty in no "
-        "subject, or the first 60 of every third of these.",
-        "",
-        *table(heads, [_cells(row) for row in runs]),
-    ]
+    given = parser.parse_args()
+    cohort = read(given.data)
+    runs = [row for name in given.regions for row in run(cohort, name, given.folder, given.jobs)]
     results = {"seed": SEED, "nilearn": nilearn.__version__, "runs": runs}
-    words = ["benchmarks/series_accuracy.py", "--data", "FOLDER"]
-    write(arguments.out, "series_accuracy", results, lines, words)
+    write(given.out, "series_accuracy", results, slots(results))
+
+
+def slots(results):
+    heads = ["regions", "method", *METRICS[:2], "p", "ours more by (balanced accuracy)"]
+    return {
+        **{"folds": FOLDS, "repeats": REPEATS, "nilearn": results["nilearn"]},
+        "scores": table(heads, [_cells(row) for row in results["runs"]]),
+    }
 
 
 def _cells(row):

@@ -20,20 +20,20 @@ LEVEL = 0.05
 
 def correlations(cohort):
     """Fisher's z of the correlations of each subject, of shape (S, m, m)."""
-    return np.arctanh(_off_diagonal([np.corrcoef(one.T) for one in cohort.series]))
+    return np.arctanh(_off_diagonal([np.corrcoef(x.T) for x in cohort.series]))
 
 
 def partial_correlations(cohort):
     """Fisher's z of the correlations of each subject given all other regions."""
-    precisions = np.array([np.linalg.inv(np.corrcoef(one.T)) for one in cohort.series])
+    precisions = np.array([np.linalg.inv(np.corrcoef(x.T)) for x in cohort.series])
     sd = np.sqrt(np.einsum("sii->si", precisions))
     return np.arctanh(_off_diagonal(-precisions / (sd[:, :, None] * sd[:, None])))
 
 
 def _off_diagonal(matrices):
-    found = np.array(matrices)
-    found[:, np.eye(found.shape[1], dtype=bool)] = 0.0
-    return found
+    off = np.array(matrices)
+    off[:, np.eye(off.shape[1], dtype=bool)] = 0.0
+    return off
 
 
 def false_discoveries(matrices, cohort, covariates):
@@ -73,10 +73,10 @@ def components(t, pairs, m):
 
 def stacked_rows(cohort, n_permutations):
     """Pairs that `edge_differences` finds family-wise where each volume is taken for a subject."""
-    rows = np.concatenate([(one - one.mean(axis=0)) / one.std(axis=0) for one in cohort.series])
+    rows = np.concatenate([(x - x.mean(axis=0)) / x.std(axis=0) for x in cohort.series])
     groups = np.repeat(cohort.group, cohort.n_volumes)
-    found = edge_differences(rows, groups, outliers="keep", n_permutations=n_permutations)
-    return pairs_of(ends_of(found.significant(LEVEL, by="p_fwer")), found.regions)
+    tests = edge_differences(rows, groups, outliers="keep", n_permutations=n_permutations)
+    return pairs_of(ends_of(tests.significant(LEVEL, by="p_fwer")), tests.regions)
 
 
 def ends_of(edges):
@@ -98,8 +98,8 @@ def _columns(matrices, cohort, covariates):
     return matrices[:, pairs[0], pairs[1]], pairs, AdjustedMeans.of(data)
 
 
-def _symmetric(pairs, found, m):
+def _symmetric(pairs, is_find, m):
     matrix = np.zeros((m, m), bool)
-    i, j = pairs[:, found]
+    i, j = pairs[:, is_find]
     matrix[i, j] = matrix[j, i] = True
     return matrix

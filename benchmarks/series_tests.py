@@ -7,19 +7,12 @@ Finished cohorts are kept in series_tests_runs beside the results: a second star
 missing.
 """
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import re
-import sys
 import warnings
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from output import RESULTS, write
+from output import options, select, table, write
 from series_peers import (
     LEVEL,
     correlations,
@@ -32,7 +25,6 @@ from series_peers import (
 )
 
 from sgbn import simulate_series
-from sgbn.experiments.markdown import table
 from sgbn.inference import series_differences
 from sgbn.inference.power import wilson
 from sgbn.inference.series_differences import TESTED_PENALTY
@@ -42,8 +34,8 @@ from sgbn.series_cohort import SeriesCohort
 SEED, PENALTY_SEED = 21, 1021  # the penalty was set on other cohorts
 NAME = "series_tests"
 VOLUMES, CHANGED = (150, 300), 10
-SHORT, LONG = 100, 300  # volumes, where groups differ in them
-FEW, MANY = 25, 40  # regions, of nulls and of what is to be found
+SHORT_VOLUMES, LONG_VOLUMES = 100, 300  # where groups differ in them
+NULL_REGIONS, POWER_REGIONS = 25, 40  # where nothing differs, and where something does
 HETEROGENEITY = 0.1  # standard deviation of a weight between subjects; 0.11 in ABIDE's controls
 NEW_WEIGHTS = 0.05, 0.25  # of edges that only patients have; in ABIDE the middle one is about 0.2
 N_PERMUTATIONS, STACKED_PERMUTATIONS = 199, 99
@@ -64,21 +56,6 @@ TITLES = {
     "power": "Recall of edges that differ",
     "penalty": "Recall by the penalty of the graph that is tested",
 }
-INTRODUCTION = f"""# Tests of groups with time series
-
-Series of `simulate_series`: {MANY} regions ({FEW} where nothing differs), {VOLUMES[0]} to
-{VOLUMES[1]} volumes per subject, autocorrelations as in ABIDE (NYU), weights that vary between
-subjects (standard deviation {HETEROGENEITY}; 0.11 in ABIDE's controls).
-{N_PERMUTATIONS} permutations, level {LEVEL:.0%}.
-
-"Changed edges": {CHANGED} edges are lost, halved or stronger in patients. "New edges": {CHANGED}
-edges of weight {NEW_WEIGHTS[0]} to {NEW_WEIGHTS[1]}, of either sign, that only patients have.
-"Motion differs": patients' log mean FD is larger by {MOTION_GAP} standard deviations, one of which
-changes each weight by {MOTION_EFFECT:.0%} of itself; no weight differs for another reason. FDR:
-Benjamini and Hochberg at 5 %. NBS: components of pairs with t beyond 3, by their size. "Of these
-changed edges" is the share of all finds that are pairs whose edge differs; where an edge differs,
-correlations of other pairs truly differ as well, so that for them the rest is no error. "{SHORT}
-volumes against {LONG}": all controls have the one, all patients the other."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +71,7 @@ class Setting:
     new: int = 0
     moves: bool = False
     held: str = ""
-    regions: int = FEW
+    regions: int = NULL_REGIONS
     penalties: tuple[float, ...] = ()
     peers: bool = False
     stacked: bool = False
@@ -105,7 +82,7 @@ class Setting:
 class UnequalVolumes(Setting):
     """Volumes of each control and of each patient; `n` holds the subjects of both groups."""
 
-    volumes: tuple[int, int] = (SHORT, LONG)
+    volumes: tuple[int, int] = (SHORT_VOLUMES, LONG_VOLUMES)
 
 
 NULLS = {f"{n} per group": Setting(n) for n in (30, 60)}
@@ -113,11 +90,10 @@ MOVING = {
     f"{n} per group, motion differs, log FD held fixed": Setting(n, moves=True, held="log")
     for n in (30, 60)
 }
+AGAINST = f"{SHORT_VOLUMES} volumes against {LONG_VOLUMES}"
 UNEQUAL = {
-    f"{SHORT} volumes against {LONG}, {controls} against {patients} subjects": UnequalVolumes(
-        (controls, patients)
-    )
-    for controls, patients in ((12, 48), (30, 30))
+    f"{AGAINST}, {sizes[0]} against {sizes[1]} subjects": UnequalVolumes(sizes)
+    for sizes in ((12, 48), (30, 30))
 }
 BROKEN = {
     "60 per group, motion differs, FD held fixed": Setting(60, moves=True, held="raw"),
@@ -126,13 +102,13 @@ BROKEN = {
 STACKED = {"30 per group, volumes as subjects": Setting(30, stacked=True)}
 KINDS = {"changed edges": (CHANGED, 0), "new edges": (0, CHANGED)}
 POWER = {
-    f"{n} per group, {kind}": Setting(n, *counts, regions=MANY, peers=True)
+    f"{n} per group, {kind}": Setting(n, *counts, regions=POWER_REGIONS, peers=True)
     for kind, counts in KINDS.items()
     for n in (30, 60)
 }
 TRIED = {
     f"30 per group, {kind}, other cohorts": Setting(
-        30, *counts, regions=MANY, penalties=PENALTIES, seed=PENALTY_SEED
+        30, *counts, regions=POWER_REGIONS, penalties=PENALTIES, seed=PENALTY_SEED
     )
     for kind, counts in KINDS.items()
 }
@@ -152,7 +128,7 @@ def draw(setting, cohort):
         setting.n,
         rng,
         regions=setting.regions,
-        n_volumes=LONG if isinstance(setting, UnequalVolumes) else VOLUMES,
+        n_volumes=LONG_VOLUMES if isinstance(setting, UnequalVolumes) else VOLUMES,
         n_changed=setting.changed,
         heterogeneity=HETEROGENEITY,
         motion_gap=MOTION_GAP * setting.moves,
@@ -168,7 +144,7 @@ def draw(setting, cohort):
 def cut(drawn, volumes):
     """Keep the first volumes of each subject, as many as its group has."""
     kept = dict(zip(("control", "patient"), volumes, strict=True))
-    series = [own[: kept[group]] for own, group in zip(drawn.series, drawn.group, strict=True)]
+    series = [x[: kept[group]] for x, group in zip(drawn.series, drawn.group, strict=True)]
     return SeriesCohort.of(
         series, drawn.regions, drawn.ids, group=drawn.group, covariates=drawn.covariates
     )
@@ -182,14 +158,14 @@ def with_new_edges(drawn, count, rng):
     chosen = np.array(free)[rng.choice(len(free), count, replace=False)]
     weights = rng.uniform(*NEW_WEIGHTS, count) * rng.choice([-1, 1], count)
     series = []
-    for one, group in zip(drawn.series, drawn.group, strict=True):
-        scaled = (one - one.mean(axis=0)) / one.std(axis=0)
-        own = scaled.copy()
+    for x, group in zip(drawn.series, drawn.group, strict=True):
+        scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+        changed = scaled.copy()
         if group == "patient":
             subject_weights = weights + HETEROGENEITY * rng.normal(size=count)
             for (i, j), weight in zip(chosen, subject_weights, strict=True):
-                own[:, j] += weight * scaled[:, i]
-        series.append(own)
+                changed[:, j] += weight * scaled[:, i]
+        series.append(changed)
     cohort = SeriesCohort.of(
         series, drawn.regions, drawn.ids, group=drawn.group, covariates=drawn.covariates
     )
@@ -208,10 +184,10 @@ def score(setting, cohort):
     drawn, truth = draw(setting, cohort)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = finds_of(setting, drawn, cohort)
+        finds = finds_of(setting, drawn, cohort)
     return {
-        "methods": np.array(list(found)),
-        "figures": np.array([figures(pairs, truth) for pairs in found.values()]),
+        "methods": np.array(list(finds)),
+        "figures": np.array([figures(pairs, truth) for pairs in finds.values()]),
     }
 
 
@@ -224,19 +200,19 @@ def finds_of(setting, drawn, cohort):
         return {
             f"{method}, penalty {penalty:g}": pairs
             for penalty in setting.penalties
-            for method, pairs in own_finds(drawn, fixed, penalty).items()
+            for method, pairs in sgbn_finds(drawn, fixed, penalty).items()
             if pairs.ndim
         }
-    found = own_finds(drawn, fixed, TESTED_PENALTY)
+    finds = sgbn_finds(drawn, fixed, TESTED_PENALTY)
     rng = np.random.default_rng([setting.seed, cohort, 1])
     for name, make in MATRICES.items() if setting.peers else ():
         matrices = make(drawn)
-        found[f"{name}, NBS"] = network_based_statistic(matrices, drawn, fixed, N_PERMUTATIONS, rng)
-        found[f"{name}, FDR"] = false_discoveries(matrices, drawn, fixed)
-    return found
+        finds[f"{name}, NBS"] = network_based_statistic(matrices, drawn, fixed, N_PERMUTATIONS, rng)
+        finds[f"{name}, FDR"] = false_discoveries(matrices, drawn, fixed)
+    return finds
 
 
-def own_finds(drawn, fixed, penalty):
+def sgbn_finds(drawn, fixed, penalty):
     """Pairs that `series_differences` finds, and whether its other tests find anything."""
     tests = series_differences(
         drawn, covariates=fixed, penalty=penalty, n_permutations=N_PERMUTATIONS
@@ -251,8 +227,8 @@ def own_finds(drawn, fixed, penalty):
         "hubs": (tests.hubs["p_fwer"] <= LEVEL).any(),
         "lobes": (tests.lobes["p_fwer"] <= LEVEL).any(),
     }
-    found = {method: pairs_of(ends_of(own), tests.regions) for method, own in edges.items()}
-    return found | {f"SGBN, {name}": np.array(finds) for name, finds in any_of.items()}
+    finds = {method: pairs_of(ends_of(rows), tests.regions) for method, rows in edges.items()}
+    return finds | {f"SGBN, {name}": np.array(is_any) for name, is_any in any_of.items()}
 
 
 def figures(pairs, truth):
@@ -274,40 +250,56 @@ def run(folder, parts, cohorts, n_jobs):
             kept = Study(folder / re.sub(r"[^a-z0-9]+", "-", name.lower()), n_jobs)
             results = list(kept.run(score, tasks, asdict(setting)).values())
             for k, method in enumerate(results[0]["methods"].tolist()):
-                own = np.array([result["figures"][k] for result in results])
-                yield {"part": part, "setting": name, "method": method} | summary(own)
+                figures_of = np.array([result["figures"][k] for result in results])
+                yield {"part": part, "setting": name, "method": method} | summary(figures_of)
 
 
-def summary(own):
+def summary(by_cohort):
     """Cohorts with a find, of how many; mean recall and its error; share of finds that differ."""
-    count, differ = own[:, 1], own[:, 3]
-    row = {"cohorts": len(own), "with_a_find": int(own[:, 0].sum()), "found": count.mean()}
+    any_find, count, hits, differ = by_cohort.T
+    row = {"cohorts": len(count), "with_a_find": int(any_find.sum()), "found": count.mean()}
     if not differ.any() or np.isnan(differ).any():
         return {name: value for name, value in row.items() if value == value}
-    recall = own[:, 2] / differ
-    error = recall.std(ddof=1) / np.sqrt(len(own))
-    right = own[:, 2].sum() / max(count.sum(), 1)
+    recall = hits / differ
+    error = recall.std(ddof=1) / np.sqrt(len(recall))
+    right = hits.sum() / max(count.sum(), 1)
     return row | {"recall": recall.mean(), "recall_error": error, "right": right}
 
 
-def lines_of(rows):
-    """Yield the lines of the report."""
-    yield INTRODUCTION
+def sections(rows):
+    """Yield the lines of one section per part that was run."""
     for part, title in TITLES.items():
-        own = [row for row in rows if row["part"] == part]
-        if not own:
+        of_part = select(rows, part=part)
+        if not of_part:
             continue
         yield f"\n## {title}\n"
         if part in ("penalty", "power"):
             yield from table(
                 ("setting", "method", "cohorts", "recall", "found", "of these changed edges"),
-                [power_cells(row) for row in own if "recall" in row],
+                [power_cells(row) for row in of_part if "recall" in row],
             )
         else:
             yield from table(
                 ("setting", "method", "cohorts", "with a find", "share and 95 % interval"),
-                [level_cells(row) for row in own if not row["method"].startswith(TESTED)],
+                [level_cells(row) for row in of_part if not row["method"].startswith(TESTED)],
             )
+
+
+def slots(rows):
+    """Give the figures, and the settings that the text names."""
+    text = {
+        "sections": list(sections(rows)),
+        "volumes": VOLUMES,
+        "heterogeneity": HETEROGENEITY,
+        "permutations": N_PERMUTATIONS,
+        "level": LEVEL,
+        "changed": CHANGED,
+        "new_weights": NEW_WEIGHTS,
+        "motion_gap": MOTION_GAP,
+        "motion_effect": MOTION_EFFECT,
+    }
+    regions = {"null_regions": NULL_REGIONS, "power_regions": POWER_REGIONS}
+    return text | regions | {"short": SHORT_VOLUMES, "long": LONG_VOLUMES}
 
 
 def power_cells(row):
@@ -326,16 +318,13 @@ def level_cells(row):
 
 
 def main():
-    """Run the parts that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--cohorts", type=int, default=500, help="most of each setting")
     parser.add_argument("--workers", type=int, default=1)
-    asked = parser.parse_args()
-    folder = RESULTS / f"{NAME}_runs"
-    rows = list(run(folder, asked.parts, asked.cohorts, asked.workers))
-    words = [f"benchmarks/{NAME}.py", *sys.argv[1:]]
-    write(RESULTS, NAME, {"seed": SEED, "runs": rows}, list(lines_of(rows)), words)
+    given = parser.parse_args()
+    rows = list(run(given.out / f"{NAME}_runs", given.parts, given.cohorts, given.workers))
+    write(given.out, NAME, {"seed": SEED, "runs": rows}, slots(rows))
 
 
 if __name__ == "__main__":

@@ -7,32 +7,22 @@ pass: all m columns solved from zero, without an order, to the same tolerance.
 """
 
 import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
-import json
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from output import options, table, timed, write
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from sgbn import HSGBN, ORSGBN, random_dag, simulate_sem
 from sgbn.moments import moments_of
-from sgbn.runs import versions
 from sgbn.solvers.lasso import lasso_gram
 from sgbn.solvers.order import order_cost, solve_order
 
 N, DEGREE, ALPHA = 1000, 4, 0.1
-RESULTS = Path(__file__).parent / "results"
 
 
 def cpu(function, seconds=1.0):
@@ -40,9 +30,7 @@ def cpu(function, seconds=1.0):
     function()
     times = []
     while len(times) < 3 or (sum(times) < seconds and len(times) < 200):
-        begin = time.process_time()
-        function()
-        times.append(time.process_time() - begin)
+        times.append(timed(function)[1])
     return float(np.median(times))
 
 
@@ -115,72 +103,46 @@ def measure_first_call():
         ]
 
 
-def table(results):
-    lines = [
-        "# Speed",
-        "",
-        f"`{results['command']}`, seed {results['seed']}; n = {N}, random DAGs of degree {DEGREE}, "
-        f"alpha = {ALPHA}, one thread, warm; CPU milliseconds. Base = X'X + one lasso pass.",
-        "",
-        "| m | X'X | lasso pass | ORSGBN literal | / base | ORSGBN homotopy | / base "
-        "| HSGBN | / homotopy |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in results["learners"]:
-        base = row["gram"] + row["lasso_pass"]
-        cells = [row["gram"], row["lasso_pass"], row["literal"]]
-        text = [f"{1e3 * cell:.2f}" for cell in cells]
-        text += [f"**{row['literal'] / base:.1f}**", f"{1e3 * row['homotopy']:.2f}"]
-        text += [f"**{row['homotopy'] / base:.1f}**"]
-        if "hsgbn" in row:
-            text += [f"{1e3 * row['hsgbn']:.1f}", f"**{row['hsgbn'] / row['homotopy']:.1f}**"]
-        else:
-            text += ["-", "-"]
-        lines.append(f"| {row['m']} | " + " | ".join(text) + " |")
-    lines += [
-        "",
-        "Order step (the first of a fit) against scipy's HiGHS. The aim at m = 1000 was 500 times:",
-        "",
-        "| m | edges | ours | HiGHS | HiGHS / ours | relative difference of the optima |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row['m']} | {row['edges']} | {1e3 * row['ours']:.2f} | {1e3 * row['highs']:.0f} "
-        f"| **{row['highs'] / row['ours']:.0f}** | {row['difference']:.0e} |"
-        for row in results["order"]
-    ]
+def learner_row(row):
+    base = row["gram"] + row["lasso_pass"]
+    cells = [f"{1e3 * row[key]:.2f}" for key in ("gram", "lasso_pass", "literal")]
+    cells += [f"**{row['literal'] / base:.1f}**", f"{1e3 * row['homotopy']:.2f}"]
+    cells += [f"**{row['homotopy'] / base:.1f}**"]
+    if "hsgbn" not in row:
+        return [row["m"], *cells, "-", "-"]
+    ratio = f"**{row['hsgbn'] / row['homotopy']:.1f}**"
+    return [row["m"], *cells, f"{1e3 * row['hsgbn']:.1f}", ratio]
+
+
+def order_row(row):
+    times = f"{1e3 * row['ours']:.2f}", f"{1e3 * row['highs']:.0f}"
+    ratio = f"**{row['highs'] / row['ours']:.0f}**"
+    return [row["m"], row["edges"], *times, ratio, f"{row['difference']:.0e}"]
+
+
+def slots(results):
+    heads = ["m", "X'X", "lasso pass", "ORSGBN literal", "/ base", "ORSGBN homotopy", "/ base"]
+    order = ["m", "edges", "ours", "HiGHS", "HiGHS / ours", "relative difference of the optima"]
     cold, warm = results["first_call_seconds"]
-    lines += [
-        "",
-        f"First fits of a new process, imports included: {cold:.1f} s with an empty numba cache, "
-        f"{warm:.1f} s from the disk cache (wall).",
-        "",
-        "Versions: " + ", ".join(f"{k} {v}" for k, v in results["versions"].items()) + ".",
-    ]
-    return "\n".join(lines) + "\n"
+    return {
+        **{"n": N, "degree": DEGREE, "alpha": ALPHA, "cold": cold, "warm": warm},
+        "learners": table([*heads, "HSGBN", "/ homotopy"], map(learner_row, results["runs"])),
+        "order": table(order, map(order_row, results["order"])),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = options(__doc__, 0)
     parser.add_argument("--sizes", type=int, nargs="+", default=[40, 100, 200, 400, 1000])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+    given = parser.parse_args()
     warnings.simplefilter("ignore")  # random DAGs have tied pairs
     results = {
-        "command": "python benchmarks/speed.py",
-        "seed": arguments.seed,
-        "versions": versions(),
-        "machine": platform.machine(),
-        "learners": [measure_learners(m, arguments.seed) for m in arguments.sizes],
-        "order": [measure_order(m, arguments.seed) for m in arguments.sizes],
+        "seed": given.seed,
+        "runs": [measure_learners(m, given.seed) for m in given.sizes],
+        "order": [measure_order(m, given.seed) for m in given.sizes],
         "first_call_seconds": measure_first_call(),
     }
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "speed.json").write_text(json.dumps(results, indent=1) + "\n")
-    text = table(results)
-    (arguments.out / "speed.md").write_text(text)
-    print(text)
+    write(given.out, "speed", results, slots(results))
 
 
 if __name__ == "__main__":

@@ -55,15 +55,14 @@ def score_bound(design, cohort, seed, n_pairs=N_PAIRS, draws=DRAWS):
     def score():
         probability = joined_share(network, len(rows) // 2, draws, rng)
         confidence = edge_confidence(rows, SGBN(n_kicks=0), n_pairs=n_pairs, random_state=cohort)
-        found = {}
+        scores = {}
         for theta in THETAS:
             for threshold in THRESHOLDS:
                 given = confidence, probability, skeleton(network.coef), theta, threshold
-                own = count(*given)
-                found[method_name(theta, threshold)] = own._asdict() | {
-                    "excess": own.low - own.bound
-                }
-        return found
+                selected = count(*given)
+                excess = {"excess": selected.low - selected.bound}
+                scores[method_name(theta, threshold)] = selected._asdict() | excess
+        return scores
 
     return quiet(score)
 
@@ -81,21 +80,15 @@ def bound_methods():
 def joined_share(network, n, draws, rng):
     """Share of samples of n rows whose networks join each pair."""
     learner = SGBN(n_kicks=0)
-    found = [skeleton(learner.fit(network.sample(n, rng)).coef_) for _ in range(draws)]
-    return np.mean(found, axis=0)
+    joined = [skeleton(learner.fit(network.sample(n, rng)).coef_) for _ in range(draws)]
+    return np.mean(joined, axis=0)
 
 
-def count(
-    confidence,
-    probability,
-    joined,
-    theta,
-    threshold,
-):
+def count(confidence, probability, joined, theta, threshold):
     """Count the pairs that are selected at one threshold; `joined` is the truth."""
     pairs = np.triu(np.ones_like(joined), 1)
-    own = None if isinstance(theta, str) else theta
-    highest = float(probability[pairs].mean()) if own is None else own
+    limit = None if theta == MEAN else theta  # the mean is the default of the bound
+    highest = float(probability[pairs].mean()) if limit is None else limit
     low = pairs & (probability <= highest)
     chosen = pairs & (confidence.adjacency_ >= threshold - ROUND_OFF)
     return Selected(
@@ -104,5 +97,5 @@ def count(
         int(chosen.sum()),
         int((chosen & ~joined).sum()),
         selection_bound(threshold, highest, float(confidence.adjacency_[low].sum())),
-        confidence.bound(threshold, own),
+        confidence.bound(threshold, limit),
     )

@@ -188,8 +188,8 @@ def _disturbed(setting, rows, weights, rng):
     if setting.squash:
         sd = np.sqrt(np.diag(GaussianNetwork(weights).covariance))
         shift = SHIFT * setting.shift * (rng.permutation(m) < m // 2)
-        moved = [*(own / sd for own in rows[:-1]), rows[-1] / sd + shift]
-        rows = [np.tanh(own) for own in moved]
+        moved = [*(group / sd for group in rows[:-1]), rows[-1] / sd + shift]
+        rows = [np.tanh(group) for group in moved]
     bad = rng.permutation(len(rows[-1]))[: round(setting.outliers * len(rows[-1]))]
     rows[-1][bad] *= OUTLIER_FACTOR
     return rows
@@ -205,8 +205,8 @@ def _repeated(setting, networks, cohort, rng):
         label = np.repeat(np.arange(n_groups), setting.sizes)
         times = rng.integers(1, setting.sessions + 1, len(label))
         person, codes = np.repeat(np.arange(len(label)), times), np.repeat(label, times)
-    own, shared = (networks[0].sample(k, rng) for k in (len(person), person.max() + 1))
-    values = np.sqrt(SAME_PERSON) * shared[person] + np.sqrt(1 - SAME_PERSON) * own
+    of_visit, of_person = (networks[0].sample(k, rng) for k in (len(person), person.max() + 1))
+    values = np.sqrt(SAME_PERSON) * of_person[person] + np.sqrt(1 - SAME_PERSON) * of_visit
     options = {"groups": codes, ("pairs" if setting.paired else "persons"): person}
     return Pair(values, codes, networks, np.zeros((networks[0].m,) * 2, bool), options, cohort)
 

@@ -32,7 +32,7 @@ class Study:
 
 def designs(function, settings):
     """Give each setting a folder that is named after it."""
-    return {name: Design(function, own, folder_of(name)) for name, own in settings.items()}
+    return {name: Design(function, setting, folder_of(name)) for name, setting in settings.items()}
 
 
 def folder_of(name):
@@ -108,6 +108,7 @@ STUDIES = {
     ),
     "bound": Study(designs(bound.score_bound, {"n = 100": Setting((100, 100))}), 200),
     "cost": Study(
-        {name: own._replace(most=1) for name, own in designs(power.score_cost, COST).items()}, 1
+        {name: design._replace(most=1) for name, design in designs(power.score_cost, COST).items()},
+        1,
     ),
 }

@@ -7,7 +7,8 @@ from .designs import DEMO, NULLS, PAIRWISE, PLANTED, POWER, REPEATED
 from .real import DESIGNS
 from .score import BOTH_WAYS, NAMED, ONE_WAY, SHARES, SUMS, shown
 
-MOST, POOLED, MOST_FALSE = 0.08, 0.055, 0.07
+MAX_ERROR_RATE, MAX_POOLED_RATE = 0.08, 0.055  # share of cohorts with a find, at a level of 5 %
+MAX_FALSE_SHARE = 0.07  # of finds, at a false discovery rate of 5 %
 UNEQUAL = (
     "variance x 4 in half of the regions",
     "30 v 150, t3 noise, variance x 4",
@@ -49,9 +50,11 @@ def way_of(setting):
 
 
 def level_goals(study, settings, figures):
-    """Each of these shares of cohorts is at most MOST."""
+    """Each of these shares of cohorts is at most MAX_ERROR_RATE."""
     return [
-        Goal(study, (name,), way_of(name), figure, MOST) for name in settings for figure in figures
+        Goal(study, (name,), way_of(name), figure, MAX_ERROR_RATE)
+        for name in settings
+        for figure in figures
     ]
 
 
@@ -60,18 +63,18 @@ def power_goals():
     goals = []
     for name, least in RECALL.items():
         goals.append(Goal("power", (name,), ONE_WAY, "recall", least, True))
-        goals.append(Goal("power", (name,), ONE_WAY, "false_share", MOST_FALSE))
-        goals.append(Goal("power", (name,), ONE_WAY, "false_family", MOST))
-    goals += [Goal("power", (name,), BOTH_WAYS, "recall", own, True) for name, own in AIMS.items()]
+        goals.append(Goal("power", (name,), ONE_WAY, "false_share", MAX_FALSE_SHARE))
+        goals.append(Goal("power", (name,), ONE_WAY, "false_family", MAX_ERROR_RATE))
+    goals += [Goal("power", (name,), BOTH_WAYS, "recall", aim, True) for name, aim in AIMS.items()]
     goals += [
         Goal("power", (name,), BOTH_WAYS, figure, limit)
         for name in POWER
-        for figure, limit in (("false_share", MOST_FALSE), ("false_family", MOST))
+        for figure, limit in (("false_share", MAX_FALSE_SHARE), ("false_family", MAX_ERROR_RATE))
     ]
     return [
         *goals,
         Goal("power", (DEMO,), ONE_WAY, "hits", 8.8, True),
-        Goal("power", (DEMO,), ONE_WAY, "false_share", MOST_FALSE),
+        Goal("power", (DEMO,), ONE_WAY, "false_share", MAX_FALSE_SHARE),
         Goal("power", (PLANTED,), ONE_WAY, "hits", 2.6, True),
     ]
 
@@ -79,10 +82,10 @@ def power_goals():
 ERRORS = ("any_family", "any_q", "global")
 GOALS = [
     *level_goals("nulls", NULLS, ERRORS),
-    *(Goal("nulls", tuple(NULLS), "", figure, POOLED) for figure in ERRORS),
-    Goal("nulls", ("noise proportional to a parent",), NAMED, "low_p", MOST),
+    *(Goal("nulls", tuple(NULLS), "", figure, MAX_POOLED_RATE) for figure in ERRORS),
+    Goal("nulls", ("noise proportional to a parent",), NAMED, "low_p", MAX_ERROR_RATE),
     *(
-        Goal("nulls", (name,), sums, "any_family", MOST)
+        Goal("nulls", (name,), sums, "any_family", MAX_ERROR_RATE)
         for name in NULLS
         if name not in UNEQUAL  # these tests are of one way, where such noise is a difference
         for sums in SUMS
@@ -91,12 +94,12 @@ GOALS = [
     *level_goals("real", DESIGNS, ERRORS),
     *level_goals("repeated", REPEATED, ERRORS),
     *(
-        Goal("pairwise", (name,), f"equal groups, {way}", figure, MOST)
+        Goal("pairwise", (name,), f"equal groups, {way}", figure, MAX_ERROR_RATE)
         for name in PAIRWISE
         for way in (ONE_WAY, BOTH_WAYS)
         for figure in ("any_family", "any_q")
     ),
-    *(Goal("bound", ("n = 100",), own, "excess", 0.0) for own in bound_methods()),
+    *(Goal("bound", ("n = 100",), method, "excess", 0.0) for method in bound_methods()),
     Goal("cost", ("68 regions, 370 subjects",), "tests", "fits", 60),
     Goal("cost", ("173 regions, 124 subjects",), "tests", "seconds", 60),
 ]
@@ -105,23 +108,23 @@ GOALS = [
 def goal_row(goal, runs):
     """Yield the row of a goal whose study was run; the method is each setting's own if none."""
     wanted = {(name, goal.method or way_of(name)) for name in goal.settings}
-    found = [
+    rows = [
         row
         for row in runs
         if row["study"] == goal.study
         and (row["setting"], row["method"]) in wanted
         and goal.figure in row
     ]
-    if not found:
+    if not rows:
         return
-    mean = sum(row[goal.figure][0] for row in found) / len(found)
+    mean = sum(row[goal.figure][0] for row in rows) / len(rows)
     met = mean >= goal.limit if goal.at_least else mean <= goal.limit
-    where = goal.settings[0] if len(goal.settings) == 1 else f"pooled over {len(found)} settings"
+    where = goal.settings[0] if len(goal.settings) == 1 else f"pooled over {len(rows)} settings"
     limit = "at least" if goal.at_least else "at most"
     aim = " (aim)" if goal.study == "power" and goal.method == BOTH_WAYS else ""
     text = f"{WORDS[goal.figure]} {limit} {goal.limit:g}{aim}"
     way = f", {goal.method}" if goal.method else ", each its way"
-    cohorts = sum(row[goal.figure][2] for row in found)
+    cohorts = sum(row[goal.figure][2] for row in rows)
     measured = f"{mean:.3f}"
     if goal.figure in SHARES or (goal.method, goal.figure) == (NAMED, "low_p"):
         measured = shown(mean, cohorts)

@@ -49,7 +49,7 @@ def score_intervals(design, cohort, seed):
 
     def score():
         counts = [count_weights(pair, graph), *count_effects(pair, graph, rng)]
-        return {kind: own._asdict() for kind, own in zip(KINDS, counts, strict=True)}
+        return {kind: of_kind._asdict() for kind, of_kind in zip(KINDS, counts, strict=True)}
 
     return quiet(score)
 
@@ -58,9 +58,9 @@ def count_weights(pair, graph):
     """Count the weights of both groups that their intervals cover."""
     covered = 0
     for rows, network in zip(pair.rows, pair.networks, strict=True):
-        found = weight_intervals(rows, graph, level=COVERAGE, random_state=pair.seed)
+        intervals = weight_intervals(rows, graph, level=COVERAGE, random_state=pair.seed)
         truth = network.coef[graph]
-        covered += int(((found.low <= truth) & (truth <= found.high)).sum())
+        covered += int(((intervals.low <= truth) & (truth <= intervals.high)).sum())
     return Counts(2 * int(graph.sum()), covered)
 
 
@@ -73,23 +73,23 @@ def count_effects(pair, graph, rng):
         name: rows_with_moments(network, len(rows), rng)
         for (name, rows), network in zip(drawn.items(), pair.networks, strict=True)
     }
-    own, differences = [], []
+    effects, differences = [], []
     for s, t in chosen.tolist():
         ends = graph, f"x{s}", f"x{t}"
-        found = effect_difference(drawn, *ends, level=COVERAGE, random_state=pair.seed)
+        drawn_effects = effect_difference(drawn, *ends, level=COVERAGE, random_state=pair.seed)
         ideal = effect_difference(exact, *ends, n_resamples=2)  # of which no interval is used
         first, second = (float(truth[s, t]) for truth in truths)
         for name, truth in zip(GROUPS, (first, second), strict=True):
-            own.append(judge(found.effects[name], ideal.effects[name], truth))
-        between = found.differences[GROUPS], ideal.differences[GROUPS]
+            effects.append(judge(drawn_effects.effects[name], ideal.effects[name], truth))
+        between = drawn_effects.differences[GROUPS], ideal.differences[GROUPS]
         differences.append(judge(*between, second - first))
-    return _sum(own), _sum(differences)
+    return _sum(effects), _sum(differences)
 
 
-def judge(found, ideal, truth):
-    """Judge one effect; `ideal` is found in rows with the population's moments."""
-    inside = found.low <= truth <= found.high
-    if found.identified:
+def judge(drawn, ideal, truth):
+    """Judge one effect; `ideal` is that in rows with the population's moments."""
+    inside = drawn.low <= truth <= drawn.high
+    if drawn.identified:
         return Counts(intervals=1, covered=inside)
     # Not low and high: what drawn rows tell apart may be equal in the population.
     exactly = ideal.possible[0] - EQUAL <= truth <= ideal.possible[-1] + EQUAL

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
+from scipy.stats import false_discovery_control
 from sklearn.linear_model import Lasso
 
 from sgbn.structure import SGBN
@@ -80,7 +81,7 @@ def network_based_statistic(pair):
     z = _z_of(first, second)
     labels, sizes = _components(z)
     p = [(1 + np.sum(np.array(largest) >= size)) / (1 + N_PERMUTATIONS) for size in sizes]
-    kept = np.array([size > 0 and own <= LEVEL for size, own in zip(sizes, p, strict=True)])
+    kept = (np.array(sizes) > 0) & (np.array(p) <= LEVEL)
     return Found((np.abs(z) > NBS_Z) & kept[labels][:, None], _equal_correlations(pair))
 
 
@@ -126,11 +127,11 @@ def debiased(rows):
     X, penalty = rows - rows.mean(axis=0), PENALTY * np.sqrt(np.log(m) / n)
     Theta = np.eye(m)
     for j in range(m):
-        others = np.arange(m) != j
+        rest = np.arange(m) != j
         lasso = Lasso(penalty * X[:, j].std(), fit_intercept=False, max_iter=LASSO_MAX_ITER)
-        lasso.fit(X[:, others], X[:, j])
-        tau2 = X[:, j] @ (X[:, j] - X[:, others] @ lasso.coef_) / n
-        Theta[others, j] = -lasso.coef_
+        lasso.fit(X[:, rest], X[:, j])
+        tau2 = X[:, j] @ (X[:, j] - X[:, rest] @ lasso.coef_) / n
+        Theta[rest, j] = -lasso.coef_
         Theta[:, j] /= tau2
     S = X.T @ X / n
     T = Theta + Theta.T - Theta.T @ S @ Theta
@@ -158,21 +159,21 @@ def peer_figures(pair):
     scores = {}
     for name, peer in PEERS.items():
         try:
-            found = peer(pair)
+            finds = peer(pair)
         except ModuleNotFoundError:
             continue
-        if found is not None:
-            scores[name] = figures_of(pair, found)
+        if finds is not None:
+            scores[name] = figures_of(pair, finds)
     return scores
 
 
-def figures_of(pair, found):
+def figures_of(pair, finds):
     """Compare finds with the truth; false is what is equal in the population, if that is known."""
-    figures = against_truth(pair, found.edges)
+    figures = against_truth(pair, finds.edges)
     figures.pop("right_way", None)  # most of them find pairs
-    if found.equal is not None:
-        either = np.triu(found.edges | found.edges.T, 1)
-        figures["false_share"] = (either & found.equal).sum() / max(either.sum(), 1)
+    if finds.equal is not None:
+        either = np.triu(finds.edges | finds.edges.T, 1)
+        figures["false_share"] = (either & finds.equal).sum() / max(either.sum(), 1)
     return figures
 
 
@@ -212,14 +213,10 @@ def _equal_correlations(pair):
 
 def discoveries(z, tested):
     """Edges found among those tested by the rule of Benjamini and Hochberg."""
-    i, j = np.nonzero(tested)
-    p = 2 * ndtr(-np.abs(z[i, j]))
-    ranked = np.sort(p)
-    passed = np.flatnonzero(ranked <= LEVEL * np.arange(1, len(p) + 1) / len(p))
-    found = np.zeros(z.shape, bool)
-    if len(passed):
-        found[i, j] = p <= ranked[passed[-1]]
-    return found
+    edges = np.zeros(z.shape, bool)
+    if tested.any():
+        edges[tested] = false_discovery_control(2 * ndtr(-np.abs(z[tested]))) <= LEVEL
+    return edges
 
 
 def _discoveries(z):

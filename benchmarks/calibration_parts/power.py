@@ -1,8 +1,7 @@
 """What the tests find of known changes, beside an oracle that knows the parents; and their cost."""
 
-import time
-
 import numpy as np
+from output import cpu_times, timed
 
 from sgbn.inference.differences import edge_differences
 from sgbn.structure import SGBN
@@ -26,16 +25,16 @@ def power_figures(pair):
     graph = (pair.networks[0].coef != 0) | (pair.networks[-1].coef != 0)
     scores = score_tests(pair)
     for name, robust in {"oracle": False, "oracle, HC3": True}.items():
-        found = discoveries(oracle_z(pair.rows, graph, robust), graph)
-        scores[name] = oracle_figures(pair, found)
+        finds = discoveries(oracle_z(pair.rows, graph, robust), graph)
+        scores[name] = oracle_figures(pair, finds)
     return scores
 
 
-def oracle_figures(pair, found):
+def oracle_figures(pair, finds):
     """Compare the oracle's finds with the weights of the networks."""
     first, last = pair.networks[0].coef, pair.networks[-1].coef
-    false = found & (np.abs(first - last) < EQUAL)
-    return against_truth(pair, found) | {"false_share": false.sum() / max(found.sum(), 1)}
+    false = finds & (np.abs(first - last) < EQUAL)
+    return against_truth(pair, finds) | {"false_share": false.sum() / max(finds.sum(), 1)}
 
 
 def oracle_z(rows, graph, robust):
@@ -43,7 +42,7 @@ def oracle_z(rows, graph, robust):
     z = np.zeros(graph.shape)
     for j in np.flatnonzero(graph.any(axis=0)):
         parents = np.flatnonzero(graph[:, j])
-        (b1, v1), (b2, v2) = (least_squares(own, parents, j, robust) for own in rows)
+        (b1, v1), (b2, v2) = (least_squares(group, parents, j, robust) for group in rows)
         z[parents, j] = (b2 - b1) / np.sqrt(v1 + v2)
     return z
 
@@ -68,13 +67,6 @@ def score_cost(design, cohort, seed):
     pair = draw(setting, cohort, seed)
     SGBN().fit(pair.values)  # compiles
     edge_differences(pair.values, pair.codes, n_permutations=19)
-    fit = np.median([seconds(lambda: SGBN().fit(pair.values)) for _ in range(5)])
-    tests = seconds(lambda: edge_differences(pair.values, pair.codes, n_permutations=permutations))
+    fit = np.median(cpu_times(lambda: SGBN().fit(pair.values), 5))
+    _, tests = timed(edge_differences, pair.values, pair.codes, n_permutations=permutations)
     return as_arrays({"tests": {"fit": fit, "seconds": tests, "fits": tests / fit}})
-
-
-def seconds(function):
-    """CPU seconds of one call."""
-    begun = time.process_time()
-    function()
-    return time.process_time() - begun

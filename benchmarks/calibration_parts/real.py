@@ -42,7 +42,7 @@ DESIGNS = {
 def table(name):
     """Read one of the real tables; subjects with missing covariates are left out."""
     cohort = read_neuro(data_folder(), name)
-    numbers = [np.asarray(own) for own in cohort.covariates.values() if own.dtype.kind == "f"]
+    numbers = [np.asarray(x) for x in cohort.covariates.values() if x.dtype.kind == "f"]
     return cohort.subset(~np.isnan(numbers).any(axis=0))
 
 
@@ -58,8 +58,8 @@ def shuffled(rng):
     cohort = table(ABIDE)
     group = np.array(cohort.group)
     for site in np.unique(cohort.site):
-        own = np.flatnonzero(cohort.site == site)
-        group[own] = group[rng.permutation(own)]
+        at_site = np.flatnonzero(cohort.site == site)
+        group[at_site] = group[rng.permutation(at_site)]
     return cohort, (group == CONTROLS).astype(int)
 
 
@@ -84,8 +84,8 @@ def noise(rng):
     cohort, codes = halves_of_controls(rng)
     rest, sd = residuals(cohort), _control_sd()
     coef = strong_edges()[0]
-    own = rest / sd @ (np.eye(len(coef)) - coef) * (half_of(len(coef), rng) * (SCALE - 1))
-    more = own @ np.linalg.inv(np.eye(len(coef)) - coef) * sd
+    added = rest / sd @ (np.eye(len(coef)) - coef) * (half_of(len(coef), rng) * (SCALE - 1))
+    more = added @ np.linalg.inv(np.eye(len(coef)) - coef) * sd
     return replace(cohort, values=cohort.values + (codes == 1)[:, None] * more), codes
 
 
@@ -104,8 +104,8 @@ def half_of(m, rng):
 def motion(rng):
     """Halves of controls; in 2 % of the rows of the second half of the regions are thinner."""
     cohort, codes = halves_of_controls(rng)
-    own = rng.permutation(np.flatnonzero(codes == 1))
-    bad = own[: round(MOTION_SHARE * len(own))]
+    second = rng.permutation(np.flatnonzero(codes == 1))
+    bad = second[: round(MOTION_SHARE * len(second))]
     values, sd = cohort.values.copy(), residuals(cohort).std(axis=0)
     values[bad] -= MOTION_SD * sd * (rng.random((len(bad), len(sd))) < MOTION_REGIONS)
     return replace(cohort, values=values), codes

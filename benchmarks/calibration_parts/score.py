@@ -45,8 +45,8 @@ def read_columns(tests, way):
     edges, end = tests.edges, SUFFIX[way]
     place = {name: k for k, name in enumerate(tests.regions)}
     i, j = (np.array([place[name] for name in edges[at]], int) for at in ("source", "target"))
-    own = (edges[f"{name}{end}"] for name in ("p", "p_fwer", "q"))
-    return Columns(i, j, *own, edges["from_pool"], getattr(tests, f"global_p{end}"))
+    values = (edges[f"{name}{end}"] for name in ("p", "p_fwer", "q"))
+    return Columns(i, j, *values, edges["from_pool"], getattr(tests, f"global_p{end}"))
 
 
 def run_tests(values, pair, **options):
@@ -64,27 +64,27 @@ def run_tests(values, pair, **options):
 def score_tests(pair, values=None):
     """Figures of the tests by method: one way, both ways, named edges, sums of edges."""
     tests = run_tests(in_lobes(pair.values) if values is None else values, pair)
-    found = {}
+    scores = {}
     for way in SUFFIX:
         columns = read_columns(tests, way)
         parents = np.zeros(pair.changed.shape, bool)
         parents[columns.i, columns.j] = True
         same = EQUALS[way](pair, parents)[columns.i, columns.j] if pair.known else None
-        found[way] = way_figures(pair, columns, same)
-    found[ONE_WAY]["left_out"] = sum(map(len, tests.left_out.values()))
+        scores[way] = way_figures(pair, columns, same)
+    scores[ONE_WAY]["left_out"] = sum(map(len, tests.left_out.values()))
     if "edges" in pair.options:
         p = tests.named["p"]
-        found[NAMED] = {"low_p": np.mean(p <= LEVEL), "tested": len(p)}
+        scores[NAMED] = {"low_p": np.mean(p <= LEVEL), "tested": len(p)}
     components = np.array([p for _, p, _ in tests.components])
     sums = dict(zip(SUMS, (tests.hubs["p_fwer"], tests.lobes["p_fwer"], components), strict=True))
-    return found | {name: {"any_family": np.any(p <= LEVEL)} for name, p in sums.items()}
+    return scores | {name: {"any_family": np.any(p <= LEVEL)} for name, p in sums.items()}
 
 
 def way_figures(pair, columns, same):
     """Figures of one way of testing; `same` marks edges without a change, if that is known."""
     graph = np.zeros(pair.changed.shape, bool)
-    found, family = columns.q <= LEVEL, columns.p_fwer <= LEVEL
-    graph[columns.i[found], columns.j[found]] = True
+    by_rate, family = columns.q <= LEVEL, columns.p_fwer <= LEVEL
+    graph[columns.i[by_rate], columns.j[by_rate]] = True
     low = columns.p <= LEVEL
     figures = {
         "tested": len(low),
@@ -99,7 +99,7 @@ def way_figures(pair, columns, same):
         figures |= {
             "unequal": np.sum(~same),
             "false_family": np.any(family & same),
-            "false_share": np.sum(found & same) / max(found.sum(), 1),
+            "false_share": np.sum(by_rate & same) / max(by_rate.sum(), 1),
             "low_p": share(low[same]),
         }
     return figures
@@ -108,14 +108,14 @@ def way_figures(pair, columns, same):
 def against_truth(pair, graph):
     """Compare finds with the edges that were changed; pairs count once."""
     either, changed = (np.triu(edges | edges.T, 1) for edges in (graph, pair.changed))
-    hits, found = int((either & changed).sum()), int(either.sum())
-    figures = {"any_q": found > 0, "found": found}
+    hits, count = int((either & changed).sum()), int(either.sum())
+    figures = {"any_q": count > 0, "found": count}
     if changed.any():
         figures |= {
             "changed": int(changed.sum()),
             "hits": hits,
             "recall": hits / changed.sum(),
-            "beside": (found - hits) / max(found, 1),
+            "beside": (count - hits) / max(count, 1),
             "right_way": (graph & pair.changed).sum() / hits if hits else np.nan,
         }
     return figures
@@ -150,8 +150,8 @@ def same_some_way(pair, parents):
     same = np.ones(parents.shape, bool)
     covariances = [pair.networks[k].covariance for k in (0, -1)]
     for i, j in np.argwhere(parents):
-        others = np.flatnonzero(parents[:, i] | parents[:, j])
-        nodes = [i, j, *(k for k in others if k not in (i, j))]
+        either = np.flatnonzero(parents[:, i] | parents[:, j])
+        nodes = [i, j, *(k for k in either if k not in (i, j))]
         ways = []
         for S in covariances:
             K = np.linalg.inv(S[np.ix_(nodes, nodes)])
@@ -167,7 +167,7 @@ EQUALS = {ONE_WAY: same_weights, BOTH_WAYS: same_some_way}
 def as_arrays(scores):
     """Turn method -> figures into one array per figure, with NaN where a method has none."""
     names = list(dict.fromkeys(name for figures in scores.values() for name in figures))
-    rows = [[float(own.get(name, np.nan)) for name in names] for own in scores.values()]
+    rows = [[float(of.get(name, np.nan)) for name in names] for of in scores.values()]
     return {"methods": list(scores), **dict(zip(names, np.array(rows).T, strict=True))}
 
 
@@ -191,10 +191,11 @@ def score_pairwise(design, cohort, seed):
 def pairwise_figures(pair):
     """Figures of the tests of equal groups, and of those with the last group."""
     tests = run_tests(pair.values, pair)
-    found = {"global": {"global": tests.global_p <= LEVEL}}
+    scores = {"global": {"global": tests.global_p <= LEVEL}}
     for way, end in SUFFIX.items():
-        found |= {f"{name}, {way}": own for name, own in _pairwise_way(pair, tests, end).items()}
-    return found
+        by_kind = _pairwise_way(pair, tests, end)
+        scores |= {f"{name}, {way}": figures for name, figures in by_kind.items()}
+    return scores
 
 
 def _pairwise_way(pair, tests, end):
@@ -204,7 +205,7 @@ def _pairwise_way(pair, tests, end):
     equal, other = [], []
     for groups, rows in tests.pairwise.items():
         (other if last in groups and changed.any() else equal).append(rows)
-    found = {"equal groups": _any_find(equal, end)}
+    scores = {"equal groups": _any_find(equal, end)}
     if other:
         hits = [
             changed[place[row["source"]], place[row["target"]]]
@@ -213,11 +214,11 @@ def _pairwise_way(pair, tests, end):
         ]
         recall = np.sum(hits) / (pair.changed.sum() * len(other))
         beside = 1 - np.mean(hits) if hits else np.nan
-        found["with the group that differs"] = _any_find(other, end) | {
+        scores["with the group that differs"] = _any_find(other, end) | {
             "recall": recall,
             "beside": beside,
         }
-    return found
+    return scores
 
 
 def _any_find(tables, end):

@@ -15,9 +15,11 @@ os.environ.update(THREADS, TQDM_DISABLE="1")
 import argparse
 import json
 import shlex
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))  # output.py is shared by all benchmarks
 from adapters import METHODS
 from metrics import measure
 from studies import STUDIES, cases, make_data, warm_up_data
@@ -62,16 +64,16 @@ def _rounded(value):
 def _all_versions():
     from adapters.tetrad import jar
 
-    found = {name: version(name) for name in PACKAGES}
-    return versions() | found | {"Tetrad": jar().name.split("-")[2]}
+    of_peers = {name: version(name) for name in PACKAGES}
+    return versions() | of_peers | {"Tetrad": jar().name.split("-")[2]}
 
 
 def _parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--study", choices=STUDIES, required=True)
     parser.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD")
-    parser.add_argument("--sims", type=int, help="simulations a network")
-    parser.add_argument("--time-limit", type=float, default=600.0, help="wall seconds a run")
+    parser.add_argument("--sims", type=int, help="simulations per network")
+    parser.add_argument("--time-limit", type=float, default=600.0, help="wall seconds per run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     arguments = parser.parse_args()

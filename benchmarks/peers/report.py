@@ -1,25 +1,24 @@
-"""Results of the race as JSON, a line a run, and as Markdown tables."""
+"""Results of the race as JSON and as Markdown tables."""
 
 import json
 from collections import Counter
 
 import numpy as np
+from output import row as table_row
+from output import select, values_of, write_json
 
 SUMMED = {"errors": "errors", "shd": "CPDAG SHD", "cpu": "CPU s"}
 
 
 def write(folder, results):
     """Write ``peers-STUDY.json`` and ``.md``."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"peers-{results['study']}.json"
-    head = json.dumps(results | {"runs": None}, indent=1)
-    runs = ",\n".join(f"  {json.dumps(run)}" for run in results["runs"])
-    path.write_text(head.replace('"runs": null', f'"runs": [\n{runs}\n ]') + "\n")
+    write_json(path, results)
     path.with_suffix(".md").write_text(tables(results))
 
 
 def tables(results):
-    """One table a block: sums over its networks of the means over the simulations."""
+    """One table per block: sums over its networks of the means over the simulations."""
     runs = results["runs"]
     lines = [
         f"# Peers: {results['study']}",
@@ -28,11 +27,8 @@ def tables(results):
         "means over the simulations; one thread, warm. Errors: false + missing arcs. Peak: "
         "resident memory of the method's process, its libraries included.",
     ]
-    for block in dict.fromkeys(run["block"] for run in runs):
-        rows = [
-            _row([r for r in runs if r["block"] == block and r["method"] == name])
-            for name in dict.fromkeys(run["method"] for run in runs)
-        ]
+    for block in values_of(runs, "block"):
+        rows = [_row(select(runs, block=block, method=name)) for name in values_of(runs, "method")]
         rows = sorted((row for row in rows if row), key=lambda row: row["key"])
         lines += ["", f"## {block[0].upper()}{block[1:]}", ""]
         lines += ["| method | " + " | ".join(SUMMED.values()) + " | peak MB | |", "|---" * 6 + "|"]
@@ -55,7 +51,7 @@ def _row(runs):
     if not runs:
         return None
     done = [run for run in runs if run["status"] == "ok"]
-    networks = list(dict.fromkeys(run["network"] for run in runs))
+    networks = values_of(runs, "network")
     covered = [name for name in networks if any(run["network"] == name for run in done)]
     sums = {name: _sum_of_means(done, covered, name) for name in SUMMED}
     peak = max((run["peak_mb"] for run in runs if "peak_mb" in run), default=None)
@@ -68,7 +64,7 @@ def _row(runs):
     shd = sums["shd"] if sums["shd"] is not None else np.inf
     return {
         "key": (len(networks) - len(covered), shd),
-        "text": f"| {runs[0]['method']} | " + " | ".join(cells) + " |",
+        "text": table_row([runs[0]["method"], *cells]),
     }
 
 

@@ -1,4 +1,4 @@
-"""One process a method: it loads that library alone, warms up, and learns what it is sent.
+"""One process per method: it loads that library alone, warms up, and learns what it is sent.
 
 Run as a script (``worker.py METHOD FD``) this file is the process; imported, it gives `Worker`, the
 race's end of it. The process does not import sgbn unless the method does: its memory is the peer's.
@@ -114,8 +114,8 @@ def _peak_of(pid):
     """Peak resident memory in MB."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-        return {"peak_mb": round(int(found[1]) / 1024)} if found else {}
+        peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        return {"peak_mb": round(int(peak[1]) / 1024)} if peak else {}
     if pid == os.getpid():
         unit = 2**20 if sys.platform == "darwin" else 2**10
         return {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}

@@ -27,7 +27,7 @@ def drawn_networks(X, seed=0):
     rows = sumu.Data(np.ascontiguousarray(X), discrete=False)
     families, scores = sumu.Gadget(data=rows, K=min(CANDIDATES, m - 1), **SETTINGS).sample()
     graphs = np.zeros((len(families), m, m), bool)
-    for graph, one in zip(graphs, families, strict=True):
-        for child, *parents in one:  # none, or one tuple of them
+    for graph, network in zip(graphs, families, strict=True):
+        for child, *parents in network:  # none, or one tuple of them
             graph[list(*parents), child] = True
     return graphs, np.asarray(scores)

