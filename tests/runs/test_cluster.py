@@ -81,9 +81,9 @@ def test_the_bits_are_those_of_one_process(dask_client, tmp_path, kept):
     folder = tmp_path if kept else None
     serial = Study().run(draw, TASKS, {}, shared={"offset": 0.1})
     with on_dask(dask_client):
-        found = Study(folder).run(draw, TASKS, {}, shared={"offset": 0.1})
-    assert list(found) == list(serial)
-    for name, result in found.items():
+        results = Study(folder).run(draw, TASKS, {}, shared={"offset": 0.1})
+    assert list(results) == list(serial)
+    for name, result in results.items():
         assert set(result) == {"draw"}
         assert np.array_equal(result["draw"], serial[name]["draw"])
     assert len(list(tmp_path.rglob("*.npz"))) == (40 if kept else 0)
@@ -92,19 +92,19 @@ def test_the_bits_are_those_of_one_process(dask_client, tmp_path, kept):
 def test_tests_of_differences_are_the_same_to_the_bit(dask_client, simulate):
     X, _ = simulate(8, 120, 0)
     groups = np.repeat(["a", "b"], 60)
-    here = edge_differences(X, groups, n_permutations=99)
+    serial = edge_differences(X, groups, n_permutations=99)
     with on_dask(dask_client.scheduler.address):
-        there = edge_differences(X, groups, n_permutations=99)
-    assert np.array_equal(here.edges, there.edges)
-    assert np.array_equal(here.null["lowest"], there.null["lowest"])
+        spread = edge_differences(X, groups, n_permutations=99)
+    assert np.array_equal(serial.edges, spread.edges)
+    assert np.array_equal(serial.null["lowest"], spread.null["lowest"])
 
 
 def test_a_lost_worker_changes_nothing(dask_client, tmp_path):
     shared = {"marker": str(tmp_path / "killed")}
     with on_dask(dask_client):
-        found = Study(tmp_path / "s").run(die_once, TASKS, {}, shared=shared)
+        results = Study(tmp_path / "s").run(die_once, TASKS, {}, shared=shared)
     assert (tmp_path / "killed").exists()
-    assert_same(found)
+    assert_same(results)
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ def test_a_worker_that_is_killed_from_outside_changes_nothing(
     victim = min(dask_client.run(os.getpid).values())
     after_five_results(lambda: os.kill(victim, signal.SIGKILL))
     with on_dask(dask_client):
-        found = Study(tmp_path).run(slow, TASKS, {})
-    assert_same(found)
+        results = Study(tmp_path).run(slow, TASKS, {})
+    assert_same(results)
     dask_client.wait_for_workers(2, timeout=300)
     assert victim not in dask_client.run(os.getpid).values()
 
@@ -152,7 +152,8 @@ def test_a_lost_scheduler_is_said_and_another_one_goes_on(
         on_dask(frail_cluster.address),
     ):
         Study(tmp_path).run(slow, TASKS, {})
-    assert not [one for one in caplog.records if one.levelname == "ERROR"]  # our words are enough
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert not errors  # our own words are enough
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
     assert 5 <= len(kept) < 40
     with on_dask(dask_client):
@@ -186,10 +187,10 @@ def test_a_question_that_fails_while_the_scheduler_is_there_stops_nothing(dask_c
 def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
     frail_cluster, tmp_path, after_five_results, monkeypatch
 ):
-    said = []
+    warnings_given = []
 
     def start_another(message, category):
-        said.append((message, category))
+        warnings_given.append((message, category))
         frail_cluster.start_worker()
 
     monkeypatch.setattr(cluster, "ALONE_SECONDS", 0.5)
@@ -197,7 +198,7 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
     after_five_results(lambda: frail_cluster.kill("worker"))
     with on_dask(frail_cluster.address):
         assert_same(Study(tmp_path).run(slow, TASKS, {}))
-    ((message, category),) = said
+    ((message, category),) = warnings_given
     assert category is ClusterWarning
     assert "no worker for 0.5 seconds, and tasks wait. Start one" in message
     assert f"dask worker {frail_cluster.address}" in message
@@ -207,21 +208,21 @@ def test_that_all_workers_are_gone_is_said_and_a_new_one_goes_on(
 def test_a_scheduler_that_is_silent_is_said_and_the_run_goes_on_when_it_answers(
     frail_cluster, tmp_path, after_five_results, monkeypatch
 ):
-    said = []
+    warnings_given = []
 
     def suspend():
         monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
         frail_cluster.signal("scheduler", signal.SIGSTOP)
 
     def wake(message, category):
-        said.append((message, category))
+        warnings_given.append((message, category))
         frail_cluster.signal("scheduler", signal.SIGCONT)
 
     monkeypatch.setattr(cluster, "warn", wake)
     after_five_results(suspend)
     with on_dask(frail_cluster.address):
         assert_same(Study(tmp_path).run(slow, TASKS, {}))
-    ((message, category),) = said
+    ((message, category),) = warnings_given
     assert category is ClusterWarning
     assert f"{frail_cluster.address} has not answered for 0.5 seconds" in message
 
@@ -262,7 +263,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.long  # it says why `cluster` is there, nothing about what it does
+@pytest.mark.long  # it says why `cluster` is there: if it fails, joblib's own backend may do
 def test_joblibs_own_way_to_dask_waits_without_end_for_a_task_that_kills(tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "joblib_on_dask.py").write_text(JOBLIB)
@@ -276,17 +277,16 @@ def test_joblibs_own_way_to_dask_waits_without_end_for_a_task_that_kills(tmp_pat
     try:
         deadline = time.monotonic() + 60
         while not any(path.stat().st_size >= 2 for path in tmp_path.glob("killed*")):
-            if process.poll() is not None or time.monotonic() > deadline:
-                pytest.skip("no task killed two workers in a minute: this shows nothing")
+            assert process.poll() is None
+            assert time.monotonic() < deadline, "no task killed two workers in a minute"
             time.sleep(0.05)
-        process.wait(6)  # Dask has given the task up; ours says so within a second or two
-    except subprocess.TimeoutExpired:
-        return
+        # Dask has given the task up; our own way says so within a second or two
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(6)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    pytest.skip("this joblib gives such a task up: the reason for our own way has gone")
 
 
 def test_a_task_that_kills_its_workers_is_named_and_the_others_are_kept(dask_client, tmp_path):
@@ -304,19 +304,19 @@ def test_what_tasks_share_reaches_each_worker_once(dask_client, tmp_path):
     dask_client.wait_for_workers(2, timeout=300)  # a test before it killed some
     shared = {"witness": Witness(tmp_path / "loads")}
     with on_dask(dask_client):
-        found = Study().run(draw_here, TASKS, {}, shared=shared)
+        results = Study().run(draw_here, TASKS, {}, shared=shared)
     loads = (tmp_path / "loads").read_text().split()
     assert len(loads) == len(set(loads)) <= 2
-    assert os.getpid() not in {int(result["pid"]) for result in found.values()}
+    assert os.getpid() not in {int(result["pid"]) for result in results.values()}
 
 
 def test_errors_of_tasks_are_raised_or_skipped_as_elsewhere(dask_client, tmp_path):
     with on_dask(dask_client):
         with pytest.raises(InputError, match="seed 4 is bad luck"):
             Study(tmp_path / "a").run(picky, TASKS, {})
-        found = Study(tmp_path / "b").run(picky, TASKS, {}, on_error="skip")
-    assert found.failures == {"task4": "seed 4 is bad luck"}
-    assert len(found) == 39
+        results = Study(tmp_path / "b").run(picky, TASKS, {}, on_error="skip")
+    assert results.failures == {"task4": "seed 4 is bad luck"}
+    assert len(results) == 39
 
 
 def test_thousands_of_small_tasks_are_sent_in_batches(dask_client, monkeypatch):
@@ -361,9 +361,9 @@ def test_an_address_where_no_scheduler_is_is_named(monkeypatch, address):
 
 
 def test_workers_with_other_versions_are_named(dask_client, monkeypatch):
-    own = cluster.versions()
-    found = {"tcp://worker:1": own, "tcp://worker:2": own | {"numpy": "1.0"}}
-    monkeypatch.setattr(type(dask_client), "run", lambda *_: found)
+    same = cluster.versions()
+    results = {"tcp://worker:1": same, "tcp://worker:2": same | {"numpy": "1.0"}}
+    monkeypatch.setattr(type(dask_client), "run", lambda *_: results)
     message = r"worker:2 has other versions(.|\n)*numpy: 1\.0 there"
     with pytest.warns(UserWarning, match=message), on_dask(dask_client):
         pass

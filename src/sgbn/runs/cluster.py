@@ -32,10 +32,10 @@ from sgbn.runs.calls import call_in_worker, packed, unpacked
 from sgbn.runs.provenance import differences, versions
 
 BATCH_SECONDS = 0.25  # of work in a batch: a hundred times what submitting it costs
-SHORTEST = 0.1  # part of it that a batch has near the end, where the rest is shared out
-GROWTH = 8  # a batch is at most so many times as large as one that was timed
-AHEAD = 2  # batches a thread that are submitted before they can run
-FEWEST_AHEAD = 8  # batches that are submitted while there are hardly any workers
+MIN_BATCH_SHARE = 0.1  # of a batch: near the end smaller ones share out the rest
+MAX_BATCH_GROWTH = 8  # times: how much larger a batch may be than one that was timed
+BATCHES_PER_THREAD = 2  # submitted, so that a thread never waits for the next one
+MIN_BATCHES = 8  # submitted while there are hardly any workers
 CONNECT_SECONDS = 10
 ALONE_SECONDS = 15  # without any worker, before that is said
 ANSWER_SECONDS = 15  # without an answer of the scheduler, before that is said
@@ -92,15 +92,15 @@ def on_dask(scheduler: Any) -> Iterator[Any]:
     ...     differences = sgbn.inference.edge_differences(X, groups)
     """
     distributed = load_distributed()
-    own = not isinstance(scheduler, distributed.Client)
-    client = _connected(distributed, scheduler) if own else scheduler
+    is_address = not isinstance(scheduler, distributed.Client)
+    client = _connected(distributed, scheduler) if is_address else scheduler
     try:
         if not check_workers(client):
             warn("the Dask cluster has no worker yet. Tasks wait until there is one.")
         with running_on(client):
             yield client
     finally:
-        if own:
+        if is_address:  # whoever gave a client closes it
             close_client(client)
 
 
@@ -139,6 +139,8 @@ def run_on(
     on_trial = False
     try:
         while waiting or suspects or batches.running:
+            # Workers that died took a whole batch with them. Its tasks run one at a time then, with
+            # nothing beside them, so that the one that kills workers can be named.
             if not suspects:
                 batches.submit_from(waiting)
             elif not batches.running:
@@ -182,7 +184,7 @@ class _Batches:
             loop=client.loop, with_results=True, raise_errors=False
         )
         self._size, self._count = 1, 0
-        self._ahead, self._asked = FEWEST_AHEAD, -float("inf")
+        self._ahead, self._asked = MIN_BATCHES, -float("inf")
         self._silence_said = False
         self._supply = _supply.get()
         self.running: dict[str, tuple[Any, list[int]]] = {}
@@ -191,7 +193,8 @@ class _Batches:
         """Submit as many of the waiting tasks as keep the workers busy for a while."""
         ahead = self._batches_ahead()
         while waiting and len(self.running) < ahead:
-            share = max(-(-len(waiting) // ahead), int(SHORTEST * self._size))
+            # towards the end batches get smaller, or one worker would work while all others wait
+            share = max(-(-len(waiting) // ahead), int(MIN_BATCH_SHARE * self._size))
             size = min(self._size, share, len(waiting))
             self.submit([waiting.popleft() for _ in range(size)])
 
@@ -242,7 +245,7 @@ class _Batches:
             self._supply.look()
         while not self._completed.has_ready():
             time.sleep(LOOK_SECONDS)
-            if self._supply is not None:
+            if self._supply is not None:  # it starts workers itself, and says so
                 self._supply.look()
                 continue
             now = time.monotonic()
@@ -272,16 +275,17 @@ class _Batches:
 
     def _adapt(self, tried: int, finished: int, seconds: float) -> None:
         """Choose the size of the next batches."""
-        if finished < tried:
+        if finished < tried:  # one failed: alone it raises its own error
             self._size = 1
             return
+        # times of the first tasks are rough: sizes grow step by step
         fitting = int(BATCH_SECONDS * finished / max(seconds, 1e-9))
-        self._size = max(1, min(fitting, GROWTH * finished))
+        self._size = max(1, min(fitting, MAX_BATCH_GROWTH * finished))
 
     def _batches_ahead(self) -> int:
         """Batches that may be submitted; workers come and go, but not every moment."""
         if time.monotonic() - self._asked > 1:
-            ahead = max(FEWEST_AHEAD, AHEAD * (self._threads() or 0))
+            ahead = max(MIN_BATCHES, BATCHES_PER_THREAD * (self._threads() or 0))
             self._ahead, self._asked = ahead, time.monotonic()
         return self._ahead
 
@@ -291,7 +295,7 @@ def _run_batch(function: Callable[[Any], Any], content: bytes) -> tuple[list[Any
     tasks = unpacked(content)
     results: list[Any] = []
     begin = time.perf_counter()
-    for task in tasks:
+    for task in tasks:  # what came before a failure is kept
         try:
             results.append(call_in_worker(function, task))
         except Exception:
@@ -372,17 +376,17 @@ def close_client(client: Any) -> None:
 def check_workers(client: Any) -> int:
     """Count the workers; say which have other versions, refuse those without sgbn."""
     try:
-        found = client.run(versions)
+        by_worker = client.run(versions)
     except Exception as error:
         raise InputError(
             f"a worker of the Dask cluster cannot load sgbn ({error}). Install the same versions "
             "there as here."
         ) from error
-    for address, there in found.items():
-        if there != versions():
-            lines = "\n".join(differences(there, versions()))
+    for address, of_worker in by_worker.items():
+        if of_worker != versions():
+            lines = "\n".join(differences(of_worker, versions()))
             warn(
                 f"worker {address} has other versions, with which the last digits of results may "
                 f"differ:\n{lines}"
             )
-    return len(found)
+    return len(by_worker)

@@ -62,12 +62,12 @@ def _with_bar(
     finished: Finished, planned: int, left: TimeLeft, title: str
 ) -> Iterator[tuple[int, Outcome]]:
     done = planned - left.n_left
-    said = float("-inf")
+    estimated_at = float("-inf")
     with tqdm(total=planned, initial=done, desc=title or None, bar_format=BAR) as bar:
         for item in finished:
             yield item
-            if time.monotonic() - said >= SECONDS_PER_ESTIMATE:
-                said = time.monotonic()
+            if time.monotonic() - estimated_at >= SECONDS_PER_ESTIMATE:
+                estimated_at = time.monotonic()
                 bar.set_postfix_str(_words(left), refresh=False)
             bar.update()
 
@@ -75,12 +75,12 @@ def _with_bar(
 def _with_lines(
     finished: Finished, planned: int, left: TimeLeft, title: str
 ) -> Iterator[tuple[int, Outcome]]:
-    begin = said = time.monotonic()
+    begin = printed_at = time.monotonic()
     for item in finished:
         yield item
         now = time.monotonic()
-        if now - said >= SECONDS_PER_LINE and left.n_left:
-            said = now
+        if now - printed_at >= SECONDS_PER_LINE and left.n_left:
+            printed_at = now
             tqdm.write(
                 f"{title or 'tasks'}: {planned - left.n_left} of {planned} done, "
                 f"{tqdm.format_interval(now - begin)} passed, {_words(left)}",

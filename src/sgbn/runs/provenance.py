@@ -22,13 +22,13 @@ def _versions() -> Mapping[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
-def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """One line for each entry that is not the same; of data only that, for they are a hash."""
-    names = sorted(set(there) | set(now))
+    names = sorted(set(stored) | set(now))
     return [
         "  the data are not the same (cells, labels, names, or the lobes of the regions)"
         if name == DATA
-        else f"  {name}: {there.get(name, '(not set)')} there, {now.get(name, '(not set)')} now"
+        else f"  {name}: {stored.get(name, '(not set)')} there, {now.get(name, '(not set)')} now"
         for name in names
-        if there.get(name) != now.get(name)
+        if stored.get(name) != now.get(name)
     ]

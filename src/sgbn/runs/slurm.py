@@ -180,16 +180,19 @@ class _Jobs:
         script = self._cluster.job_cls(
             self._cluster.scheduler.address, name=name, **_job_keywords(self._options)
         ).job_script()
-        said = _run(words, script)
-        job = re.search(r"^(\d+)", said, re.MULTILINE)
+        answer = _run(words, script)
+        # the number need not be in the first line
+        job = re.search(r"^(\d+)", answer, re.MULTILINE)
         if job is None:
-            raise StudyError(f"sbatch gave no number of a job, but {said!r}")
+            raise StudyError(f"sbatch gave no number of a job, but {answer!r}")
         self.live[name] = job[1]
 
     def _note_workers(self) -> int:
         """Note which jobs have workers, and count these."""
-        workers = [str(one.name) for one in list(self._cluster.scheduler.workers.values())]
-        joined = {name for name in self.live for one in workers if _is_of(one, name)}
+        # a copy: the scheduler's thread changes this mapping while it is read
+        states = list(self._cluster.scheduler.workers.values())
+        workers = [str(state.name) for state in states]
+        joined = {name for name in self.live for worker in workers if _is_of(worker, name)}
         if joined - self._joined:
             self._failed_starts = 0
         self._joined |= joined
@@ -201,13 +204,14 @@ class _Jobs:
     def _queue(self) -> dict[str, tuple[str, str]] | None:
         """Job -> state and reason; None if squeue does not answer this time."""
         try:
-            said = _run(["squeue", "--noheader", f"--name={self._name}", "--format=%i|%T|%r"])
+            answer = _run(["squeue", "--noheader", f"--name={self._name}", "--format=%i|%T|%r"])
         except StudyError as error:
             if not self._silence_said:
                 self._silence_said = True
                 warn(f"{error}. The run goes on, and asks again.", ClusterWarning)
             return None
-        rows = [line.strip().split("|", 2) for line in said.splitlines() if line.count("|") >= 2]
+        lines = [line for line in answer.splitlines() if line.count("|") >= 2]
+        rows = [line.strip().split("|", 2) for line in lines]
         return {job: (state, reason) for job, state, reason in rows if state not in ENDED}
 
     def _end(self, name: str) -> None:
@@ -287,11 +291,12 @@ def _scheduler(options: SlurmOptions) -> Iterator[Any]:
             )
     load_distributed()
     jobqueue = _load_jobqueue()
-    own = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
+    # a whole job ends at its walltime: all of its workers die with the task they had
+    always = {"allowed_failures": DEATHS + options.processes, "dashboard": False}
     try:
         cluster = jobqueue.SLURMCluster(
             n_workers=0,
-            scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | own,
+            scheduler_options=_site("scheduler-options", {}) | {"dashboard_address": ":0"} | always,
             **_job_keywords(options),
         )
     except (ValueError, RuntimeError) as error:
@@ -364,6 +369,6 @@ def _run(words: Sequence[str], given: str | None = None) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StudyError(f"{words[0]} of SLURM does not answer: {error}") from error
     if done.returncode:
-        said = "; ".join(done.stderr.split("\n")).strip("; ")
-        raise StudyError(f"SLURM refuses: {said or f'{words[0]} ended with {done.returncode}'}")
+        reason = "; ".join(done.stderr.split("\n")).strip("; ")
+        raise StudyError(f"SLURM refuses: {reason or f'{words[0]} ended with {done.returncode}'}")
     return done.stdout

@@ -148,12 +148,12 @@ def _leave(path: Path, cluster: Any) -> None:
 @contextmanager
 def _started(options: SlurmOptions) -> Iterator[Any]:
     distributed = load_distributed()
-    own = {"allowed_failures": DEATHS, "dashboard": False, "dashboard_address": ":0"}
+    always = {"allowed_failures": DEATHS, "dashboard": False, "dashboard_address": ":0"}
     network = {"interface": options.interface} if options.interface else {}
     try:
         cluster = distributed.SpecCluster(
             workers={},
-            scheduler={"cls": distributed.Scheduler, "options": own | network},
+            scheduler={"cls": distributed.Scheduler, "options": always | network},
             silence_logs="error",
         )
     except (ValueError, RuntimeError) as error:

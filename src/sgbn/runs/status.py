@@ -63,17 +63,17 @@ def find_studies(folder: str | Path) -> list[Path]:
     """Folders of all studies in a folder and below it, such as the output of a command."""
     if not Path(folder).is_dir():
         raise InputError(f"{folder} is not a folder. Name the one that a command wrote to (--out).")
-    found = []
+    studies = []
     for path, folders, files in os.walk(folder):
         folders.sort()
         if STUDY in files:
-            found.append(Path(path))
+            studies.append(Path(path))
             folders[:] = [name for name in folders if name != TASKS]  # thousands of results
-    if not found:
+    if not studies:
         raise InputError(
             f"there is no study in {folder}. Name the folder that a command wrote to (--out)."
         )
-    return found
+    return studies
 
 
 def _results(folder: Path) -> list[os.DirEntry[str]]:

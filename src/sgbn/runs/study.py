@@ -204,12 +204,12 @@ def _run_task(
     """
     begin = time.perf_counter()
     try:
-        found = function(**shared, **task.arguments)
+        arrays = function(**shared, **task.arguments)
     except InputError as error:
         if not skip:
             raise
         return Outcome({}, str(error), time.perf_counter() - begin)
-    result = {key: np.asarray(value) for key, value in found.items()}
+    result = {key: np.asarray(value) for key, value in arrays.items()}
     if settings is not None:
         made_with = {"settings": settings, "versions": versions()}
         result[PROVENANCE] = np.asarray(json.dumps(made_with, sort_keys=True))
@@ -221,12 +221,12 @@ def _run_task(
 
 def _whole_paths(named: Mapping[str, Any]) -> dict[str, Any]:
     """Make paths absolute: a worker that an earlier call left may stand in another folder."""
-    return {name: one.absolute() if isinstance(one, Path) else one for name, one in named.items()}
+    return {key: x.absolute() if isinstance(x, Path) else x for key, x in named.items()}
 
 
 def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[str, Path]) -> None:
     path = folder / STUDY
-    wanted = json.loads(json.dumps(dict(settings)))
+    wanted = json.loads(json.dumps(dict(settings)))  # tuples become lists, as in the file
     begun = {"settings": wanted, "versions": versions(), TASKS: len(paths)}
     if not path.exists():
         _refuse_results_of_unknown_settings(folder)
@@ -247,7 +247,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
             f"{folder} was begun with other versions, and goes on with these (each result says "
             "which made it):\n" + "\n".join(lines)
         )
-    if study.get(TASKS) != len(paths) and not all(own.exists() for own in paths.values()):
+    if study.get(TASKS) != len(paths) and not all(result.exists() for result in paths.values()):
         write_json(path, study | {TASKS: len(paths)})
 
 
