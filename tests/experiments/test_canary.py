@@ -46,7 +46,7 @@ def test_no_pipeline_learns_from_shuffled_labels(folder):
     del outcomes[CONTROL]
     found = verdicts(outcomes)
     assert set(found) == set(CHEAP)
-    assert {verdict.said for verdict in found.values()} == {"yes"}
+    assert {verdict.finding for verdict in found.values()} == {"yes"}
 
 
 def test_regions_chosen_by_all_rows_are_caught(folder):
@@ -78,7 +78,7 @@ def reported(tmp_path):
 
 def test_few_shuffles_give_no_verdict(folder, reported):
     few = {name: values[:19] for name, values in CANARY.results(folder).items()}
-    assert {verdict.said for verdict in verdicts(few).values()} == {"too few shuffles"}
+    assert {verdict.finding for verdict in verdicts(few).values()} == {"too few shuffles"}
     text = reported(few, splits=19)
     assert "19 shuffles are too few for verdicts: give 20 or more (--splits)." in text
     assert "by all rows, has no verdict: too few shuffles." in text

@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
-from sgbn.experiments import calibration, exp2
+from sgbn.experiments import calibration
 from sgbn.experiments.exp2 import CLAIMS, EXPERIMENT, MAIN, claims_table, place, place_in_paper
 from sgbn.experiments.exp2_methods import BASELINES
 from sgbn.experiments.experiment import Outcomes
@@ -40,15 +40,6 @@ def test_the_table_has_a_row_a_reading_and_one_of_the_paper(exp2_results):
     assert "BIC" in lines[0]
     assert lines[10].startswith("| the paper's own figures | 1 of 1 alarm | 1 of 1 alarm | 1 of 1")
     assert lines[10].endswith("| 0 of 0 | 1 of 1 chain |  |")
-
-
-def test_the_ranking_is_sorted(exp2_results):
-    lines = exp2.ranking(exp2_results)
-    assert len(lines) == 6
-    assert lines[1].startswith("- errors, paper: OR-SGBN 51, L1MB 62")
-    values = [int(item.split()[-1]) for item in lines[0].split(": ")[1].split(", ")]
-    assert values == sorted(values)
-    assert len(values) == len(MAIN)
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +83,10 @@ def test_the_goal_is_shown_beside_the_empty_graph(text):
     assert len(by_name) == 8 + 2
 
 
-def test_command_settings_and_times_are_part_of_the_report(text):
+def test_command_and_settings_are_part_of_the_report(text):
     assert "2 simulations of each network, 1000 samples, alpha = 0." in text
     assert "Versions: " in text
     assert "None, in any fit of any method." in text
-    seconds = next(table for table in tables(text) if "slowest network" in table[0])
-    assert all(float(row[1]) >= float(row[2]) > 0 for row in seconds[2:])
 
 
 def test_failures_are_counted_and_shown(exp2_folder, tmp_path):
@@ -107,7 +96,7 @@ def test_failures_are_counted_and_shown(exp2_folder, tmp_path):
     with np.load(path) as stored:
         task = dict(stored)
     failed = task["methods"] == "TC"
-    for field in ("errors", "false", "pdag", "edges", "seconds"):
+    for field in ("errors", "false", "pdag", "edges"):
         task[field] = np.where(failed, np.nan, task[field])
     task["failure"] = np.where(failed, "InputError: no good", "")
     np.savez(path, **task)

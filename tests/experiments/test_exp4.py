@@ -119,15 +119,11 @@ def test_nested_tells_a_reversed_edge_from_a_lost_one():
     assert nested(sparse, sparse) == pytest.approx([1.0, 1.0, 1.0])
 
 
-def test_the_report_shows_every_claim_count_and_test(exp4_folder):
+def test_the_report_shows_every_claim_and_test(exp4_folder):
     text = EXPERIMENT.text(exp4_folder)
     parts = EXPERIMENT.results(exp4_folder)["table"]
     for (claim, paper), ours in exp4.claims(parts).items():
         assert f"| {claim} | {paper} | {ours} |" in text
-    for count in COUNTS:
-        assert f"\n| {count} | " in text
-    change = exp4.changes(parts, "OR-SGBN")["edges"]
-    assert f"{change} ({change.low:.3g} to {change.high:.3g}, p = {change.p:.2f})" in text
     assert f"| table | p = {parts['tests']['all']:.3f} | {parts['tests']['tested']} | " in text
     assert "control (30) → patient (30) | 14 | none | 1 |" in text
     assert "19 permutations, seed 1" in text

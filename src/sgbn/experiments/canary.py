@@ -23,7 +23,7 @@ from sgbn.runs import Arrays
 from sgbn.types import Array
 
 SHUFFLES = 50
-FEWEST_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
+MIN_SHUFFLES = 20  # below, an interval is so wide that nearly every leak is within it
 CONTROL = "control: regions chosen by all rows, shrinkage LDA"
 LEAKING = "shrinkage LDA"  # the classifier of the control
 REGIONS = 90  # of the simulated cohort that stands in for a table
@@ -85,13 +85,13 @@ def read(stored: dict[str, Arrays]) -> dict[str, Array]:
 class Verdict(NamedTuple):
     """Mean balanced accuracy of a pipeline over the shuffles, its joint interval, and what it says.
 
-    `said` is whether a half is within the interval, where there are shuffles enough to tell.
+    `finding` is whether a half is within the interval, where there are shuffles enough to tell.
     """
 
     mean: float
     low: float
     high: float
-    said: str
+    finding: str
 
 
 def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
@@ -108,37 +108,39 @@ def verdicts(outcomes: Mapping[str, Array]) -> dict[str, Verdict]:
     for name, values in outcomes.items():
         mean, _, df = seen = estimate(values, 0.0)
         low, high = seen.interval(level)
-        said = "yes" if low <= 0.5 <= high else "**no**"
-        if df + 1 < FEWEST_SHUFFLES:
-            said = "too few shuffles"
-        result[name] = Verdict(mean, low, high, "not measured" if np.isnan(mean) else said)
+        finding = "yes" if low <= 0.5 <= high else "**no**"
+        if df + 1 < MIN_SHUFFLES:
+            finding = "too few shuffles"
+        result[name] = Verdict(mean, low, high, "not measured" if np.isnan(mean) else finding)
     return result
 
 
 def report(outcomes: dict[str, Array], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Verdicts, and what they say of all pipelines and of the control."""
     control = verdicts({name: outcomes[name] for name in [CONTROL] if name in outcomes})
-    others = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
+    honest = verdicts({name: outcomes[name] for name in outcomes if name != CONTROL})
     return {
-        "pipelines": _on_pipelines(others, settings["splits"]),
+        "pipelines": _on_pipelines(honest, settings["splits"]),
         "control": _on_control(control.get(CONTROL), settings["regions"]),
-        "verdicts": [_row(*pair) for pair in (others | control).items()],
+        "verdicts": [_row(*pair) for pair in (honest | control).items()],
     }
 
 
 def _on_pipelines(of: Mapping[str, Verdict], shuffles: int) -> str:
     """Sentence on all pipelines together."""
-    if shuffles < FEWEST_SHUFFLES:
+    if shuffles < MIN_SHUFFLES:
         few = f"{shuffles} shuffles are too few for verdicts"
-        return f"{few}: give {FEWEST_SHUFFLES} or more (--splits)."
+        return f"{few}: give {MIN_SHUFFLES} or more (--splits)."
     named: dict[str, list[str]] = {}
     for name, verdict in of.items():
-        named.setdefault(verdict.said, []).append(name)
+        named.setdefault(verdict.finding, []).append(name)
     quiet = len(named.pop("yes", []))
     words = {"**no**": "not so"}
-    others = [f"; {words.get(said, said)}: {', '.join(names)}" for said, names in named.items()]
+    rest = [
+        f"; {words.get(finding, finding)}: {', '.join(names)}" for finding, names in named.items()
+    ]
     within = "a half is within the joint interval"
-    return f"{shuffles} shuffles, {quiet} of {len(of)} pipelines: {within}{''.join(others)}."
+    return f"{shuffles} shuffles, {quiet} of {len(of)} pipelines: {within}{''.join(rest)}."
 
 
 def _on_control(control: Verdict | None, regions: int) -> str:
@@ -149,13 +151,13 @@ def _on_control(control: Verdict | None, regions: int) -> str:
             f"{regions} to keep, so that it would choose nothing. Give a smaller --k to have one."
         )
     caught = {"yes": "is not caught", "**no**": "is caught"}
-    said = caught.get(control.said, f"has no verdict: {control.said}")
-    return f"The control, which chooses its regions by all rows, {said}."
+    finding = caught.get(control.finding, f"has no verdict: {control.finding}")
+    return f"The control, which chooses its regions by all rows, {finding}."
 
 
 def _row(name: str, verdict: Verdict) -> list[str]:
     mean, low, high = ("" if np.isnan(x) else f"{x:.3f}" for x in verdict[:3])
-    return [name, mean, f"{low} to {high}" if low else "", verdict.said]
+    return [name, mean, f"{low} to {high}" if low else "", verdict.finding]
 
 
 CANARY = Experiment(

@@ -62,9 +62,9 @@ def real_tables() -> dict[str, Cohort]:
 
 def without(cohort: Cohort, *covariates: str) -> Cohort:
     """Forget some covariates."""
-    others = {c: values for c, values in cohort.covariates.items() if c not in covariates}
-    smooth = tuple(name for name in cohort.smooth if name in others)
-    return replace(cohort, covariates=others, smooth=smooth)
+    kept = {c: values for c, values in cohort.covariates.items() if c not in covariates}
+    smooth = tuple(name for name in cohort.smooth if name in kept)
+    return replace(cohort, covariates=kept, smooth=smooth)
 
 
 def one_site(cohort: Cohort) -> Cohort:

@@ -84,7 +84,7 @@ def work(
     learned = []
     for number in numbers:
         order = np.random.default_rng([settings.seed, number]).permutation(X.shape[1])
-        back = np.argsort(order)
+        back = np.argsort(order)  # the inverse permutation: weights of the first order again
         learned.append(learner.fit(X[:, order]).coef_std_[np.ix_(back, back)])
     return {
         "original": original,
@@ -143,6 +143,7 @@ def _iterate(R: Array, B: Array, n_iter: int, prices_of: Callable[[Array], Array
     for _ in range(n_iter):
         B = lasso_gram(R, prices_of(B), start=B).x
         supports.append(B != 0)
+    # the same support gives the same prices, so that what follows repeats: a period
     last = supports[-1]
     earlier = [k for k in range(len(supports) - 1) if np.array_equal(supports[k], last)]
     return History(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import rankdata
 
 from sgbn.comparison.intervals import Estimate, estimate
 from sgbn.datasets import load_network
@@ -21,7 +20,6 @@ from sgbn.experiments.calibration import CALIBRATION
 from sgbn.experiments.exp2_methods import BASELINES, METHODS, PAPER, RAW, paper_sum, summed
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, read_rows
 from sgbn.experiments.markdown import table
-from sgbn.types import Array
 
 Results = dict[str, Outcomes]  # by network
 
@@ -35,7 +33,7 @@ SHOWN = (*METHODS, f"OR-SGBN literal{RAW}", "H-SGBN", "SGBN", f"SGBN equal{RAW}"
 PANELS = 3  # side by side
 GOAL = 0.1  # each sum within this share of the paper's
 AIMED_AT = ("errors", "false")
-CLEAR = 2.0  # standard errors that a difference must exceed
+CLEAR = 2.0  # standard errors of a difference: below, two methods count as alike
 CLAIMS = read_rows("exp2_claims.csv")  # the paper's words, and the place that they mean
 
 
@@ -46,6 +44,7 @@ def mean(results: Results, measure: str, network: str, method: str) -> Estimate:
 
 def total(results: Results, measure: str, method: str) -> Estimate:
     """Sum of the means over the networks but Mildew."""
+    # networks are simulated independently: squared errors of their means add up
     means = [mean(results, measure, network, method) for network in summed(results)]
     sums, errors, dfs = zip(*means, strict=True)
     return Estimate(sum(sums), float(np.linalg.norm(errors)), min(dfs))
@@ -58,11 +57,8 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
         "sums": sums,
         **{measure: _beside_paper(results, measure, sums) for measure in MEASURES},
         "goal": _goal(results),
-        "goal_by_network": _goal_by_network(results),
         "variants": _variants(results),
         "claims": claims_table(results),
-        "ranking": ranking(results),
-        "costs": _costs(results),
         "remarks": _remarks(results),
     }
 
@@ -73,16 +69,11 @@ def _cell(ours: Estimate, paper: str = "") -> str:
 
 def _beside_paper(results: Results, measure: str, sums: str) -> list[str]:
     """Table of one measure: networks down, methods across."""
-    rows = [
-        [
-            network,
-            *(
-                _cell(mean(results, measure, network, m), PAPER.get((measure, network, m), ""))
-                for m in MAIN
-            ),
-        ]
-        for network in results
-    ]
+
+    def cell(network: str, m: str) -> str:
+        return _cell(mean(results, measure, network, m), PAPER.get((measure, network, m), ""))
+
+    rows = [[network, *(cell(network, m) for m in MAIN)] for network in results]
     papers = {m: f"{paper_sum(measure, m, results):.2f}" for m in METHODS}
     last = [_cell(total(results, measure, m), papers.get(m, "")) for m in MAIN]
     return table(["network", *MAIN], [*rows, [sums, *last]])
@@ -108,19 +99,6 @@ def _n_edges(network: str) -> int:
     return int(load_network(network).graph.sum())
 
 
-def _goal_by_network(results: Results) -> list[list[Any]]:
-    rows = []
-    for network in results:
-        row: list[Any] = [network]
-        for measure in AIMED_AT:
-            cell = measure, network, "OR-SGBN"
-            ours = mean(results, *cell).mean
-            gap = "" if methods.in_doubt(*cell) else f"{ours - methods.paper_figure(*cell):+.1f}"
-            row += [f"{ours:.1f}", PAPER[cell], gap]
-        rows.append([*row, _n_edges(network)])
-    return rows
-
-
 def _methods(results: Results) -> list[str]:
     return next(iter(results.values())).methods
 
@@ -130,14 +108,10 @@ def _variants(results: Results) -> list[list[Any]]:
     rows = []
     for name in _methods(results)[len(BASELINES) :]:
         sums = [_cell(total(results, measure, name)) for measure in (*MEASURES, "edges")]
-        alpha = _median(np.concatenate([results[n].of(name, "alpha") for n in summed(results)]))
-        rows.append([name, *sums, "" if np.isnan(alpha) else f"{alpha:.3f}"])
+        alphas = np.concatenate([results[n].of(name, "alpha") for n in summed(results)])
+        known = alphas[~np.isnan(alphas)]
+        rows.append([name, *sums, f"{np.median(known):.3f}" if known.size else ""])
     return rows
-
-
-def _median(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else np.nan
 
 
 def place(results: Results, method: str, measure: str, network: str) -> str:
@@ -191,52 +165,16 @@ def _bic(results: Results, reading: str) -> str:
     return f"{'holds' if chosen > fixed else 'does not hold'}, {chosen / fixed:.2f}"
 
 
-def ranking(results: Results) -> list[str]:
-    """Methods from the fewest errors to the most, ours and the paper's, two lines per measure."""
-    lines = []
-    for measure in MEASURES:
-        ours = {method: total(results, measure, method).mean for method in MAIN}
-        paper = {method: paper_sum(measure, method, results) for method in METHODS}
-        ranks = rankdata([[ours[method] for method in METHODS], list(paper.values())], axis=1)
-        with np.errstate(invalid="ignore"):  # where all are equal there is no correlation
-            agreement = np.corrcoef(ranks)[0, 1]
-        lines += [
-            f"- {measure}, ours: {_ranked(ours)}",
-            f"- {measure}, paper: {_ranked(paper)} (rank correlation with ours {agreement:.2f})",
-        ]
-    return lines
-
-
-def _ranked(values: Mapping[str, float]) -> str:
-    return ", ".join(
-        f"{name} {values[name]:.0f}" for name in sorted(values, key=values.__getitem__)
-    )
-
-
-def _costs(results: Results) -> list[list[Any]]:
-    """CPU time, and how often tests contradicted each other."""
-    rows = []
-    for method in _methods(results):
-        seconds = [_median(outcomes.of(method, "seconds")) for outcomes in results.values()]
-        consistent = [outcomes.of(method, "consistent").mean() for outcomes in results.values()]
-        share = 1 - np.mean(consistent)
-        rows.append([method, f"{sum(seconds):.3f}", f"{max(seconds):.3f}", f"{share:.0%}"])
-    return rows
-
-
 def _remarks(results: Results) -> list[str]:
     """Failures and fits that did not converge, with their messages."""
-    rows = []
-    for kind in ("failure", "warning"):
-        said = [
-            (kind, method, network, count, text)
-            for network, outcomes in results.items()
-            for method, count, text in outcomes.messages(kind)
-        ]
-        rows += sorted(said, key=lambda row: _methods(results).index(row[1]))
-    if not rows:
-        return ["None, in any fit of any method."]
-    return table(["kind", "method", "network", "fits", "message"], rows)
+    rows = [
+        (kind, method, network, count, text)
+        for kind in ("failure", "warning")
+        for network, outcomes in results.items()
+        for method, count, text in outcomes.messages(kind)
+    ]
+    header = ["kind", "method", "network", "fits", "message"]
+    return table(header, rows) if rows else ["None, in any fit of any method."]
 
 
 def files(results: Results) -> Files:
@@ -268,14 +206,8 @@ def _panel(ax: Any, results: Results, measure: str, network: str) -> None:
     ):
         cells = {k: (measure, network, method) for k, method in enumerate(METHODS)}
         kept = [k for k, cell in cells.items() if methods.in_doubt(*cell) == doubted]
-        ax.scatter(
-            [methods.paper_figure(*cells[k]) for k in kept],
-            kept,
-            s=26,
-            label=label,
-            zorder=3,
-            **style,
-        )
+        figures = [methods.paper_figure(*cells[k]) for k in kept]
+        ax.scatter(figures, kept, s=26, label=label, zorder=3, **style)
     if measure != "false":
         ax.axvline(_n_edges(network), ls=":", lw=1, color="0.4", label="empty graph")
     ax.set_yticks(places, SHOWN, fontsize=8)

@@ -7,7 +7,6 @@ run once for both kinds of data.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -135,8 +134,8 @@ def learners(settings: Settings) -> dict[str, NetworkEstimator]:
 class Outcome(NamedTuple):
     """What one learner made of one simulation; counts are NaN where it failed.
 
-    `consistent` is whether some DAG agrees with all that the learner found (tests of independence
-    may contradict each other); the counts are those of the DAG that it then settled on.
+    Where tests of independence contradict each other, the counts are those of the DAG that the
+    learner settled on.
     """
 
     errors: float = np.nan
@@ -144,22 +143,18 @@ class Outcome(NamedTuple):
     pdag: float = np.nan
     edges: float = np.nan
     alpha: float = np.nan
-    seconds: float = np.nan
-    consistent: bool = True
     failure: str = ""
     warning: str = ""
 
 
 def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
     """Fit and compare with the truth; a failure is part of the result, not the end of the run."""
-    begun = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             learner.fit(X)
     except Exception as error:
         return Outcome(failure=f"{type(error).__name__}: {error}")
-    seconds = time.process_time() - begun
     seen = compare_graphs(learner.coef_, graph)
     unconverged = [w.message for w in caught if issubclass(w.category, ConvergenceWarning)]
     return Outcome(
@@ -168,8 +163,6 @@ def evaluate(learner: NetworkEstimator, X: Array, graph: Graph) -> Outcome:
         pdag=seen.pdag_errors,
         edges=seen.n_learned,
         alpha=getattr(learner, "alpha_", np.nan),
-        seconds=seconds,
-        consistent=getattr(learner, "consistent_", True),
         warning=str(unconverged[0]) if unconverged else "",
     )
 

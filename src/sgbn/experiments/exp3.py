@@ -8,9 +8,7 @@ training part alone (`protocol`). Then all methods (`exp3_methods`) and their pe
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
-from io import StringIO
 from itertools import product
 from typing import Any
 
@@ -22,7 +20,7 @@ from sgbn.comparison.peers import COVARIATES_ALONE, peers
 from sgbn.experiments import exp3_methods as methods
 from sgbn.experiments.canary import CANARY
 from sgbn.experiments.data import TABLE
-from sgbn.experiments.exp3_methods import ALPHAS, BIASES, MOVED, NETWORKS, RECOMMENDED, SLACK
+from sgbn.experiments.exp3_methods import BIASES, MOVED, NETWORKS, RECOMMENDED, SLACK
 from sgbn.experiments.experiment import Experiment, Files, Outcomes, read_rows
 from sgbn.experiments.markdown import table
 from sgbn.runs import Arrays
@@ -33,7 +31,7 @@ Results = dict[str, Outcomes]  # by sample
 
 CLAIMS = read_rows("exp3_claims.csv")
 POINTS = 100.0
-FEWEST_SPLITS = 10  # below, a few lucky splits can make an interval that decides
+MIN_SPLITS = 10  # below, a few lucky splits can make an interval that decides
 GAIN = 10.0  # points: the least of the paper's "10 % to 20 %"
 PAPERS = ("KL-SGBN", "MM-SGBN")  # moved networks that the paper has
 NEGLIGIBLE = 1e-6  # of fitting error: round-off
@@ -54,26 +52,19 @@ def simulated(results: Results) -> list[str]:
 
 def real(results: Results) -> list[str]:
     """Tables in the larger split sizes, over which means are taken."""
-    others = simulated(results)
-    return [name for name in results if name not in others and not name.endswith(methods.SMALLER)]
+    left_out = {*simulated(results), *(name for name in results if name.endswith(methods.SMALLER))}
+    return [name for name in results if name not in left_out]
 
 
 def report(results: Results, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Ours and the peers, and the paper's claims."""
-    claims, by_table = claims_tables(results)
-    occasions, gains = gains_tables(results)
-    several = len(results) - len(simulated(results)) > 1
     return {
         **_data(results, settings["splits"]),
-        "claims": claims,
-        "by_table": "\n".join(["Table by table:", "", *by_table, "", ""]) if several else "",
+        "claims": claims_table(results),
         "growth": _growth(results),
-        "occasions": occasions,
-        "mean_of": _mean_of(results),
-        "gains": gains,
+        "occasions": occasions_table(results),
         "accuracies": _ranked(results, "balanced"),
         "losses": _ranked(results, "log_loss"),
-        "best": _best(results),
         "failures": _failures(results),
     }
 
@@ -86,10 +77,10 @@ def _data(results: Results, n_splits: int) -> dict[str, Any]:
         [name, _what(name, data.noted), *data.noted["sizes"], data.of(RECOMMENDED, "balanced").size]
         for name, data in results.items()
     ]
-    few = f"{n_splits} are too few for verdicts: give {FEWEST_SPLITS} or more (--splits).\n\n"
+    few = f"{n_splits} are too few for verdicts: give {MIN_SPLITS} or more (--splits).\n\n"
     return {
         "repeats": repeated,
-        "too_few": few if n_splits < FEWEST_SPLITS else "",
+        "too_few": few if n_splits < MIN_SPLITS else "",
         "data": table(["data", "what", "training", "test", repeated], rows),
         "real_tables": REAL_TABLES if real(results) and TABLE not in results else "",
         "intervals": ", ".join([OF_SPLITS] * are_split + [OF_COHORTS] * are_drawn),
@@ -112,8 +103,8 @@ OF_COHORTS = "of the simulated cohorts, which are independent, by the plain pair
 
 def _what(name: str, noted: Arrays) -> str:
     """Describe a sample, and how many of its regions were kept."""
-    there, kept = noted["regions"].tolist()
-    n_regions = f"{there}" if kept == there else f"{kept} of {there}"
+    in_table, kept = noted["regions"].tolist()
+    n_regions = f"{in_table}" if kept == in_table else f"{kept} of {in_table}"
     return f"{methods.DESCRIPTIONS[name]}; {n_regions} regions"
 
 
@@ -138,7 +129,7 @@ def verdict(claim: Mapping[str, str], difference: Estimate) -> str:
     """Say whether the interval, or at least the mean, agrees with the claim."""
     if np.isnan(difference.mean):
         return "not measured"
-    if difference.df + 1 < FEWEST_SPLITS:
+    if difference.df + 1 < MIN_SPLITS:
         return "too few splits"
     low, high = difference.interval()
     least, most = float(claim["least"]), float(claim["most"])
@@ -159,27 +150,19 @@ def cell(difference: Estimate) -> str:
     return f"{difference.mean:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
-def _half_width(difference: Estimate) -> str:
-    if np.isnan(difference.error):
-        return cell(difference)
-    return f"{difference.mean:+.1f} +- {difference.interval()[1] - difference.mean:.1f}"
-
-
-def claims_tables(results: Results) -> tuple[list[str], list[str]]:
-    """Claims and verdicts: on the real tables together and each simulation; on each table."""
-    rows, by_table = [], []
+def claims_table(results: Results) -> list[str]:
+    """Claims and verdicts: on the real tables together, and on each simulation."""
+    rows = []
     tables, cohorts = real(results), simulated(results)
-    split = [name for name in results if name not in cohorts]
     for claim, bias in product(CLAIMS, BIASES):
-        words = [claim["claim"], claim["words"], bias]
         of = {n: data.estimate(difference(claim, bias, data)) for n, data in results.items()}
+        # one estimate for all tables: they share no subject, so that their errors are independent
         shown = [average([of[name] for name in tables])] if tables else []
         shown += [of[name] for name in cohorts]
-        rows.append([*words, *(f"{cell(d)} {verdict(claim, d)}".lstrip() for d in shown)])
-        by_table.append([*words, *(_half_width(of[name]) for name in split)])
-    header = ["claim", "in words", "bias"]
+        cells = (f"{cell(d)} {verdict(claim, d)}".lstrip() for d in shown)
+        rows.append([claim["claim"], claim["words"], bias, *cells])
     first = tables if len(tables) < 2 else ["real tables"]
-    return table([*header, *first, *cohorts], rows), table([*header, *split], by_table)
+    return table(["claim", "in words", "bias", *first, *cohorts], rows)
 
 
 def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
@@ -193,22 +176,14 @@ def _gains(outcomes: Outcomes, bias: str, network: str) -> Array:
     return POINTS * (moved - learned)
 
 
-def gains_tables(results: Results) -> tuple[list[str], list[str]]:
-    """How often moves gain what the paper says they gain "on most occasions"; their mean gains.
-
-    Means are those over the real tables, or over all data.
-    """
-    occasions, means = [], []
-    shown = [name in (real(results) or results) for name in results]
-    for bias, network in product(BIASES, MOVED):
+def occasions_table(results: Results) -> list[str]:
+    """How often moves gain what the paper says they gain "on most occasions"."""
+    rows = []
+    for bias, network in product(BIASES, PAPERS):
         gains = np.array([_gains(outcomes, bias, network) for outcomes in results.values()])
-        cells = [_number(gain, "+.1f") for gain in gains[shown].mean(axis=0)]
-        means.append([network, bias, *cells])
-        if network in PAPERS:
-            counts = [f"{(of_one >= GAIN).sum()} of {len(of_one)}" for of_one in gains]
-            occasions.append([network, bias, *counts, f"{(gains >= GAIN).mean():.0%}"])
-    header, alphas = ["network", "bias"], [f"alpha {alpha:g}" for alpha in ALPHAS]
-    return table([*header, *results, "of all"], occasions), table([*header, *alphas], means)
+        counts = [f"{(of_data >= GAIN).sum()} of {len(of_data)}" for of_data in gains]
+        rows.append([network, bias, *counts, f"{(gains >= GAIN).mean():.0%}"])
+    return table(["network", "bias", *results, "of all"], rows)
 
 
 def _number(value: float, form: str) -> str:
@@ -269,49 +244,14 @@ def _ahead(results: Results, name: str) -> str:
     return cell(average(gaps))
 
 
-def _best(results: Results) -> list[str]:
-    rows = []
-    for bias, rule, network in product(BIASES, methods.RULES, NETWORKS):
-        varied = methods.methods([network], bias, rule, "alpha")
-        called = "SGBN" if rule == methods.LIKELIHOOD else rule
-        cells = [_highest(outcomes, varied) for outcomes in results.values()]
-        rows.append([network, bias, called, *cells])
-    return table(["network", "bias", "classifier", *results], rows)
-
-
-def _highest(outcomes: Outcomes, varied: list[methods.Method]) -> str:
-    """Highest mean, and the alpha that has it; nothing where all fits failed."""
-    means = {method.alpha: outcomes.mean(method.label, "balanced") for method in varied}
-    known = {alpha: mean for alpha, mean in means.items() if not np.isnan(mean)}
-    if not known:
-        return ""
-    best = max(known, key=known.__getitem__)
-    return f"{known[best]:.3f} ({best:g})"
-
-
 def _failures(results: Results) -> list[str]:
-    rows = [(name, *said) for name, data in results.items() for said in data.messages("failure")]
+    rows = [(name, *fits) for name, data in results.items() for fits in data.messages("failure")]
     return table(["data", "method", "fits", "message"], rows) if rows else ["None, in any fit."]
 
 
 def files(results: Results) -> Files:
-    """Every outcome as a row of a table, and one figure for each reading of the bias."""
-    figures = {f"exp3_{bias}.png": _figure(results, bias) for bias in BIASES}
-    return {"exp3.csv": outcome_rows(results)} | figures
-
-
-def outcome_rows(results: Results) -> str:
-    """Every outcome as a row of CSV: data, split, method, accuracies and log-loss."""
-    fields = ("balanced", "accuracy", "log_loss")
-    text = StringIO()
-    writer = csv.writer(text)
-    writer.writerow(("data", "split", "method", *fields))
-    for name, outcomes in results.items():
-        for method in outcomes.methods:
-            columns = [outcomes.of(method, field) for field in fields]
-            for split, row in enumerate(zip(*columns, strict=True)):
-                writer.writerow((name, split, method, *(f"{x:.5f}" for x in row)))
-    return text.getvalue()
+    """One figure for each reading of the bias."""
+    return {f"exp3_{bias}.png": _figure(results, bias) for bias in BIASES}
 
 
 def _figure(results: Results, bias: str) -> Figure:
@@ -349,12 +289,5 @@ def _panel(
 
 
 EXPERIMENT = Experiment(
-    "exp3",
-    methods.tasks,
-    methods.work,
-    methods.read,
-    report,
-    files,
-    methods.described,
-    CANARY,
+    "exp3", methods.tasks, methods.work, methods.read, report, files, methods.described, CANARY
 )

@@ -90,12 +90,14 @@ def changes(parts: Parts, method: str) -> dict[str, Change]:
     """Every count of the networks by a method ("truth" for the true ones)."""
     networks = parts["networks"]
     layout = (networks["regions"].tolist(), networks["lobes"].tolist())
+    # strengths are sums of floats: rounded, so that ties with the permutations are ties
     rounded = [np.round(methods.counts(weights, *layout), 2) for weights in networks[method]]
     result = {}
     for k, (name, first, second) in enumerate(zip(COUNTS, *rounded, strict=True)):
         result[name] = Change(first, second)
         if method in PERMUTED and np.isfinite(first):
             null, change = parts["chance"][method][:, k].round(2), second - first
+            # two-sided: twice the smaller tail, since the null need not be symmetric
             p = min(1.0, 2 * min(reached(change, null), reached(-change, -null)))
             low, high = np.percentile(null, [2.5, 97.5]).tolist()
             result[name] = Change(first, second, low, high, p)
@@ -209,9 +211,7 @@ def report(results: Results, _: Mapping[str, Any]) -> dict[str, Any]:
         "truth": TRUTH if known else "",
         "claims": table(["claim", "paper", *results], rows),
         "by_chance": "; ".join(_range_by_chance(*pair) for pair in results.items()),
-        "counts": "\n\n".join(_counts(*pair) for pair in results.items()),
         "tests": [_tests(*pair) for pair in results.items()],
-        "biases": [_biases(*pair) for pair in results.items()],
         **_alphas(results),
         "moves": [_moves(*pair) for pair in results.items()],
     }
@@ -238,31 +238,12 @@ def _range_by_chance(name: str, parts: Parts) -> str:
     return f"{name} {edges.low / edges.first:+.0%} to {edges.high / edges.first:+.0%}"
 
 
-def _counts(name: str, parts: Parts) -> str:
-    by_method = {m: changes(parts, m) for m in (*METHODS, "truth") if m in parts["networks"]}
-    rows = [[count, *(_cell(change[count]) for change in by_method.values())] for count in COUNTS]
-    return "\n".join([f"{name}:", "", *table(["count", *by_method], rows)])
-
-
-def _cell(change: Change) -> str:
-    if not np.isfinite(change.p):
-        return str(change)
-    return f"{change} ({change.low:.3g} to {change.high:.3g}, p = {change.p:.2f})"
-
-
 def _tests(name: str, parts: Parts) -> list[Any]:
     tests = parts["tests"]
     families = [tests[f] for f in ("edges", "regions", "hippocampi", "lobes", "papers_lobes")]
     lowest = [f"{family.min():.3f}" if family.size else "–" for family in families]
     sizes = [int(tests["tested"]), int(tests["significant"])]
     return [name, f"p = {tests['all']:.3f}", *sizes, *lowest]
-
-
-def _biases(name: str, parts: Parts) -> list[Any]:
-    edges = present(parts["networks"][BIASED])
-    biases = edges[:, -1]
-    pairs = (edges[:, :-1].sum(axis=(1, 2)), biases.sum(axis=1))
-    return [name, *map(_arrow, pairs), biases.all(axis=0).sum(), 0]
 
 
 def _arrow(pair: Indices) -> str:
@@ -287,12 +268,12 @@ def _alphas(results: Results) -> dict[str, list[str]]:
 def _moves(name: str, parts: Parts) -> list[Any]:
     moves, groups = parts["moves"], parts["networks"]["groups"]
     same, top = agree(moves), most_moved(moves)
-    others = [
+    apart = [
         f"{moves['source'][k]} → {moves['target'][k]} ({groups[moves['group'][k]]})"
         for k in top[~same]
     ]
     n_biases = (moves["source"][top] == "bias").sum()
-    return [name, f"{same.sum()} of {len(same)}", n_biases, "; ".join(others) or "none"]
+    return [name, f"{same.sum()} of {len(same)}", n_biases, "; ".join(apart) or "none"]
 
 
 def files(results: Results) -> Files:

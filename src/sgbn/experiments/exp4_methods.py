@@ -152,8 +152,8 @@ def choose_regions(cohort: Cohort, n_regions: int) -> Cohort:
     brain = [region for region, lobe in lobes if lobe != NO_BRAIN]
     if len(brain) > n_regions:
         wanted = [brain[k] for k in hippocampi(brain)][:n_regions]
-        others = cohort.subset(regions=[region for region in brain if region not in wanted])
-        chosen = {*wanted, *most_different(others, n_regions - len(wanted)).regions}
+        rest = cohort.subset(regions=[region for region in brain if region not in wanted])
+        chosen = {*wanted, *most_different(rest, n_regions - len(wanted)).regions}
         brain = [region for region in brain if region in chosen]
     return cohort.subset(regions=brain)
 
@@ -250,6 +250,8 @@ def chance(sample: Sample, settings: Settings, block: int) -> dict[str, Any]:
     nuisance, codes, residuals = sample.nuisance, sample.codes, sample.residuals
     exchange = exchange_of(codes, sample.sites)
     changes: dict[str, list[Array]] = {method: [] for method in PERMUTED}
+    # rows of residuals are exchangeable under the null; what the exchange puts into the nuisance
+    # columns is taken out again, as in the tests of `edge_differences`
     for _ in range(min(BLOCK, settings.permutations - block * BLOCK)):
         X = nuisance.residuals(residuals[exchange.draw(rng)])
         for method in PERMUTED:

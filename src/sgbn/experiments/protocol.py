@@ -62,7 +62,7 @@ def prepare(cohort: Cohort, y: NDArray[Any], rows: Rows, regions: int) -> Proble
     """Impute, regress covariates out, choose regions and standardise, all by the training part."""
     train, test = rows
     table = cohort_table(cohort)
-    steps = make_analysis(cohort, k=regions)[:-1]
+    steps = make_analysis(cohort, k=regions)[:-1]  # without its classifier
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns that are odd in one of many splits
         inside = steps.fit_transform(table.iloc[train], y[train]).to_numpy()
