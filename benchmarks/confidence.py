@@ -17,7 +17,6 @@ SEED = 11
 M, DEGREE, SIZES = 40, 3.0, (60, 100, 200)
 N_NETWORKS, N_PAIRS = 20, 50
 N_FULL = 5  # networks on which the full search is tried as well
-BOUND_NETWORKS, BOUND_SAMPLES, BOUND_DRAWS, THRESHOLDS = 5, 10, 300, (0.6, 0.75, 0.9)
 BINS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 LEARNERS = {"fast": SGBN(n_kicks=0), "full": SGBN()}
 
@@ -72,34 +71,6 @@ def quality(n, learner, n_networks, n_jobs):
     return np.concatenate(records), np.mean(outcomes, axis=0).round(2).tolist()
 
 
-def bound_check(n, n_jobs):
-    """Pairs of low probability that are often joined, beside the bound, for each threshold."""
-    counts = {threshold: [] for threshold in THRESHOLDS}
-    for which in range(BOUND_NETWORKS):
-        _, truth = make_data(n, which)
-        rng = np.random.default_rng([SEED, n, which, 1])
-        probability = np.mean(
-            [
-                skeleton(LEARNERS["fast"].fit(truth.sample(n // 2, rng)).coef_)
-                for _ in range(BOUND_DRAWS)
-            ],
-            axis=0,
-        )
-        pairs = np.triu(np.ones((M, M), bool), 1)
-        theta = probability[pairs].mean()
-        low = pairs & (probability <= theta)
-        for _ in range(BOUND_SAMPLES):
-            confidence = edge_confidence(
-                truth.sample(n, rng), LEARNERS["fast"], n_pairs=N_PAIRS, n_jobs=n_jobs
-            )
-            for threshold in THRESHOLDS:
-                chosen = confidence.adjacency_ >= threshold - 1e-9
-                counts[threshold].append(
-                    ((chosen & low).sum(), confidence.bound(threshold), (chosen & pairs).sum())
-                )
-    return {str(t): np.mean(c, axis=0).round(3).tolist() for t, c in counts.items()}
-
-
 def cost():
     """Cost of 200 halves at n = 100 in single fits, for both settings; median of five networks."""
     ratios = {name: [] for name in LEARNERS}
@@ -136,26 +107,23 @@ def measure(n, n_jobs):
         "found": consensus,
         "fast": fast,
         "full": full,
-        "bound": bound_check(n, n_jobs),
     }
 
 
 def slots(runs, costs):
-    def by_size(rows):
-        return [[f"n = {run['n']}", *cells] for run in runs for cells in rows(run)]
+    def by_size(cells):
+        return [[f"n = {run['n']}", *cells(run)] for run in runs]
 
     errors = ["", "errors, one fit", "consensus", "CPDAG SHD, one fit", "consensus"]
     searches = ["", "true, fast", "full", "false, fast", "full"]
-    bound = ["", "threshold", "selected, low probability", "bound", "selected, all"]
     both = [("fast", 0), ("full", 0), ("fast", 1), ("full", 1)]
     return {
         "adjacent": curve_table(runs, "adjacent"),
         "directed": curve_table(runs, "adjacent, true direction"),
         "direction": curve_table(runs, "direction"),
-        "consensus": table(errors, by_size(lambda r: [[r["found"][k] for k in (3, 5, 4, 6)]])),
+        "consensus": table(errors, by_size(lambda r: [r["found"][k] for k in (3, 5, 4, 6)])),
         "n_full": N_FULL,
-        "searches": table(searches, by_size(lambda r: [[r[name][k] for name, k in both]])),
-        "bound": table(bound, by_size(lambda r: [[t, *c] for t, c in r["bound"].items()])),
+        "searches": table(searches, by_size(lambda r: [r[name][k] for name, k in both])),
         "fast": costs["fast"],
         "full": costs["full"],
     }

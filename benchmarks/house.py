@@ -21,7 +21,7 @@ import networkx as nx
 from output import ROOT, options, table, write
 
 DUPLICATE_LINES = 10
-GROWTH = 1.05  # code lines now, as a share of those at the beginning: issue 24
+GROWTH = 1.05  # code lines now, as a share of those at the beginning
 MAX_EXPERIMENT_LINES, MAX_FILE_LINES = 1500, 400
 MIN_COMMENT_SHARE = 0.08
 VAGUE = {"found", "own", "one", "here", "room", "there", "said", "ones", "others", "thing"}

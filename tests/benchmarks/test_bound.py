@@ -42,26 +42,26 @@ def test_pairs_of_low_probability_are_counted_by_hand(confidence):
 
 def test_the_mean_probability_is_the_default_of_the_bound(confidence):
     probability = symmetric(0.9, 0.0, 0.3)  # mean 0.4
-    found = count(confidence, probability, np.ones((3, 3), bool), MEAN, 0.8)
-    assert (found.low, found.low_false) == (1, 0)
-    assert found.bound == pytest.approx(0.4 / 0.6 * (0.2 + 0.8))
-    assert found.stated == pytest.approx(confidence.bound(0.8))
+    selected = count(confidence, probability, np.ones((3, 3), bool), MEAN, 0.8)
+    assert (selected.low, selected.low_false) == (1, 0)
+    assert selected.bound == pytest.approx(0.4 / 0.6 * (0.2 + 0.8))
+    assert selected.stated == pytest.approx(confidence.bound(0.8))
 
 
 def test_probabilities_tell_strong_pairs_from_none():
     network = GaussianNetwork([[0, 1.0, 0], [0, 0, 0], [0, 0, 0]])
-    share = joined_share(network, 60, 40, np.random.default_rng(0))
+    share = joined_share(network, 60, 20, np.random.default_rng(0))
     np.testing.assert_array_equal(share, share.T)
     assert share[0, 1] > 0.95
     assert share[0, 2] < 0.3
 
 
 def test_the_bound_holds_on_average():
-    found = [score_bound(Setting((60, 60), regions=8), k, 0, 20, 40) for k in range(6)]
-    assert all(list(one["methods"]) == bound_methods() for one in found)
-    means = {name: np.mean([one[name] for one in found], axis=0) for name in Selected._fields}
+    scores = [score_bound(Setting((60, 60), regions=6), k, 0, 10, 20) for k in range(4)]
+    assert all(list(of_cohort["methods"]) == bound_methods() for of_cohort in scores)
+    means = {name: np.mean([s[name] for s in scores], axis=0) for name in Selected._fields}
     assert (means["low"] <= means["bound"]).all()
     assert (means["bound"] <= means["stated"] * 1.5).all()
     assert (means["low_false"] <= means["low"]).all()
     assert (means["all"] > means["low"]).all()
-    np.testing.assert_array_equal(found[0]["excess"], found[0]["low"] - found[0]["bound"])
+    np.testing.assert_array_equal(scores[0]["excess"], scores[0]["low"] - scores[0]["bound"])

@@ -18,6 +18,11 @@ from sgbn import GaussianNetwork
 M = 7
 
 
+@pytest.fixture(autouse=True)
+def few_permutations(monkeypatch):
+    monkeypatch.setattr(score, "N_PERMUTATIONS", 19)  # the least with which p can be 5 %
+
+
 def regression(S, target, predictors):
     return np.linalg.solve(S[np.ix_(predictors, predictors)], S[predictors, target])
 
