@@ -203,6 +203,26 @@ def test_going_on_with_other_versions_warns_and_names_them(tmp_path):
         Study(tmp_path).run(task, TASKS, {})
 
 
+def test_a_folder_of_another_release_is_refused_by_name_with_the_remedy(tmp_path):
+    Study(tmp_path).run(task, TASKS, {})
+    study = json.loads((tmp_path / "study.json").read_text())
+    study["versions"]["sgbn"] = "0.1.0"
+    study["settings"] = {"gamma": 2.0}  # other settings are no news in another release
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    with pytest.raises(StudyError, match=r"begun by sgbn 0\.1\.0.* another folder .* install"):
+        Study(tmp_path).run(task, TASKS, {})
+
+
+def test_a_folder_goes_on_with_a_correction_of_its_release(tmp_path):
+    Study(tmp_path).run(task, TASKS, {})
+    study = json.loads((tmp_path / "study.json").read_text())
+    release = ".".join(study["versions"]["sgbn"].split(".")[:2])
+    study["versions"]["sgbn"] = f"{release}.99"
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    with pytest.warns(UserWarning, match=rf"sgbn: {release}\.99 there"):
+        assert list(Study(tmp_path).run(task, TASKS, {})) == list(TASKS)
+
+
 def test_a_damaged_result_is_named(tmp_path):
     Study(tmp_path).run(task, TASKS, {})
     path = tmp_path / "tasks" / "task2.npz"

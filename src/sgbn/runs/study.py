@@ -234,6 +234,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         write_json(path, begun | {"command": command})
         return
     study = read_study(path)
+    _refuse_another_release(folder, study["versions"])
     if study["settings"] != wanted:
         lines = differences(study["settings"], wanted)
         raise StudyError(
@@ -249,6 +250,18 @@ def _check_settings(folder: Path, settings: Mapping[str, Any], paths: Mapping[st
         )
     if study.get(TASKS) != len(paths) and not all(result.exists() for result in paths.values()):
         write_json(path, study | {TASKS: len(paths)})
+
+
+def _refuse_another_release(folder: Path, begun_with: Mapping[str, str]) -> None:
+    """Raise StudyError if another release began the folder; corrections of one release go on."""
+    theirs, ours = begun_with.get("sgbn", "unknown"), versions()["sgbn"]
+    # X.Y of X.Y.Z: a release may compute other numbers, and a mix of two could not be reported.
+    if theirs.split(".")[:2] != ours.split(".")[:2]:
+        raise StudyError(
+            f"{folder} was begun by sgbn {theirs}, and this is sgbn {ours}. Results of two "
+            "releases are never mixed: give another folder to start anew, or install sgbn "
+            f"{theirs} to go on. What is finished there can still be read."
+        )
 
 
 def _refuse_results_of_unknown_settings(folder: Path) -> None:
