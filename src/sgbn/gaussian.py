@@ -83,6 +83,7 @@ class GaussianNetwork:
         self.noise_variance = _frozen(
             np.ones(m) if noise_variance is None else noise_variance, "noise_variance"
         )
+        # Rows are sources, columns targets: one side in another order would rewire the edges.
         table: Any = coef  # a DataFrame has names of rows and columns
         if hasattr(table, "columns") and list(table.index) != list(table.columns):
             raise InputError(
@@ -113,7 +114,7 @@ class GaussianNetwork:
             )
         cycle = find_cycle(self.coef)
         if cycle is not None:
-            raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])
+            raise CycleError([self.names[i] for i in [*cycle, cycle[0]]])  # a closed circle
 
     def __repr__(self) -> str:
         return f"GaussianNetwork({self.m} variables, {self.n_edges} edges)"
@@ -206,7 +207,7 @@ class GaussianNetwork:
     @cached_property
     def mean(self) -> Array:
         """Mean of every variable: (I - Theta')^-1 theta_0."""
-        return _frozen(self.intercept @ self._total_effects, "mean")
+        return _frozen(self.intercept @ self._total_effects, "mean")  # read-only: it is cached
 
     @cached_property
     def covariance(self) -> Array:
@@ -226,7 +227,7 @@ class GaussianNetwork:
         rest = np.setdiff1d(np.arange(self.m), seen)
         names = tuple(self.names[i] for i in rest)
         C = self.covariance
-        if not seen.size:
+        if not seen.size:  # nothing to factorise
             return GaussianDistribution(names, self.mean, C)
         try:
             factor = cho_factor(C[np.ix_(seen, seen)])
@@ -237,6 +238,7 @@ class GaussianNetwork:
             ) from None
         across = C[np.ix_(rest, seen)]
         mean = self.mean[rest] + across @ cho_solve(factor, values - self.mean[seen])
+        # The Schur complement: it depends on which variables were seen, not on their values.
         covariance = C[np.ix_(rest, rest)] - across @ cho_solve(factor, across.T)
         return GaussianDistribution(names, mean, covariance)
 
@@ -274,7 +276,7 @@ class GaussianNetwork:
         """
         rng = np.random.default_rng(random_state)
         noise = rng.standard_normal((n_samples, self.m)) * np.sqrt(self.noise_variance)
-        rows: Array = (noise + self.intercept) @ self._total_effects
+        rows: Array = (noise + self.intercept) @ self._total_effects  # of all equations at once
         return rows
 
     # Conversion -------------------------------------------------------------------------------
@@ -287,6 +289,7 @@ class GaussianNetwork:
         i, j = np.nonzero(self.coef)
         names = np.asarray(self.names)
         fields = {"source": names[i], "target": names[j], "weight": self.coef[i, j]}
+        # No DataFrame: the numeric core imports no pandas (import contracts in pyproject.toml).
         edges = np.recarray(len(i), [(field, values.dtype) for field, values in fields.items()])
         for field, values in fields.items():
             edges[field] = values
@@ -314,7 +317,7 @@ class GaussianNetwork:
         position = {node: k for k, node in enumerate(nodes)}
         coef = np.zeros((len(nodes), len(nodes)))
         for source, target, weight in graph.edges(data="weight"):
-            if weight is None:
+            if weight is None:  # no default is safe: a weight of 0 means no edge
                 raise InputError(
                     f"the edge {source} -> {target} has no attribute 'weight': give it one."
                 )
@@ -334,7 +337,7 @@ class GaussianNetwork:
                     f"X has no column {missing[0]!r} ({len(missing)} missing). Rename its columns "
                     "to the network's names, or pass a plain array in their order."
                 )
-            X = X[list(self.names)]
+            X = X[list(self.names)]  # by name: in another order, densities would be wrong
         X = np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.m:
             raise InputError(
@@ -390,7 +393,7 @@ def _default_names(m: int) -> tuple[str, ...]:
 
 def _frozen(values: Matrix, label: str) -> Array:
     """Return a read-only float copy of finite values."""
-    array = np.array(values, dtype=float)
+    array = np.array(values, dtype=float)  # a copy: the caller's own array stays writable
     if not np.all(np.isfinite(array)):
         raise InputError(f"{label} contains NaN or infinity: give finite numbers.")
     array.setflags(write=False)

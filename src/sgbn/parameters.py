@@ -25,6 +25,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Return whether `value` is an integer of Python or numpy; True and 3.0 do not count."""
+    # In Python True is an Integral: n_folds=True would pass for 1.
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -47,6 +48,7 @@ class Constraint:
         if not self.allows(value):
             *first, last = self.words
             allowed = f"{', '.join(first)} or {last}" if first else last
+            # Cut at 100 characters: the value may be a whole table.
             raise InputError(f"{name} is {value!r:.100}; give {allowed}.")
         return value.item() if isinstance(value, np.generic) else value
 
@@ -131,10 +133,12 @@ SHARE = Number(above=0, below=1)
 UP_TO_ONE = Number(above=0, most=1)
 PROBABILITY = Number(least=0, most=1)
 FOLDS = Whole(2) | Constraint(["a splitter of scikit-learn"], _can_split)
+# Below -1 they count back from all processors, as joblib reads them; 0 it refuses.
 JOBS = NONE | Constraint(
     ["a number of processes from 1 upwards", "-1 for one per processor"],
     lambda value: is_whole(value) and value != 0,
 )
+# numpy's default_rng takes seeds of any size; the older RandomState only up to 32 bits.
 SEED = Whole(0)
 RANDOM_STATE = (
     NONE
@@ -155,5 +159,6 @@ def check_parameters(estimator: Any) -> None:
     """Raise InputError unless all parameters are allowed, and go together (`_check_together`)."""
     for name, constraint in declared_parameters(type(estimator)).items():
         constraint.check(name, getattr(estimator, name))
+    # Last, so that it may compare values which are known to be of the right type.
     if hasattr(estimator, "_check_together"):
         estimator._check_together()

@@ -43,10 +43,12 @@ def check_data(estimator: BaseEstimator, X: Any, reset: bool = True) -> Array:
             order="C",
             force_writeable=True,
             ensure_all_finite=False,  # checked below, with the name of the column
+            # A variance needs two rows, a prediction only one.
             ensure_min_samples=2 if reset else 1,
             ensure_min_features=2 if reset else 1,
         )
     except ValueError as error:
+        # Words of numpy. Other errors keep scikit-learn's words, which its own checks look for.
         if "could not convert string" in str(error):
             raise InputError(_first_text(np.asarray(X, dtype=object))) from error
         raise
@@ -144,6 +146,7 @@ def _check_finite(X: Array, names: Sequence[str]) -> None:
         return
     row, column = np.argwhere(~np.isfinite(X))[0]
     bad = ~np.isfinite(X)
+    # scikit-learn's estimator checks look for the words "NaN" and "inf" in the message.
     kind = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
     raise InputError(
         f"Input X contains {kind}: column {names[column]!r}, row {row} (counted from 0); "
@@ -193,6 +196,7 @@ def combined_columns(moments: Moments) -> list[int]:
     # With pivots: columns that depend on the others come last, and are told by the rank.
     (pivoted_cholesky,) = get_lapack_funcs(("pstrf",), (R,))
     _, pivots, rank, _ = pivoted_cholesky(R, tol=COLLINEAR_EPS)
+    # LAPACK counts from 1.
     return sorted(int(moments.columns[p - 1]) for p in pivots[rank:])
 
 
@@ -206,6 +210,7 @@ def warn_collinear(moments: Moments, names: Sequence[str]) -> None:
             "pairs). Their edges cannot be told apart: drop one."
         )
         return
+    # Only without copies: each copy is a linear combination too, and would be named twice.
     extra = sorted(names[k] for k in combined_columns(moments))
     if extra:
         warn(

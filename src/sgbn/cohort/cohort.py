@@ -32,6 +32,7 @@ from sgbn.html_repr import html_repr
 from sgbn.types import Array, Indices, Labels, Mask
 
 
+# eq=False: a generated == would compare arrays, which have no single truth value.
 @dataclass(frozen=True, eq=False)
 class Cohort:
     """Subjects x regions, with groups, covariates, sites, pairs and persons. It cannot be changed.
@@ -91,6 +92,7 @@ class Cohort:
             "smooth": checked_smooth(self.smooth, covariates),
             "provenance": MappingProxyType(dict(self.provenance)),
         }
+        # Read-only copies: a fingerprint is computed once, and must stay true.
         for name, value in frozen.items():
             object.__setattr__(self, name, value)  # the only way to set a field of a frozen class
         self._check_persons()
@@ -105,6 +107,7 @@ class Cohort:
             "Visits of a person in several groups need pair= (--pair) in place of "
             "person= (--subject), or correct the columns"
         )
+        # Paired visits are in several groups by design.
         check_persons(self.persons, self.group if self.pair is None else None, "groups", remedy)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -176,6 +179,7 @@ class Cohort:
         """Return how many labels each group has; without labels, how many rows."""
         if labels is None or self.group is None:
             return self.sizes
+        # A person or family with rows in several groups counts in each of them.
         return {name: len(np.unique(labels[self.group == name])) for name in self.groups}
 
     @property
@@ -190,6 +194,7 @@ class Cohort:
         Rows share a label where they share a block, a person or a pair.
         """
         given = [labels for labels in (self.block, self.person, self.pair) if labels is not None]
+        # One after another: a family may join persons, and a person rows, that nothing else joins.
         return reduce(merged_labels, given) if given else None
 
     @property
@@ -200,6 +205,7 @@ class Cohort:
         persons, person = np.unique(self.pair, return_inverse=True)
         groups, member = np.unique(self.group, return_inverse=True)
         visits = np.zeros((len(persons), len(groups)), dtype=np.intp)
+        # Not `visits[person, member] += 1`, which counts places that occur twice only once.
         np.add.at(visits, (person, member), 1)
         return np.asarray((visits == 1).all(axis=1)[person])
 
@@ -217,6 +223,7 @@ class Cohort:
     @cached_property
     def fingerprint(self) -> str:
         """Short name of the content, to tell two tables apart."""
+        # 64 bits: two tables share them by chance only among billions.
         return sha256(self.content).hexdigest()[:16]
 
     def of_group(self, group: str) -> Array:
@@ -245,7 +252,9 @@ class Cohort:
         chosen = self._rows(rows)
         if groups is not None:
             in_groups = self._in_groups(groups)
+            # Indices, not marks, so that rows stay in the order that was asked for.
             chosen = chosen[in_groups[chosen]]
+        # A list, not marks: regions come in the order that was asked for.
         columns = list(range(len(self.regions))) if regions is None else self._columns(regions)
         if lobes is not None:
             in_lobes = self._in_lobes(lobes)
@@ -275,6 +284,7 @@ class Cohort:
         if rows is None:
             return everyone
         chosen = np.asarray(rows)
+        # numpy makes an array of floats of an empty list, which is allowed and selects nobody.
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "biuUO"):
             raise InputError("give rows as a list of marks (True, False), row numbers or ids.")
         if chosen.dtype.kind in "UO":
@@ -289,6 +299,7 @@ class Cohort:
                 f"{counted(len(chosen), 'row is', 'rows are')} marked, but there are "
                 f"{counted(len(self), 'subject')}. Give one mark per subject."
             )
+        # Negative numbers too: numpy would count them from the end without a word.
         beyond = chosen[(chosen < 0) | (chosen >= len(self))]
         if beyond.size:
             raise InputError(
@@ -348,4 +359,5 @@ def _as_list(names: Iterable[str]) -> list[str]:
 
 
 def _rebuild(kind: type[Cohort], state: dict[str, Any]) -> Cohort:
+    # By the constructor, which checks the fields and makes them read-only again.
     return kind(**state)

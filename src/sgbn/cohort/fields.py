@@ -34,6 +34,7 @@ def label_counts(labels: NDArray[Any]) -> dict[Any, int]:
 
 def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
     """Return the names of the rows or columns as text; each may be used only once."""
+    # Spreadsheets often have numbers for names.
     texts = tuple(str(name) for name in names)
     counts = label_counts(np.array(texts, dtype=str))
     twice = [name for name, count in counts.items() if count > 1]
@@ -48,6 +49,7 @@ def checked_names(names: Sequence[str], what: str) -> tuple[str, ...]:
 def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, ...]) -> Array:
     """Return the table of numbers; NaN is allowed, infinity is not."""
     try:
+        # np.array copies: the caller's own table stays writable, and cannot change this one.
         table = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"values are no table of numbers ({error}). Give numbers.") from error
@@ -56,6 +58,7 @@ def checked_values(values: ArrayLike, regions: tuple[str, ...], ids: tuple[str, 
             f"values has shape {table.shape}, but there are {len(ids)} subjects and "
             f"{len(regions)} regions. Give one row per subject and one column per region."
         )
+    # No comparison with NaN is true, so that missing cells pass, and infinite ones do not.
     huge = np.abs(table) > LARGEST
     if huge.any():
         row, column = np.argwhere(huge)[0]
@@ -94,6 +97,7 @@ def checked_covariates(
 
 def _covariate(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
     array = _cells(column)
+    # A list of numbers in which None or NaN marks what is missing.
     if array.dtype.kind == "O" and all(_is_missing(c) or is_number(c) for c in array.ravel()):
         array = np.array([np.nan if _is_missing(c) else c for c in array.ravel()], np.float64)
     is_numeric = array.dtype.kind in "biuf"
@@ -123,7 +127,7 @@ def checked_smooth(names: Iterable[str], covariates: Mapping[str, NDArray[Any]])
                 f"the smooth covariate {name!r} holds labels: a curve needs numbers. Take it out "
                 "of smooth (--smooth)."
             )
-    return tuple(dict.fromkeys(smooth))
+    return tuple(dict.fromkeys(smooth))  # a name given twice is one curve
 
 
 def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str) -> None:
@@ -131,6 +135,7 @@ def check_persons(persons: Labels, labels: Labels | None, what: str, remedy: str
     if labels is None:
         return
     _, first, person = np.unique(persons, return_index=True, return_inverse=True)
+    # Each row beside the first row of its person.
     astray = np.unique(persons[labels != labels[first][person]])
     if len(astray):
         labels_of_first = np.unique(labels[persons == astray[0]]).tolist()
@@ -148,12 +153,14 @@ def merged_labels(first: Labels, second: Labels) -> Labels:
     n_nodes = int(by_second.max(initial=0)) + 1
     parts = joined_parts(by_first, by_second, n_nodes)[by_first]
     _, rows, part = np.unique(parts, return_index=True, return_inverse=True)
+    # A part is called as its first row is, so that messages show a label that the user knows.
     return read_only(first[rows][part])
 
 
 def _as_text(labels: ArrayLike) -> Labels:
     """Return labels as text, "" where one is missing."""
     array = _cells(labels)
+    # Only these kinds of arrays can have a missing cell.
     if array.dtype.kind in "Of":
         cells = ["" if _is_missing(cell) else str(cell) for cell in array.ravel().tolist()]
         return np.array(cells, dtype=str).reshape(array.shape)

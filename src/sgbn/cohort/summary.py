@@ -20,6 +20,7 @@ MAX_LISTED_LEVELS = 24  # of a column: more are counted
 
 def size_text(cohort: Cohort) -> str:
     """Return how many subjects there are, or rows of how many persons."""
+    # Of `pair` the summary has a line of its own.
     if cohort.person is None:
         return counted(len(cohort), "subject")
     n_persons = len(np.unique(cohort.person))
@@ -40,6 +41,7 @@ def summary_text(cohort: Cohort) -> str:
         lines.append(f"pairs: {_pairs_text(cohort, cohort.pair)}")
     if cohort.block is not None:
         sizes = label_counts(cohort.block)
+        # default=0: a cohort may have no rows.
         most = counted(max(sizes.values(), default=0), "row")
         lines.append(f"blocks: {len(sizes)}, the largest of {most}")
     for name, column in cohort.covariates.items():
@@ -68,6 +70,7 @@ def _column_text(cohort: Cohort, column: NDArray[Any]) -> str:
     parts = {"": np.full(len(cohort), True)}
     if cohort.group is not None:
         parts = {f"{name} ": cohort.group == name for name in cohort.groups}
+    # Decided for the column, not for each group: else one would show a mean and another counts.
     few = len(np.unique(column[~_missing(column)])) <= 2  # such as a sex of 0 and 1
     return "; ".join(name + _values_text(column[rows], few) for name, rows in parts.items())
 
@@ -79,6 +82,7 @@ def _values_text(column: NDArray[Any], few: bool) -> str:
     if not present.size:
         return "none"
     if numeric and not few:
+        # The standard deviation of one value is 0 / 0.
         spread = present.std(ddof=1) if len(present) > 1 else 0.0
         text = f"{present.mean():.4g} ({spread:.3g})"
     else:
@@ -94,6 +98,7 @@ def _missing(column: NDArray[Any]) -> Mask:
 def _pairs_text(cohort: Cohort, pair: Labels) -> str:
     """Return how many persons there are, and how many of them are not once in each group."""
     text = counted(len(np.unique(pair)), "person")
+    # With one group there is nobody to be paired with.
     if len(cohort.groups) < 2:
         return text
     incomplete = len(np.unique(pair[~cohort.complete]))

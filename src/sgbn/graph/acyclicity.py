@@ -102,6 +102,7 @@ def adjacency(A: Any) -> Mask:
     A graph is a matrix of weights, a table, a network (`coef`, `graph`) or a fitted learner
     (`coef_`).
     """
+    # Not for a DataFrame: a column called "graph" or "coef" would be taken for the whole graph.
     if not isinstance(A, np.ndarray) and not hasattr(A, "columns"):
         held = [getattr(A, name) for name in ("coef_", "coef", "graph") if hasattr(A, name)]
         A = held[0] if held else A
@@ -114,6 +115,7 @@ def levels(A: ArrayLike) -> NDArray[np.int64]:
     For a DAG these are the smallest order variables o with o_j >= o_i + 1 for every edge i -> j.
     """
     support = adjacency(A)
+    # np.nonzero gives strided views, for which numba would compile both kernels once more.
     tails, heads = (np.ascontiguousarray(ends) for ends in np.nonzero(support))
     result: NDArray[np.int64] = levels_of_edges(tails, heads, len(support))
     return result
@@ -147,6 +149,7 @@ def known_order(support: Mask, known: Mask, places: Indices | None = None) -> ND
     while left.any():
         ready = np.flatnonzero(left & ~support[left].any(axis=0))
         awaited = known[left].sum(axis=0)
+        # lexsort takes its last key first.
         first = np.lexsort((places[ready], level[ready], awaited[ready]))[0]
         order.append(int(ready[first]))
         left[order[-1]] = False
@@ -174,6 +177,7 @@ def find_cycle(A: ArrayLike) -> list[int] | None:
     it is a shortest one through that node, so that messages are short and reproducible.
     """
     support = adjacency(A)
+    # A self-loop is a component of one node, which the sizes below would not show.
     loops = np.flatnonzero(np.diag(support))
     if loops.size:
         return [int(loops[0])]
@@ -237,5 +241,6 @@ def certifies_dag(Theta: ArrayLike, o: ArrayLike, Delta: float | None = None) ->
     o = np.asarray(o, dtype=float)
     top = len(o) if Delta is None else Delta
     in_range = np.all((o >= 0) & (o <= top))
+    # If any Upsilon that `o` allows has only zero products with Theta, the smallest one has, too.
     complementary = not np.any(upsilon(o, Delta)[Theta != 0] > 0)
     return bool(in_range and complementary and not np.any(np.diag(Theta)))

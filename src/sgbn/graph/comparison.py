@@ -57,6 +57,7 @@ class GraphComparison:
     @property
     def adjacencies_found(self) -> int:
         """Learned edges that join a truly joined pair, whatever the direction."""
+        # Edges are pairs: a DAG never has both directions.
         return int((self.learned & (self.true | self.true.T)).sum())
 
     @property
@@ -122,6 +123,7 @@ def shd(first: GraphLike, second: GraphLike) -> int:
     """
     A, B = _on_the_same_nodes(first, second)
     different = A != B
+    # Either direction may differ, or both, as for a reversed edge: it is one pair.
     return int(np.triu(different | different.T, 1).sum())
 
 
@@ -170,6 +172,7 @@ def _on_the_same_nodes(first: GraphLike, second: GraphLike) -> tuple[Graph, Grap
             "networks, on the same variables."
         )
     names, other_names = _names(first), _names(second)
+    # A matrix has no names: it is taken to have the order of the other graph.
     if names and other_names and names != other_names:
         if sorted(names) != sorted(other_names):
             only = sorted(set(names) ^ set(other_names))

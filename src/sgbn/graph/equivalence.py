@@ -107,6 +107,7 @@ def close_orientations(P: ArrayLike) -> Graph:
     new: list[Arrow] = [(i, j) for i, children in enumerate(near.children) for j in children]
     while new:
         decided = {arrow for a, b in new for arrow in _concerned(near, a, b)}
+        # All of a round are decided before one is directed, so that their order plays no part.
         decided = {(i, j) for i, j in decided if _is_decided(near, i, j)}
         # Where the arrows contradict each other, both ways may be decided: one is taken.
         new = [(i, j) for i, j in decided if i < j or (j, i) not in decided]
@@ -186,6 +187,7 @@ def orient_known(P: ArrayLike, known: ArrayLike) -> Graph:
     """
     support = adjacency(P)
     forbidden = _forbidden(support, known)
+    # Only arrows can disagree: a line is free to be directed.
     _check_agrees(support & ~support.T, forbidden)
     closed = close_orientations(support & ~forbidden)
     if v_structures(closed) != v_structures(support) or consistent_extension(closed) is None:
@@ -236,6 +238,7 @@ def edge_kinds(
     if required is not None:
         P = _class_of(support, ~adjacency(required))
     reasons = [~P.T[support], ~oriented.T[support]]
+    # The first reason that holds counts: what the data decide needs no prior knowledge.
     return np.select(reasons, ["compelled", "prior knowledge"], "reversible")
 
 
@@ -245,6 +248,7 @@ def _forbidden(P: Graph, known: ArrayLike) -> Graph:
     if arrows.shape != P.shape:
         raise InputError(f"known has shape {arrows.shape}, the graph {P.shape}: make them equal.")
     forbidden: Graph = skeleton(P) & arrows.T
+    # If both ways were excluded, the edge itself would be lost below.
     for i, j in np.argwhere(forbidden & forbidden.T):
         raise InputError(f"known has both {i} -> {j} and {j} -> {i}: set one of them only.")
     return forbidden

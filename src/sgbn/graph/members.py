@@ -105,6 +105,7 @@ class _Search:
             raise _TooManyError
         inside = np.ix_(nodes, nodes)
         directed = P[inside]
+        # Only lines are lost: `of_component` tries no node that has parents inside.
         directed[:, nodes.index(source)] = False
         directed = close_orientations(directed)
         # A member of the class has no v-structure that the PDAG does not show.
@@ -123,6 +124,7 @@ class _Search:
         belongs = set(nodes)
         parts = [part for part in open_components(P) if belongs.issuperset(part)]
         settled = belongs.difference(*parts) if parts else belongs
+        # A settled node is on no line any more: all in its column are parents.
         parents = {j: tuple(np.flatnonzero(P[:, j]).tolist()) for j in sorted(settled)}
         base = Member(sum(self.score(j, known) for j, known in parents.items()), parents)
         choices = [self.of_component(P, part) for part in parts]
@@ -145,6 +147,7 @@ def _best_for_each_arrow(P: Graph, nodes: list[int], members: list[Member]) -> l
     members = sorted(members, key=lambda member: -member.score)  # stable: ties as they came
     # Arrows that no member kept so far has: the first member with one of them is its best.
     missing = {(i, j) for i in nodes for j in nodes if P[i, j] and P[j, i]}
+    # Every member directs every line: the first, which is the best, is always kept.
     kept = []
     for member in members:
         new = {(i, j) for i, j in missing if member.has(i, j)}

@@ -18,4 +18,5 @@ def random_dag(
     probability = min(1.0, degree / max(m - 1, 1))
     forward = np.triu(rng.random((m, m)) < probability, 1)
     position = rng.permutation(m)
+    # Without it, parents would always come first, which favours learners that keep to the columns.
     return forward[np.ix_(position, position)]
