@@ -78,6 +78,7 @@ def make_folder(path: Path) -> Path:
             pass
     except OSError as error:
         # os.path.isfile, unlike Path.is_file, is False where a folder may not be entered.
+        # The system says "not a directory" without saying which part of the path is none.
         file = next((above for above in (path, *path.parents) if os.path.isfile(above)), None)
         reason = (error.strerror or str(error)).lower()
         if file is not None:
@@ -94,6 +95,7 @@ def folder_of_results(path: Path) -> Iterator[Path]:
     made = [folder for folder in (path, *path.parents) if not folder.exists()]  # the deepest first
     try:
         yield make_folder(path)
+    # Ctrl-C, too, leaves no empty folders.
     except BaseException:
         for folder in made:
             with suppress(OSError):  # it holds something, or was never made
@@ -133,6 +135,7 @@ def slurm_text(text: str) -> str:
             "it is empty. Give key=value, with commas between, such as partition=main,jobs=4"
         )
     try:
+        # Read here, and again where it is used: a wrong key is named before anything else happens.
         SlurmOptions.of(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
@@ -152,6 +155,7 @@ def workers(arguments: argparse.Namespace) -> Iterator[int]:
     from sgbn.runs import on_dask, on_slurm
 
     if arguments.dask is not None:
+        # On a cluster `n_jobs` says nothing: its workers do the tasks.
         with on_dask(arguments.dask):
             yield 1
     elif arguments.slurm is not None:
@@ -172,5 +176,6 @@ def step_of_srun(arguments: argparse.Namespace) -> AbstractContextManager[object
     from sgbn.runs.slurm_options import SlurmOptions
     from sgbn.runs.slurm_step import slurm_step
 
+    # Without `runner` this process submits the jobs: see `workers`.
     options = SlurmOptions.of(text)
     return slurm_step(options) if options.runner else nullcontext()

@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(in_options(str(finding)))
     if reviewed.stops:
         stops = counted(len(reviewed.stops), "finding that begins", "findings that begin")
+        # Raised only after all findings were printed: they can be mended in one go.
         raise InputError(f"the groups cannot be compared: see the {stops} with 'stop' above.")
     n_warnings = sum(finding.level == "warning" for finding in reviewed.findings)
     more, tested = show_prepared(reviewed)
@@ -125,6 +126,7 @@ def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
 
     slow, fast = "0.01 Hz", "0.1 Hz"
     if not known_tr:
+        # 0.01 and 0.1 Hz of 0.25 Hz, the highest frequency of a TR of two seconds.
         slow, fast = (f"{share} of the highest frequency" for share in ("4 %", "40 %"))
     rows = {
         "volumes": ("volumes", "{:.0f}"),
@@ -136,6 +138,7 @@ def sheet_lines(sheet: NDArray[Any], known_tr: bool) -> list[str]:
     }
     lines = []
     for title, (name, shape) in rows.items():
+        # A column of which nothing is known, such as motion, has no line.
         known = sheet[name][~np.isnan(sheet[name].astype(float))]
         if len(known):
             low, middle, high = map(shape.format, np.quantile(known, [0, 0.5, 1]))
@@ -159,6 +162,7 @@ def untestable(cohort: Cohort) -> str:
     from sgbn.inference.difference_request import FEWEST_PERMUTATIONS, check_request
 
     try:
+        # By the checks of the test itself, so that both say the same.
         data = read_group_data(cohort)
         # With the fewest permutations that are allowed: only the design can stand in the way.
         check_request(FEWEST_PERMUTATIONS, "two-sided", 0, data)

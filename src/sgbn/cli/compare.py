@@ -110,6 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_learner(arguments)
     if arguments.figures:
         check_finished(arguments.out)
+    # Before the libraries are imported: a finished comparison is told in a moment.
     key = finished_key(arguments)
     if not arguments.figures and tell_finished(arguments.out, key):
         return
@@ -121,7 +122,8 @@ def run(arguments: argparse.Namespace) -> None:
         settings = with_names(settings, arguments.edges, cohort)
     make_folder(arguments.out)
     learner = read_learner(arguments, settings, cohort)
-    chosen = vars(arguments) | vars(settings)  # later defaults change nothing
+    chosen = vars(arguments) | vars(settings)  # with all defaults, which may change later
+    # As typed: a config is read as words of a command line, SOURCE:TARGET.
     chosen |= {"edges": arguments.edges, "among": settings.among or None}
     config = config_text(arguments.out / CONFIG, chosen)
     if arguments.figures:
@@ -179,9 +181,10 @@ def settings_for(cohort: Cohort, settings: Settings, arguments: argparse.Namespa
         for name in [option.dest for option in LEARNER] + list(NOT_FOR_SERIES):
             given = getattr(arguments, name, None)
             if given is not None and given is not False and given != []:
+                # The other names are those of options of a learner.
                 why = NOT_FOR_SERIES.get(name, "SeriesSGBN learns the networks")
                 raise OptionError(f"--{name} is not for time series: {why}. Leave it out.")
-    elif (arguments.learner or "SGBN") == "SGBN":  # said in config.toml, whatever becomes default
+    elif (arguments.learner or "SGBN") == "SGBN":  # for config.toml: defaults may change
         outliers, transform = settings.outliers or "trim", settings.transform or "none"
         settings = replace(settings, outliers=outliers, transform=transform)
     try:
@@ -277,6 +280,7 @@ def draw_again(
     from sgbn.report import write_figures
 
     comparison = _compared(cohort, settings, learner, arguments)
+    # On this machine, also where the tasks ran on a cluster.
     files = write_figures(comparison, arguments.out, n_jobs=local_workers(arguments))
     print(f"Wrote {len(files)} files to {files[0].parent}, and nothing else.")
 
@@ -296,6 +300,7 @@ def _compared(
     from sgbn.comparison.steps import STEPS
 
     steps = steps_of(flow_of(cohort).settings(settings), learner)
+    # By title, which is all that `on_step` is given.
     numbers = {STEPS[name]: number for number, name in enumerate(steps, start=1)}
     before = {STEPS[name] for name in finished_steps(arguments.out / WORK) if name in steps}
 
@@ -328,6 +333,7 @@ def _other_run(message: str, arguments: argparse.Namespace) -> str:
         return message
     out, quick = arguments.out, getattr(arguments, "quick", False)
     names = {option.dest: f"--{option.name}" for option in (*SETTINGS, *LEARNER)}
+    # Between the first line and the advice, `Study` has one line per setting.
     lines = [line.strip().partition(":") for line in message.splitlines()[1:-1]]
     differ = "\n".join(f"  {names.get(name, name)}{colon}{rest}" for name, colon, rest in lines)
     try:
@@ -339,6 +345,7 @@ def _other_run(message: str, arguments: argparse.Namespace) -> str:
     if was_quick != quick:
         which = "a first look (--quick)" if was_quick else "a full run (without --quick)"
     again = "give its options."
+    # A demo has none, nor has a run that was stopped before its first report.
     if (out / CONFIG).exists():
         again = f"sgbn compare --config {out / CONFIG} --out {out}"
     return (

@@ -34,6 +34,7 @@ def config_text(path: Path, chosen: Mapping[str, Any]) -> str:
     import tomli_w
 
     # Sorted, so that the same run writes the same file.
+    # TOML has no null: what is None is left out, and read as not given.
     given = {name: chosen.get(dest) for name, dest in sorted(OPTIONS.items())}
     written = {
         name: _relative(value, path.parent) if _is_path(name, value) else _plain(value)
@@ -92,6 +93,7 @@ def _given(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, A
     return {
         name: value
         for name, value in named.items()
+        # Without a table argparse gives [], although the default is None.
         if value != parser.get_default(name) and not (name == "tables" and not value)
     }
 
@@ -103,7 +105,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(
             f"cannot read {path} (--config): {error.strerror}. Check the path."
         ) from error
-    except (ValueError, RecursionError) as error:  # of tables in tables without end
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply
         raise InputError(
             f"{path} (--config) is no TOML file: {error}. Give the config.toml of a run."
         ) from error
@@ -111,8 +113,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _as_words(parser: argparse.ArgumentParser, name: str, value: Any) -> list[str]:
     if isinstance(value, bool):
+        # A switch has no --no-form: off is what it is anyway.
         word = f"--{name}" if value else f"--no-{name}"
         return [word] if word in parser._option_string_actions else []
+    # Not the same as absent: it asks for none, where the default is some.
     if value == []:
         return [f"--{name}"]
     # One word each: a value that begins with a dash would be taken for an option.
@@ -126,6 +130,7 @@ def _plain(value: Any) -> Any:
 def _relative(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         return [_relative(part, folder) for part in value]
+    # With slashes, so that a config of Windows can be read elsewhere.
     return Path(os.path.relpath(value, folder)).as_posix()
 
 
@@ -134,4 +139,5 @@ def _absolute(value: Any, path: Path) -> Any:
         return [_absolute(part, path) for part in value]
     if not isinstance(value, str):
         raise InputError(f"{path} (--config): {value!r:.60} is no path. Write it in quotes.")
+    # A path that is absolute stays so: `/` drops what stands before it.
     return os.path.normpath(path.parent / value)

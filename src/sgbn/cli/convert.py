@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         weights=arguments.weights,
     )
     if arguments.out is None:
-        print(text, end="")
+        print(text, end="")  # redirected, it is the file of --out
     else:
         print(f"Wrote {write_text(arguments.out, text)}.")
 
@@ -88,6 +88,7 @@ def _network(path: Path, source: str | None) -> NamedGraph | NetworkLike:
         raise InputError(
             f"{str(path)!r} {what}. Give a file, such as networks/GROUP.json of a results folder."
         )
+    # --from goes before the ending of the file.
     if source is None and path.suffix == MODEL:
         from sgbn.io.exports.network_tables import network_of
         from sgbn.io.models import load

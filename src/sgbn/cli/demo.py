@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, compare, print."""
     if arguments.series and arguments.gamma is not None:
         raise OptionError("--gamma is not for time series: SeriesSGBN has a penalty. Leave it out.")
+    # Before the work: a folder that cannot be written to is said at once.
     make_folder(arguments.out)
     key = finished_key(arguments)
     if tell_finished(arguments.out, key):
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
     from sgbn.comparison import Settings
 
     cohort = _simulated(arguments)
+    # Deviations are measured on one row per subject, which time series do not have.
     settings = Settings.quick(seed=arguments.seed, deviations=not arguments.series)
     learner = None if arguments.series else ensemble_of(settings, arguments.gamma)
     truth = partial(_truth_words, cohort)
@@ -104,6 +106,7 @@ def _networks(cohort: SimulatedCohort | SimulatedSeries, comparison: Comparison)
     units = ("group", "edges", "edges", "prec.  recall", "prec.  recall", "learned    truth")
     n_columns = 5 if comparison.of_series else 6  # a likelihood of series is not that of rows
     for words in (heads, units):
+        # Empty words fill the columns that are left out; format ignores those that are too many.
         row = "  {:10}{:>8}{:>9}{:>16}{:>16}{:>20}".format(*words[:n_columns], *[""] * 6)
         yield row.rstrip()
     for group, network in cohort.networks.items():

@@ -193,8 +193,10 @@ def _draw(extraction: Extraction, path: Path) -> None:
     from sgbn.quality import robust_z
     from sgbn.viz.quality import plot_quality
 
+    # In inches: room for a label of each subject and region, up to a size that can be opened.
     n, m = extraction.values.shape
     width, height = min(4 + 0.1 * m, 24), min(3.5 + 0.1 * n, 20)
+    # Not by pyplot, which keeps figures open and may ask for a display.
     figure = Figure(figsize=(max(width, 7), max(height, 5)), layout="constrained")
     z = robust_z(extraction.values)
     plot_quality(
@@ -218,6 +220,7 @@ def _report_failures(failures: dict[str, str], out: Path) -> None:
     """Print the images that were left out, and list all in a table, which is absent if none."""
     import pandas as pd
 
+    # The list of an earlier start would name images that have been measured since.
     path = out / "failures.csv"
     if not failures:
         path.unlink(missing_ok=True)

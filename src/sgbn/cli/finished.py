@@ -29,14 +29,14 @@ FINISHED = "finished.json"
 REPORT = "report.html"  # as `sgbn.report` calls it, which would import for seconds
 ATLAS = "atlas.csv"  # of `sgbn extract`; readers look for it beside a table
 PARTICIPANTS = ("participants.tsv", "participants.csv")  # readers look for them in folders above
-# Of numbers, tables, figures and page.
+# Another version of these may change numbers, tables, figures or the page.
 LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "pandas"),
     *("matplotlib", "nilearn", "nibabel", "plotly", "itables", "jinja2"),
 )
 # Where copies of surfaces are looked for, see `sgbn.viz.parcellations`.
 VARIABLES = ("SUBJECTS_DIR", "FREESURFER_HOME", "NILEARN_SHARED_DATA", "NILEARN_DATA")
-# What files do not depend on, beside the command, which they show.
+# Arguments that change no file by themselves. The report shows the command line, which counts.
 UNUSED = ("run", "parser", "after_interrupt", "config", "debug", "figures", "out")
 
 
@@ -51,6 +51,7 @@ def finished_key(arguments: argparse.Namespace) -> str:
     options = {name: value for name, value in given if name not in UNUSED}
     out = arguments.out.absolute()
     inputs = [path.absolute() for value in options.values() for path in _paths(value)]
+    # `importlib.metadata.version` would raise for those that are optional and not installed.
     libraries = [library for name in LIBRARIES for library in distributions(name=name)]
     depends = {
         "command": command_words(),
@@ -75,6 +76,7 @@ def tell_finished(out: Path, key: str) -> bool:
         f"{counted(len(note['files']), 'file is', 'files are')} as that run wrote them: nothing is "
         "computed or drawn again."
     )
+    # A second look must not seem cleaner than the run itself.
     for message in note["warnings"]:
         warn(message)
     print(f"\n{note['said']}\n\nOpen {out / REPORT} in a browser.")
@@ -108,6 +110,7 @@ def _read_note(out: Path) -> dict[str, Any] | None:
     if not isinstance(note, dict):
         return None
     whole = all(isinstance(note.get(name), kind) for name, kind in kinds.items())
+    # Without files, `_as_written` would find nothing wrong.
     return note if whole and note["files"] else None
 
 
@@ -138,6 +141,7 @@ def _state(path: Path, out: Path) -> list[Any]:
     # What the command writes into its own input folder is no change of the input.
     below = [file for file in _files_below(path) if not (is_within and file.is_relative_to(out))]
     beside = (path, path.parent / ATLAS)
+    # By content: a table that was copied or touched is still the same.
     contents = [_digest(file.read_bytes()) if file.is_file() else "" for file in beside]
     return [contents, _looks(below), _looks(file for file in people if file.is_file())]
 
@@ -154,6 +158,7 @@ def _files_below(folder: Path) -> list[Path]:
 def _program() -> str:
     """Hash of the source of this package: a change of it may change any file."""
     package = Path(sgbn.__file__).parent
+    # Python and numba write there whenever sgbn runs.
     sources = [path for path in _files_below(package) if "__pycache__" not in path.parts]
     return _digest(b"".join(_digest(path.read_bytes()).encode() for path in sources))
 

@@ -29,6 +29,7 @@ class Formatter(argparse.HelpFormatter):
     """Formatter that wraps paragraphs and leaves indented lines as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        # argparse would join all lines to one paragraph.
         return "\n".join(
             line if line.startswith(INDENT) else textwrap.fill(line, width, initial_indent=indent)
             for line in text.splitlines()
@@ -50,6 +51,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; an option that there is not is an error here, where its like are known."""
         parsed, rest = super().parse_known_args(args, namespace)
+        # argparse leaves them to the parser above, which does not know the options of a subcommand.
         unknown = [word.split("=")[0] for word in rest if word.startswith("--")]
         if unknown:
             known = [name for name in self._option_string_actions if name.startswith("--")]
@@ -58,5 +60,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with one line: the usage of a command fills a screen."""
+        # Messages of argparse have no full stop, those of sgbn have one.
         end = "" if message.endswith(("?", ".")) else "."
         self.exit(2, f"{self.prog}: {message}{end} All options: {self.prog} --help\n")

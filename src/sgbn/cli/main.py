@@ -32,6 +32,7 @@ from sgbn.exceptions import InputError, StudyError
 
 # Their messages say what the user can do; those of the system name a file, a disk or a host.
 EXPLAINED = (InputError, StudyError, OSError)
+# In the order in which the help lists them.
 COMMANDS = (
     *(demo, check, compare, predict, convert, extract, read_subjects),
     *(simulate, reproduce, status, warmup),
@@ -72,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     top = parser()
     chosen = top.parse_args(words)
+    # Without --debug there is no such attribute: `Parser` suppresses its default.
     traced = getattr(chosen, "debug", False)
 
     try:
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 chosen.run(chosen)
     except KeyboardInterrupt:
         print(f"sgbn {chosen.command}: stopped. {chosen.after_interrupt}", file=sys.stderr)
-        return 130
+        return 130  # 128 + 2, the number of SIGINT, as shells have it
+    # SystemExit, by which argparse refuses a value of the config, is no Exception and goes on.
     except Exception as error:
         if traced:
             traceback.print_exception(error)

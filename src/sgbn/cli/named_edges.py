@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def with_names(settings: Settings, edges: Sequence[str] | None, cohort: Cohort) -> Settings:
     """Read the edges of ``--edges``, and check all names before a folder is made."""
     check_lobes([*(edges or ()), *settings.among], cohort)
+    # An edge that is given twice is one hypothesis.
     named = tuple(split_edge(text, cohort.regions) for text in dict.fromkeys(edges or ()))
     settings = replace(settings, edges=named)
     settings.check_names(cohort)
@@ -30,6 +31,7 @@ def check_lobes(names: Sequence[str], cohort: Cohort) -> None:
     if not left_out:
         return
     places = cohort.atlas.regions if cohort.atlas is not None else ()
+    # --among takes lobes as well as regions.
     left_out |= {place.lobe for place in places} - {*cohort.lobes}
     for text in names:
         for name in {text, *chain(*_cuts(text))} & left_out:
@@ -54,6 +56,7 @@ def split_edge(text: str, regions: Sequence[str]) -> tuple[str, str]:
     if known:
         ways = " or ".join(f"{source!r} to {target!r}" for source, target in known)
         raise InputError(f"--edges {text!r} can be read as {ways}. Rename one of these regions.")
+    # Where one side is a region, the other is the one that was misspelt.
     half_known = [pair for pair in pairs if set(pair) & set(regions)]
     unknown = next(name for name in (half_known or pairs)[0] if name not in regions)
     raise InputError(

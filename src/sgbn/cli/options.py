@@ -24,6 +24,7 @@ LEARNERS = (ENSEMBLE, "SGBN", "ORSGBN", "HSGBN", *baselines.__all__)
 # What argparse is told about the values of each kind
 KINDS: dict[str, Mapping[str, Any]] = {
     "switch": {"action": "store_true"},
+    # None says that neither was typed: the library's default holds, or that of --quick.
     "yes or no": {"action": argparse.BooleanOptionalAction, "default": None},
     "number": {"type": number_from(0)},
     "positive": {"type": number_above(0)},
@@ -87,9 +88,11 @@ def _read() -> dict[str, tuple[Option, ...]]:
 _SECTIONS = _read()
 COLUMNS, FILES, SERIES = (_SECTIONS[name] for name in ("columns", "files", "series"))
 LEARNER, QUICK = _SECTIONS["learner"], _SECTIONS["quick"]  # QUICK is what --quick decides
+# Sections of one option each: several commands add it by itself.
 (ROWS,), (SUBJECTS_IN_REPORT,) = _SECTIONS["rows"], _SECTIONS["subjects_in_report"]
 (REFERENCE,) = _SECTIONS["reference"]
 TABLE = (*COLUMNS, *FILES)
 WHAT = (REFERENCE, *LEARNER, *_SECTIONS["what"])
 HOW = (*QUICK, *_SECTIONS["how"])
+# `compare` takes the learner as an argument of its own, beside the settings.
 SETTINGS = tuple(option for option in (ROWS, *WHAT, *HOW) if option not in LEARNER)

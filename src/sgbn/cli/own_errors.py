@@ -46,4 +46,4 @@ def _place(error: Exception) -> str:
     if not in_package:
         return "no file of sgbn"
     path = Path(in_package[-1].filename).relative_to(PACKAGE.parent)
-    return f"{path.as_posix()}, line {in_package[-1].lineno}"
+    return f"{path.as_posix()}, line {in_package[-1].lineno}"  # the same on all systems

@@ -100,6 +100,7 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
     ids = list(rows.index)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # said by name of the subject
+            # A pipeline of the classifier alone has no steps before it that could transform.
             values = model[:-1].transform(rows) if is_pipeline and len(model) > 1 else rows
             columns: dict[str, Any] = {"id": ids, "predicted": classifier.predict(values)}
             probabilities = None
@@ -108,10 +109,12 @@ def predictions(model: Any, rows: pd.DataFrame, *, explain: bool = False) -> pd.
                 names = [f"probability_{label}" for label in classifier.classes_]
                 columns |= dict(zip(names, probabilities.T, strict=True))
             _check_finite(classifier, values, probabilities, ids)
+            # Only after a scaler are cells in standard deviations of training.
             if is_pipeline and len(model) > 1 and isinstance(model[-2], StandardScaler):
                 _warn_about_far(values)
             if explain:
                 columns |= _parts(classifier, values, probabilities)
+    # A file may hold steps that were not fitted together: that is no error of sgbn.
     except (TypeError, AttributeError, LookupError) as error:
         raise InputError(
             f"the parts of the model do not fit together ({error!s:.120}). Save it anew."
@@ -123,12 +126,14 @@ def _warn_about_rows(rows: pd.DataFrame) -> None:
     """Say which cells are filled in, and that subjects have no names."""
     gaps = rows.isna()
     if gaps.to_numpy().any():
+        # Of a single subject every gap is a whole column.
         empty = listed(list(rows.columns[gaps.all()])) if len(rows) > 1 else ""
         warn(
             f"{counted(int(gaps.to_numpy().sum()), 'missing cell')} of "
             f"{counted(int(gaps.any(axis=1).sum()), 'subject')}: filled in as in training"
             + (f"; all are of {empty}, about which the table says nothing." if empty else ".")
         )
+    # So `read_inputs` names rows without a column of names.
     if all(str(name).startswith("row ") for name in rows.index):
         warn("no column of subjects' names is known: rows are numbered. Name it (--id).")
 
@@ -154,6 +159,7 @@ def _check_finite(classifier: Any, values: Any, probabilities: Any, ids: list[An
 
     scores = probabilities
     if scores is None:
+        # Without either, predicted labels that are numbers are all that can be looked at.
         scores = getattr(classifier, "decision_function", classifier.predict)(values)
     # Scores have one column per class, or are a vector.
     bad = ~np.isfinite(scores).reshape(len(ids), -1).all(axis=1)

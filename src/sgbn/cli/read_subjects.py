@@ -118,6 +118,7 @@ def run(arguments: argparse.Namespace) -> None:
             failed = joined.failed
         _write(collected.table, out / REGIONS)
         _write(collected.quality, out / QUALITY)
+        # Also without rows: the list of an earlier run must not stay.
         _write(failed, out / FAILED)
     _sum_up(collected, failed, joined, arguments)
 
@@ -161,6 +162,7 @@ def _refuse_to_replace(participants: Path | None, out: Path) -> None:
     if participants is None or not participants.exists():
         return
     for path in (out / name for name in (REGIONS, QUALITY, FAILED, VISITS)):
+        # samefile: the same file may be named by another path, or by a link.
         if path.exists() and path.samefile(participants):
             raise InputError(
                 f"{str(participants)!r} (--participants) would be replaced by the {path.name} that "
@@ -187,6 +189,7 @@ def _joined(collected: SubjectsTable, path: Path, out: Path) -> _Joined:
     people, visits = participants_by_visit(collected, path)
     table, failed = collected.table, collected.failed
     ids, persons = list(table["subject_id"]), list(table.get("person", ()))
+    # Participants may be listed by visit or by person; who failed has a folder, and a reason.
     absent = absent_ids(people.ids, [*ids, *persons, *failed["subject_id"]])
     reason = f"listed in {path.name}, but without a folder"
     rows = pd.DataFrame({"subject_id": absent, "source": "", "reason": reason}).astype(object)
@@ -227,6 +230,7 @@ def _what_was_read(collected: SubjectsTable) -> list[str]:
 
 def _what(facts: dict[str, Any]) -> str:
     """Which measure of which parcellation, and which further files."""
+    # The files of the parcellation itself are said by its name.
     further = [name for name in facts.get("files", ()) if str(facts["parcellation"]) not in name]
     cortex = f"{facts['measure']} of {facts['parcellation']}" if facts["parcellation"] else ""
     return "; volumes of ".join(part for part in (cortex, ", ".join(further)) if part)
@@ -272,8 +276,10 @@ def next_command(collected: SubjectsTable, out: Path, joined: _Joined | None) ->
         words += ["--covariates", *etiv]
     if "person" in collected.table:
         words += ["--subject", "person"]
+    # Where the names fit one atlas only, and the right one, the reader finds it by itself.
     if atlas is not None and (atlas != by_names.atlas or by_names.others):
         words += ["--atlas", atlas.name]
+    # By default a reader takes the regions that the atlas knows, and would lose these.
     if set(match_columns(columns, atlas).unmatched).intersection(collected.regions):
         words += ["--regions", "all"]
     return shlex.join(words)

@@ -199,6 +199,7 @@ def run_exp2(arguments: argparse.Namespace) -> None:
 
     names = ("simulations", "alpha", "alpha_raw", "networks", "seed")
     options = {name: getattr(arguments, name) for name in names}
+    # The calibration has defaults of its own, which None must not replace.
     given = {name: value for name, value in options.items() if value is not None}
     settings = exp2_methods.Settings(**given)  # refuses an unknown network before any work
     if arguments.calibrate:
@@ -215,6 +216,7 @@ def run_exp3(arguments: argparse.Namespace) -> None:
     from sgbn.experiments import canary, exp3, exp3_methods
 
     _check_columns(arguments)
+    # The default depends on --canary, so that argparse cannot hold it.
     usual = canary.SHUFFLES if arguments.canary else exp3_methods.Settings.splits
     sizes = (arguments.train, arguments.test)
     n_splits = arguments.splits or usual
@@ -257,6 +259,7 @@ def _run(
     """Run an experiment where the options say, print its report, and name what else is written."""
     from sgbn.runs import Study
 
+    # A check has a folder within that of its experiment, whose report shows it.
     folder = arguments.out / experiment.name if experiment.option else arguments.out
     with workers(arguments) as n_jobs:
         experiment.run(Study(folder, n_jobs, progress=True), settings, data)
@@ -270,10 +273,12 @@ def _check_columns(arguments: argparse.Namespace) -> None:
     """Refuse options that describe a table where none is given, and a table without groups."""
     from sgbn.exceptions import InputError
 
+    # Without a table these would be ignored, and the user's table be thought of as used.
     known = {option.dest: option.name for option in TABLE} | {"reference": "reference"}
     given = [
         f"--{name}"
         for dest, name in known.items()
+        # A switch that was not typed is False; only exp4 has --reference.
         if getattr(arguments, dest, None) not in (None, False)
     ]
     if given and not arguments.tables:

@@ -98,6 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     settings = _settings(arguments)
     cohort = simulate_cohort(**settings)
+    # After the simulation, which checks the options: a mistake leaves no folder.
     make_folder(arguments.out)
     table = arguments.out / "cohort.csv"
     write_table(cohort, table)
@@ -118,6 +119,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `simulate_cohort`, as JSON can write them."""
+    # The default is a tuple, so that an empty list can only have been typed.
     all_three = arguments.covariates == []  # --covariates without a name
     return {
         "n_per_group": arguments.sizes or arguments.subjects,
@@ -141,6 +143,7 @@ def _reading_options(cohort: SimulatedCohort, atlas: str) -> str:
     words += ["--covariates", *cohort.covariates] if cohort.covariates else []
     words += ["--site", "site"] if cohort.site is not None else []
     told = match_columns(cohort.regions)  # several atlases may have all of these names
+    # --atlas is needed only where the names fit no atlas, another one, or several.
     if told.atlas != cohort.atlas or told.others:
         words += ["--atlas", atlas]
     return shlex.join(words)
@@ -158,6 +161,7 @@ def _write_truth(cohort: SimulatedCohort, folder: Path) -> list[Path]:
         if table is None:
             (folder / name).unlink(missing_ok=True)
         else:
+            # Without the index: concatenated parts repeat it.
             table.to_csv(folder / name, index=False)
             written.append(folder / name)
     return written

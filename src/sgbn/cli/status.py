@@ -62,6 +62,7 @@ def lacking(folder: Path) -> str:
         return "there is no report"
     if not (folder / WORK).is_dir():
         return f"the folder {WORK} of finished tasks is gone"
+    # The first report, written before the slow steps, lists them as pending.
     return "the report is not complete" if about.get("pending") else ""
 
 
@@ -85,6 +86,7 @@ def _lines_of_steps(studies: Sequence[StudyStatus], folder: Path) -> list[str]:
 def _counts(study: StudyStatus) -> str:
     if study.planned is None:
         return f"{study.done} done (begun by an earlier version, which did not note their number)"
+    # Results of tasks that the plan of the last start does not have any more.
     old = study.done - study.planned
     more = f" (and {counted(old, 'result')} of an earlier start)" if old > 0 else ""
     left = f", {study.left} left" if study.left else ""
@@ -104,6 +106,7 @@ def _in_all(studies: Sequence[StudyStatus], lacks: str) -> str:
     if known:
         left_over = counted(known, "task is", "tasks are")
         return f"{left_over} left: the same command, started again, does only that."
+    # Studies of earlier versions did not note how many tasks they have.
     if None in left:
         return "Of some studies it is not known what is left: the same command shows it."
     done = "All tasks of what was begun are done"

@@ -51,6 +51,7 @@ def check_tables(arguments: argparse.Namespace) -> None:
         for path in arguments.tables:
             _refuse_subjects(path, arguments.command)
         return
+    # `in` a Namespace asks whether the command has the option, not whether it was given.
     also = " Give one, or a --config that names it." if "config" in arguments else " Give one."
     # An option of many values takes a table that follows it.
     for option in (*TABLE, *WHAT):
@@ -96,6 +97,7 @@ def show_cohort(arguments: argparse.Namespace) -> Cohort:
     if atlas_file and arguments.atlas is None:
         print(f"atlas: {atlas_file}, as sgbn extract wrote it (found; --atlas takes another)")
     people = cohort.provenance.get("participants")
+    # What was found beside the data needs a line: the user did not ask for it.
     if people and arguments.participants is None:
         print(f"participants: {people['source']} (found; --participants takes another)")
     if cohort.provenance.get("ids") == "row numbers":
@@ -122,8 +124,10 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
     for name, value in options.items():
         if isinstance(value, list):
             options[name] = list(dict.fromkeys(value))  # said twice is said once
+    # What is given to `read_freesurfer` and `read_any` alike stays in `options`.
     lobes = options.pop("lobes")  # the reader finds the atlas first
     sheet = options.pop("sheet")
+    # With a default: `sgbn reproduce` has no options of time series.
     series = {option.dest: getattr(arguments, option.dest, None) for option in SERIES}
     if options.pop("freesurfer") or len(arguments.tables) > 1:
         if sheet is not None:
@@ -143,5 +147,6 @@ def read_cohort(arguments: argparse.Namespace) -> Cohort:
 def _of_lobes(cohort: Cohort, lobes: list[str]) -> Cohort:
     """Regions of those lobes; the provenance says which were left out."""
     part = cohort.subset(lobes=lobes)
+    # Kept, so that a region named in --edges or --among is said to be left out, not unknown.
     left_out = [name for name in cohort.regions if name not in set(part.regions)]
     return replace(part, provenance={**cohort.provenance, "lobes": lobes, "other_lobes": left_out})

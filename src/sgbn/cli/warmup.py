@@ -11,9 +11,9 @@ from sgbn.cli.help import examples
 from sgbn.exceptions import InputError
 
 # A comparison that is as small as each step allows: every kernel is called, few more than once.
-SUBJECTS, SEED = 40, 0  # subjects per group; the search for 40 regions is that for many
+SUBJECTS, SEED = 40, 0  # subjects per group, of 40 regions: too many for the exact search
 FEW: dict[str, Any] = {"n_permutations": 20, "n_pairs": 2, "n_folds": 2, "n_repeats": 1}
-FEW_REGIONS = 8  # their search is another one
+FEW_REGIONS = 8  # few enough for the exact search, which has kernels of its own
 NOWHERE = (
     "no folder is writable for the machine code, so that each process would compile anew. Set "
     "NUMBA_CACHE_DIR to a writable folder and start again."
@@ -66,5 +66,6 @@ def _use_every_kernel() -> None:
 
     cohort = simulate_cohort(SUBJECTS, SEED)
     SGBN().fit(cohort.values[:, :FEW_REGIONS])
+    # n_jobs=1: `cache_use` counts the kernels of this process alone.
     settings = Settings(seed=SEED, **FEW)
     compare(cohort, settings, n_jobs=1, on_step=lambda step: print(f"{step} ...", flush=True))

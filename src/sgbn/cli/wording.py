@@ -14,6 +14,7 @@ KEYWORDS = {
     "n_per_group": "--sizes",
     "n_sites": "--sites",
     "min_coverage": "--min-coverage",
+    # Names without "_", such as group or seed, are everyday words of a message.
     **{option.dest: f"--{option.name}" for option in (*TABLE, *SETTINGS) if "_" in option.dest},
 }
 VALUE = r"(?:'[^']*'|\"[^\"]*\"|True|False)"
@@ -39,5 +40,6 @@ def in_options(message: str) -> str:
 def with_options(message: str) -> str:
     """Message of `Settings`, which may begin with the name of one, with options in their place."""
     for option in SETTINGS:
+        # Only at the beginning: later in a sentence it may be an everyday word.
         message = re.sub(rf"^{option.dest}\b", f"--{option.name}", message)
     return in_options(message)
